@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "widelimit/numerics/dual.hpp"
+
+namespace widelimit::numerics {
+
+/// Slopes of a positively homogeneous phi(x) = negative * min(x, 0) + positive * max(x, 0).
+struct HomogeneousSlopes {
+  double negative;
+  double positive;
+};
+
+/// An elementwise nonlinearity phi together with its dual activation, the map it induces on covariances.
+///
+/// Let (u, v) be centred Gaussian with variances p, q >= 0 and covariance c, c^2 <= pq up to rounding. Laws:
+///   1. dual(p, q, c).value = E[phi(u) phi(v)], .derivative = E[phi'(u) phi'(v)].
+///   2. Symmetry: dual(p, q, c) = dual(q, p, c).
+///   3. Price's theorem: the slope of .value in c is .derivative (except where phi jumps, as in sign, whose
+///      derivative dual is 0 by convention).
+///   4. A zero variance means the constant 0: dual(0, q, 0).value = phi(0) E[phi(v)]; never NaN.
+///   5. Perfect correlation is exact: dual(p, p, p).value = E[phi(u)^2] to rounding, also where the closed form is
+///      singular there, and c^2 > pq by rounding counts as perfect correlation.
+///   6. The row functions agree with dual() to the precision of their scalar type.
+///
+/// Implementations are immutable and safe to call from any number of threads.
+class Activation {
+ public:
+  virtual ~Activation() = default;
+
+  /// phi(x).
+  [[nodiscard]] virtual double value(double x) const = 0;
+
+  /// phi'(x) almost everywhere; at a kink the value from the right. Finite networks use it.
+  [[nodiscard]] virtual double derivative(double x) const = 0;
+
+  /// The dual activation of one entry.
+  [[nodiscard]] virtual Dual<double> dual(double p, double q, double c) const = 0;
+
+  /// The slopes, if phi is positively homogeneous of degree one (ReLU, leaky ReLU, abs, identity).
+  [[nodiscard]] virtual std::optional<HomogeneousSlopes> homogeneous() const { return std::nullopt; }
+
+  /// Numbers a position that the row functions need; they are prepared once a position from its variance. The
+  /// default is one: the variance itself.
+  [[nodiscard]] virtual std::size_t auxiliary_count() const { return 1; }
+
+  /// Fills `auxiliary[k][i]`, k < auxiliary_count(), from `variance[i]`, i < size. Variances may be 0. No pointer
+  /// aliases another. The default copies the variance.
+  virtual void prepare(const float* variance, float* const* auxiliary, std::size_t size) const;
+  virtual void prepare(const double* variance, double* const* auxiliary, std::size_t size) const;
+
+  /// Transforms a row of entries. The default calls dual() entry by entry in double precision.
+  virtual void apply(const DualRow<float>& row) const;
+  virtual void apply(const DualRow<double>& row) const;
+};
+
+/// Activations are immutable and shared.
+using ActivationPtr = std::shared_ptr<const Activation>;
+
+}  // namespace widelimit::numerics

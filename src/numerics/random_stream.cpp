@@ -1,0 +1,57 @@
+#include "widelimit/numerics/random_stream.hpp"
+
+#include <Random123/philox.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::numerics {
+
+RandomStream::RandomStream(std::uint64_t seed, std::uint64_t stream)
+    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_{stream} {}
+
+RandomStream::result_type RandomStream::operator()() {
+  if (used_ == buffer_.size()) {
+    const r123::Philox4x32::ctr_type counter = {
+        {static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
+         static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)}};
+    const r123::Philox4x32::key_type key = {{key_[0], key_[1]}};
+    const auto random = r123::Philox4x32{}(counter, key);
+    for (std::size_t i = 0; i < buffer_.size(); ++i) buffer_[i] = random[i];
+    ++block_;
+    used_ = 0;
+  }
+  return buffer_[used_++];
+}
+
+std::uint64_t RandomStream::bits64() {
+  const std::uint64_t low = (*this)();
+  return (static_cast<std::uint64_t>((*this)()) << 32) | low;
+}
+
+double RandomStream::uniform() { return (static_cast<double>(bits64() >> 11) + 0.5) * 0x1p-53; }
+
+double RandomStream::normal() {
+  if (has_spare_normal_) {
+    has_spare_normal_ = false;
+    return spare_normal_;
+  }
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  const double angle = 2 * std::numbers::pi * uniform();
+  spare_normal_ = radius * std::sin(angle);
+  has_spare_normal_ = true;
+  return radius * std::cos(angle);
+}
+
+std::uint64_t RandomStream::below(std::uint64_t bound) {
+  if (bound == 0) throw ArgumentError("RandomStream::below: bound must be positive, got 0");
+  // Values past the largest multiple of bound would make small results likelier: draw again.
+  const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / bound * bound;
+  std::uint64_t bits = bits64();
+  while (bits >= limit) bits = bits64();
+  return bits % bound;
+}
+
+}  // namespace widelimit::numerics
