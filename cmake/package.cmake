@@ -17,6 +17,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/widelimitConfigVersion.cm
 install(FILES ${PROJECT_BINARY_DIR}/widelimitConfig.cmake ${PROJECT_BINARY_DIR}/widelimitConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/widelimit)
 
-if(WIDELIMIT_BUILD_PROGRAM)
+if(TARGET widelimit_program)
   install(TARGETS widelimit_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
