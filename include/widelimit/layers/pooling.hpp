@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/layers/window.hpp"
+#include "widelimit/network/layer.hpp"
+
+namespace widelimit::layers {
+
+struct PoolingOptions {
+  std::vector<Index> window;   ///< One size >= 1 an axis.
+  std::vector<Index> strides;  ///< Empty: the window.
+  Padding padding = Padding::valid;  ///< `same` or `valid`; padded positions count as zeros in the mean.
+};
+
+/// Mean over windows of positions. Throws ArgumentError for bad options.
+[[nodiscard]] Layer average_pool(const PoolingOptions& options);
+
+/// Sum over windows of positions.
+[[nodiscard]] Layer sum_pool(const PoolingOptions& options);
+
+/// Mean over all positions: K' = mean of K over all pairs of positions. Behind it there are no positions.
+[[nodiscard]] Layer global_average_pool();
+
+/// Sum over all positions.
+[[nodiscard]] Layer global_sum_pool();
+
+/// All positions side by side as one vector: K' = mean of K over the diagonal. Needs inputs of equal shape.
+[[nodiscard]] Layer flatten();
+
+}  // namespace widelimit::layers

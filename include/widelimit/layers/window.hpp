@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit {
+
+/// What a window sees beyond the border: zeros, with output size ceil(size / stride); nothing (windows that do not fit
+/// are dropped); or the opposite border, with the output size of `same`.
+enum class Padding { same, valid, circular };
+
+/// A window moved over the spatial axes; one entry an axis. Empty sizes mean a single position (dense).
+struct Window {
+  std::vector<Index> sizes;
+  std::vector<Index> strides;
+  Padding padding = Padding::same;
+
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace widelimit {
+
+class LayerModel;
+
+/// One layer of a network: an immutable value, cheap to copy. Made by the functions in widelimit/layers/.
+class Layer {
+ public:
+  explicit Layer(std::shared_ptr<const LayerModel> model);
+
+  /// The kind as network files write it, e.g. "dense".
+  [[nodiscard]] std::string kind() const;
+
+  [[nodiscard]] const LayerModel& model() const { return *model_; }
+
+  /// Equal kind and equal parameters.
+  friend bool operator==(const Layer& left, const Layer& right);
+
+ private:
+  std::shared_ptr<const LayerModel> model_;
+};
+
+/// Layers applied one after another; empty: the identity.
+using Layers = std::vector<Layer>;
+
+}  // namespace widelimit

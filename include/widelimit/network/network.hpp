@@ -1,0 +1,34 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "widelimit/network/layer.hpp"
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit {
+
+/// A named sequence of layers. An immutable value that knows nothing of threads, memory or precision.
+class Network {
+ public:
+  explicit Network(Layers layers) : Network("", std::move(layers)) {}
+  Network(std::string name, Layers layers) : name_{std::move(name)}, layers_{std::move(layers)} {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const Layers& layers() const { return layers_; }
+
+  /// One line a layer with the shape behind it, for inputs of the given shape. Throws NetworkError, naming the layer,
+  /// if the network cannot be applied to such inputs.
+  [[nodiscard]] std::string describe(const Shape& input) const;
+
+  friend bool operator==(const Network&, const Network&) = default;
+
+ private:
+  std::string name_;
+  Layers layers_;
+};
+
+/// One line a layer, without shapes.
+std::ostream& operator<<(std::ostream& stream, const Network& network);
+
+}  // namespace widelimit

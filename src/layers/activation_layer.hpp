@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "network/layer_model.hpp"
+#include "widelimit/numerics/activation.hpp"
+
+namespace widelimit::layers {
+
+/// An activation as an offset-local stage.
+class ActivationStage final : public RowStage {
+ public:
+  explicit ActivationStage(numerics::ActivationPtr activation) : activation_{std::move(activation)} {}
+
+  StageLaw law() const override {
+    return {.accepts = StageLaw::Accepts::gaussian, .leaves = StageLaw::Leaves::not_gaussian, .fresh_weights = false};
+  }
+  std::size_t auxiliary_count() const override { return activation_->auxiliary_count(); }
+  void prepare(const float* variance, std::size_t positions, float* const* auxiliary) const override {
+    activation_->prepare(variance, auxiliary, positions);
+  }
+  void prepare(const double* variance, std::size_t positions, double* const* auxiliary) const override {
+    activation_->prepare(variance, auxiliary, positions);
+  }
+  void apply(const numerics::DualRow<float>& row) const override { activation_->apply(row); }
+  void apply(const numerics::DualRow<double>& row) const override { activation_->apply(row); }
+
+ private:
+  numerics::ActivationPtr activation_;
+};
+
+/// A nonlinearity: an activation with a kind and fields.
+class ActivationLayer final : public LayerModel {
+ public:
+  ActivationLayer(std::string kind, nlohmann::ordered_json fields, numerics::ActivationPtr activation);
+
+  [[nodiscard]] std::string kind() const override { return kind_; }
+  [[nodiscard]] nlohmann::ordered_json fields() const override { return fields_; }
+  [[nodiscard]] State lower(Lowering& lowering, const State& input) const override;
+  [[nodiscard]] const numerics::ActivationPtr& activation() const { return activation_; }
+
+ private:
+  std::string kind_;
+  nlohmann::ordered_json fields_;
+  numerics::ActivationPtr activation_;
+};
+
+}  // namespace widelimit::layers

@@ -1,0 +1,94 @@
+#include "widelimit/layers/activations.hpp"
+
+#include <fmt/format.h>
+
+#include "layers/activation_layer.hpp"
+#include "layers/builtin_kinds.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/activations.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+using nlohmann::ordered_json;
+
+Layer make(const char* kind, numerics::ActivationPtr activation, ordered_json fields = ordered_json::object()) {
+  return Layer(std::make_shared<ActivationLayer>(kind, std::move(fields), std::move(activation)));
+}
+
+}  // namespace
+
+ActivationLayer::ActivationLayer(std::string kind, ordered_json fields, numerics::ActivationPtr activation)
+    : kind_{std::move(kind)}, fields_(std::move(fields)), activation_{std::move(activation)} {
+  if (!activation_) throw ArgumentError(fmt::format("{}: expected an activation, got a null pointer", kind_));
+}
+
+State ActivationLayer::lower(Lowering& lowering, const State& input) const {
+  return lowering.row(input, std::make_shared<ActivationStage>(activation_));
+}
+
+Layer relu() { return make("relu", numerics::relu()); }
+Layer leaky_relu(double slope) { return make("leaky_relu", numerics::leaky_relu(slope), {{"slope", slope}}); }
+Layer abs() { return make("abs", numerics::abs()); }
+Layer identity() { return make("identity", numerics::identity()); }
+Layer sign() { return make("sign", numerics::sign()); }
+Layer erf() { return make("erf", numerics::erf()); }
+Layer gelu() { return make("gelu", numerics::gelu()); }
+Layer tanh() { return make("tanh", numerics::tanh()); }
+Layer sigmoid() { return make("sigmoid", numerics::sigmoid()); }
+Layer silu() { return make("silu", numerics::silu()); }
+Layer softplus() { return make("softplus", numerics::softplus()); }
+Layer sin(double a, double b, double c) { return make("sin", numerics::sin(a, b, c), {{"a", a}, {"b", b}, {"c", c}}); }
+Layer cos(double a, double b, double c) { return make("cos", numerics::cos(a, b, c), {{"a", a}, {"b", b}, {"c", c}}); }
+Layer exp(double a, double b) { return make("exp", numerics::exponential(a, b), {{"a", a}, {"b", b}}); }
+Layer gaussian(double a, double b) { return make("gaussian", numerics::gaussian(a, b), {{"a", a}, {"b", b}}); }
+Layer rbf(double gamma) { return make("rbf", numerics::rbf(gamma), {{"gamma", gamma}}); }
+
+Layer polynomial(std::vector<double> coefficients) {
+  return make("polynomial", numerics::polynomial(coefficients), {{"coefficients", coefficients}});
+}
+
+Layer hermite(Index degree) {
+  if (degree < 0) throw ArgumentError(fmt::format("hermite: degree must not be negative, got {}", degree));
+  return make("hermite", numerics::hermite(static_cast<int>(degree)), {{"degree", degree}});
+}
+
+Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
+  const auto address = fmt::format("{}", static_cast<const void*>(activation.get()));
+  return Layer(std::make_shared<ActivationLayer>(std::move(kind), ordered_json{{"activation", address}},
+                                                 std::move(activation)));
+}
+
+numerics::ActivationPtr activation_of(const Layer& layer) {
+  const auto* model = dynamic_cast<const ActivationLayer*>(&layer.model());
+  if (model == nullptr)
+    throw ArgumentError(fmt::format("expected a nonlinearity such as relu, got the layer {}", layer.kind()));
+  return model->activation();
+}
+
+void add_activation_kinds(LayerReaders& readers) {
+  readers["relu"] = [](FieldReader&) { return relu(); };
+  readers["abs"] = [](FieldReader&) { return abs(); };
+  readers["identity"] = [](FieldReader&) { return identity(); };
+  readers["sign"] = [](FieldReader&) { return sign(); };
+  readers["erf"] = [](FieldReader&) { return erf(); };
+  readers["gelu"] = [](FieldReader&) { return gelu(); };
+  readers["tanh"] = [](FieldReader&) { return tanh(); };
+  readers["sigmoid"] = [](FieldReader&) { return sigmoid(); };
+  readers["silu"] = [](FieldReader&) { return silu(); };
+  readers["softplus"] = [](FieldReader&) { return softplus(); };
+  readers["leaky_relu"] = [](FieldReader& fields) { return leaky_relu(fields.number("slope")); };
+  readers["sin"] = [](FieldReader& fields) {
+    return sin(fields.number("a", 1), fields.number("b", 1), fields.number("c", 0));
+  };
+  readers["cos"] = [](FieldReader& fields) {
+    return cos(fields.number("a", 1), fields.number("b", 1), fields.number("c", 0));
+  };
+  readers["exp"] = [](FieldReader& fields) { return exp(fields.number("a", 1), fields.number("b", 1)); };
+  readers["gaussian"] = [](FieldReader& fields) { return gaussian(fields.number("a", 1), fields.number("b", -1)); };
+  readers["rbf"] = [](FieldReader& fields) { return rbf(fields.number("gamma", 1)); };
+  readers["polynomial"] = [](FieldReader& fields) { return polynomial(fields.numbers("coefficients")); };
+  readers["hermite"] = [](FieldReader& fields) { return hermite(fields.integer("degree")); };
+}
+
+}  // namespace widelimit::layers

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit::layers {
+
+/// R between the positions of two inputs, [d, d'] (theory note, section 3.1).
+Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left, const Shape& right);
+
+/// Throws ArgumentError if the encodings are out of range in themselves.
+void check_positions(const PositionalEncodings& positions);
+
+/// Throws ArgumentError if the encodings do not fit inputs of this shape.
+void check_positions_fit(const PositionalEncodings& positions, const Shape& input);
+
+}  // namespace widelimit::layers

@@ -1,0 +1,157 @@
+#include "widelimit/layers/branches.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "layers/builtin_kinds.hpp"
+#include "layers/checks.hpp"
+#include "network/layer_model.hpp"
+#include "network/registry.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+enum class BranchKind { sum, product, concat };
+
+std::string kind_name(BranchKind kind) {
+  switch (kind) {
+    case BranchKind::sum: return "sum";
+    case BranchKind::product: return "product";
+    case BranchKind::concat: return "concat";
+  }
+  return {};
+}
+
+/// `weight` is a branch's scale, or its share in a concatenation.
+struct WeightedBranch {
+  double weight;
+  Layers layers;
+};
+
+class Branches final : public LayerModel {
+ public:
+  Branches(BranchKind kind, std::vector<WeightedBranch> branches) : kind_{kind}, branches_{std::move(branches)} {
+    if (branches_.empty()) throw ArgumentError(fmt::format("{}: expected at least one branch, got none", this->kind()));
+    for (const WeightedBranch& branch : branches_) require_finite(this->kind(), weight_name(), branch.weight);
+    if (kind_ == BranchKind::concat) check_shares();
+  }
+
+  std::string kind() const override { return kind_name(kind_); }
+
+  nlohmann::ordered_json fields() const override {
+    auto list = nlohmann::ordered_json::array();
+    for (const WeightedBranch& branch : branches_)
+      list.push_back({{weight_name(), branch.weight}, {"layers", to_json(branch.layers)}});
+    return {{"branches", list}};
+  }
+
+  State lower(Lowering& lowering, const State& input) const override {
+    lowering.enter_branches();
+    std::vector<LoweredBranch> lowered;
+    for (std::size_t i = 0; i < branches_.size(); ++i) {
+      const double weight = branches_[i].weight;
+      lowered.push_back({lowering.branch(branches_[i].layers, input, i),
+                         kind_ == BranchKind::concat ? weight : weight * weight});
+    }
+    State state = join(lowering, lowered);
+    lowering.leave_branches();
+    return state;
+  }
+
+ private:
+  const char* weight_name() const { return kind_ == BranchKind::concat ? "share" : "scale"; }
+
+  void check_shares() const {
+    double sum = 0;
+    for (const WeightedBranch& branch : branches_) {
+      if (!(branch.weight > 0 && branch.weight <= 1))
+        throw ArgumentError(fmt::format("concat: share must be in (0, 1], got {}", branch.weight));
+      sum += branch.weight;
+    }
+    if (std::abs(sum - 1) > 1e-9) throw ArgumentError(fmt::format("concat: shares must sum to 1, got {}", sum));
+  }
+
+  State join(Lowering& lowering, const std::vector<LoweredBranch>& lowered) const {
+    switch (kind_) {
+      case BranchKind::sum: return lowering.sum(lowered);
+      case BranchKind::product: return lowering.product(lowered);
+      case BranchKind::concat: return lowering.concatenation(lowered);
+    }
+    return {};
+  }
+
+  BranchKind kind_;
+  std::vector<WeightedBranch> branches_;
+};
+
+class Repeat final : public LayerModel {
+ public:
+  Repeat(Index times, Layers layers) : times_{times}, layers_{std::move(layers)} {
+    if (times < 1) throw ArgumentError(fmt::format("repeat: times must be at least 1, got {}", times));
+  }
+
+  std::string kind() const override { return "repeat"; }
+  nlohmann::ordered_json fields() const override { return {{"times", times_}, {"layers", to_json(layers_)}}; }
+
+  State lower(Lowering& lowering, const State& input) const override {
+    State state = input;
+    for (Index i = 0; i < times_; ++i) state = lowering.sequence(layers_, std::move(state), "layers");
+    return state;
+  }
+
+ private:
+  Index times_;
+  Layers layers_;
+};
+
+Layer make(BranchKind kind, std::vector<WeightedBranch> branches) {
+  return Layer(std::make_shared<Branches>(kind, std::move(branches)));
+}
+
+template <typename UserBranch>
+std::vector<WeightedBranch> weighted(std::vector<UserBranch> branches, double UserBranch::*weight) {
+  std::vector<WeightedBranch> list;
+  for (UserBranch& branch : branches) list.push_back({branch.*weight, std::move(branch.layers)});
+  return list;
+}
+
+LayerReader reader_of(BranchKind kind) {
+  return [kind](FieldReader& fields) {
+    const nlohmann::json& list = fields.value("branches");
+    if (!list.is_array()) fields.fail("branches", fmt::format("expected a list of branches, got {}", list.type_name()));
+    std::vector<WeightedBranch> branches;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      FieldReader branch(list[i], fmt::format("{}.branches[{}]", fields.path(), i));
+      const double weight = kind == BranchKind::concat ? branch.number("share") : branch.number("scale", 1);
+      branches.push_back({weight, branch.layers("layers")});
+      branch.finish();
+    }
+    return make(kind, std::move(branches));
+  };
+}
+
+}  // namespace
+
+Layer sum(std::vector<Branch> branches) {
+  return make(BranchKind::sum, weighted(std::move(branches), &Branch::scale));
+}
+
+Layer product(std::vector<Branch> branches) {
+  return make(BranchKind::product, weighted(std::move(branches), &Branch::scale));
+}
+
+Layer concat(std::vector<ConcatBranch> branches) {
+  return make(BranchKind::concat, weighted(std::move(branches), &ConcatBranch::share));
+}
+
+Layer repeat(Index times, Layers layers) { return Layer(std::make_shared<Repeat>(times, std::move(layers))); }
+
+void add_branch_kinds(LayerReaders& readers) {
+  for (const BranchKind kind : {BranchKind::sum, BranchKind::product, BranchKind::concat})
+    readers[kind_name(kind)] = reader_of(kind);
+  readers["repeat"] = [](FieldReader& fields) { return repeat(fields.integer("times"), fields.layers("layers")); };
+}
+
+}  // namespace widelimit::layers

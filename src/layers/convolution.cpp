@@ -1,0 +1,70 @@
+#include "widelimit/layers/convolution.hpp"
+
+#include "layers/builtin_kinds.hpp"
+#include "layers/checks.hpp"
+#include "layers/padding_names.hpp"
+#include "network/layer_model.hpp"
+#include "network/window.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+enum class Sharing { shared, local };
+
+class Convolution final : public LayerModel {
+ public:
+  Convolution(const ConvolutionOptions& options, Sharing sharing)
+      : affine_{{options.filter,
+                 options.strides.empty() ? std::vector<Index>(options.filter.size(), 1) : options.strides,
+                 options.padding},
+                options.weight_variance,
+                options.bias_variance},
+        sharing_{sharing} {
+    check_window(kind(), affine_.window);
+    require_not_negative(kind(), "weight_variance", options.weight_variance);
+    require_not_negative(kind(), "bias_variance", options.bias_variance);
+  }
+
+  std::string kind() const override { return sharing_ == Sharing::shared ? "conv" : "local_conv"; }
+
+  nlohmann::ordered_json fields() const override {
+    return {{"filter", affine_.window.sizes},
+            {"strides", affine_.window.strides},
+            {"padding", padding_name(affine_.window.padding)},
+            {"weight_variance", affine_.weight_variance},
+            {"bias_variance", affine_.bias_variance}};
+  }
+
+  State lower(Lowering& lowering, const State& input) const override {
+    return sharing_ == Sharing::shared ? lowering.affine(input, affine_) : lowering.local_affine(input, affine_);
+  }
+
+ private:
+  AffineNode affine_;
+  Sharing sharing_;
+};
+
+ConvolutionOptions read_options(FieldReader& fields) {
+  return {.filter = fields.integers("filter"),
+          .strides = fields.integers("strides", std::vector<Index>{}),
+          .padding = padding_from_name(fields.choice("padding", {"same", "valid", "circular"}, "same")),
+          .weight_variance = fields.number("weight_variance", 1),
+          .bias_variance = fields.number("bias_variance", 0)};
+}
+
+}  // namespace
+
+Layer conv(const ConvolutionOptions& options) {
+  return Layer(std::make_shared<Convolution>(options, Sharing::shared));
+}
+
+Layer local_conv(const ConvolutionOptions& options) {
+  return Layer(std::make_shared<Convolution>(options, Sharing::local));
+}
+
+void add_convolution_kinds(LayerReaders& readers) {
+  readers["conv"] = [](FieldReader& fields) { return conv(read_options(fields)); };
+  readers["local_conv"] = [](FieldReader& fields) { return local_conv(read_options(fields)); };
+}
+
+}  // namespace widelimit::layers

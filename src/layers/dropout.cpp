@@ -1,0 +1,66 @@
+#include "widelimit/layers/dropout.hpp"
+
+#include <fmt/format.h>
+
+#include "layers/builtin_kinds.hpp"
+#include "network/layer_model.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+/// Nothing happens to entries of different inputs or positions: their masks are independent.
+class DropoutStage final : public RowStageOf<DropoutStage> {
+ public:
+  explicit DropoutStage(double keep) : keep_{keep} {}
+
+  StageLaw law() const override { return {.leaves = StageLaw::Leaves::not_gaussian}; }
+  std::size_t auxiliary_count() const override { return 0; }
+
+  template <typename Scalar>
+  void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
+
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>&) const {}
+
+  void apply_self(const numerics::DualRow<float>& row) const override { divide(row); }
+  void apply_self(const numerics::DualRow<double>& row) const override { divide(row); }
+
+ private:
+  template <typename Scalar>
+  void divide(const numerics::DualRow<Scalar>& row) const {
+    const auto keep = static_cast<Scalar>(keep_);
+    for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] /= keep;
+    if (row.ntk != nullptr)
+      for (std::size_t i = 0; i < row.size; ++i) row.ntk[i] /= keep;
+  }
+
+  double keep_;
+};
+
+class Dropout final : public LayerModel {
+ public:
+  explicit Dropout(double keep) : keep_{keep} {
+    if (!(keep > 0 && keep <= 1)) throw ArgumentError(fmt::format("dropout: keep must be in (0, 1], got {}", keep));
+  }
+
+  std::string kind() const override { return "dropout"; }
+  nlohmann::ordered_json fields() const override { return {{"keep", keep_}}; }
+
+  State lower(Lowering& lowering, const State& input) const override {
+    return lowering.row(input, std::make_shared<DropoutStage>(keep_));
+  }
+
+ private:
+  double keep_;
+};
+
+}  // namespace
+
+Layer dropout(double keep) { return Layer(std::make_shared<Dropout>(keep)); }
+
+void add_dropout_kinds(LayerReaders& readers) {
+  readers["dropout"] = [](FieldReader& fields) { return dropout(fields.number("keep")); };
+}
+
+}  // namespace widelimit::layers

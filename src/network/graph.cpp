@@ -1,0 +1,75 @@
+#include "network/graph.hpp"
+
+#include <fmt/format.h>
+
+#include "network/window.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+Shape without_positions(const Shape& input) {
+  if (input.empty()) throw ArgumentError("expected inputs with positions, got vectors; leave the layer out");
+  return {};
+}
+
+Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
+  if (const auto* pool = std::get_if<FeaturePool>(&transform)) return window_output_shape(input, pool->window);
+  if (std::holds_alternative<FeatureReadout>(transform)) return without_positions(input);
+  return input;
+}
+
+struct ShapeRule {
+  const std::vector<Shape>& inputs;
+  const Shape& network_input;
+
+  Shape operator()(const InputNode& node) const {
+    Shape shape = network_input;
+    for (const FeatureTransform& transform : node.transforms) shape = feature_shape(transform, shape);
+    return shape;
+  }
+  Shape operator()(const AffineNode& node) const { return window_output_shape(inputs[0], node.window); }
+  Shape operator()(const LocalAffineNode& node) const { return window_output_shape(inputs[0], node.affine.window); }
+  Shape operator()(const PoolNode& node) const { return window_output_shape(inputs[0], node.window); }
+  Shape operator()(const ReadoutNode&) const { return without_positions(inputs[0]); }
+  Shape operator()(const PairNode& node) const { return node.stage->output_shape(inputs[0]); }
+  Shape operator()(const RowNode&) const { return inputs[0]; }
+  Shape operator()(const SumNode&) const { return common_shape(); }
+  Shape operator()(const ProductNode&) const { return common_shape(); }
+
+  Shape common_shape() const {
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      if (inputs[i] != inputs[0])
+        throw ArgumentError(fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
+                                        to_string(inputs[0]), to_string(inputs[i]), i));
+    return inputs[0];
+  }
+};
+
+}  // namespace
+
+Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input) {
+  return std::visit(ShapeRule{inputs, network_input}, operation);
+}
+
+std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input) {
+  std::vector<Shape> shapes;
+  shapes.reserve(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    std::vector<Shape> inputs;
+    for (const NodeId input : node.inputs) inputs.push_back(shapes[input]);
+    try {
+      shapes.push_back(output_shape(node.operation, inputs, network_input));
+    } catch (const ArgumentError& error) {
+      throw NetworkError(fmt::format("{}: {}", node.path, error.what()));
+    }
+  }
+  return shapes;
+}
+
+bool is_circular(const Operation& operation) {
+  const auto* affine = std::get_if<AffineNode>(&operation);
+  return affine != nullptr && affine->window.padding == Padding::circular;
+}
+
+}  // namespace widelimit

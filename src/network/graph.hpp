@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "widelimit/layers/window.hpp"
+#include "widelimit/network/pair_stage.hpp"
+#include "widelimit/network/row_stage.hpp"
+#include "widelimit/network/shape.hpp"
+
+/// The graph that lowering makes of a network: primitive operations on the covariance of a pair of inputs. Layers
+/// know how to write themselves into it (layer_model.hpp); the kernel engine schedules and executes it.
+namespace widelimit {
+
+using NodeId = std::size_t;
+
+enum class PoolKind { average, sum };
+enum class ReadoutKind { flatten, average, sum };
+enum class NormAxesKind { channels, channels_and_space };
+
+/// Layers that act on raw inputs are applied to the inputs themselves, before any covariance exists.
+struct FeaturePool {
+  Window window;
+  PoolKind kind;
+  friend bool operator==(const FeaturePool&, const FeaturePool&) = default;
+};
+struct FeatureReadout {
+  ReadoutKind kind;
+  friend bool operator==(const FeatureReadout&, const FeatureReadout&) = default;
+};
+enum class Centring { none, over_axes };
+struct FeatureNorm {
+  NormAxesKind axes;
+  Centring centring;
+  double epsilon;
+  friend bool operator==(const FeatureNorm&, const FeatureNorm&) = default;
+};
+using FeatureTransform = std::variant<FeaturePool, FeatureReadout, FeatureNorm>;
+
+/// K = (1/C) x x'^T of the inputs behind the transforms; T = 0.
+struct InputNode {
+  std::vector<FeatureTransform> transforms;
+};
+/// K' = w/|F| sum_o K[. + o, . + o] + b, T' = K' + w/|F| sum_o T. An empty window is a dense layer.
+struct AffineNode {
+  Window window;
+  double weight_variance;
+  double bias_variance;
+};
+/// The same without weight sharing: entries of different output positions are 0.
+struct LocalAffineNode {
+  AffineNode affine;
+};
+struct RowNode {
+  std::shared_ptr<const RowStage> stage;
+};
+/// K' = sum factor_i K_i, T' = sum factor_i T_i.
+struct SumNode {
+  std::vector<double> factors;
+};
+/// K' = factor * product K_i, T' = factor * sum T_i prod_{j != i} K_j.
+struct ProductNode {
+  double factor;
+};
+struct PoolNode {
+  Window window;
+  PoolKind kind;
+};
+/// From positions to none.
+struct ReadoutNode {
+  ReadoutKind kind;
+};
+struct PairNode {
+  std::shared_ptr<const PairStage> stage;
+};
+
+using Operation =
+    std::variant<InputNode, AffineNode, LocalAffineNode, RowNode, SumNode, ProductNode, PoolNode, ReadoutNode, PairNode>;
+
+struct Node {
+  Operation operation;
+  std::vector<NodeId> inputs;  ///< Earlier nodes.
+  std::string path;            ///< Of the layer it comes from.
+};
+
+/// Nodes in an order in which inputs come before their consumers; only nodes that the output needs.
+struct Graph {
+  std::vector<Node> nodes;
+  NodeId output = 0;
+};
+
+/// Shape behind a node. Throws ArgumentError without path.
+Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input);
+
+/// Shapes behind all nodes for inputs of the given shape. Throws NetworkError with the node's path.
+std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input);
+
+/// True for a convolution (or local convolution) that wraps around the border.
+bool is_circular(const Operation& operation);
+
+}  // namespace widelimit

@@ -1,0 +1,32 @@
+#include "widelimit/network/layer.hpp"
+
+#include "network/layer_model.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+
+Layer::Layer(std::shared_ptr<const LayerModel> model) : model_{std::move(model)} {
+  if (!model_) throw ArgumentError("Layer: expected a layer model, got a null pointer");
+}
+
+std::string Layer::kind() const { return model_->kind(); }
+
+bool operator==(const Layer& left, const Layer& right) {
+  return left.model_ == right.model_ ||
+         (left.kind() == right.kind() && left.model_->fields() == right.model_->fields());
+}
+
+nlohmann::ordered_json to_json(const Layer& layer) {
+  nlohmann::ordered_json object;
+  object["layer"] = layer.kind();
+  object.update(layer.model().fields());
+  return object;
+}
+
+nlohmann::ordered_json to_json(const Layers& layers) {
+  auto array = nlohmann::ordered_json::array();
+  for (const Layer& layer : layers) array.push_back(to_json(layer));
+  return array;
+}
+
+}  // namespace widelimit

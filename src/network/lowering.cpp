@@ -1,0 +1,290 @@
+#include "network/lowering.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "network/layer_model.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+constexpr std::uint64_t all_levels = ~std::uint64_t{0};
+
+std::string law_name(Law law) {
+  switch (law) {
+    case Law::raw: return "raw inputs";
+    case Law::gaussian: return "Gaussian channels";
+    case Law::mixture: return "a mixture of channel groups";
+    case Law::other: return "channels that are not Gaussian";
+  }
+  return {};
+}
+
+std::string summary(const Layer& layer) {
+  std::string text = layer.kind();
+  const auto fields = layer.model().fields();
+  for (const auto& [name, value] : fields.items())
+    if (name != "branches" && name != "layers") text += fmt::format("  {}={}", name, value.dump());
+  return text;
+}
+
+/// Drops the nodes that the output does not need.
+Graph reachable_part(const Graph& graph) {
+  std::vector<bool> needed(graph.nodes.size(), false);
+  needed[graph.output] = true;
+  for (NodeId id = graph.output + 1; id-- > 0;)
+    if (needed[id])
+      for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;
+  Graph part;
+  std::vector<NodeId> renamed(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!needed[id]) continue;
+    renamed[id] = part.nodes.size();
+    Node node = graph.nodes[id];
+    for (NodeId& input : node.inputs) input = renamed[input];
+    part.nodes.push_back(std::move(node));
+  }
+  part.output = renamed[graph.output];
+  return part;
+}
+
+}  // namespace
+
+Graph Lowering::lower(const Network& network, const Shape& input) {
+  Lowering lowering;
+  const State end = lowering.sequence(network.layers(), lowering.start(input), "layers");
+  if (!end.shape.empty())
+    throw NetworkError(fmt::format(
+        "network '{}': expected no positions behind the last layer, got {}; add flatten, global_average_pool or "
+        "global_sum_pool",
+        network.name(), to_string(end.shape)));
+  lowering.graph_.output = end.node;
+  return reachable_part(lowering.graph_);
+}
+
+std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& input) {
+  Lowering lowering;
+  static_cast<void>(lowering.sequence(network.layers(), lowering.start(input), "layers"));
+  return std::move(lowering.trace_);
+}
+
+State Lowering::start(const Shape& input) {
+  for (const Index size : input)
+    if (size < 1) throw NetworkError(fmt::format("input: sizes must be positive, got {}", to_string(input)));
+  network_input_ = input;
+  return {.node = add(InputNode{}, {}), .shape = input, .law = Law::raw, .groups = {}, .fresh = 0};
+}
+
+NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
+  std::vector<Shape> input_shapes;
+  for (const NodeId input : inputs) input_shapes.push_back(shapes_[input]);
+  try {
+    shapes_.push_back(output_shape(operation, input_shapes, network_input_));
+  } catch (const ArgumentError& error) {
+    reject(error.what());
+  }
+  graph_.nodes.push_back({std::move(operation), std::move(inputs), location()});
+  return graph_.nodes.size() - 1;
+}
+
+State Lowering::append(const State& input, Operation operation) {
+  State state = input;
+  state.node = add(std::move(operation), {input.node});
+  state.shape = shapes_[state.node];
+  return state;
+}
+
+/// Linear layers without weights keep the law; a mixture's groups go along.
+State Lowering::append_linear(const State& input, const Operation& operation) {
+  State state = append(input, operation);
+  for (ChannelGroup& group : state.groups) group.node = add(operation, {group.node});
+  return state;
+}
+
+State Lowering::append_feature(const State& input, const FeatureTransform& transform) {
+  InputNode node = std::get<InputNode>(graph_.nodes[input.node].operation);
+  node.transforms.push_back(transform);
+  State state = input;
+  state.node = add(std::move(node), {});
+  state.shape = shapes_[state.node];
+  return state;
+}
+
+State Lowering::affine(const State& input, const AffineNode& node) {
+  State state = append(input, node);
+  state.law = Law::gaussian;
+  state.groups.clear();
+  state.fresh = all_levels;
+  return state;
+}
+
+State Lowering::local_affine(const State& input, const AffineNode& node) {
+  State state = append(input, LocalAffineNode{node});
+  state.law = Law::gaussian;
+  state.groups.clear();
+  state.fresh = all_levels;
+  return state;
+}
+
+State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
+  const StageLaw law = stage->law();
+  const bool nonlinearity =
+      law.accepts == StageLaw::Accepts::gaussian && law.leaves == StageLaw::Leaves::not_gaussian;
+  if (law.accepts == StageLaw::Accepts::gaussian) {
+    const auto is_gaussian = [](const ChannelGroup& group) { return group.law == Law::gaussian; };
+    const bool fits = input.law == Law::gaussian ||
+                      (input.law == Law::mixture && std::all_of(input.groups.begin(), input.groups.end(), is_gaussian));
+    if (!fits)
+      reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
+                         law_name(input.law)));
+  }
+  if (nonlinearity && input.law == Law::mixture) {
+    // phi acts channel by channel, so on each group with the group's own covariances.
+    SumNode merge;
+    std::vector<NodeId> nodes;
+    State state = input;
+    for (ChannelGroup& group : state.groups) {
+      group.node = add(RowNode{stage}, {group.node});
+      group.law = Law::other;
+      merge.factors.push_back(group.share);
+      nodes.push_back(group.node);
+    }
+    state.node = add(std::move(merge), std::move(nodes));
+    state.fresh = law.fresh_weights ? all_levels : 0;
+    return state;
+  }
+  State state = append(input, RowNode{std::move(stage)});
+  if (law.leaves == StageLaw::Leaves::gaussian) state.law = Law::gaussian;
+  if (law.leaves == StageLaw::Leaves::not_gaussian || state.law == Law::mixture || state.law == Law::raw)
+    state.law = Law::other;
+  state.groups.clear();
+  if (law.fresh_weights) state.fresh = all_levels;
+  else if (nonlinearity) state.fresh = 0;
+  return state;
+}
+
+State Lowering::norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage) {
+  if (input.law == Law::raw) return append_feature(input, feature_norm);
+  return row(input, std::move(stage));
+}
+
+State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
+  if (input.law == Law::raw) return append_feature(input, FeaturePool{window, kind});
+  return append_linear(input, PoolNode{window, kind});
+}
+
+State Lowering::readout(const State& input, ReadoutKind kind) {
+  if (input.law == Law::raw) return append_feature(input, FeatureReadout{kind});
+  return append_linear(input, ReadoutNode{kind});
+}
+
+State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage) {
+  const StageLaw law = stage->law();
+  if (law.accepts == StageLaw::Accepts::gaussian && input.law != Law::gaussian)
+    reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
+                       law_name(input.law)));
+  State state = append(input, PairNode{std::move(stage)});
+  if (law.leaves == StageLaw::Leaves::gaussian) state.law = Law::gaussian;
+  if (law.leaves == StageLaw::Leaves::not_gaussian || state.law == Law::mixture || state.law == Law::raw)
+    state.law = Law::other;
+  state.groups.clear();
+  if (law.fresh_weights) state.fresh = all_levels;
+  else if (law.leaves != StageLaw::Leaves::as_it_was) state.fresh = 0;
+  return state;
+}
+
+State Lowering::sequence(const Layers& layers, State state, const std::string& field) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    path_.push_back(fmt::format("{}[{}]", field, i));
+    kinds_.push_back(layers[i].kind());
+    const std::size_t line = trace_.size();
+    trace_.push_back({path_.size() - 1, summary(layers[i]), {}});
+    state = layers[i].model().lower(*this, state);
+    trace_[line].shape = state.shape;
+    path_.pop_back();
+    kinds_.pop_back();
+  }
+  return state;
+}
+
+std::uint64_t Lowering::fresh_bit() const { return std::uint64_t{1} << (branch_depth_ % 64); }
+
+State Lowering::branch(const Layers& layers, const State& input, std::size_t index) {
+  State start = input;
+  start.fresh &= ~fresh_bit();
+  path_.push_back(fmt::format("branches[{}]", index));
+  trace_.push_back({path_.size() - 1, fmt::format("branch {}", index), input.shape});
+  State end = sequence(layers, std::move(start), "layers");
+  path_.pop_back();
+  return end;
+}
+
+void Lowering::check_independent(const std::vector<LoweredBranch>& branches) const {
+  std::vector<std::size_t> dependent;
+  for (std::size_t i = 0; i < branches.size(); ++i)
+    if ((branches[i].state.fresh & fresh_bit()) == 0) dependent.push_back(i);
+  if (dependent.size() > 1)
+    reject(fmt::format(
+        "expected independent branches, but branches {} carry their input or a nonlinearity's output without weights of "
+        "their own behind it; end all but one of them with a dense, convolutional or attention layer",
+        fmt::join(dependent, " and ")));
+}
+
+State Lowering::joined(const std::vector<LoweredBranch>& branches, Operation operation) {
+  std::vector<NodeId> nodes;
+  for (const LoweredBranch& branch : branches) nodes.push_back(branch.state.node);
+  State state;
+  state.node = add(std::move(operation), std::move(nodes));
+  state.shape = shapes_[state.node];
+  state.fresh = all_levels;
+  for (const LoweredBranch& branch : branches) state.fresh &= branch.state.fresh;
+  return state;
+}
+
+State Lowering::sum(const std::vector<LoweredBranch>& branches) {
+  check_independent(branches);
+  SumNode node;
+  bool gaussian = true;
+  for (const LoweredBranch& branch : branches) {
+    node.factors.push_back(branch.factor);
+    gaussian = gaussian && branch.state.law == Law::gaussian;
+  }
+  State state = joined(branches, std::move(node));
+  state.law = gaussian ? Law::gaussian : Law::other;
+  return state;
+}
+
+State Lowering::product(const std::vector<LoweredBranch>& branches) {
+  check_independent(branches);
+  ProductNode node{1};
+  for (const LoweredBranch& branch : branches) node.factor *= branch.factor;
+  State state = joined(branches, node);
+  state.law = Law::other;
+  return state;
+}
+
+State Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
+  SumNode node;
+  std::vector<ChannelGroup> groups;
+  for (const LoweredBranch& branch : branches) {
+    node.factors.push_back(branch.factor);
+    if (branch.state.law != Law::mixture) groups.push_back({branch.state.node, branch.factor, branch.state.law});
+    for (const ChannelGroup& group : branch.state.groups)
+      groups.push_back({group.node, group.share * branch.factor, group.law});
+  }
+  State state = joined(branches, std::move(node));
+  state.law = Law::mixture;
+  state.groups = std::move(groups);
+  return state;
+}
+
+std::string Lowering::location() const {
+  if (path_.empty()) return "input";
+  return fmt::format("{} ({})", fmt::join(path_, "."), kinds_.back());
+}
+
+void Lowering::reject(const std::string& message) const { throw NetworkError(location() + ": " + message); }
+
+}  // namespace widelimit

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "network/graph.hpp"
+#include "widelimit/network/layer.hpp"
+#include "widelimit/network/network.hpp"
+
+namespace widelimit {
+
+/// The distribution of the channels at a position, as far as later layers care.
+enum class Law {
+  raw,       ///< The inputs themselves, linear images of them included.
+  gaussian,  ///< Zero-mean Gaussian.
+  mixture,   ///< Groups of channels with a law each (concatenation).
+  other,     ///< Anything else.
+};
+
+/// A group of channels in a mixture.
+struct ChannelGroup {
+  NodeId node;
+  double share;
+  Law law;
+};
+
+/// What lowering knows behind a layer.
+struct State {
+  NodeId node = 0;
+  Shape shape;
+  Law law = Law::raw;
+  std::vector<ChannelGroup> groups;  ///< Of a mixture.
+  /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or norms only.
+  std::uint64_t fresh = 0;
+};
+
+/// One branch of a sum, product or concatenation; `factor` multiplies covariances.
+struct LoweredBranch {
+  State state;
+  double factor;
+};
+
+/// A line of Network::describe().
+struct TraceLine {
+  std::size_t depth;
+  std::string text;
+  Shape shape;
+};
+
+/// Walks a network forward, checks what may follow what, and collects the graph.
+class Lowering {
+ public:
+  /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
+  static Graph lower(const Network& network, const Shape& input);
+
+  /// The lines of Network::describe(). The network need not end without positions.
+  static std::vector<TraceLine> trace(const Network& network, const Shape& input);
+
+  // For layers. Each appends nodes behind `input` and returns the new state.
+
+  State affine(const State& input, const AffineNode& node);
+  State local_affine(const State& input, const AffineNode& node);
+  State row(const State& input, std::shared_ptr<const RowStage> stage);
+  /// A norm: on raw inputs the features are normalised, otherwise the row stage acts on covariances.
+  State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage);
+  State pool(const State& input, const Window& window, PoolKind kind);
+  State readout(const State& input, ReadoutKind kind);
+  State pair(const State& input, std::shared_ptr<const PairStage> stage);
+
+  State sequence(const Layers& layers, State state, const std::string& field);
+  /// Lowers a branch as `field`[index]; enter_branches() and leave_branches() stand around all branches of a layer.
+  State branch(const Layers& layers, const State& input, std::size_t index);
+  void enter_branches() { ++branch_depth_; }
+  void leave_branches() { --branch_depth_; }
+  /// The current branching's fresh bit.
+  [[nodiscard]] std::uint64_t fresh_bit() const;
+
+  State sum(const std::vector<LoweredBranch>& branches);
+  State product(const std::vector<LoweredBranch>& branches);
+  State concatenation(const std::vector<LoweredBranch>& branches);
+
+  /// Throws NetworkError("PATH (kind): expected ..., got ...; advice").
+  [[noreturn]] void reject(const std::string& message) const;
+
+ private:
+  State start(const Shape& input);
+  NodeId add(Operation operation, std::vector<NodeId> inputs);
+  State append(const State& input, Operation operation);
+  State append_linear(const State& input, const Operation& operation);
+  State append_feature(const State& input, const FeatureTransform& transform);
+  void check_independent(const std::vector<LoweredBranch>& branches) const;
+  State joined(const std::vector<LoweredBranch>& branches, Operation operation);
+  [[nodiscard]] std::string location() const;
+
+  Graph graph_;
+  Shape network_input_;
+  std::vector<Shape> shapes_;
+  std::vector<std::string> path_;
+  std::vector<std::string> kinds_;
+  std::vector<TraceLine> trace_;
+  unsigned branch_depth_ = 0;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,67 @@
+#include "widelimit/network/network_file.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "network/layer_model.hpp"
+#include "network/registry.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+constexpr Index format_version = 1;
+
+Network network_from(const nlohmann::json& document) {
+  FieldReader reader(document, "network");
+  const Index version = reader.integer("widelimit");
+  if (version != format_version)
+    reader.fail("widelimit", fmt::format("expected format version {}, got {}", format_version, version));
+  std::string name = reader.text("name", "");
+  Layers layers = read_layers(reader.value("layers"), "layers");
+  reader.finish();
+  return {std::move(name), std::move(layers)};
+}
+
+}  // namespace
+
+Network parse_network(const std::string& json_text) {
+  try {
+    return network_from(nlohmann::json::parse(json_text));
+  } catch (const nlohmann::json::parse_error& error) {
+    throw DataError(fmt::format("network: not JSON at byte {}: {}", error.byte, error.what()));
+  }
+}
+
+Network read_network(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::stringstream text;
+  if (!stream || !(text << stream.rdbuf()))
+    throw DataError(fmt::format("{}: expected a readable network file, could not read it", file.string()));
+  try {
+    return parse_network(text.str());
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  } catch (const NetworkError& error) {
+    throw NetworkError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+std::string to_json(const Network& network) {
+  nlohmann::ordered_json document;
+  document["widelimit"] = format_version;
+  document["name"] = network.name();
+  document["layers"] = to_json(network.layers());
+  return document.dump(1) + "\n";
+}
+
+void write_network(const std::filesystem::path& file, const Network& network) {
+  std::ofstream stream(file);
+  stream << to_json(network);
+  stream.flush();
+  if (!stream) throw DataError(fmt::format("{}: could not write the network file", file.string()));
+}
+
+}  // namespace widelimit

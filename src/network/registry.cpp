@@ -1,0 +1,84 @@
+#include "network/registry.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "layers/builtin_kinds.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit {
+namespace {
+
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  void add(const std::string& kind, LayerReader reader) {
+    const std::scoped_lock lock(mutex_);
+    if (!readers_.emplace(kind, std::move(reader)).second)
+      throw ArgumentError(fmt::format("register_layer_kind: the kind \"{}\" exists already; choose another name", kind));
+  }
+
+  LayerReader find(const std::string& kind, const std::string& path) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = readers_.find(kind);
+    if (found == readers_.end())
+      throw NetworkError(fmt::format("{}.layer: unknown kind \"{}\"; known are {}", path, kind, joined_kinds()));
+    return found->second;
+  }
+
+  std::vector<std::string> kinds() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [kind, reader] : readers_) names.push_back(kind);
+    return names;
+  }
+
+ private:
+  Registry() : readers_(layers::builtin_layer_readers()) {}
+
+  std::string joined_kinds() const {
+    std::string text;
+    for (const auto& [kind, reader] : readers_) text += (text.empty() ? "" : ", ") + kind;
+    return text;
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::string, LayerReader> readers_;
+};
+
+}  // namespace
+
+Layer read_layer(const nlohmann::json& object, const std::string& path) {
+  FieldReader reader(object, path);
+  const std::string kind = reader.text("layer");
+  try {
+    Layer layer = Registry::instance().find(kind, path)(reader);
+    reader.finish();
+    return layer;
+  } catch (const ArgumentError& error) {
+    throw NetworkError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+Layers read_layers(const nlohmann::json& array, const std::string& path) {
+  if (!array.is_array())
+    throw NetworkError(fmt::format("{}: expected a list of layers, got {}", path, array.type_name()));
+  Layers layers;
+  for (std::size_t i = 0; i < array.size(); ++i) layers.push_back(read_layer(array[i], fmt::format("{}[{}]", path, i)));
+  return layers;
+}
+
+void register_layer_kind(const std::string& kind, LayerReader reader) {
+  Registry::instance().add(kind, std::move(reader));
+}
+
+std::vector<std::string> layer_kinds() { return Registry::instance().kinds(); }
+
+}  // namespace widelimit

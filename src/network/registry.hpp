@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "widelimit/network/layer.hpp"
+
+namespace widelimit {
+
+/// Reads one layer object, or a JSON array of them, by the registered readers. `path` names it in messages. Throws
+/// NetworkError.
+Layer read_layer(const nlohmann::json& object, const std::string& path);
+Layers read_layers(const nlohmann::json& array, const std::string& path);
+
+}  // namespace widelimit

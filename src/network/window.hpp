@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "widelimit/layers/window.hpp"
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit {
+
+/// Zeros in front of an axis of `size` positions under the window's padding.
+Index padding_front(Index size, Index window, Index stride, Padding padding);
+
+/// Positions behind a window along an axis; 0 or less if the window does not fit.
+Index window_output_size(Index size, Index window, Index stride, Padding padding);
+
+/// Shape behind a window. Throws ArgumentError if the axes do not match or nothing is left.
+Shape window_output_shape(const Shape& input, const Window& window);
+
+/// Throws ArgumentError, naming `layer`, unless sizes and strides are positive and as many as each other.
+void check_window(const std::string& layer, const Window& window);
+
+}  // namespace widelimit
