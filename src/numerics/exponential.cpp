@@ -1,0 +1,80 @@
+#include <cmath>
+
+#include "numerics/checks.hpp"
+#include "numerics/closed_form.hpp"
+#include "widelimit/numerics/activations.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+class Exponential {
+ public:
+  Exponential(double amplitude, double rate) : amplitude_{amplitude}, rate_{rate} {}
+
+  [[nodiscard]] double value(double x) const { return amplitude_ * std::exp(rate_ * x); }
+  [[nodiscard]] double derivative(double x) const { return rate_ * value(x); }
+
+  template <typename Scalar>
+  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
+    const auto square = static_cast<Scalar>(rate_ * rate_);
+    const Scalar value =
+        static_cast<Scalar>(amplitude_ * amplitude_) * std::exp(square / 2 * ((p + c) + (q + c)));
+    return {value, square * value};
+  }
+
+ private:
+  double amplitude_;
+  double rate_;
+};
+
+/// E[exp(b (u^2 + v^2))] = D^(-1/2), D = det(I - 2 b Sigma) = 1 - 2b (p + q) + 4 b^2 (pq - c^2); the
+/// exponential tilts the covariance to c / D, hence E[4 b^2 u v exp(...)] = 4 b^2 c D^(-3/2).
+class Gaussian {
+ public:
+  Gaussian(double amplitude, double rate) : amplitude_{amplitude}, rate_{rate} {}
+
+  [[nodiscard]] double value(double x) const { return amplitude_ * std::exp(rate_ * x * x); }
+  [[nodiscard]] double derivative(double x) const { return 2 * rate_ * x * value(x); }
+
+  template <typename Scalar>
+  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
+    const auto twice = static_cast<Scalar>(2 * rate_);
+    const auto det = static_cast<Scalar>(determinant(p, q, c));
+    const Scalar inverse_square = 1 - twice * (p + q) + twice * twice * det;
+    if (rate_ > 0) require_convergence(p, q, c, inverse_square);
+    const Scalar value = static_cast<Scalar>(amplitude_ * amplitude_) / std::sqrt(inverse_square);
+    return {value, twice * twice * c / inverse_square * value};
+  }
+
+ private:
+  /// I - 2b Sigma is positive definite. Written so that NaN passes on as NaN, not as an error about
+  /// variances.
+  template <typename Scalar>
+  void require_convergence(Scalar p, Scalar q, Scalar c, Scalar inverse_square) const {
+    const auto twice = static_cast<Scalar>(2 * rate_);
+    if (!(twice * p >= 1 || twice * q >= 1 || inverse_square <= 0)) return;
+    throw NumericalError(fmt::format(
+        "gaussian: the expectation of exp({0} x^2) diverges for variances {1} and {2} with covariance {3}; "
+        "variances must stay below 1/(4 rate) = {4}: use a negative rate or smaller weight variances",
+        rate_, p, q, c, 1 / (4 * rate_)));
+  }
+
+  double amplitude_;
+  double rate_;
+};
+
+}  // namespace
+
+ActivationPtr exponential(double amplitude, double rate) {
+  require_finite("exponential", "amplitude", amplitude);
+  require_finite("exponential", "rate", rate);
+  return make_closed_form(Exponential{amplitude, rate});
+}
+
+ActivationPtr gaussian(double amplitude, double rate) {
+  require_finite("gaussian", "amplitude", amplitude);
+  require_finite("gaussian", "rate", rate);
+  return make_closed_form(Gaussian{amplitude, rate});
+}
+
+}  // namespace widelimit::numerics

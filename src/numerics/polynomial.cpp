@@ -1,0 +1,173 @@
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "numerics/checks.hpp"
+#include "widelimit/numerics/activations.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+constexpr int highest_degree = 64;
+
+/// What a polynomial needs of a position: g_k(p) = E[phi^(k)(sqrt(p) z)] / sqrt(k!) = sum_m table[k][m] (p -
+/// centre)^m. Then E[phi phi] = sum_k g_k(p) g_k(q) c^k (Mehler), with no division by a variance; the
+/// derivative dual is its derivative in c.
+struct PolynomialMoments {
+  double centre;
+  std::vector<std::vector<double>> table;
+
+  [[nodiscard]] double at(std::size_t order, double p) const {
+    double sum = 0;
+    for (auto it = table[order].rbegin(); it != table[order].rend(); ++it) sum = sum * (p - centre) + *it;
+    return sum;
+  }
+};
+
+/// E[x^(2m)] = (2m)! / (2^m m!) p^m, applied to each derivative of sum_j coefficients[j] x^j.
+PolynomialMoments monomial_moments(const std::vector<double>& coefficients) {
+  PolynomialMoments moments{0, {}};
+  const std::size_t count = coefficients.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    // factor = (k + 2m)! / (2^m m! sqrt(k!)), stepped in m.
+    double factor = std::sqrt(std::tgamma(static_cast<double>(k) + 1));
+    std::vector<double>& row = moments.table.emplace_back();
+    for (std::size_t m = 0; k + 2 * m < count; ++m) {
+      row.push_back(coefficients[k + 2 * m] * factor);
+      const auto top = static_cast<double>(k + 2 * m);
+      factor *= (top + 1) * (top + 2) / (2 * (static_cast<double>(m) + 1));
+    }
+  }
+  return moments;
+}
+
+/// He_n^(k) = n!/(n-k)! He_{n-k} and E[He_j(sqrt(p) z)] = (j-1)!! (p-1)^(j/2) for even j, 0 for odd: one term
+/// an order, in p - 1, so that nothing cancels near unit variance.
+PolynomialMoments hermite_moments(int degree) {
+  PolynomialMoments moments{1, std::vector<std::vector<double>>(static_cast<std::size_t>(degree) + 1)};
+  // factor = sqrt(n! / k!) / (n-k)! (n-k-1)!! with j = n - k, stepped in j by 2.
+  double factor = 1;
+  for (int j = 0; j <= degree; j += 2) {
+    std::vector<double>& row = moments.table[static_cast<std::size_t>(degree - j)];
+    row.assign(static_cast<std::size_t>(j / 2) + 1, 0.0);
+    row.back() = factor;
+    const double n_minus_j = degree - j;
+    factor *= std::sqrt(n_minus_j * (n_minus_j - 1)) / (j + 2);
+  }
+  return moments;
+}
+
+struct Monomials {
+  std::vector<double> coefficients;
+
+  [[nodiscard]] std::pair<double, double> operator()(double x) const {
+    double value = 0;
+    double derivative = 0;
+    for (auto it = coefficients.rbegin(); it != coefficients.rend(); ++it) {
+      derivative = derivative * x + value;
+      value = value * x + *it;
+    }
+    return {value, derivative};
+  }
+};
+
+struct NormalizedHermite {
+  int degree;
+
+  /// sqrt(k+1) h_{k+1} = x h_k - sqrt(k) h_{k-1} and h_n' = sqrt(n) h_{n-1}.
+  [[nodiscard]] std::pair<double, double> operator()(double x) const {
+    double lower = 0;
+    double current = 1;
+    for (int k = 0; k < degree; ++k) {
+      const double next = (x * current - std::sqrt(k) * lower) / std::sqrt(k + 1);
+      lower = current;
+      current = next;
+    }
+    return {current, std::sqrt(degree) * lower};
+  }
+};
+
+template <typename Function>
+class Polynomial final : public Activation {
+ public:
+  Polynomial(Function function, PolynomialMoments moments)
+      : function_{std::move(function)}, moments_{std::move(moments)} {}
+
+  [[nodiscard]] double value(double x) const override { return function_(x).first; }
+  [[nodiscard]] double derivative(double x) const override { return function_(x).second; }
+
+  [[nodiscard]] Dual<double> dual(double p, double q, double c) const override {
+    double value = 0;
+    double derivative = 0;
+    for (std::size_t k = moments_.table.size(); k-- > 0;) {
+      derivative = derivative * c + value;
+      value = value * c + moments_.at(k, p) * moments_.at(k, q);
+    }
+    return {value, derivative};
+  }
+
+  [[nodiscard]] std::size_t auxiliary_count() const override { return moments_.table.size(); }
+
+  void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
+    prepare_rows(variance, auxiliary, size);
+  }
+  void prepare(const double* variance, double* const* auxiliary, std::size_t size) const override {
+    prepare_rows(variance, auxiliary, size);
+  }
+  void apply(const DualRow<float>& row) const override { apply_row(row); }
+  void apply(const DualRow<double>& row) const override { apply_row(row); }
+
+ private:
+  template <typename Scalar>
+  void prepare_rows(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
+    for (std::size_t k = 0; k < moments_.table.size(); ++k)
+      for (std::size_t i = 0; i < size; ++i)
+        auxiliary[k][i] = static_cast<Scalar>(moments_.at(k, static_cast<double>(variance[i])));
+  }
+
+  /// Horner's scheme over blocks of entries, so that the inner loop runs over contiguous numbers.
+  template <typename Scalar>
+  void apply_row(const DualRow<Scalar>& row) const {
+    constexpr std::size_t block = 64;
+    for (std::size_t begin = 0; begin < row.size; begin += block) {
+      const std::size_t size = std::min(block, row.size - begin);
+      std::array<Scalar, block> value{};
+      std::array<Scalar, block> derivative{};
+      Scalar* const nngp = row.nngp + begin;
+      for (std::size_t k = moments_.table.size(); k-- > 0;) {
+        const Scalar* const left = row.left[k] + begin;
+        const Scalar* const right = row.right[k] + begin;
+        for (std::size_t i = 0; i < size; ++i) {
+          derivative[i] = derivative[i] * nngp[i] + value[i];
+          value[i] = value[i] * nngp[i] + left[i] * right[i];
+        }
+      }
+      std::copy_n(value.begin(), size, nngp);
+      if (row.ntk == nullptr) continue;
+      for (std::size_t i = 0; i < size; ++i) row.ntk[begin + i] *= derivative[i];
+    }
+  }
+
+  Function function_;
+  PolynomialMoments moments_;
+};
+
+}  // namespace
+
+ActivationPtr polynomial(std::vector<double> coefficients) {
+  if (coefficients.empty() || coefficients.size() > highest_degree + 1)
+    throw ArgumentError(
+        fmt::format("polynomial: coefficients must hold 1 to {} numbers, lowest order first, got {}",
+                    highest_degree + 1, coefficients.size()));
+  for (std::size_t k = 0; k < coefficients.size(); ++k)
+    require_finite("polynomial", fmt::format("coefficients[{}]", k).c_str(), coefficients[k]);
+  PolynomialMoments moments = monomial_moments(coefficients);
+  return std::make_shared<Polynomial<Monomials>>(Monomials{std::move(coefficients)}, std::move(moments));
+}
+
+ActivationPtr hermite(int degree) {
+  require_within("hermite", "degree", degree, 0, highest_degree);
+  return std::make_shared<Polynomial<NormalizedHermite>>(NormalizedHermite{degree}, hermite_moments(degree));
+}
+
+}  // namespace widelimit::numerics

@@ -1,0 +1,86 @@
+#include <cmath>
+#include <numbers>
+
+#include "numerics/checks.hpp"
+#include "numerics/closed_form.hpp"
+#include "widelimit/numerics/activations.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+constexpr int highest_rectified_degree = 32;
+
+struct Sign {
+  [[nodiscard]] static double value(double x) { return static_cast<double>((x > 0) - (x < 0)); }
+  [[nodiscard]] static double derivative(double) { return 0; }
+
+  /// (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer: exact at perfect correlation and
+  /// of full relative accuracy near zero.
+  template <typename Scalar>
+  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) {
+    const Scalar root = root_determinant(p, q, c);
+    constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
+    if (std::abs(c) <= root || !(p > 0 && q > 0)) return {two_over_pi * std::atan2(c, root), 0};
+    return {std::copysign(1 - two_over_pi * std::atan2(root, std::abs(c)), c), 0};
+  }
+};
+
+/// M_n = E[u_+^n v_+^n]. With x = cos(theta), M_n = (pq)^(n/2) sin(theta)^(2n+1) g^(n)(x) / (2 pi), g(x) =
+/// (pi - arccos x) / sqrt(1 - x^2) (Cho & Saul 2009, eq. 4). Differentiating (1 - x^2) g' = x g + 1 gives the
+/// recurrence below,
+///   M_{n+1} = (2n+1) c M_n + n^2 (pq - c^2) M_{n-1},
+/// whose terms are all positive for c >= 0; Price's theorem reads dM_n/dc = n^2 M_{n-1}.
+class RectifiedMonomial {
+ public:
+  explicit RectifiedMonomial(int degree) : degree_{degree} {}
+
+  [[nodiscard]] double value(double x) const {
+    if (degree_ == 0 && x == 0) return 0.5;
+    return x > 0 ? std::pow(x, degree_) : 0;
+  }
+  [[nodiscard]] double derivative(double x) const {
+    if (degree_ == 0) return 0;
+    if (degree_ == 1) return x < 0 ? 0 : 1;
+    return x > 0 ? degree_ * std::pow(x, degree_ - 1) : 0;
+  }
+
+  template <typename Scalar>
+  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
+    const double wide_det = determinant(p, q, c);
+    const auto det = static_cast<Scalar>(wide_det);
+    const auto root = static_cast<Scalar>(std::sqrt(wide_det));
+    constexpr Scalar over_two_pi = std::numbers::inv_pi_v<Scalar> / 2;
+    Scalar lower = over_two_pi * orthant_angle(p, q, c, root);
+    if (degree_ == 0) return {lower, 0};
+    Scalar moment = over_two_pi * root + c * lower;
+    for (int n = 1; n < degree_; ++n) {
+      const auto order = static_cast<Scalar>(n);
+      const Scalar next = (2 * order + 1) * c * moment + order * order * det * lower;
+      lower = moment;
+      moment = next;
+    }
+    return {moment, static_cast<Scalar>(degree_ * degree_) * lower};
+  }
+
+ private:
+  /// pi - theta.
+  template <typename Scalar>
+  [[nodiscard]] static Scalar orthant_angle(Scalar p, Scalar q, Scalar c, Scalar root) {
+    if (!(p > 0 && q > 0)) return std::numbers::pi_v<Scalar> / 2;
+    return std::atan2(root, -c);
+  }
+
+  int degree_;
+};
+
+}  // namespace
+
+ActivationPtr sign() { return make_closed_form(Sign{}); }
+
+ActivationPtr rectified_monomial(int degree) {
+  require_within("rectified_monomial", "degree", degree, 0, highest_rectified_degree);
+  if (degree == 1) return relu();
+  return make_closed_form(RectifiedMonomial{degree});
+}
+
+}  // namespace widelimit::numerics
