@@ -1,0 +1,88 @@
+#pragma once
+
+#include <memory>
+
+#include "widelimit/gp/double_matrix.hpp"
+#include "widelimit/gp/noise.hpp"
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::gp {
+
+class Cholesky;
+
+/// Gaussian-process posterior for training inputs with Gram matrix K [n, n] and targets y [n, outputs], the
+/// outputs being independent with the same kernel. With the NTK for K its mean is kernel regression, the
+/// limit of trained networks.
+///
+/// Conventions  lambda is the variance that Noise adds to the diagonal of K. A cross Gram matrix K_* has a
+/// row for each
+///              test input and a column for each training input: [n_test, n].
+/// Precision    matrices of float are accepted and converted. The solve is always in double: the condition
+/// number of
+///              K + lambda I easily passes 1e7, which is all the digits a float has.
+/// Threads      0 uses all of the machine's. OpenBLAS's thread count is held during a call and then restored.
+/// Errors       ArgumentError for shapes that do not fit, NaN or infinity (with the index of the first) and a
+/// Gram
+///              matrix that is not symmetric; NotPositiveDefinite if the factorization breaks down.
+/// Copies       are cheap: they share the factorization, which never changes.
+/// Source       Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1.
+class Regression {
+ public:
+  /// Factorizes K + lambda I in place: hand the Gram matrix over with std::move and no second copy exists.
+  /// Cost n^3 / 3 multiplications.
+  [[nodiscard]] static Regression fit(DoubleMatrix gram, const Matrix<double>& targets, const Noise& noise,
+                                      int threads = 0);
+
+  /// Posterior mean K_* (K + lambda I)^-1 y, [n_test, outputs]. Cost n_test n outputs.
+  template <typename Cross>
+  [[nodiscard]] Matrix<double> mean(const Eigen::MatrixBase<Cross>& cross_gram) const {
+    return mean_of(cross_gram.template cast<double>());
+  }
+
+  /// Posterior variance of the latent function at each test input, [n_test], given the prior variances
+  /// `test_variances` = K_**(i, i); add noise_variance() for that of an observation. Rounding may leave the
+  /// difference of two nearly equal numbers slightly negative: such a variance is 0. One below -1e-3 times
+  /// the prior variance is a NumericalError: the matrices belong to different kernels or are too imprecise
+  /// for so small a noise. Cost n_test n^2 / 2; works on blocks of test inputs, memory O(n).
+  template <typename Cross>
+  [[nodiscard]] Vector<double> variance(const Eigen::MatrixBase<Cross>& cross_gram,
+                                        const Vector<double>& test_variances) const {
+    return variance_of(cross_gram.template cast<double>(), test_variances);
+  }
+
+  /// Joint posterior covariance K_** - K_* (K + lambda I)^-1 K_*^T of the latent function, [n_test, n_test],
+  /// exactly symmetric and not clamped. The test inputs' Gram matrix is overwritten: hand it over with
+  /// std::move. Cost n_test n^2 / 2 + n_test^2 n / 2, memory n_test n.
+  template <typename Cross>
+  [[nodiscard]] Matrix<double> covariance(const Eigen::MatrixBase<Cross>& cross_gram,
+                                          DoubleMatrix test_gram) const {
+    return covariance_of(cross_gram.template cast<double>(), std::move(test_gram).take());
+  }
+
+  /// log p(y) = -1/2 y^T (K + lambda I)^-1 y - 1/2 log det(K + lambda I) - n/2 log 2 pi, summed over the
+  /// outputs.
+  [[nodiscard]] double log_marginal_likelihood() const noexcept { return log_marginal_likelihood_; }
+
+  /// lambda.
+  [[nodiscard]] double noise_variance() const noexcept { return noise_variance_; }
+
+  /// (K + lambda I)^-1 y, [n, outputs].
+  [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
+
+ private:
+  using ConstRef = Eigen::Ref<const Matrix<double>>;
+
+  Regression() = default;
+  [[nodiscard]] Matrix<double> mean_of(const ConstRef& cross_gram) const;
+  [[nodiscard]] Vector<double> variance_of(const ConstRef& cross_gram,
+                                           const Vector<double>& test_variances) const;
+  [[nodiscard]] Matrix<double> covariance_of(const ConstRef& cross_gram, Matrix<double> test_gram) const;
+
+  std::shared_ptr<const Cholesky> cholesky_;
+  Matrix<double> weights_;
+  double noise_variance_ = 0;
+  double log_marginal_likelihood_ = 0;
+  int threads_ = 1;
+};
+
+}  // namespace widelimit::gp

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/gp/double_matrix.hpp"
+#include "widelimit/gp/noise.hpp"
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::gp {
+
+/// What makes one regulariser better than another on the validation data.
+enum class Criterion {
+  accuracy,           ///< higher accuracy, among equals lower mean squared error
+  mean_squared_error  ///< lower mean squared error
+};
+
+/// How one regulariser did on the validation data.
+struct RegulariserScore {
+  double relative_regulariser;
+  /// Whether K + lambda I is safely positive definite: smallest eigenvalue above n machine epsilon times the
+  /// largest. If not, the scores are NaN and the value is never chosen.
+  bool positive_definite;
+  double accuracy;
+  double mean_squared_error;
+};
+
+struct Selection {
+  RelativeRegulariser best;
+  std::vector<RegulariserScore> scores;  ///< one for each value of the grid, in its order
+};
+
+/// `count` values from `smallest` to `largest`, both included, evenly spaced in the logarithm. The default
+/// has two a decade. ArgumentError unless 0 < smallest < largest, both finite, and count >= 2.
+[[nodiscard]] std::vector<double> regulariser_grid(double smallest = 1e-7, double largest = 1e2,
+                                                   int count = 19);
+
+/// Chooses the relative regulariser of a Regression on validation data, never on the test set.
+///
+/// gram                [n, n] of the training inputs; hand it over with std::move
+/// targets             [n, outputs]
+/// validation_cross    [n_validation, n], validation against training inputs; at least one row
+/// validation_targets  [n_validation, outputs]; class and accuracy as in metrics.hpp
+/// grid                candidates, each positive, at least one; of equally good ones the first wins
+///
+/// Errors  ArgumentError as for Regression; NotPositiveDefinite if no value of the grid makes K + lambda I
+/// positive
+///         definite.
+/// Cost    one eigendecomposition (about 9 n^3 operations, workspace 2 n^2 numbers) for the whole grid, then
+///         (n + n_validation) n outputs for each value.
+[[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
+                                           DoubleMatrix validation_cross,
+                                           const Matrix<double>& validation_targets,
+                                           const std::vector<double>& grid = regulariser_grid(),
+                                           Criterion criterion = Criterion::accuracy, int threads = 0);
+
+}  // namespace widelimit::gp

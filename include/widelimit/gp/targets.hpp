@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::gp {
+
+/// Regression targets of M classes, [n, M]: (M - 1) / M in the column of the input's class, -1 / M elsewhere,
+/// so that each row sums to 0, the prior mean. Labels are 0 .. classes - 1, classes >= 2 (ArgumentError).
+[[nodiscard]] Matrix<double> class_targets(std::span<const int> labels, int classes);
+
+/// Regression targets of two classes in one column, [n, 1]: +magnitude for label 1, -magnitude for label 0.
+/// Other labels, and a magnitude that is not positive and finite, are an ArgumentError.
+[[nodiscard]] Matrix<double> binary_targets(std::span<const int> labels, double magnitude = 0.5);
+
+}  // namespace widelimit::gp

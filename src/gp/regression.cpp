@@ -1,0 +1,70 @@
+#include "widelimit/gp/regression.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "gp/linear_algebra.hpp"
+#include "gp/variances.hpp"
+#include "numerics/blas_threads.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::gp {
+
+using Eigen::Index;
+using numerics::BlasThreads;
+
+Regression Regression::fit(DoubleMatrix gram, const Matrix<double>& targets, const Noise& noise,
+                           int threads) {
+  constexpr const char* where = "Regression::fit";
+  Regression result;
+  result.threads_ = numerics::resolve_threads(threads, where);
+  Matrix<double> k = std::move(gram).take();
+  require_gram(k, where, "the Gram matrix", result.threads_);
+  require_targets(targets, k.rows(), where);
+  result.noise_variance_ = gp::noise_variance(noise, k.diagonal().mean());
+
+  const BlasThreads guard(result.threads_);
+  result.cholesky_ = std::make_shared<const Cholesky>(std::move(k), result.noise_variance_, where);
+  result.weights_ = result.cholesky_->solve(targets);
+  const auto n = static_cast<double>(targets.rows()), outputs = static_cast<double>(targets.cols());
+  result.log_marginal_likelihood_ =
+      -0.5 * (targets.cwiseProduct(result.weights_).sum() +
+              outputs * (result.cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi)));
+  return result;
+}
+
+Matrix<double> Regression::mean_of(const ConstRef& cross_gram) const {
+  require_cross_gram(cross_gram, weights_.rows(), "Regression::mean", "the cross Gram matrix");
+  const BlasThreads guard(threads_);
+  return multiply(cross_gram, Transpose::no, weights_, Transpose::no);
+}
+
+Vector<double> Regression::variance_of(const ConstRef& cross_gram,
+                                       const Vector<double>& test_variances) const {
+  constexpr const char* where = "Regression::variance";
+  require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
+  require_test_variances(test_variances, cross_gram.rows(), where);
+  const BlasThreads guard(threads_);
+  Vector<double> variance = test_variances;
+  for_each_row_block(cross_gram.rows(), [&](Index first, Index count) {
+    Matrix<double> block = cross_gram.middleRows(first, count);
+    cholesky_->whiten_rows(block);
+    variance.segment(first, count) -= block.rowwise().squaredNorm();
+  });
+  return without_rounding_below_zero(std::move(variance), test_variances, where);
+}
+
+Matrix<double> Regression::covariance_of(const ConstRef& cross_gram, Matrix<double> test_gram) const {
+  constexpr const char* where = "Regression::covariance";
+  require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
+  require_test_gram(test_gram, cross_gram.rows(), where, threads_);
+  const BlasThreads guard(threads_);
+  Matrix<double> whitened = cross_gram;
+  cholesky_->whiten_rows(whitened);
+  add_scaled_gram(test_gram, -1, whitened);
+  return test_gram;
+}
+
+}  // namespace widelimit::gp

@@ -1,0 +1,60 @@
+#include "numerics/blas_threads.hpp"
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+struct LivingGuard {
+  const BlasThreads* guard;
+  int count;
+};
+
+// A plain "save and restore" in each guard would leave the count wrong for good where two guards of different
+// threads overlap, so the living guards are listed.
+struct Registry {
+  std::mutex mutex;
+  std::vector<LivingGuard> guards;
+  int original_count = 1;
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+int resolve_threads(int requested, const char* where) {
+  if (requested < 0)
+    throw ArgumentError(
+        fmt::format("{}: threads must be positive, or 0 for all of the machine's, got {}", where, requested));
+  if (requested > 0) return requested;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+BlasThreads::BlasThreads(int count) {
+  if (count < 1) throw ArgumentError(fmt::format("BlasThreads: count must be at least 1, got {}", count));
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (all.guards.empty()) all.original_count = openblas_get_num_threads();
+  all.guards.push_back({this, count});
+  openblas_set_num_threads(count);
+}
+
+BlasThreads::~BlasThreads() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.guards, [this](const LivingGuard& entry) { return entry.guard == this; });
+  openblas_set_num_threads(all.guards.empty() ? all.original_count : all.guards.back().count);
+}
+
+}  // namespace widelimit::numerics

@@ -1,0 +1,24 @@
+#pragma once
+
+namespace widelimit::numerics {
+
+/// `requested` itself, or the number of hardware threads where it is 0.
+/// Throws ArgumentError ("WHERE: threads must be ...") for a negative number.
+int resolve_threads(int requested, const char* where);
+
+/// Holds OpenBLAS at a number of threads for the life of the guard.
+///
+/// OpenBLAS has one thread count for the whole process. A caller that runs products from its own parallel
+/// tasks holds a guard of 1 around all of them (not one a task); a caller with one large factorization holds
+/// the number it may use. Guards nest and may end in any order, from any thread: the youngest living guard
+/// decides, and the count found by the first one comes back when the last one ends.
+class BlasThreads {
+ public:
+  /// `count` >= 1; OpenBLAS itself caps it at what it was built for.
+  explicit BlasThreads(int count);
+  ~BlasThreads();
+  BlasThreads(const BlasThreads&) = delete;
+  BlasThreads& operator=(const BlasThreads&) = delete;
+};
+
+}  // namespace widelimit::numerics
