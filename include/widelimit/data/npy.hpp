@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+#include <xtensor/xarray.hpp>
+
+/// NumPy's .npy files: one array, C order, little-endian, format versions 1.0, 2.0 and 3.0.
+///
+/// Every reader throws DataError naming file, offset, what was expected and what was found: wrong magic
+/// bytes, a malformed header, an element type or an order other than the ones below, a file shorter or longer
+/// than its header says.
+namespace widelimit::data {
+
+/// Element types that are read and written.
+enum class NpyType { float32, float64, int32, int64, uint8 };
+
+/// Bytes of one element.
+std::size_t size_of(NpyType type);
+
+/// The NpyType of a C++ type: float, double, std::int32_t, std::int64_t or std::uint8_t.
+template <typename T>
+NpyType npy_type_of();
+
+/// What stands in front of the values.
+struct NpyHeader {
+  NpyType type = NpyType::float64;
+  std::vector<std::size_t> shape;  ///< Empty for a single number; an extent may be 0.
+  std::uint64_t data_offset = 0;   ///< Where the values begin, in bytes from the start of the file.
+
+  std::size_t size() const;  ///< Number of elements: the product of the shape, 1 if it is empty.
+};
+
+/// Reads the header and checks that the file is exactly as long as it says; reads no values.
+NpyHeader read_npy_header(const std::filesystem::path& path);
+
+/// Reads an array whose elements are of type T: float, double, std::int32_t, std::int64_t or std::uint8_t.
+/// Errors  DataError as above, also if the file holds another element type.
+template <typename T>
+xt::xarray<T> read_npy(const std::filesystem::path& path);
+
+/// Reads an array of any supported element type into T = float or double, rounding to nearest.
+/// Errors  DataError as above, also if a finite value is too large for T.
+template <typename T>
+xt::xarray<T> read_npy_as(const std::filesystem::path& path);
+
+/// The bytes of a version 1.0 header (its length is a multiple of 64), for writers that place values
+/// themselves. Errors  ArgumentError if the shape needs more than the 65,535 bytes version 1.0 allows.
+std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape);
+
+/// Writes `values` (row-major, as many as the shape says) as version 1.0. T as in read_npy.
+///
+/// The bytes go to a temporary file beside `path`, which replaces `path` only when complete: no reader ever
+/// sees half a file, and after an error an existing file is as it was. Errors  DataError if the file cannot
+/// be created or written in full, or `path` exists and is no regular file.
+template <typename T>
+void write_npy(const std::filesystem::path& path, const T* values, std::span<const std::size_t> shape);
+
+/// The same for a container.
+template <typename T>
+void write_npy(const std::filesystem::path& path, const xt::xarray<T>& array) {
+  const std::vector<std::size_t> shape(array.shape().begin(), array.shape().end());
+  write_npy(path, array.data(), shape);
+}
+
+}  // namespace widelimit::data

@@ -1,0 +1,77 @@
+#include "widelimit/data/cifar10.hpp"
+
+#include <fmt/format.h>
+
+#include "data/byte_images.hpp"
+#include "data/input_file.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t side = 32, channels = 3, classes = 10;
+constexpr std::size_t image_bytes = side * side * channels;
+constexpr std::size_t record_bytes = 1 + image_bytes;
+
+void append_records(const fs::path& path, ByteImages& images) {
+  InputFile file(path);
+  if (file.size() == 0 || file.size() % record_bytes != 0) {
+    const std::uint64_t whole = file.size() / record_bytes;
+    fail_at(
+        path, whole * record_bytes,
+        fmt::format("one or more whole records of {} bytes (1 label, {} values)", record_bytes, image_bytes),
+        fmt::format("{} bytes in all: {} records and {} bytes", file.size(), whole,
+                    file.size() % record_bytes));
+  }
+  const auto bytes = file.read_all();
+  images.values.reserve(images.values.size() + bytes.size());
+  for (std::size_t at = 0; at < bytes.size(); at += record_bytes) {
+    if (bytes[at] >= classes) fail_at(path, at, "a label from 0 to 9", fmt::format("{}", bytes[at]));
+    images.labels.push_back(bytes[at]);
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at + 1);
+    images.values.insert(images.values.end(), first, first + static_cast<std::ptrdiff_t>(image_bytes));
+  }
+}
+
+ByteImages read_records(std::span<const fs::path> files) {
+  if (files.empty()) throw ArgumentError("read_cifar10: expected at least one file, got none");
+  ByteImages images{side, side, channels, ByteImages::Order::planes, {}, {}, classes};
+  for (const fs::path& path : files) append_records(path, images);
+  return images;
+}
+
+}  // namespace
+
+std::vector<fs::path> cifar10_training_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (int batch = 1; batch <= 5; ++batch) {
+    fs::path path = folder / fmt::format("data_batch_{}.bin", batch);
+    std::error_code error;
+    if (fs::exists(path, error)) files.push_back(std::move(path));
+  }
+  if (files.empty()) {
+    throw DataError(fmt::format(
+        "{}: expected one or more of data_batch_1.bin to data_batch_5.bin, found none", folder.string()));
+  }
+  return files;
+}
+
+std::vector<fs::path> cifar10_test_files(const fs::path& folder) {
+  fs::path path = folder / "test_batch.bin";
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw DataError(fmt::format("{}: expected a file, found none", path.string()));
+  }
+  return {std::move(path)};
+}
+
+LabelledImages read_cifar10(std::span<const fs::path> files) { return to_float(read_records(files)); }
+
+std::vector<LabelledImages> read_cifar10(std::span<const fs::path> files, std::span<const std::size_t> counts,
+                                         ClassBalance balance, std::uint64_t seed) {
+  return draw(read_records(files), counts, balance, seed);
+}
+
+}  // namespace widelimit::data

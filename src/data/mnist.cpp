@@ -1,0 +1,124 @@
+#include "widelimit/data/mnist.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "data/byte_images.hpp"
+#include "data/gzip.hpp"
+#include "data/input_file.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t side = 28, classes = 10;
+constexpr std::uint32_t images_magic = 0x803, labels_magic = 0x801;
+
+/// An IDX file, unpacked where needed. All fields of its header are big-endian 32-bit numbers.
+class IdxFile {
+ public:
+  explicit IdxFile(const fs::path& path) : path_{path}, bytes_{InputFile(path).read_all()} {
+    if (!is_gzip(bytes_)) return;
+    bytes_ = unpack_gzip(path, bytes_);
+    unpacked_ = " unpacked";
+  }
+
+  std::uint32_t field(std::size_t offset, std::string_view what) const {
+    if (bytes_.size() < offset + 4) {
+      fail_at(path_, offset, fmt::format("4 bytes of {}", what),
+              fmt::format("{} before the end of the{} file", bytes_.size() - offset, unpacked_));
+    }
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | bytes_[offset + i];
+    return value;
+  }
+
+  void expect_field(std::size_t offset, std::uint32_t wanted, std::string_view what) const {
+    const std::uint32_t found = field(offset, what);
+    if (found == wanted) return;
+    const bool hexadecimal = offset == 0;
+    fail_at(path_, offset,
+            hexadecimal ? fmt::format("{} 0x{:08x}", what, wanted) : fmt::format("{} {}", what, wanted),
+            hexadecimal ? fmt::format("0x{:08x}", found) : fmt::format("{}", found));
+  }
+
+  /// What follows the header: exactly `count` items of `item_bytes` each.
+  std::span<const std::uint8_t> items(std::size_t offset, std::uint32_t count, std::size_t item_bytes,
+                                      std::string_view what) const {
+    const std::uint64_t wanted = std::uint64_t{count} * item_bytes;
+    const std::uint64_t held = bytes_.size() - offset;
+    if (held != wanted) {
+      fail_at(path_, offset + std::min(held, wanted), fmt::format("{} bytes for {} {}", wanted, count, what),
+              fmt::format("{} (the{} file is {})", held, unpacked_,
+                          held < wanted ? "truncated" : "longer than its header says"));
+    }
+    return std::span(bytes_).subspan(offset);
+  }
+
+ private:
+  fs::path path_;
+  std::vector<std::uint8_t> bytes_;
+  std::string_view unpacked_;
+};
+
+ByteImages read_images(const MnistFiles& files) {
+  ByteImages images{side, side, 1, ByteImages::Order::interleaved, {}, {}, classes};
+
+  const IdxFile image_file(files.images);
+  image_file.expect_field(0, images_magic, "the magic number of an IDX image file");
+  const std::uint32_t count = image_file.field(4, "the number of images");
+  image_file.expect_field(8, side, "a number of rows of");
+  image_file.expect_field(12, side, "a number of columns of");
+  const auto values = image_file.items(16, count, side * side, "images of 28 x 28");
+  images.values.assign(values.begin(), values.end());
+
+  const IdxFile label_file(files.labels);
+  label_file.expect_field(0, labels_magic, "the magic number of an IDX label file");
+  const std::uint32_t labels = label_file.field(4, "the number of labels");
+  const auto label_values = label_file.items(8, labels, 1, "labels");
+  if (labels != count) {
+    fail_at(files.labels, 4, fmt::format("{} labels, as many as images in {}", count, files.images.string()),
+            fmt::format("{}", labels));
+  }
+  for (std::size_t i = 0; i < label_values.size(); ++i) {
+    if (label_values[i] >= classes) {
+      fail_at(files.labels, 8 + i, "a label from 0 to 9", fmt::format("{}", label_values[i]));
+    }
+    images.labels.push_back(label_values[i]);
+  }
+  return images;
+}
+
+fs::path plain_or_packed(const fs::path& folder, std::string_view name) {
+  for (const std::string_view ending : {"", ".gz"}) {
+    fs::path path = folder / fmt::format("{}{}", name, ending);
+    std::error_code error;
+    if (fs::exists(path, error)) return path;
+  }
+  throw DataError(fmt::format("{}: expected {} or {}.gz, found neither", folder.string(), name, name));
+}
+
+}  // namespace
+
+MnistFiles mnist_training_files(const fs::path& folder) {
+  return {plain_or_packed(folder, "train-images-idx3-ubyte"),
+          plain_or_packed(folder, "train-labels-idx1-ubyte")};
+}
+
+MnistFiles mnist_test_files(const fs::path& folder) {
+  return {plain_or_packed(folder, "t10k-images-idx3-ubyte"),
+          plain_or_packed(folder, "t10k-labels-idx1-ubyte")};
+}
+
+LabelledImages read_mnist(const MnistFiles& files) { return to_float(read_images(files)); }
+
+std::vector<LabelledImages> read_mnist(const MnistFiles& files, std::span<const std::size_t> counts,
+                                       ClassBalance balance, std::uint64_t seed) {
+  return draw(read_images(files), counts, balance, seed);
+}
+
+}  // namespace widelimit::data

@@ -1,0 +1,262 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <bit>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "data/input_file.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are copied as they stand in the file");
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view supported = "'<f4', '<f8', '<i4', '<i8' or '|u1'";
+
+constexpr std::array<std::string_view, 5> type_codes = {"<f4", "<f8", "<i4", "<i8", "|u1"};
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const bool plain = c >= 0x20 && c < 0x7f;
+    shown += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return shown;
+}
+
+std::string shape_text(std::span<const std::size_t> shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+/// Reads the header's Python dictionary literal; positions in errors are offsets in the file.
+class HeaderParser {
+ public:
+  HeaderParser(const std::filesystem::path& path, std::string_view text, std::uint64_t offset)
+      : path_{path}, text_{text}, offset_{offset} {}
+
+  NpyHeader parse() {
+    expect('{', "a dictionary beginning with '{'");
+    while (!accept('}')) {
+      entry();
+      if (accept('}')) break;
+      expect(',', "',' or '}' after an entry of the dictionary");
+    }
+    skip_blanks();
+    if (at_ < text_.size()) fail("blanks up to the end of the header");
+    if (!type_ || !has_order_ || !shape_) {
+      fail_at(path_, offset_, "a dictionary with the keys 'descr', 'fortran_order' and 'shape'",
+              "'" + printable(text_) + "'");
+    }
+    return {*type_, *shape_, offset_ + text_.size()};
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view expected) const {
+    const auto rest = text_.substr(at_, 24);
+    fail_at(path_, offset_ + at_, expected,
+            rest.empty() ? "the end of the header" : "'" + printable(rest) + "'");
+  }
+
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+  }
+
+  bool accept(char wanted) {
+    skip_blanks();
+    if (at_ >= text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  void expect(char wanted, std::string_view expected) {
+    if (!accept(wanted)) fail(expected);
+  }
+
+  std::string_view quoted(std::string_view expected) {
+    skip_blanks();
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    const std::size_t end =
+        quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string_view::npos;
+    if (end == std::string_view::npos) fail(expected);
+    const auto inside = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return inside;
+  }
+
+  void entry() {
+    skip_blanks();
+    const std::size_t start = at_;
+    const auto key = quoted("a quoted key");
+    expect(':', "':' after a key");
+    skip_blanks();
+    if (key == "descr" && !type_) {
+      type_ = type();
+    } else if (key == "fortran_order" && !has_order_) {
+      order();
+    } else if (key == "shape" && !shape_) {
+      shape_ = shape();
+    } else {
+      at_ = start;
+      fail("each of the keys 'descr', 'fortran_order' and 'shape' once and no other");
+    }
+  }
+
+  NpyType type() {
+    const std::size_t start = at_;
+    const auto code =
+        quoted(fmt::format("the element type {} (structured types are not supported)", supported));
+    for (std::size_t i = 0; i < type_codes.size(); ++i) {
+      if (code == type_codes[i]) return static_cast<NpyType>(i);
+    }
+    // A single byte has no order, so any mark before it means the same.
+    if (code == "<u1" || code == ">u1" || code == "=u1" || code == "u1") return NpyType::uint8;
+    at_ = start;
+    if (code.starts_with('>')) fail(fmt::format("the little-endian element type {}", supported));
+    if (code.find('O') != std::string_view::npos) {
+      fail(fmt::format("the element type {} (pickled Python objects are not read)", supported));
+    }
+    fail(fmt::format("the element type {}", supported));
+  }
+
+  void order() {
+    const auto rest = text_.substr(at_);
+    if (rest.starts_with("True")) fail("'fortran_order': False (save the array in C order)");
+    if (!rest.starts_with("False")) fail("False or True");
+    at_ += std::string_view("False").size();
+    has_order_ = true;
+  }
+
+  std::vector<std::size_t> shape() {
+    std::vector<std::size_t> extents;
+    expect('(', "a shape beginning with '('");
+    bool comma = true;
+    while (!accept(')')) {
+      if (!comma) fail("',' or ')' after an extent");
+      extents.push_back(extent());
+      comma = accept(',');
+    }
+    // "(3)" is no tuple but the number 3.
+    if (extents.size() == 1 && !comma) fail("',' before the ')' of a shape with one extent");
+    return extents;
+  }
+
+  std::size_t extent() {
+    skip_blanks();
+    const std::size_t start = at_;
+    std::size_t value = 0;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+      const auto digit = static_cast<std::size_t>(text_[at_] - '0');
+      if (value > (std::numeric_limits<std::size_t>::max() - digit) / 10) {
+        at_ = start;
+        fail("an extent below 2^64");
+      }
+      value = 10 * value + digit;
+      ++at_;
+    }
+    if (at_ == start) fail("a whole number as an extent of the shape");
+    return value;
+  }
+
+  const std::filesystem::path& path_;
+  std::string_view text_;
+  std::uint64_t offset_;
+  std::size_t at_ = 0;
+  std::optional<NpyType> type_;
+  std::optional<std::vector<std::size_t>> shape_;
+  bool has_order_ = false;
+};
+
+/// Bytes of all values, or nothing if they are more than 2^63.
+std::optional<std::uint64_t> value_bytes(const NpyHeader& header) {
+  for (const std::size_t extent : header.shape) {
+    if (extent == 0) return 0;
+  }
+  std::uint64_t bytes = size_of(header.type);
+  for (const std::size_t extent : header.shape) {
+    if (extent > (std::uint64_t{1} << 63) / bytes) return std::nullopt;
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+void check_length(const InputFile& file, const NpyHeader& header) {
+  const auto wanted = value_bytes(header);
+  const std::uint64_t held = file.size() - header.data_offset;
+  if (wanted == held) return;
+  const std::string bytes = wanted ? fmt::format("{} bytes", *wanted) : std::string("more than 2^63 bytes");
+  const bool longer = wanted && held > *wanted;
+  fail_at(file.path(), longer ? header.data_offset + *wanted : file.size(),
+          fmt::format("{} of values for shape {} of '{}' from offset {}", bytes, shape_text(header.shape),
+                      type_codes[static_cast<std::size_t>(header.type)], header.data_offset),
+          fmt::format("{} (the file is {})", held, longer ? "longer than its header says" : "truncated"));
+}
+
+}  // namespace
+
+std::size_t size_of(NpyType type) {
+  constexpr std::array<std::size_t, 5> sizes = {4, 8, 4, 8, 1};
+  return sizes.at(static_cast<std::size_t>(type));
+}
+
+std::size_t NpyHeader::size() const {
+  std::size_t product = 1;
+  for (const std::size_t extent : shape) product *= extent;
+  return product;
+}
+
+NpyHeader read_npy_header(const std::filesystem::path& path) {
+  InputFile file(path);
+  std::array<char, 12> start{};
+  file.read(0, start.data(), 8, "magic and version of a .npy file");
+  const std::string_view found_magic(start.data(), magic.size());
+  if (found_magic != magic) {
+    fail_at(path, 0, "the magic bytes '\\x93NUMPY' of a .npy file", "'" + printable(found_magic) + "'");
+  }
+  const int major = static_cast<unsigned char>(start[6]);
+  const int minor = static_cast<unsigned char>(start[7]);
+  if (major < 1 || major > 3 || minor != 0) {
+    fail_at(path, 6, "format version 1.0, 2.0 or 3.0", fmt::format("{}.{}", major, minor));
+  }
+  const std::size_t length_bytes = major == 1 ? 2 : 4;
+  file.read(8, start.data() + 8, length_bytes, "header length");
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) {
+    length = length << 8 | static_cast<unsigned char>(start[8 + i]);
+  }
+  const std::uint64_t offset = 8 + length_bytes;
+  if (length > file.size() - offset) {
+    fail_at(path, offset, fmt::format("{} bytes of header", length),
+            fmt::format("{} before the end of the file", file.size() - offset));
+  }
+  std::string text(length, '\0');
+  file.read(offset, text.data(), length, "header");
+  NpyHeader header = HeaderParser(path, text, offset).parse();
+  check_length(file, header);
+  return header;
+}
+
+std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                 type_codes.at(static_cast<std::size_t>(type)), shape_text(shape));
+  // Blanks and a newline fill the header up to a multiple of 64 bytes, as the format asks.
+  constexpr std::size_t fixed = 10;
+  const std::size_t total = (fixed + text.size() + 1 + 63) / 64 * 64;
+  text.resize(total - fixed - 1, ' ');
+  text += '\n';
+  if (text.size() > 0xffff) {
+    throw ArgumentError(
+        fmt::format("npy header: a shape with {} extents needs {} bytes of header, at most 65535 fit",
+                    shape.size(), text.size()));
+  }
+  std::string bytes(magic);
+  bytes += {'\x01', '\x00', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  return bytes + text;
+}
+
+}  // namespace widelimit::data

@@ -1,0 +1,88 @@
+#include "widelimit/data/preprocessing.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::data {
+namespace {
+
+void standardise_values(std::span<const float> values, float* target, double deviation_offset) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0;
+  for (const float value : values) sum += value;
+  const double mean = sum / count;
+  double squares = 0;
+  for (const float value : values) squares += (value - mean) * (value - mean);
+  const double divisor = std::sqrt(squares / count) + deviation_offset;
+  for (const float value : values) *target++ = static_cast<float>((value - mean) / divisor);
+}
+
+}  // namespace
+
+xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images, StandardisationScope scope,
+                                  double deviation_offset) {
+  if (!(deviation_offset > 0) || !std::isfinite(deviation_offset)) {
+    throw ArgumentError(
+        fmt::format("standardise: deviation_offset must be positive and finite, got {}", deviation_offset));
+  }
+  const auto& shape = images.shape();
+  const bool per_pixel = scope == StandardisationScope::pixel;
+  if (per_pixel && shape[3] < 2) {
+    throw ArgumentError(fmt::format(
+        "standardise: scope pixel needs two or more channels, got {}; use scope image for grey images",
+        shape[3]));
+  }
+  auto result = xt::xtensor<float, 4>::from_shape(shape);
+  const std::size_t group = per_pixel ? shape[3] : shape[1] * shape[2] * shape[3];
+  for (std::size_t at = 0; at < images.size(); at += group) {
+    standardise_values({images.data() + at, group}, result.data() + at, deviation_offset);
+  }
+  return result;
+}
+
+std::vector<double> channel_means(const xt::xtensor<float, 4>& images) {
+  if (images.size() == 0) throw ArgumentError("channel_means: there are no pixels to take the mean of");
+  const std::size_t channels = images.shape()[3];
+  std::vector<double> means(channels, 0.0);
+  for (std::size_t i = 0; i < images.size(); ++i) means[i % channels] += images.data()[i];
+  for (double& mean : means) mean /= static_cast<double>(images.size() / channels);
+  return means;
+}
+
+xt::xtensor<float, 4> subtract_channel_means(const xt::xtensor<float, 4>& images,
+                                             std::span<const double> means) {
+  const std::size_t channels = images.shape()[3];
+  if (means.size() != channels) {
+    throw ArgumentError(fmt::format("subtract_channel_means: expected {} means, one a channel, got {}",
+                                    channels, means.size()));
+  }
+  auto result = xt::xtensor<float, 4>::from_shape(images.shape());
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    result.data()[i] = static_cast<float>(images.data()[i] - means[i % channels]);
+  }
+  return result;
+}
+
+Matrix<double> one_hot_targets(std::span<const int> labels, std::size_t classes) {
+  if (classes < 2) {
+    throw ArgumentError(fmt::format("one_hot_targets: expected two or more classes, got {}", classes));
+  }
+  const auto columns = static_cast<Eigen::Index>(classes);
+  const auto rows = static_cast<Eigen::Index>(labels.size());
+  const double share = 1.0 / static_cast<double>(classes);
+  Matrix<double> targets = Matrix<double>::Constant(rows, columns, -share);
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    const int label = labels[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= columns) {
+      throw ArgumentError(
+          fmt::format("one_hot_targets: label {} must lie in [0, {}), got {}", i, classes, label));
+    }
+    targets(i, label) = static_cast<double>(classes - 1) * share;
+  }
+  return targets;
+}
+
+}  // namespace widelimit::data
