@@ -1,0 +1,55 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/specialization/loss.hpp"
+
+namespace widelimit::specialization {
+
+/// Which flow of r is followed.
+///   frame      r is a free matrix of coordinates in a fixed frame; S = r r^T then follows SGD exactly.
+///   symmetric  the gradient of r is symmetrised, as the paper prints it; differs from SGD unless S commutes
+///   with it.
+enum class FlowVariant { frame, symmetric };
+
+/// How the flow is integrated: the paper's explicit step, or Boost.odeint's classical Runge-Kutta scheme with
+/// the same step, or its Dormand-Prince scheme with controlled error and dense output.
+enum class FlowStepper { euler, runge_kutta4, dormand_prince };
+
+struct FlowOptions {
+  double step = 0.02;         ///< Time of one step; for dormand_prince of one record unit. > 0.
+  Eigen::Index steps = 1000;  ///< Last step, >= 0; always recorded.
+  std::vector<Eigen::Index>
+      record;  ///< Steps to record before they are taken, increasing; empty: 0 and the last.
+  FlowVariant variant = FlowVariant::frame;
+  FlowStepper stepper = FlowStepper::euler;
+  /// gamma D / N_b of an SGD whose batch noise enters S (euler only); 0: none.
+  double batch_noise = 0;
+  /// Stop, and record, once every entry of the gradient is below this (euler only); 0: never.
+  double stop_gradient = 0;
+  double tolerance = 1e-7;  ///< dormand_prince: relative and absolute error of a step.
+};
+
+struct FlowPoint {
+  double tau = 0;
+  double loss = 0;  ///< On the samples of the flow; estimate final losses on fresh ones.
+  HeadParameters parameters;
+  Matrix<double> S;  ///< r r^T.
+};
+
+/// 0, stride, 2 stride, ..., steps.
+std::vector<Eigen::Index> record_every(Eigen::Index stride, Eigen::Index steps);
+
+/// Gradient flow of the population loss over a fixed sample set: the limit of online SGD, with tau = gamma t.
+///
+/// Only the parameters the activation has are moved (b: softmax1, bayes; v: softmax1, softmaxv).
+/// Errors   ArgumentError for step <= 0, negative counts or noise, a record that does not increase or exceeds
+/// steps,
+///          batch_noise or stop_gradient with a stepper other than euler, and as sampled_loss; NumericalError
+///          naming the step at which the state stopped being finite.
+/// Source   arXiv:2603.03993, Prop. III.2, with r free instead of a symmetric root.
+template <typename Scalar>
+std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,
+                                     const SampleSet<Scalar>& samples, const FlowOptions& options);
+
+}  // namespace widelimit::specialization

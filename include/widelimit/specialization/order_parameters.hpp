@@ -1,0 +1,32 @@
+#pragma once
+
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::specialization {
+
+/// Overlaps of heads k (H x D) and spikes k* (F x D).
+struct OrderParameters {
+  Matrix<double> m;  ///< H x F: k k*^T.
+  Matrix<double> q;  ///< H x H: k k^T.
+  Matrix<double> p;  ///< F x F: k* k*^T.
+  Matrix<double> S;  ///< H x H: q - m p^(-1) m^T, the Gram matrix of the parts orthogonal to the spikes.
+  Matrix<double> r;  ///< H x H: the symmetric root of S.
+  Matrix<double> m_whitened;  ///< H x F: m p^(-1/2), which obeys the flow with p = I.
+};
+
+/// Errors   ArgumentError for shapes that do not match or non-finite entries; NumericalError where p is
+/// singular
+///          (always for D < F).
+OrderParameters order_parameters(const Matrix<double>& k, const Matrix<double>& k_star);
+
+/// The same from q, m and p alone.
+OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& m, const Matrix<double>& p);
+
+/// Symmetric root of a positive semidefinite matrix. Negative eigenvalues, left by rounding, count as 0;
+/// NumericalError for eigenvalues below -1e-6 of the largest.
+Matrix<double> symmetric_root(const Matrix<double>& matrix);
+
+/// q_{h h'} / sqrt(q_{hh} q_{h'h'}) for q = m m^T + S. ArgumentError for a head of length 0.
+Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S);
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,127 @@
+#include "widelimit/specialization/activation.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "checks.hpp"
+#include "head_pass.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, HeadActivation>, 4> kNames = {
+    {{"softmax", HeadActivation::softmax},
+     {"softmaxv", HeadActivation::softmaxv},
+     {"softmax1", HeadActivation::softmax1},
+     {"bayes", HeadActivation::bayes}}};
+
+void check_scores(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
+                  const Vector<double>& v) {
+  if (chi.rows() < 1 || chi.cols() < 1)
+    throw ArgumentError(
+        fmt::format("head activation: chi must have at least one head and one token, got {} x {}", chi.rows(),
+                    chi.cols()));
+  check_offsets("head activation", activation, chi.rows(), b, v);
+  check_finite("head activation", "chi", chi);
+}
+
+HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
+                      const Vector<double>& v) {
+  check_scores(activation, chi, b, v);
+  HeadPass pass(activation, chi.rows(), chi.cols());
+  pass.forward(chi.data(), b.data(), v.data());
+  return pass;
+}
+
+}  // namespace
+
+HeadActivation head_activation_from_name(std::string_view name) {
+  for (const auto& [known, activation] : kNames)
+    if (known == name) return activation;
+  throw ArgumentError(
+      fmt::format("activation: expected softmax, softmaxv, softmax1 or bayes, got \"{}\"", name));
+}
+
+std::string_view head_activation_name(HeadActivation activation) {
+  for (const auto& [name, known] : kNames)
+    if (known == activation) return name;
+  throw ArgumentError("activation: not one of the named values");
+}
+
+Index scale_count(HeadActivation activation, Index heads) {
+  return activation == HeadActivation::softmaxv ? heads : 1;
+}
+
+bool has_bias(HeadActivation activation) {
+  return activation == HeadActivation::softmax1 || activation == HeadActivation::bayes;
+}
+
+bool has_scale(HeadActivation activation) {
+  return activation == HeadActivation::softmax1 || activation == HeadActivation::softmaxv;
+}
+
+Matrix<double> head_activation(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
+                               const Vector<double>& v) {
+  const HeadPass pass = forward_pass(activation, chi, b, v);
+  Matrix<double> sigma = Eigen::Map<const Matrix<double>>(pass.s.data(), chi.rows(), chi.cols());
+  for (Index h = 0; h < chi.rows(); ++h) sigma.row(h) *= pass.factor(h, v.data());
+  return sigma;
+}
+
+Vector<double> aggregate(const Matrix<double>& sigma) { return sigma.colwise().mean().transpose(); }
+
+ActivationJacobians head_activation_jacobians(HeadActivation activation, const Matrix<double>& chi,
+                                              const Vector<double>& b, const Vector<double>& v) {
+  const HeadPass pass = forward_pass(activation, chi, b, v);
+  const Index heads = chi.rows(), tokens = chi.cols(), entries = heads * tokens;
+  ActivationJacobians jacobians{Matrix<double>::Zero(entries, entries), Matrix<double>::Zero(entries, heads),
+                                Matrix<double>::Zero(entries, scale_count(activation, heads))};
+  const auto s = [&](Index entry) { return pass.s[static_cast<std::size_t>(entry)]; };
+  const bool joint = activation == HeadActivation::bayes;
+  for (Index row = 0; row < entries; ++row) {
+    const Index h = row / tokens;
+    const double sigma = pass.factor(h, v.data()) * s(row);
+    for (Index column = 0; column < entries; ++column)
+      if (joint || column / tokens == h)
+        jacobians.chi(row, column) = sigma * ((row == column ? 1 : 0) - s(column));
+    if (activation == HeadActivation::softmax1) {
+      jacobians.b(row, h) = -sigma * pass.rest[static_cast<std::size_t>(h)];
+      jacobians.v(row, 0) = s(row);
+    }
+    if (activation == HeadActivation::softmaxv) jacobians.v(row, h) = s(row);
+    if (!joint) continue;
+    for (Index other = 0; other < heads; ++other) {
+      double share = 0;
+      for (Index l = 0; l < tokens; ++l) share += s(other * tokens + l);
+      jacobians.b(row, other) = sigma * ((other == h ? 1 : 0) - share);
+    }
+  }
+  return jacobians;
+}
+
+TokenLoss token_loss(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
+                     const Vector<double>& v, Index eps) {
+  check_scores(activation, chi, b, v);
+  if (eps < 0 || eps >= chi.cols())
+    throw ArgumentError(fmt::format("token_loss: eps must be in [0, {}), got {}", chi.cols(), eps));
+  HeadPass pass = forward_pass(activation, chi, b, v);
+  TokenLoss result;
+  result.aggregate = Eigen::Map<const Vector<double>>(pass.a.data(), chi.cols());
+  Vector<double> residual = result.aggregate;
+  residual[eps] -= 1;
+  result.loss = residual.squaredNorm();
+  residual *= 2;
+  pass.backward(residual.data(), v.data());
+  result.chi_gradient = Eigen::Map<const Matrix<double>>(pass.chi_gradient.data(), chi.rows(), chi.cols());
+  result.b_gradient = Eigen::Map<const Vector<double>>(pass.b_gradient.data(), chi.rows());
+  result.v_gradient =
+      Eigen::Map<const Vector<double>>(pass.v_gradient.data(), scale_count(activation, chi.rows()));
+  return result;
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,115 @@
+#include "widelimit/specialization/bayes.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "checks.hpp"
+#include "normals.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr Index kBlock = 4096;
+
+Vector<double> softmax_of(Vector<double> scores) {
+  scores = (scores.array() - scores.maxCoeff()).exp().matrix();
+  return scores / scores.sum();
+}
+
+template <typename Score>
+Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, const Score& score) {
+  check_at_least("bayes_posterior", "tokens (rows of chi_star)", chi_star.rows(), 1);
+  check_shape("bayes_posterior", "chi_star", chi_star, chi_star.rows(), prior.features());
+  check_finite("bayes_posterior", "chi_star", chi_star);
+  Vector<double> scores(chi_star.rows());
+  for (Index l = 0; l < chi_star.rows(); ++l) scores[l] = score(Vector<double>(chi_star.row(l).transpose()));
+  return softmax_of(scores);
+}
+
+struct Sums {
+  double value = 0;
+  double square = 0;
+};
+
+Sums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block, Index size) {
+  const Index features = prior.features();
+  std::vector<float> normals(static_cast<std::size_t>(kBlock * tokens * features));
+  fill_normals(normals, seed, 2 * static_cast<std::uint64_t>(block));
+  numerics::RandomStream random(seed, 2 * static_cast<std::uint64_t>(block) + 1);
+  Vector<double> theta(features), chi_star(features), scores(tokens);
+  const float* next = normals.data();
+  Sums sums;
+  for (Index i = 0; i < size; ++i) {
+    prior.sample(random, theta);
+    for (Index l = 0; l < tokens; ++l, next += features) {
+      chi_star = Eigen::Map<const Vector<float>>(next, features).cast<double>();
+      if (l == 0) chi_star += theta;
+      scores[l] = prior.token_score(chi_star);
+    }
+    const double risk = 1 - softmax_of(scores).squaredNorm();
+    sums.value += risk;
+    sums.square += risk * risk;
+  }
+  return sums;
+}
+
+}  // namespace
+
+Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star) {
+  return posterior(prior, chi_star, [&](const Vector<double>& token) { return prior.token_score(token); });
+}
+
+Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
+                               const Matrix<double>& spike_gram) {
+  return posterior(prior, chi_star,
+                   [&](const Vector<double>& token) { return prior.token_score(token, spike_gram); });
+}
+
+BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_t seed) {
+  check_at_least("bayes_risk", "tokens L", tokens, 1);
+  check_at_least("bayes_risk", "count n", count, 2);
+  const Index blocks = (count + kBlock - 1) / kBlock;
+  std::vector<Sums> sums(static_cast<std::size_t>(blocks));
+  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+    const Index size = std::min(kBlock, count - block * kBlock);
+    sums[static_cast<std::size_t>(block)] = risk_of_block(prior, tokens, seed, block, size);
+  });
+  Sums total;
+  for (const Sums& part : sums) {
+    total.value += part.value;
+    total.square += part.square;
+  }
+  const double n = static_cast<double>(count), mean = total.value / n;
+  return {mean, std::sqrt(std::max(total.square / n - mean * mean, 0.0) / n)};
+}
+
+HeadParameters bayes_optimal_heads(const Prior& prior, Index heads) {
+  if (prior.kind() != Prior::Kind::discrete)
+    throw ArgumentError(
+        "bayes_optimal_heads: the prior must be discrete; no finite number of heads is optimal otherwise");
+  const Index points = prior.points().rows();
+  check_at_least("bayes_optimal_heads", "heads H (one a point of the prior)", heads, points);
+  HeadParameters parameters =
+      with_initial_offsets(HeadActivation::bayes, Matrix<double>::Zero(heads, prior.features()),
+                           Matrix<double>::Zero(heads, heads));
+  for (Index h = 0; h < heads; ++h) {
+    const Index point = h % points;
+    const double probability = prior.probabilities()[point];
+    if (!(probability > 0))
+      throw ArgumentError(
+          fmt::format("bayes_optimal_heads: point {} has probability 0; leave it out", point));
+    const Index copies = heads / points + (point < heads % points ? 1 : 0);
+    parameters.m.row(h) = prior.points().row(point);
+    parameters.b[h] =
+        std::log(probability / static_cast<double>(copies)) - prior.points().row(point).squaredNorm() / 2;
+  }
+  return parameters;
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "widelimit/error.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/specialization/activation.hpp"
+
+/// Argument checks shared by the functions of this folder; messages read "where: field must ..., got ...".
+namespace widelimit::specialization {
+
+template <typename Derived>
+void check_finite(std::string_view where, std::string_view field, const Eigen::MatrixBase<Derived>& values) {
+  for (Eigen::Index i = 0; i < values.rows(); ++i)
+    for (Eigen::Index j = 0; j < values.cols(); ++j)
+      if (!std::isfinite(values(i, j)))
+        throw ArgumentError(
+            fmt::format("{}: {} must be finite, got {} at ({}, {})", where, field, values(i, j), i, j));
+}
+
+template <typename Derived>
+void check_shape(std::string_view where, std::string_view field, const Eigen::MatrixBase<Derived>& values,
+                 Eigen::Index rows, Eigen::Index columns) {
+  if (values.rows() != rows || values.cols() != columns)
+    throw ArgumentError(fmt::format("{}: {} must be {} x {}, got {} x {}", where, field, rows, columns,
+                                    values.rows(), values.cols()));
+}
+
+inline void check_positive(std::string_view where, std::string_view field, double value) {
+  if (!(value > 0) || !std::isfinite(value))
+    throw ArgumentError(fmt::format("{}: {} must be positive and finite, got {}", where, field, value));
+}
+
+inline void check_at_least(std::string_view where, std::string_view field, Eigen::Index value,
+                           Eigen::Index least) {
+  if (value < least)
+    throw ArgumentError(fmt::format("{}: {} must be at least {}, got {}", where, field, least, value));
+}
+
+/// b has one entry a head, v as many as the activation has scales.
+inline void check_offsets(std::string_view where, HeadActivation activation, Eigen::Index heads,
+                          const Vector<double>& b, const Vector<double>& v) {
+  if (b.size() != heads)
+    throw ArgumentError(fmt::format("{}: b must have one entry a head ({}), got {}", where, heads, b.size()));
+  const Eigen::Index scales = scale_count(activation, heads);
+  if (v.size() != scales)
+    throw ArgumentError(fmt::format("{}: v of {} must have {} entries for {} heads, got {}", where,
+                                    head_activation_name(activation), scales, heads, v.size()));
+  check_finite(where, "b", b);
+  check_finite(where, "v", v);
+}
+
+}  // namespace widelimit::specialization

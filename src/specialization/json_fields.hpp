@@ -1,0 +1,42 @@
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::specialization {
+
+/// Typed reading of one JSON object; every error names the field as "context.field".
+class JsonFields {
+ public:
+  /// ArgumentError unless `object` is a JSON object. Keeps a reference to it.
+  JsonFields(const nlohmann::json& object, std::string context);
+
+  bool has(const std::string& field) const;
+  /// ArgumentError naming the first field that is not in the list.
+  void allow_only(std::initializer_list<const char*> known) const;
+
+  const nlohmann::json& at(const std::string& field) const;
+  std::string text(const std::string& field) const;
+  double number(const std::string& field) const;
+  double number(const std::string& field, double otherwise) const;
+  Eigen::Index integer(const std::string& field) const;
+  Eigen::Index integer(const std::string& field, Eigen::Index otherwise) const;
+  /// A list of numbers; a single number counts as a list of one.
+  Vector<double> vector(const std::string& field) const;
+  Matrix<double> matrix(const std::string& field) const;
+  std::vector<Eigen::Index> integers(const std::string& field) const;
+  /// All numbers of a nested list, in row-major order.
+  std::vector<double> flat(const std::string& field) const;
+
+ private:
+  [[noreturn]] void reject(const std::string& field, const std::string& expected) const;
+
+  const nlohmann::json& object_;
+  std::string context_;
+};
+
+}  // namespace widelimit::specialization

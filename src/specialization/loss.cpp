@@ -1,0 +1,136 @@
+#include "widelimit/specialization/loss.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "checks.hpp"
+#include "loss_kernel.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr double kStartDeviation = 0.01;
+
+template <typename Scalar>
+void check_parameters(HeadActivation activation, const HeadParameters& parameters,
+                      const SampleSet<Scalar>& samples) {
+  constexpr const char* where = "sampled_loss";
+  const Index heads = parameters.m.rows();
+  check_at_least(where, "heads (rows of m)", heads, 1);
+  check_shape(where, "m", parameters.m, heads, samples.features());
+  check_shape(where, "r", parameters.r, heads, samples.noises());
+  check_finite(where, "m", parameters.m);
+  check_finite(where, "r", parameters.r);
+  check_offsets(where, activation, heads, parameters.b, parameters.v);
+}
+
+KernelSums kernel_sums(LossDetail detail) {
+  switch (detail) {
+    case LossDetail::loss_only:
+      return KernelSums::loss;
+    case LossDetail::gradients:
+      return KernelSums::gradients;
+    case LossDetail::gradients_and_noise:
+      return KernelSums::gradients_and_noise;
+  }
+  return KernelSums::loss;
+}
+
+/// Sums over all blocks, each block on its own and then in order.
+template <typename Scalar>
+std::vector<double> sum_blocks(const KernelBlock<Scalar>& model, const SampleSet<Scalar>& samples,
+                               std::size_t size) {
+  constexpr Index tiles_per_block = SampleSet<Scalar>::kBlock / SampleSet<Scalar>::kTile;
+  const Index blocks = (samples.tiles() + tiles_per_block - 1) / tiles_per_block;
+  std::vector<double> partial(static_cast<std::size_t>(blocks) * size, 0.0);
+  tbb::parallel_for(Index{0}, blocks, [&](Index index) {
+    KernelBlock<Scalar> block = model;
+    const Index first = index * tiles_per_block;
+    block.values = samples.tile(first);
+    block.sample_weights = samples.tile_weights(first);
+    block.tiles = static_cast<std::size_t>(std::min(tiles_per_block, samples.tiles() - first));
+    add_block(block, partial.data() + static_cast<std::size_t>(index) * size);
+  });
+  std::vector<double> sums(size, 0.0);
+  for (std::size_t at = 0; at < partial.size(); ++at) sums[at % size] += partial[at];
+  return sums;
+}
+
+}  // namespace
+
+HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m, Matrix<double> r) {
+  const Index heads = m.rows();
+  return {std::move(m), std::move(r), Vector<double>::Zero(heads),
+          Vector<double>::Ones(scale_count(activation, heads))};
+}
+
+HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,
+                           std::uint64_t seed) {
+  check_at_least("noise_start", "heads H", heads, 1);
+  check_at_least("noise_start", "features F", features, 1);
+  if (!(eta >= 0) || !std::isfinite(eta))
+    throw ArgumentError(fmt::format("noise_start: eta must be >= 0 and finite, got {}", eta));
+  numerics::RandomStream random(seed);
+  Matrix<double> m(heads, features);
+  for (double& entry : m.reshaped<Eigen::RowMajor>()) entry = kStartDeviation * random.normal();
+  Matrix<double> r = eta * Matrix<double>::Identity(heads, heads);
+  for (Index h = 0; h < heads; ++h)
+    for (Index k = 0; k <= h; ++k) {
+      const double noise = kStartDeviation * random.normal();
+      r(h, k) += noise;
+      if (k != h) r(k, h) += noise;
+    }
+  return with_initial_offsets(activation, std::move(m), std::move(r));
+}
+
+template <typename Scalar>
+SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parameters,
+                         const SampleSet<Scalar>& samples, LossDetail detail) {
+  check_parameters(activation, parameters, samples);
+  const Index heads = parameters.m.rows(), features = samples.features(), rows = features + samples.noises();
+  Matrix<double> head_rows(heads, rows);
+  head_rows << parameters.m, parameters.r;
+  const Matrix<Scalar> weights = head_rows.cast<Scalar>();
+  const Vector<Scalar> b = parameters.b.cast<Scalar>();
+  const Vector<Scalar> v = parameters.v.cast<Scalar>();
+
+  KernelBlock<Scalar> model;
+  model.activation = activation;
+  model.wanted = kernel_sums(detail);
+  model.heads = static_cast<std::size_t>(heads);
+  model.rows = static_cast<std::size_t>(rows);
+  model.tokens = static_cast<std::size_t>(samples.tokens());
+  model.head_rows = weights.data();
+  model.b = b.data();
+  model.v = v.data();
+  const KernelLayout layout(activation, model.heads, model.rows);
+  std::vector<double> sums = sum_blocks(model, samples, layout.size);
+  for (double& sum : sums) sum /= samples.weight_sum();
+
+  SampledLoss result;
+  result.loss = sums[KernelLayout::loss];
+  const double effective_count = samples.weight_sum() * samples.weight_sum() / samples.squared_weight_sum();
+  const double variance = std::max(sums[KernelLayout::squared_loss] - result.loss * result.loss, 0.0);
+  result.standard_error = std::sqrt(variance / effective_count);
+  if (detail == LossDetail::loss_only) return result;
+  const Eigen::Map<const Matrix<double>> gradient(sums.data() + KernelLayout::head_rows, heads, rows);
+  result.gradient.m = gradient.leftCols(features);
+  result.gradient.r = gradient.rightCols(samples.noises());
+  result.gradient.b = Eigen::Map<const Vector<double>>(sums.data() + layout.b, heads);
+  result.gradient.v = Eigen::Map<const Vector<double>>(sums.data() + layout.v, parameters.v.size());
+  if (detail == LossDetail::gradients_and_noise)
+    result.noise = Eigen::Map<const Matrix<double>>(sums.data() + layout.noise, heads, heads);
+  return result;
+}
+
+template SampledLoss sampled_loss(HeadActivation, const HeadParameters&, const SampleSet<float>&, LossDetail);
+template SampledLoss sampled_loss(HeadActivation, const HeadParameters&, const SampleSet<double>&,
+                                  LossDetail);
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,69 @@
+#include "normals.hpp"
+
+#include <Random123/philox.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numbers>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "specialization/normals.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+// After foreach_target, which includes this file once for every instruction set.
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace widelimit::specialization::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// count normals a half: out[i] and out[half + i] from the words at the same places.
+void box_muller(const std::int32_t* words, std::size_t half, float* out) {
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto scale = hn::Set(d, 0x1p-31F);
+  for (std::size_t i = 0; i < half; i += hn::Lanes(d)) {
+    const auto first = hn::ConvertTo(d, hn::LoadU(di, words + i));
+    const auto second = hn::ConvertTo(d, hn::LoadU(di, words + half + i));
+    const auto u = hn::Mul(hn::Add(first, hn::Set(d, 0.5F)), scale);
+    const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0F), hn::Log(d, hn::Min(u, hn::Set(d, 1.0F)))));
+    const auto angle = hn::Mul(second, hn::Set(d, 0x1p-30F * std::numbers::pi_v<float>));
+    hn::StoreU(hn::Mul(radius, hn::Cos(d, angle)), d, out + i);
+    hn::StoreU(hn::Mul(radius, hn::Sin(d, angle)), d, out + half + i);
+  }
+}
+
+}  // namespace widelimit::specialization::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace widelimit::specialization {
+
+HWY_EXPORT(box_muller);
+
+void fill_normals(std::span<float> out, std::uint64_t seed, std::uint64_t stream) {
+  constexpr std::size_t kChunk = 512;
+  std::array<std::int32_t, kChunk> words{};
+  std::array<float, kChunk> normals{};
+  const r123::Philox4x32::key_type key = {
+      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}};
+  std::uint64_t counter = 0;
+  for (std::size_t start = 0; start < out.size(); start += kChunk) {
+    for (std::size_t i = 0; i < kChunk; i += 4, ++counter) {
+      const r123::Philox4x32::ctr_type at = {
+          {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
+           static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}};
+      const auto random = r123::Philox4x32{}(at, key);
+      // 31 bits: the conversion to float is signed.
+      for (std::size_t j = 0; j < 4; ++j) words[i + j] = static_cast<std::int32_t>(random[j] >> 1);
+    }
+    HWY_DYNAMIC_DISPATCH(box_muller)(words.data(), kChunk / 2, normals.data());
+    const std::size_t take = std::min(kChunk, out.size() - start);
+    std::copy_n(normals.begin(), take, out.begin() + static_cast<std::ptrdiff_t>(start));
+  }
+}
+
+}  // namespace widelimit::specialization
+#endif

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace widelimit::specialization {
+
+/// Fills `out` with standard normals of stream `stream` of `seed`: Philox counters as in
+/// numerics::RandomStream, Box-Muller in single precision (24 bits, |z| < 6.7). About five times as fast as
+/// RandomStream::normal.
+void fill_normals(std::span<float> out, std::uint64_t seed, std::uint64_t stream);
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,82 @@
+#include "widelimit/specialization/order_parameters.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+
+#include "checks.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+using Solver = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
+
+constexpr double kRelativeRank = 1e-12;
+constexpr double kNegativeTolerance = 1e-6;
+
+Solver decompose(const Matrix<double>& matrix) {
+  const Solver solver(Eigen::MatrixXd((matrix + matrix.transpose()) / 2));
+  if (solver.info() != Eigen::Success)
+    throw NumericalError("order parameters: the eigenvalue iteration did not converge");
+  return solver;
+}
+
+}  // namespace
+
+OrderParameters order_parameters(const Matrix<double>& k, const Matrix<double>& k_star) {
+  constexpr const char* where = "order_parameters";
+  check_at_least(where, "heads (rows of k)", k.rows(), 1);
+  check_at_least(where, "spikes (rows of k_star)", k_star.rows(), 1);
+  check_shape(where, "k_star", k_star, k_star.rows(), k.cols());
+  check_finite(where, "k", k);
+  check_finite(where, "k_star", k_star);
+  return order_parameters(Matrix<double>(k * k.transpose()), Matrix<double>(k * k_star.transpose()),
+                          Matrix<double>(k_star * k_star.transpose()));
+}
+
+OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& m, const Matrix<double>& p) {
+  const Index heads = m.rows(), features = m.cols();
+  check_shape("order_parameters", "q", q, heads, heads);
+  check_shape("order_parameters", "p", p, features, features);
+  const Solver solver = decompose(p);
+  const auto& lambda = solver.eigenvalues();
+  if (!(lambda[0] > kRelativeRank * lambda[features - 1]))
+    throw NumericalError(fmt::format(
+        "order_parameters: p = k* k*^T is singular (eigenvalues from {} to {}); the {} spikes must be "
+        "linearly independent",
+        lambda[0], lambda[features - 1], features));
+  OrderParameters result{m, q, p, {}, {}, m * solver.operatorInverseSqrt()};
+  result.S = q - result.m_whitened * result.m_whitened.transpose();
+  result.r = symmetric_root(result.S);
+  return result;
+}
+
+Matrix<double> symmetric_root(const Matrix<double>& matrix) {
+  check_shape("symmetric_root", "matrix", matrix, matrix.rows(), matrix.rows());
+  check_finite("symmetric_root", "matrix", matrix);
+  const Solver solver = decompose(matrix);
+  const Eigen::VectorXd& lambda = solver.eigenvalues();
+  const double largest = std::max(lambda.maxCoeff(), 0.0);
+  if (lambda.minCoeff() < -kNegativeTolerance * std::max(largest, kNegativeTolerance))
+    throw NumericalError(fmt::format(
+        "symmetric_root: the matrix is not positive semidefinite, its smallest eigenvalue is {} and its "
+        "largest {}",
+        lambda.minCoeff(), largest));
+  const Eigen::VectorXd roots = lambda.cwiseMax(0.0).cwiseSqrt();
+  return solver.eigenvectors() * roots.asDiagonal() * solver.eigenvectors().transpose();
+}
+
+Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S) {
+  check_shape("cosine_similarity", "S", S, m.rows(), m.rows());
+  const Matrix<double> q = m * m.transpose() + S;
+  for (Index h = 0; h < q.rows(); ++h)
+    if (!(q(h, h) > 0))
+      throw ArgumentError(
+          fmt::format("cosine_similarity: head {} has length 0, so its direction is undefined", h));
+  const Vector<double> inverse = q.diagonal().cwiseSqrt().cwiseInverse();
+  return inverse.asDiagonal() * q * inverse.asDiagonal();
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,190 @@
+#include "widelimit/specialization/prior.hpp"
+
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "checks.hpp"
+#include "json_fields.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr double kProbabilityTolerance = 1e-12;
+
+void check_strength(const char* field, double value) {
+  if (!(value >= 0) || !std::isfinite(value))
+    throw ArgumentError(
+        fmt::format("prior: {} is a variance and must be >= 0 and finite, got {}", field, value));
+}
+
+}  // namespace
+
+Prior Prior::flip2(double nu1, double nu2) {
+  check_strength("nu1", nu1);
+  check_strength("nu2", nu2);
+  Matrix<double> points(2, 2);
+  points << std::sqrt(nu1), std::sqrt(nu2), std::sqrt(nu1), -std::sqrt(nu2);
+  return discrete(points, Vector<double>::Constant(2, 0.5));
+}
+
+Prior Prior::spikes(Index features, double nu) {
+  check_at_least("prior", "features", features, 1);
+  check_strength("nu", nu);
+  const Matrix<double> points = std::sqrt(nu) * Matrix<double>::Identity(features, features);
+  return discrete(points, Vector<double>::Constant(features, 1 / static_cast<double>(features)));
+}
+
+Prior Prior::gaussian(const Vector<double>& variances) {
+  if (variances.size() == 0) throw ArgumentError("prior: variances must not be empty");
+  for (const double variance : variances) check_strength("variances", variance);
+  Prior prior;
+  prior.kind_ = Kind::gaussian;
+  prior.variances_ = variances;
+  prior.mean_ = Vector<double>::Zero(variances.size());
+  prior.covariance_ = variances.asDiagonal();
+  return prior;
+}
+
+Prior Prior::discrete(const Matrix<double>& points, const Vector<double>& probabilities) {
+  if (points.rows() == 0 || points.cols() == 0)
+    throw ArgumentError("prior: the support is empty; points must hold at least one point with one feature");
+  if (probabilities.size() != points.rows())
+    throw ArgumentError(fmt::format("prior: probs must have one entry a point ({}), got {}", points.rows(),
+                                    probabilities.size()));
+  check_finite("prior", "points", points);
+  for (const double probability : probabilities)
+    if (!(probability >= 0))
+      throw ArgumentError(fmt::format("prior: probs must be >= 0, got {}", probability));
+  const double total = probabilities.sum();
+  if (!(std::abs(total - 1) <= kProbabilityTolerance))
+    throw ArgumentError(
+        fmt::format("prior: probs must sum to 1 within {}, got {}", kProbabilityTolerance, total));
+  Prior prior;
+  prior.points_ = points;
+  prior.probabilities_ = probabilities;
+  prior.cumulative_ = probabilities;
+  for (Index k = 1; k < probabilities.size(); ++k) prior.cumulative_[k] += prior.cumulative_[k - 1];
+  prior.half_norms_ = points.rowwise().squaredNorm() / 2;
+  prior.mean_ = points.transpose() * probabilities;
+  const Matrix<double> centred = points.rowwise() - prior.mean_.transpose();
+  prior.covariance_ = centred.transpose() * probabilities.asDiagonal() * centred;
+  return prior;
+}
+
+Prior Prior::from_json(const nlohmann::json& description) {
+  const JsonFields fields(description, "prior");
+  const auto kind = fields.text("kind");
+  if (kind == "flip2") {
+    fields.allow_only({"kind", "nu1", "nu2"});
+    return flip2(fields.number("nu1"), fields.number("nu2"));
+  }
+  if (kind == "spikes") {
+    fields.allow_only({"kind", "features", "nu"});
+    return spikes(fields.integer("features"), fields.number("nu"));
+  }
+  if (kind == "gaussian") {
+    fields.allow_only({"kind", "variances", "features", "nu1", "nu2"});
+    if (fields.has("variances")) return gaussian(fields.vector("variances"));
+    return gaussian(linear_variances(fields.integer("features"), fields.number("nu1"), fields.number("nu2")));
+  }
+  if (kind == "discrete") {
+    fields.allow_only({"kind", "points", "probs"});
+    return discrete(fields.matrix("points"), fields.vector("probs"));
+  }
+  throw ArgumentError(
+      fmt::format("prior.kind: expected flip2, spikes, gaussian or discrete, got \"{}\"", kind));
+}
+
+bool Prior::symmetric_in(Index feature) const {
+  if (feature < 0 || feature >= features())
+    throw ArgumentError(fmt::format("prior: feature must be in [0, {}), got {}", features(), feature));
+  if (kind_ == Kind::gaussian) return true;
+  const auto mass = [&](const Vector<double>& at) {
+    double sum = 0;
+    for (Index k = 0; k < points_.rows(); ++k)
+      if (points_.row(k).transpose() == at) sum += probabilities_[k];
+    return sum;
+  };
+  for (Index k = 0; k < points_.rows(); ++k) {
+    const Vector<double> point = points_.row(k).transpose();
+    Vector<double> mirrored = point;
+    mirrored[feature] = -mirrored[feature];
+    if (std::abs(mass(mirrored) - mass(point)) > kProbabilityTolerance) return false;
+  }
+  return true;
+}
+
+void Prior::sample(numerics::RandomStream& random, Vector<double>& theta) const {
+  if (kind_ == Kind::gaussian) {
+    theta.resize(features());
+    for (Index f = 0; f < features(); ++f) theta[f] = std::sqrt(variances_[f]) * random.normal();
+    return;
+  }
+  const double u = random.uniform();
+  const auto place = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u);
+  theta = points_.row(place - cumulative_.begin()).transpose();
+}
+
+double Prior::token_score(const Vector<double>& chi_star) const {
+  check_shape("prior", "chi_star", chi_star, features(), 1);
+  return log_odds(chi_star, nullptr);
+}
+
+double Prior::token_score(const Vector<double>& chi_star, const Matrix<double>& spike_gram) const {
+  check_shape("prior", "chi_star", chi_star, features(), 1);
+  check_shape("prior", "spike_gram", spike_gram, features(), features());
+  return log_odds(chi_star, &spike_gram);
+}
+
+double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spike_gram) const {
+  if (kind_ == Kind::gaussian) {
+    if (spike_gram == nullptr) {
+      double score = 0;
+      for (Index f = 0; f < features(); ++f) {
+        const double nu = variances_[f];
+        score += nu / (2 * (1 + nu)) * chi_star[f] * chi_star[f] - std::log1p(nu) / 2;
+      }
+      return score;
+    }
+    const Matrix<double> precision =
+        Matrix<double>::Identity(features(), features()) + variances_.asDiagonal() * *spike_gram;
+    const Eigen::PartialPivLU<Eigen::MatrixXd> factors(precision);
+    const Vector<double> shrunk = factors.solve(variances_.cwiseProduct(chi_star));
+    return chi_star.dot(shrunk) / 2 - std::log(factors.determinant()) / 2;
+  }
+  double top = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (Index k = 0; k < points_.rows(); ++k) {
+    if (probabilities_[k] == 0) continue;
+    const auto point = points_.row(k);
+    const double half_norm =
+        spike_gram == nullptr ? half_norms_[k] : point.dot(*spike_gram * point.transpose()) / 2;
+    const double term = std::log(probabilities_[k]) - half_norm + point.dot(chi_star);
+    if (term > top) {
+      sum = sum * std::exp(top - term) + 1;
+      top = term;
+    } else {
+      sum += std::exp(term - top);
+    }
+  }
+  return top + std::log(sum);
+}
+
+Vector<double> linear_variances(Index features, double first, double last) {
+  check_at_least("linear_variances", "features", features, 1);
+  check_strength("nu1", first);
+  check_strength("nu2", last);
+  Vector<double> variances(features);
+  for (Index f = 0; f < features; ++f)
+    variances[f] = features == 1
+                       ? first
+                       : first + (last - first) * static_cast<double>(f) / static_cast<double>(features - 1);
+  return variances;
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,132 @@
+#include "widelimit/specialization/quadrature.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "checks.hpp"
+#include "grid.hpp"
+#include "widelimit/specialization/bayes.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr double kLargestGrid = 1e9;
+constexpr Index kChunk = 8192;
+
+/// One Gaussian mixture component of the signal: chi*_0 = shift + scale z, with a probability.
+struct Component {
+  double probability;
+  Vector<double> shift;
+  Vector<double> scale;
+};
+
+std::vector<Component> components(const Prior& prior) {
+  const Index features = prior.features();
+  if (prior.kind() == Prior::Kind::gaussian)
+    return {{1, Vector<double>::Zero(features), (prior.variances().array() + 1).sqrt().matrix()}};
+  std::vector<Component> result;
+  for (Index k = 0; k < prior.points().rows(); ++k)
+    if (prior.probabilities()[k] > 0)
+      result.push_back(
+          {prior.probabilities()[k], prior.points().row(k).transpose(), Vector<double>::Ones(features)});
+  return result;
+}
+
+void check_size(const NormalGrid& grid, std::size_t parts) {
+  const double nodes = grid.size() * static_cast<double>(parts);
+  if (!(nodes <= kLargestGrid))
+    throw ArgumentError(
+        fmt::format("quadrature: {} nodes are more than {}; use samples instead", nodes, kLargestGrid));
+}
+
+/// Nodes [first, first + count) of the grid as weighted samples of one component.
+SampleValues nodes_as_samples(const NormalGrid& grid, const Component& component, Index tokens, Index noises,
+                              Index first, Index count) {
+  const Index features = component.shift.size(), dimensions = (features + noises) * tokens;
+  SampleValues values{count, tokens, features, noises, {}, {}, {}, {}};
+  values.eps.assign(static_cast<std::size_t>(count), 0);
+  std::vector<double> z(static_cast<std::size_t>(dimensions));
+  for (Index i = first; i < first + count; ++i) {
+    values.weights.push_back(component.probability * grid.node(i, dimensions, z.data()));
+    const double* next = z.data();
+    for (Index l = 0; l < tokens; ++l)
+      for (Index f = 0; f < features; ++f, ++next)
+        values.chi_star.push_back(l == 0 ? component.shift[f] + component.scale[f] * *next : *next);
+    values.xi.insert(values.xi.end(), next, static_cast<const double*>(z.data() + dimensions));
+  }
+  return values;
+}
+
+/// Adds w times the loss and gradients of `part`.
+void add_weighted(SampledLoss& total, const SampledLoss& part, double weight) {
+  total.loss += weight * part.loss;
+  total.gradient.m += weight * part.gradient.m;
+  total.gradient.r += weight * part.gradient.r;
+  total.gradient.b += weight * part.gradient.b;
+  total.gradient.v += weight * part.gradient.v;
+}
+
+}  // namespace
+
+SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& parameters,
+                               const Prior& prior, Index tokens, const GridShape& shape) {
+  check_at_least("loss_by_quadrature", "tokens L", tokens, 1);
+  const Index heads = parameters.m.rows(), features = prior.features();
+  check_shape("loss_by_quadrature", "m", parameters.m, heads, features);
+  const Index noises = parameters.r.isZero(0) ? 0 : parameters.r.cols();
+  const NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
+  const std::vector<Component> parts = components(prior);
+  check_size(grid, parts.size());
+  HeadParameters model = parameters;
+  model.r = parameters.r.leftCols(noises);
+
+  const Index size = grid.power((features + noises) * tokens), chunks = (size + kChunk - 1) / kChunk;
+  SampledLoss total;
+  total.gradient = {Matrix<double>::Zero(heads, features), Matrix<double>::Zero(heads, noises),
+                    Vector<double>::Zero(heads), Vector<double>::Zero(parameters.v.size())};
+  for (const Component& component : parts) {
+    std::vector<SampledLoss> results(static_cast<std::size_t>(chunks));
+    std::vector<double> weights(results.size());
+    tbb::parallel_for(Index{0}, chunks, [&](Index chunk) {
+      const Index first = chunk * kChunk;
+      const SampleSet<double> samples(
+          nodes_as_samples(grid, component, tokens, noises, first, std::min(kChunk, size - first)));
+      weights[static_cast<std::size_t>(chunk)] = samples.weight_sum();
+      results[static_cast<std::size_t>(chunk)] = sampled_loss(activation, model, samples);
+    });
+    for (std::size_t chunk = 0; chunk < results.size(); ++chunk)
+      add_weighted(total, results[chunk], weights[chunk]);
+  }
+  if (noises == 0) total.gradient.r = Matrix<double>::Zero(heads, parameters.r.cols());
+  return total;
+}
+
+double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShape& shape) {
+  check_at_least("bayes_risk_by_quadrature", "tokens L", tokens, 1);
+  const Index features = prior.features();
+  const NormalGrid grid(shape.points, shape.span, features * tokens);
+  const std::vector<Component> parts = components(prior);
+  check_size(grid, parts.size());
+  double risk = 0;
+  for (const Component& component : parts)
+    risk += component.probability * grid.mean([&](const double* z) {
+      thread_local Vector<double> token, odds;
+      odds.resize(tokens);
+      for (Index l = 0; l < tokens; ++l) {
+        token = Eigen::Map<const Vector<double>>(z + l * features, features);
+        if (l == 0) token = component.shift + component.scale.cwiseProduct(token);
+        odds[l] = prior.token_score(token);
+      }
+      odds = (odds.array() - odds.maxCoeff()).exp().matrix();
+      return 1 - odds.squaredNorm() / (odds.sum() * odds.sum());
+    });
+  return risk;
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,114 @@
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "checks.hpp"
+#include "grid.hpp"
+#include "normals.hpp"
+#include "widelimit/specialization/hessian.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr double kLargestGrid = 1e9;
+constexpr Index kBlock = 4096;
+
+struct Saddle {
+  HeadActivation activation;
+  Index tokens;
+  double prefactor;  ///< 2 / H.
+  double nu1;
+  double nu2;
+};
+
+Saddle saddle(const char* where, HeadActivation activation, Index tokens, Index heads, double nu1,
+              double nu2) {
+  check_at_least(where, "tokens L", tokens, 2);
+  check_at_least(where, "heads H", heads, 2);
+  if (activation != HeadActivation::softmax && activation != HeadActivation::bayes)
+    throw ArgumentError(fmt::format("{}: activation must be softmax or bayes, whose saddle is known, got {}",
+                                    where, head_activation_name(activation)));
+  for (const double nu : {nu1, nu2})
+    if (!(nu >= 0) || !std::isfinite(nu))
+      throw ArgumentError(fmt::format("{}: nu is a variance and must be >= 0 and finite, got {}", where, nu));
+  return {activation, tokens, 2 / static_cast<double>(heads), nu1, nu2};
+}
+
+/// The integrand of the rate for scores chi*_0 with noise z; `s` is scratch of L entries.
+double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
+  const double amplitude = std::sqrt(at.nu1);
+  double top = -1e300;
+  for (std::size_t l = 0; l < s.size(); ++l) {
+    s[l] = amplitude * (z[l] + (l == 0 ? amplitude : 0));
+    top = std::max(top, s[l]);
+  }
+  double total = 0, squares = 0;
+  for (double& weight : s) total += weight = std::exp(weight - top);
+  for (double& weight : s) {
+    weight /= total;
+    squares += weight * weight;
+  }
+  const double s0 = s[0];
+  if (at.activation == HeadActivation::bayes)
+    return at.prefactor * at.nu2 * s0 * ((1 - s0) * (1 - s0) + squares - s0 * s0);
+  const double mean = 1 - squares + at.nu2 * s0 * (1 - s0);
+  double sum = 0;
+  for (std::size_t l = 0; l < s.size(); ++l) {
+    const double delta = l == 0 ? 1 : 0;
+    const double own = 1 - 2 * s[l] + squares + at.nu2 * (delta - s0) * (delta - s0);
+    sum += (s[l] - delta) * s[l] * (own - mean);
+  }
+  return -at.prefactor * sum;
+}
+
+}  // namespace
+
+SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Index heads, double nu1,
+                                   double nu2, Index points, double span) {
+  const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
+  const NormalGrid grid(points, span, tokens);
+  if (!(grid.size() <= kLargestGrid))
+    throw ArgumentError(
+        fmt::format("split_rate: {} nodes for L = {} tokens are too many; use split_rate_by_sampling",
+                    grid.size(), tokens));
+  const double rate = grid.mean([&](const double* z) {
+    thread_local std::vector<double> s;
+    s.resize(static_cast<std::size_t>(tokens));
+    return rate_sample(at, z, s);
+  });
+  return {rate, 0};
+}
+
+SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index heads, double nu1, double nu2,
+                                 Index count, std::uint64_t seed) {
+  const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
+  check_at_least("split_rate", "count", count, 2);
+  const Index blocks = (count + kBlock - 1) / kBlock;
+  std::vector<double> sums(static_cast<std::size_t>(blocks)), squares(sums.size());
+  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+    const Index size = std::min(kBlock, count - block * kBlock);
+    std::vector<float> normals(static_cast<std::size_t>(kBlock * tokens));
+    fill_normals(normals, seed, static_cast<std::uint64_t>(block));
+    std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());
+    for (Index i = 0; i < size; ++i) {
+      std::copy_n(normals.begin() + i * tokens, tokens, z.begin());
+      const double value = rate_sample(at, z.data(), s);
+      sums[static_cast<std::size_t>(block)] += value;
+      squares[static_cast<std::size_t>(block)] += value * value;
+    }
+  });
+  double sum = 0, square = 0;
+  for (std::size_t block = 0; block < sums.size(); ++block) {
+    sum += sums[block];
+    square += squares[block];
+  }
+  const double n = static_cast<double>(count), mean = sum / n;
+  return {mean, std::sqrt(std::max(square / n - mean * mean, 0.0) / n)};
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,199 @@
+#include "widelimit/specialization/trained_heads.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "checks.hpp"
+#include "head_pass.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr Index kBlock = 1024;
+
+HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
+                          const std::vector<Index>& kept) {
+  const Index count = static_cast<Index>(kept.size());
+  HeadParameters part{Matrix<double>(count, all.m.cols()), Matrix<double>(count, all.r.cols()),
+                      Vector<double>(count), all.v};
+  if (activation == HeadActivation::softmaxv) part.v.resize(count);
+  for (Index i = 0; i < count; ++i) {
+    const Index h = kept[static_cast<std::size_t>(i)];
+    part.m.row(i) = all.m.row(h);
+    part.r.row(i) = all.r.row(h);
+    part.b[i] = all.b[h];
+    if (activation == HeadActivation::softmaxv) part.v[i] = all.v[h];
+  }
+  return part;
+}
+
+/// Calls f(sample, pass) for every sample after the forward pass, in fixed blocks; returns block sums of f in
+/// order.
+template <typename Scalar, typename Function>
+Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters& parameters,
+                                 const SampleSet<Scalar>& samples, Index width, const Function& f) {
+  const Index heads = parameters.m.rows(), features = samples.features(), tokens = samples.tokens();
+  const Index blocks = (samples.count() + kBlock - 1) / kBlock;
+  Matrix<double> sums = Matrix<double>::Zero(blocks, width);
+  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+    HeadPass pass(activation, heads, tokens);
+    Matrix<double> chi(heads, tokens), inputs(features + samples.noises(), tokens);
+    Matrix<double> rows(heads, inputs.rows());
+    rows << parameters.m, parameters.r;
+    Vector<double> out(width);
+    const Index last = std::min((block + 1) * kBlock, samples.count());
+    for (Index i = block * kBlock; i < last; ++i) {
+      for (Index row = 0; row < inputs.rows(); ++row)
+        for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(samples.value(i, l, row));
+      chi.noalias() = rows * inputs;
+      pass.forward(chi.data(), parameters.b.data(), parameters.v.data());
+      f(pass, out);
+      sums.row(block) += samples.weight(i) * out.transpose();
+    }
+  });
+  return sums.colwise().sum().transpose() / samples.weight_sum();
+}
+
+/// Losses after leaving out each kept head, sigma taken from the full model.
+template <typename Scalar>
+std::vector<double> full_model_losses(HeadActivation activation, const HeadParameters& parameters,
+                                      const SampleSet<Scalar>& samples,
+                                      const std::vector<std::vector<Index>>& trials) {
+  const Index tokens = samples.tokens();
+  const auto losses_of = [&](const HeadPass& pass, Vector<double>& out) {
+    for (std::size_t trial = 0; trial < trials.size(); ++trial) {
+      double loss = 0;
+      for (Index l = 0; l < tokens; ++l) {
+        double a = 0;
+        for (const Index h : trials[trial])
+          a += pass.factor(h, parameters.v.data()) * pass.s[static_cast<std::size_t>(h * tokens + l)];
+        a /= static_cast<double>(trials[trial].size());
+        loss += (a - (l == 0 ? 1 : 0)) * (a - (l == 0 ? 1 : 0));
+      }
+      out[static_cast<Index>(trial)] = loss;
+    }
+  };
+  const Vector<double> mean =
+      mean_over_samples(activation, parameters, samples, static_cast<Index>(trials.size()), losses_of);
+  return {mean.begin(), mean.end()};
+}
+
+template <typename Scalar>
+std::vector<double> trial_losses(HeadActivation activation, const HeadParameters& parameters,
+                                 const SampleSet<Scalar>& samples, PruneNormaliser normaliser,
+                                 const std::vector<std::vector<Index>>& trials) {
+  if (normaliser == PruneNormaliser::full_model)
+    return full_model_losses(activation, parameters, samples, trials);
+  std::vector<double> losses;
+  losses.reserve(trials.size());
+  for (const std::vector<Index>& kept : trials)
+    losses.push_back(
+        sampled_loss(activation, keep_heads(activation, parameters, kept), samples, LossDetail::loss_only)
+            .loss);
+  return losses;
+}
+
+template <typename Exceeds>
+std::optional<double> first_time(const std::vector<double>& tau, const std::vector<Matrix<double>>& m,
+                                 double delta, const Exceeds& exceeds) {
+  if (tau.size() != m.size())
+    throw ArgumentError(
+        fmt::format("specialisation_time: tau has {} entries and m {}", tau.size(), m.size()));
+  if (!(delta >= 0))
+    throw ArgumentError(fmt::format("specialisation_time: delta must be >= 0, got {}", delta));
+  for (std::size_t i = 0; i < tau.size(); ++i)
+    if (exceeds(m[i])) return tau[i];
+  return std::nullopt;
+}
+
+}  // namespace
+
+double max_split(const Matrix<double>& m) {
+  double largest = 0;
+  for (Index h = 0; h < m.rows(); ++h)
+    for (Index k = 0; k < h; ++k) largest = std::max(largest, (m.row(h) - m.row(k)).norm());
+  return largest;
+}
+
+Vector<double> feature_splits(const Matrix<double>& m) {
+  return (m.rowwise() - m.colwise().mean()).colwise().norm().transpose();
+}
+
+std::optional<double> specialisation_time(const std::vector<double>& tau,
+                                          const std::vector<Matrix<double>>& m, double delta) {
+  return first_time(tau, m, delta, [&](const Matrix<double>& now) { return max_split(now) > delta; });
+}
+
+std::optional<double> feature_specialisation_time(const std::vector<double>& tau,
+                                                  const std::vector<Matrix<double>>& m, Index feature,
+                                                  double delta) {
+  return first_time(tau, m, delta, [&](const Matrix<double>& now) {
+    if (feature < 0 || feature >= now.cols())
+      throw ArgumentError(fmt::format("feature_specialisation_time: feature must be in [0, {}), got {}",
+                                      now.cols(), feature));
+    return feature_splits(now)[feature] > delta;
+  });
+}
+
+Matrix<double> attention_map(HeadActivation activation, const HeadParameters& parameters,
+                             const Matrix<double>& chi_star, const Matrix<double>& xi) {
+  constexpr const char* where = "attention_map";
+  const Index tokens = chi_star.rows();
+  check_shape(where, "chi_star", chi_star, tokens, parameters.m.cols());
+  check_shape(where, "xi", xi, tokens, parameters.r.cols());
+  check_shape(where, "r", parameters.r, parameters.m.rows(), parameters.r.cols());
+  const Matrix<double> chi = parameters.m * chi_star.transpose() + parameters.r * xi.transpose();
+  return head_activation(activation, chi, parameters.b, parameters.v) / static_cast<double>(chi.rows());
+}
+
+template <typename Scalar>
+AttentionMass attention_mass(HeadActivation activation, const HeadParameters& parameters,
+                             const SampleSet<Scalar>& samples) {
+  check_shape("attention_mass", "m", parameters.m, parameters.m.rows(), samples.features());
+  check_shape("attention_mass", "r", parameters.r, parameters.m.rows(), samples.noises());
+  check_offsets("attention_mass", activation, parameters.m.rows(), parameters.b, parameters.v);
+  const Vector<double> mass =
+      mean_over_samples(activation, parameters, samples, 2, [](const HeadPass& pass, Vector<double>& out) {
+        out[0] = pass.a[0];
+        out[1] = std::accumulate(pass.a.begin() + 1, pass.a.end(), 0.0);
+      });
+  return {mass[0], mass[1]};
+}
+
+template <typename Scalar>
+PruneResult greedy_prune(HeadActivation activation, const HeadParameters& parameters,
+                         const SampleSet<Scalar>& samples, PruneNormaliser normaliser) {
+  const Index heads = parameters.m.rows();
+  std::vector<Index> kept(static_cast<std::size_t>(heads));
+  std::iota(kept.begin(), kept.end(), Index{0});
+  PruneResult result;
+  result.losses.push_back(sampled_loss(activation, parameters, samples, LossDetail::loss_only).loss);
+  while (kept.size() > 1) {
+    std::vector<std::vector<Index>> trials;
+    for (std::size_t out = 0; out < kept.size(); ++out) {
+      trials.push_back(kept);
+      trials.back().erase(trials.back().begin() + static_cast<std::ptrdiff_t>(out));
+    }
+    const std::vector<double> losses = trial_losses(activation, parameters, samples, normaliser, trials);
+    const auto best = std::min_element(losses.begin(), losses.end()) - losses.begin();
+    result.losses.push_back(losses[static_cast<std::size_t>(best)]);
+    result.removed.push_back(kept[static_cast<std::size_t>(best)]);
+    kept.erase(kept.begin() + best);
+  }
+  return result;
+}
+
+template AttentionMass attention_mass(HeadActivation, const HeadParameters&, const SampleSet<float>&);
+template AttentionMass attention_mass(HeadActivation, const HeadParameters&, const SampleSet<double>&);
+template PruneResult greedy_prune(HeadActivation, const HeadParameters&, const SampleSet<float>&,
+                                  PruneNormaliser);
+template PruneResult greedy_prune(HeadActivation, const HeadParameters&, const SampleSet<double>&,
+                                  PruneNormaliser);
+
+}  // namespace widelimit::specialization
