@@ -51,7 +51,7 @@ void require_success(lapack_int info, std::string_view where, const char* routin
   const std::string remedy =
       enough ? fmt::format("a relative regulariser of {:.6g} (noise variance {:.6g}) is enough", *enough,
                            *enough * mean_diagonal)
-             : "its diagonal is zero, so it is no Gram matrix unless all of it is";
+             : "its diagonal is zero, so it cannot be a Gram matrix";
   throw NotPositiveDefinite(
       fmt::format("{}: the {} x {} Gram matrix plus noise variance {:.6g} is not positive definite in double "
                   "precision: the leading minor of order {} is not positive; the smallest eigenvalue without "

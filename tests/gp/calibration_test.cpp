@@ -1,0 +1,140 @@
+#include "widelimit/gp/calibration.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <cmath>
+
+#include "gp/problem.hpp"
+#include "widelimit/error.hpp"
+
+using namespace widelimit;
+using namespace widelimit::gp;
+using namespace widelimit::gp_test;
+using doctest::Approx;
+
+namespace {
+
+const boost::math::normal standard_normal;
+
+double phi_of(double x) { return cdf(standard_normal, x); }
+
+}  // namespace
+
+TEST_CASE("class probabilities: two outputs, or one against zero, have a closed form") {
+  for (const double difference : {-30.0, -2.0, 0.0, 1e-3, 0.7, 9.0}) {
+    for (const double variance : {0.01, 1.0, 40.0}) {
+      CAPTURE(difference);
+      CAPTURE(variance);
+      const Vector<double> v = Vector<double>::Constant(1, variance);
+      const Matrix<double> two = class_probabilities(Matrix<double>{{5.0, 5.0 + difference}}, v);
+      CHECK(std::abs(two(0, 1) - phi_of(difference / std::sqrt(2 * variance))) < 1e-13);
+      CHECK(std::abs(two.sum() - 1) < 1e-13);
+      const Matrix<double> one = class_probabilities(Matrix<double>{{difference}}, v);
+      REQUIRE(one.cols() == 2);
+      CHECK(std::abs(one(0, 1) - phi_of(difference / std::sqrt(variance))) < 1e-13);
+    }
+  }
+}
+
+TEST_CASE("class probabilities: the share of draws in which each output is the largest") {
+  const Matrix<double> mean{{0.3, -0.2, 0.9, 0.1}};
+  const double variance = 0.5;
+  const Matrix<double> probabilities = class_probabilities(mean, Vector<double>::Constant(1, variance));
+  numerics::RandomStream stream(41);
+  const int draws = 300'000;
+  Vector<double> wins = Vector<double>::Zero(4);
+  for (int draw = 0; draw < draws; ++draw) {
+    Vector<double> outputs = mean.row(0);
+    for (int c = 0; c < 4; ++c) outputs(c) += std::sqrt(variance) * stream.normal();
+    Eigen::Index winner = 0;
+    outputs.maxCoeff(&winner);
+    wins(winner) += 1.0 / draws;
+  }
+  for (int c = 0; c < 4; ++c) {
+    const double p = probabilities(0, c);
+    CHECK(std::abs(wins(c) - p) < 5 * std::sqrt(p * (1 - p) / draws));
+  }
+}
+
+TEST_CASE("class probabilities: many classes, adaptive quadrature, shifts and equal means") {
+  for (const int classes : {3, 10, 1000}) {
+    CAPTURE(classes);
+    Matrix<double> mean = Matrix<double>::Zero(1, classes);
+    const Vector<double> unit = Vector<double>::Ones(1);
+    CHECK((class_probabilities(mean, unit).array() - 1.0 / classes).abs().maxCoeff() < 1e-12);
+    mean(0, 1) = 1.7;  // the others are equal: P(1) = E Phi(z + 1.7)^(classes - 1)
+    const auto integrand = [&](double z) {
+      return pdf(standard_normal, z) * std::pow(phi_of(z + 1.7), classes - 1);
+    };
+    const double expected =
+        boost::math::quadrature::gauss_kronrod<double, 61>::integrate(integrand, -12.0, 12.0, 15, 1e-14);
+    const Matrix<double> probabilities = class_probabilities(mean, unit);
+    CHECK(std::abs(probabilities(0, 1) - expected) < 1e-12);
+    CHECK(std::abs(probabilities.sum() - 1) < 1e-12);
+    const Matrix<double> shifted = (mean.array() - 1000).matrix();
+    CHECK((class_probabilities(shifted, unit) - probabilities).cwiseAbs().maxCoeff() < 1e-12);
+  }
+}
+
+TEST_CASE("class probabilities: variance zero is certain, the limit of small variance") {
+  const Matrix<double> mean{{0.1, 0.4, 0.4}, {0.1, 0.5, 0.4}};
+  const Matrix<double> certain{{0.0, 0.5, 0.5}, {0.0, 1.0, 0.0}};
+  CHECK(class_probabilities(mean, Vector<double>::Zero(2)) == certain);
+  CHECK((class_probabilities(mean, Vector<double>::Constant(2, 1e-300)) - certain).cwiseAbs().maxCoeff() <
+        1e-13);
+  CHECK(class_probabilities(Matrix<double>{{-3.0}}, Vector<double>::Zero(1)) == Matrix<double>{{1.0, 0.0}});
+  CHECK_THROWS_WITH_AS(
+      (void)class_probabilities(mean, Vector<double>{{1.0, -2.0}}),
+      "class_probabilities: the variance of test input 1 must be finite and not negative, got -2",
+      ArgumentError);
+  CHECK_THROWS_AS((void)class_probabilities(mean, Vector<double>::Ones(1)), ArgumentError);
+  CHECK_THROWS_AS((void)class_probabilities(Matrix<double>{{std::nan("")}}, Vector<double>::Ones(1)),
+                  ArgumentError);
+  CHECK_THROWS_WITH_AS((void)class_probabilities(Matrix<double>(2, 0), Vector<double>::Ones(2)),
+                       "class_probabilities: the means must have at least one column", ArgumentError);
+}
+
+TEST_CASE("calibration: bins and expected error by hand; bin edges belong below") {
+  const Matrix<double> probabilities{{0.75, 0.25}, {0.8, 0.2}, {0.4, 0.6}, {0.0, 1.0}, {0.5, 0.5}};
+  const std::vector<int> labels = {0, 1, 1, 1, 1};
+  const Calibration result = calibration(probabilities, labels, 4);
+  REQUIRE(result.bins.size() == 4);
+  CHECK(result.bins[0].count == 0);
+  CHECK(result.bins[1].count == 1);  // 0.5, predicted 0, wrong
+  CHECK(result.bins[2].count == 2);  // 0.75 and 0.6, right
+  CHECK(result.bins[3].count == 2);  // 0.8 wrong, 1.0 right
+  CHECK(result.bins[2].lower == 0.5);
+  CHECK(result.bins[2].upper == 0.75);
+  CHECK(result.bins[2].accuracy == 1);
+  CHECK(result.bins[2].mean_confidence == Approx(0.675));
+  CHECK(result.bins[3].accuracy == 0.5);
+  CHECK(result.expected_error == Approx((0.5 + 2 * 0.325 + 2 * 0.4) / 5).epsilon(1e-14));
+  CHECK(calibration(probabilities, labels).bins.size() == 15);
+}
+
+TEST_CASE("calibration: predictions that are right as often as they claim have error zero") {
+  const Matrix<double> probabilities = Matrix<double>{{0.75, 0.25}}.replicate(4, 1);
+  CHECK(calibration(probabilities, std::vector<int>{0, 1, 0, 0}).expected_error == Approx(0));
+  CHECK(calibration(probabilities, std::vector<int>{1, 1, 1, 1}).expected_error == Approx(0.75));
+}
+
+TEST_CASE("calibration: arguments that do not fit") {
+  const Matrix<double> fine{{0.75, 0.25}};
+  const std::vector<int> label = {0};
+  CHECK_THROWS_WITH_AS((void)calibration(fine, label, 0), "calibration: bins must be positive, got 0",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)calibration(fine, std::vector<int>{}),
+      "calibration: expected a row of probabilities for each label and at least one, got [1, 2] and 0 labels",
+      ArgumentError);
+  CHECK_THROWS_WITH_AS((void)calibration(fine, std::vector<int>{2}),
+                       "calibration: labels must be 0 .. 1, but label 0 (from 0) is 2", ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)calibration(2 * fine, label),
+      "calibration: each row must be probabilities with sum 1, but row 0 lies in [0.5, 1.5] and has sum 2",
+      ArgumentError);
+  CHECK_THROWS_AS((void)calibration(Matrix<double>{{1.5, -0.5}}, label), ArgumentError);
+  CHECK_THROWS_AS((void)calibration(Matrix<double>{{std::nan(""), 1.0}}, label), ArgumentError);
+}

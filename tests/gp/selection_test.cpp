@@ -1,0 +1,115 @@
+#include "widelimit/gp/selection.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "gp/problem.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/gp/regression.hpp"
+
+using namespace widelimit;
+using namespace widelimit::gp;
+using namespace widelimit::gp_test;
+using doctest::Approx;
+
+TEST_CASE("selection: the default grid has two values a decade from 1e-7 to 1e2") {
+  const auto grid = regulariser_grid();
+  REQUIRE(grid.size() == 19);
+  CHECK(grid.front() == 1e-7);
+  CHECK(grid[1] == Approx(std::sqrt(10.0) * 1e-7).epsilon(1e-14));
+  CHECK(grid[14] == Approx(1).epsilon(1e-13));
+  CHECK(grid.back() == 1e2);
+  CHECK_THROWS_WITH_AS((void)regulariser_grid(0, 1, 5),
+                       "regulariser_grid: expected 0 < smallest < largest, finite, and count >= 2, got "
+                       "smallest 0, largest 1, count 5",
+                       ArgumentError);
+  CHECK_THROWS_AS((void)regulariser_grid(1, 1, 5), ArgumentError);
+  CHECK_THROWS_AS((void)regulariser_grid(1, HUGE_VAL, 5), ArgumentError);
+  CHECK_THROWS_AS((void)regulariser_grid(1, 2, 1), ArgumentError);
+}
+
+TEST_CASE("selection: one eigendecomposition scores as a factorization for each value does") {
+  const Problem p = make_problem(60, 25, 3, 31);
+  const Matrix<double> validation = random_matrix(25, 3, 32);
+  const auto grid = regulariser_grid(1e-5, 10, 7);
+  const Selection selection =
+      select_regulariser(p.nngp, p.targets, p.nngp_cross, validation, grid, Criterion::mean_squared_error);
+  REQUIRE(selection.scores.size() == 7);
+  double lowest = HUGE_VAL, chosen = 0;
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const Matrix<double> mean =
+        Regression::fit(p.nngp, p.targets, RelativeRegulariser(grid[i])).mean(p.nngp_cross);
+    const double error = (mean - validation).squaredNorm() / 75;
+    CHECK(selection.scores[i].relative_regulariser == grid[i]);
+    CHECK(selection.scores[i].positive_definite);
+    CHECK(selection.scores[i].mean_squared_error == Approx(error).epsilon(1e-9));
+    CHECK(selection.scores[i].accuracy == accuracy(mean, validation));
+    if (error < lowest) lowest = error, chosen = grid[i];
+  }
+  CHECK(selection.best.value() == chosen);
+}
+
+TEST_CASE("selection: accuracy first, mean squared error among equals, or mean squared error alone") {
+  // One training input k = 1, y = 1 for class 1 of a single output, prediction cross / (1 + eps). With
+  // validation targets of both signs every eps has the same accuracy, so the tie-break decides.
+  const Matrix<double> one{{1.0}}, cross{{1.0}, {1.0}};
+  const std::vector<double> grid = {0.25, 1, 3};
+  const Matrix<double> targets{{0.5}, {0.5}};
+  CHECK(select_regulariser(one, one, cross, targets, grid).best.value() == 1);
+  CHECK(select_regulariser(one, one, cross, Matrix<double>{{0.8}, {0.8}}, grid).best.value() == 0.25);
+
+  // Two outputs, two orthogonal training inputs with targets (1, 0) and (0, 1): prediction cross / (1 + eps),
+  // so the argmax never changes; a third, with variance far from the others', makes the class depend on eps.
+  const Matrix<double> k = Vector<double>{{1.0, 100.0}}.asDiagonal(), y{{1.0, 0.0}, {0.0, 1.0}};
+  // outputs: 1.2 / (1 + 50.5 eps) against 100 / (100 + 50.5 eps): class 0 for small eps only.
+  const Matrix<double> mixed{{1.2, 100.0}}, class_one{{0.0, 0.3}};
+  const std::vector<double> two = {1e-6, 0.1};
+  const auto scores = select_regulariser(k, y, mixed, class_one, two);
+  CHECK(scores.scores[0].accuracy == 0);
+  CHECK(scores.scores[1].accuracy == 1);
+  CHECK(scores.best.value() == 0.1);
+  const Matrix<double> class_zero{{0.31, 0.3}};  // right for small eps, closer for large
+  CHECK(select_regulariser(k, y, mixed, class_zero, two).best.value() == 1e-6);
+  CHECK(select_regulariser(k, y, mixed, class_zero, two, Criterion::mean_squared_error).best.value() == 0.1);
+  CHECK(select_regulariser(one, one, cross, targets, {1, 1.0}).scores.size() == 2);
+}
+
+TEST_CASE("selection: values that leave the matrix indefinite are marked and never chosen") {
+  const Matrix<double> k{{1.0, 1.5}, {1.5, 1.0}}, y{{1.0}, {1.0}}, cross{{1.0, 1.0}};
+  const auto selection = select_regulariser(k, y, cross, Matrix<double>{{-5.0}}, {0.1, 0.499, 0.501, 10},
+                                            Criterion::mean_squared_error);
+  CHECK_FALSE(selection.scores[0].positive_definite);
+  CHECK(std::isnan(selection.scores[0].accuracy));
+  CHECK(std::isnan(selection.scores[1].mean_squared_error));
+  CHECK_FALSE(selection.scores[1].positive_definite);
+  CHECK(selection.scores[2].positive_definite);
+  CHECK(selection.best.value() == 10);
+  CHECK_THROWS_WITH_AS(
+      (void)select_regulariser(k, y, cross, Matrix<double>{{1.0}}, {0.1, 0.3}),
+      "select_regulariser: no value of the grid makes the 2 x 2 Gram matrix positive definite in double "
+      "precision: its smallest eigenvalue is -0.5; a relative regulariser of 0.500005 is enough",
+      NotPositiveDefinite);
+}
+
+TEST_CASE("selection: arguments that do not fit") {
+  const Problem p = make_problem(6, 4, 2, 33);
+  const Matrix<double> v = random_matrix(4, 2, 34);
+  CHECK_THROWS_WITH_AS((void)select_regulariser(p.nngp, p.targets, p.nngp_cross, v, {}),
+                       "select_regulariser: the grid must hold at least one value", ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)select_regulariser(p.nngp, p.targets, p.nngp_cross, v, {1, 0}),
+      "select_regulariser: every value of the grid must be positive and finite, but value 1 (from 0) is 0",
+      ArgumentError);
+  CHECK_THROWS_WITH_AS((void)select_regulariser(p.nngp, p.targets, p.nngp_cross, v.topRows(3)),
+                       "select_regulariser: the validation targets must be [4, 2], got [3, 2]",
+                       ArgumentError);
+  CHECK_THROWS_AS((void)select_regulariser(p.nngp, p.targets, p.nngp_cross.leftCols(5), v), ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)select_regulariser(p.nngp, p.targets, Matrix<double>(0, 6), Matrix<double>(0, 2)),
+      "select_regulariser: there must be validation inputs, got none", ArgumentError);
+  CHECK_THROWS_AS((void)select_regulariser(Matrix<double>::Zero(6, 6), p.targets, p.nngp_cross, v),
+                  ArgumentError);
+}
