@@ -1,0 +1,144 @@
+#include "numerics/pair_quadrature.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "numerics/closed_form.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+constexpr double window = 10;           // standard deviations; the density has fallen by 2e-22 there
+constexpr double gaussian_panel = 3.5;  // standard deviations that 15 Gauss points resolve to 1e-16
+constexpr double spacing =
+    0.65;  // of the trapezium rule, in standard deviations: aliasing exp(-2 pi^2 / h^2) = 5e-21
+constexpr int half_nodes = 15;  // spacing * half_nodes ~ window
+
+/// Singularities of phi are 0.9 panel widths away (SmoothMesh); the trapezium rule errs by exp(-2 pi distance
+/// / spacing).
+constexpr double panel_per_deviation = 4.1;
+
+double density(double z) { return std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
+
+const std::array<double, 2 * half_nodes + 1>& trapezium_weights() {
+  static const auto weights = [] {
+    std::array<double, 2 * half_nodes + 1> result{};
+    for (int k = -half_nodes; k <= half_nodes; ++k)
+      result[static_cast<std::size_t>(k + half_nodes)] = spacing * density(k * spacing);
+    return result;
+  }();
+  return weights;
+}
+
+}  // namespace
+
+Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegendre& rule) const {
+  const double product = std::sqrt(p) * std::sqrt(q);
+  const double rho = product > 0 ? std::min(std::abs(c) / product, 1.0) : 0;
+  // 1 - rho = (1 - rho^2) / (1 + rho), from the determinant, which does not cancel.
+  const double rest = product > 0 ? std::min(determinant(p, q, c) / product / product / (1 + rho), 1.0) : 1;
+  const Side left{std::sqrt(rho * p), std::sqrt(rest * p)};
+  const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q)};
+  require_reach(std::sqrt(std::max(p, q)));
+  Dual<double> sum{0, 0};
+  for (double begin = -window; begin < window;) {
+    const double end =
+        std::min({panel_end(begin, left), panel_end(begin, right), begin + gaussian_panel, window});
+    rule.integrate(begin, end, [&](double g, double weight) {
+      const Dual<double> u = smoothed(left.mean_slope * g, left.deviation, rule);
+      const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right.deviation, rule);
+      const double mass = weight * density(g);
+      sum.value += mass * u.value * v.value;
+      sum.derivative += mass * u.derivative * v.derivative;
+    });
+    begin = end;
+  }
+  return sum;
+}
+
+Dual<double> PairQuadrature::smoothed(double mean, double deviation, const GaussLegendre& rule) const {
+  if (deviation == 0) return {phi_.value(mean), phi_.derivative(mean)};
+  if (!trapezium_resolves(mean - window * deviation, mean + window * deviation, deviation))
+    return smoothed_by_panels(mean, deviation, rule);
+  Dual<double> sum{0, 0};
+  for (int k = -half_nodes; k <= half_nodes; ++k) {
+    const double x = mean + deviation * spacing * k;
+    const double weight = trapezium_weights()[static_cast<std::size_t>(k + half_nodes)];
+    sum.value += weight * phi_.value(x);
+    sum.derivative += weight * phi_.derivative(x);
+  }
+  return sum;
+}
+
+bool PairQuadrature::trapezium_resolves(double begin, double end, double deviation) const {
+  const auto breakpoint = std::lower_bound(mesh_.breakpoints().begin(), mesh_.breakpoints().end(), begin);
+  if (breakpoint != mesh_.breakpoints().end() && *breakpoint <= end) return false;
+  for (std::size_t i = mesh_.find(begin); i + 1 < mesh_.edges().size() && mesh_.edges()[i] < end; ++i)
+    if (mesh_.width(i) < panel_per_deviation * deviation) return false;
+  return true;
+}
+
+Dual<double> PairQuadrature::smoothed_by_panels(double mean, double deviation,
+                                                const GaussLegendre& rule) const {
+  const double begin = mean - window * deviation;
+  const double end = mean + window * deviation;
+  Dual<double> sum{0, 0};
+  const auto add = [&](double x, double weight) {
+    const double mass = weight * density((x - mean) / deviation) / deviation;
+    sum.value += mass * phi_.value(x);
+    sum.derivative += mass * phi_.derivative(x);
+  };
+  for (std::size_t i = mesh_.find(begin); i + 1 < mesh_.edges().size() && mesh_.edges()[i] < end; ++i) {
+    const double from = std::max(begin, mesh_.edges()[i]);
+    const double to = std::min(end, mesh_.edges()[i + 1]);
+    const double parts = std::ceil((to - from) / (gaussian_panel * deviation));
+    for (int part = 0; part < parts; ++part)
+      rule.integrate(from + (to - from) * part / parts, from + (to - from) * (part + 1) / parts, add);
+  }
+  return sum;
+}
+
+/// How far a panel of the outer rule may reach from g, looking at one side: to the end of the mesh panel or
+/// three widths of the smoothing, whichever is further; towards a breakpoint, and from it, panels shrink
+/// geometrically down to those three widths.
+double PairQuadrature::panel_end(double g, const Side& side) const {
+  const double slope = std::abs(side.mean_slope);
+  if (slope == 0) return std::numeric_limits<double>::infinity();
+  // The walk is along x = slope * g; a negative slope walks the mirrored mesh. The nudge keeps an edge that
+  // rounding put just ahead of g from making a panel of its own.
+  const double nudge = 1e-12 * slope;
+  const double x = slope * g;
+  const double mirror = side.mean_slope < 0 ? -1 : 1;
+  const std::size_t panel = mesh_.find(mirror * (x + nudge));
+  const double panel_edge = mirror > 0 ? mesh_.edges()[panel + 1] : -mesh_.edges()[panel];
+  const double least = std::max(3 * side.deviation, 10 * nudge);
+  double end = std::max(panel_edge, x + least);
+  for (const double breakpoint : mesh_.breakpoints()) {
+    const double distance = mirror * breakpoint - x;
+    if (side.deviation == 0) {
+      if (distance > nudge) end = std::min(end, mirror * breakpoint);
+    } else if (distance > nudge) {
+      end = std::min(end, distance <= 2 * least ? mirror * breakpoint : x + std::max(least, distance / 2));
+    } else {
+      end = std::min(end, x + std::max(least, -distance));
+    }
+  }
+  return std::max(end / slope, g + 1e-12);
+}
+
+void PairQuadrature::require_reach(double deviation) const {
+  if (window * deviation * 1.3 <= mesh_.reach()) return;
+  throw NumericalError(
+      fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} "
+                  "needs {:.6g}: use smaller "
+                  "weight variances, or normalise before this layer",
+                  mesh_.reach(), deviation * deviation, window * deviation * 1.3));
+}
+
+}  // namespace widelimit::numerics

@@ -1,0 +1,238 @@
+#include "widelimit/numerics/quadrature_activation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "numerics/gauss_legendre.hpp"
+#include "numerics/mehler_table.hpp"
+#include "numerics/pair_quadrature.hpp"
+#include "numerics/smooth_mesh.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+/// The series may stop after the first of these numbers of stored orders that leaves a small enough rest.
+constexpr std::array<std::size_t, 4> truncations = {8, 16, 32, MehlerTable::stored_orders};
+
+/// Largest rest relative to the root mean squares: the series' own rounding is a hundred times smaller.
+template <typename Scalar>
+constexpr double log_tolerance = -25.3;  // log(1e-11)
+template <>
+constexpr double log_tolerance<float> = -16.1;  // log(1e-7)
+
+/// Rows that prepare() fills.
+enum Row : std::size_t {
+  Variance,
+  InverseDeviation,
+  Mean,
+  FirstTail,
+  FirstCoefficient = FirstTail + truncations.size()
+};
+
+constexpr std::size_t block_size = 32;
+
+}  // namespace
+
+class QuadratureActivation::Implementation {
+ public:
+  Implementation(Function value, Function derivative, const std::vector<double>& breakpoints)
+      : phi{std::move(value), std::move(derivative)},
+        mesh{phi, breakpoints},
+        table{phi, mesh},
+        pairs{phi, mesh} {}
+
+  [[nodiscard]] std::size_t auxiliary_count() const {
+    return Row::FirstCoefficient + table.stride() - MehlerTable::first_coefficient;
+  }
+
+  template <typename Scalar>
+  void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
+    std::vector<double> numbers(table.stride());
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto p = static_cast<double>(variance[i]);
+      table.coefficients(p, numbers);
+      auxiliary[Row::Variance][i] = variance[i];
+      auxiliary[Row::InverseDeviation][i] = static_cast<Scalar>(p > 0 ? 1 / std::sqrt(p) : 0);
+      auxiliary[Row::Mean][i] = static_cast<Scalar>(numbers[0]);
+      const auto tails = log_tails(p, numbers);
+      for (std::size_t t = 0; t < tails.size(); ++t)
+        auxiliary[Row::FirstTail + t][i] = static_cast<Scalar>(tails[t]);
+      for (std::size_t k = MehlerTable::first_coefficient; k < numbers.size(); ++k)
+        auxiliary[Row::FirstCoefficient + k - MehlerTable::first_coefficient][i] =
+            static_cast<Scalar>(numbers[k]);
+    }
+  }
+
+  template <typename Scalar>
+  void apply(const DualRow<Scalar>& row) const {
+    for (std::size_t begin = 0; begin < row.size; begin += block_size)
+      apply_block(row, begin, std::min(block_size, row.size - begin));
+  }
+
+  SmoothFunction phi;
+  SmoothMesh mesh;
+  MehlerTable table;
+  PairQuadrature pairs;
+
+ private:
+  /// log of the share of sqrt(E phi'^2), and of sqrt(E phi^2) where phi jumps, that the orders past each
+  /// truncation hold. By Cauchy and Schwarz the rest of the series is at most |rho|^order times the product
+  /// of two such shares.
+  [[nodiscard]] std::array<double, truncations.size()> log_tails(double p,
+                                                                 const std::vector<double>& numbers) const {
+    std::array<double, truncations.size()> tails{};
+    const double* const slopes = numbers.data() + MehlerTable::first_coefficient;
+    const double* const rises = slopes + MehlerTable::stored_orders;
+    double slope_rest = numbers[1];
+    double rise_rest = numbers[2] - numbers[0] * numbers[0];
+    std::size_t k = 0;
+    for (std::size_t t = 0; t < truncations.size(); ++t) {
+      for (; k < truncations[t]; ++k) {
+        slope_rest -= slopes[k] * slopes[k];
+        if (table.has_jumps()) rise_rest -= p * rises[k] * rises[k] / static_cast<double>(k + 1);
+      }
+      // Below 1e-14 a rest is rounding.
+      double share = std::max(numbers[1] > 0 ? slope_rest / numbers[1] : 0, 1e-14);
+      if (table.has_jumps() && numbers[2] > 0) share = std::max(share, rise_rest / numbers[2]);
+      tails[t] = std::log(share) / 2;
+    }
+    return tails;
+  }
+
+  template <typename Scalar>
+  void apply_block(const DualRow<Scalar>& row, std::size_t begin, std::size_t size) const {
+    std::array<Scalar, block_size> rho{};
+    std::array<bool, block_size> converges{};
+    std::size_t level = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t at = begin + i;
+      const Scalar raw =
+          row.nngp[at] * row.left[Row::InverseDeviation][at] * row.right[Row::InverseDeviation][at];
+      rho[i] = std::clamp(raw, Scalar{-1}, Scalar{1});
+      const std::size_t needed = needed_level(row, at, static_cast<double>(rho[i]));
+      converges[i] = needed < truncations.size();
+      if (converges[i]) level = std::max(level, needed);
+    }
+    std::array<Scalar, block_size> values{};
+    std::array<Scalar, block_size> derivatives{};
+    sum_series(row, begin, size, truncations[level], rho, values, derivatives);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t at = begin + i;
+      if (!converges[i]) {
+        const Dual<double> entry = pairs.dual(static_cast<double>(row.left[Row::Variance][at]),
+                                              static_cast<double>(row.right[Row::Variance][at]),
+                                              static_cast<double>(row.nngp[at]), gauss_legendre_15());
+        values[i] = static_cast<Scalar>(entry.value);
+        derivatives[i] = static_cast<Scalar>(entry.derivative);
+      }
+      row.nngp[at] = values[i];
+      if (row.ntk != nullptr) row.ntk[at] *= derivatives[i];
+    }
+  }
+
+  /// The first truncation whose rest is small enough; truncations.size() if none. NaN counts as converged: it
+  /// stays NaN.
+  template <typename Scalar>
+  [[nodiscard]] std::size_t needed_level(const DualRow<Scalar>& row, std::size_t at, double rho) const {
+    const double log_rho = std::log(std::abs(rho));
+    std::size_t level = 0;
+    for (; level < truncations.size(); ++level) {
+      const double rest = static_cast<double>(table.order(truncations[level])) * log_rho +
+                          static_cast<double>(row.left[Row::FirstTail + level][at]) +
+                          static_cast<double>(row.right[Row::FirstTail + level][at]);
+      if (!(rest > log_tolerance<Scalar>)) break;
+    }
+    return level;
+  }
+
+  /// Horner's scheme in rho, or in rho^2 where every other order vanishes, over a block of entries.
+  template <typename Scalar>
+  void sum_series(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, std::size_t orders,
+                  const std::array<Scalar, block_size>& rho, std::array<Scalar, block_size>& values,
+                  std::array<Scalar, block_size>& derivatives) const {
+    const std::size_t rise_offset = table.has_jumps() ? MehlerTable::stored_orders : 0;
+    for (std::size_t j = orders; j-- > 0;) {
+      const std::size_t gap = table.order(j + 1) - table.order(j);
+      const Scalar* const left = row.left[Row::FirstCoefficient + j] + begin;
+      const Scalar* const right = row.right[Row::FirstCoefficient + j] + begin;
+      const Scalar* const left_rise = row.left[Row::FirstCoefficient + rise_offset + j] + begin;
+      const Scalar* const right_rise = row.right[Row::FirstCoefficient + rise_offset + j] + begin;
+      const Scalar inverse = Scalar{1} / static_cast<Scalar>(table.order(j) + 1);
+      for (std::size_t i = 0; i < size; ++i) {
+        const Scalar step = gap == 2 ? rho[i] * rho[i] : rho[i];
+        derivatives[i] = derivatives[i] * step + left[i] * right[i];
+        values[i] = values[i] * step + left_rise[i] * right_rise[i] * inverse;
+      }
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t at = begin + i;
+      values[i] = row.left[Row::Mean][at] * row.right[Row::Mean][at] + row.nngp[at] * values[i];
+    }
+  }
+};
+
+QuadratureActivation::QuadratureActivation(Function phi, Function phi_derivative,
+                                           const QuadratureOptions& options) {
+  if (!phi || !phi_derivative)
+    throw ArgumentError(
+        "quadrature_activation: phi and phi_derivative must be callable, one of them is empty");
+  implementation_ =
+      std::make_unique<const Implementation>(std::move(phi), std::move(phi_derivative), options.breakpoints);
+}
+
+QuadratureActivation::~QuadratureActivation() = default;
+
+double QuadratureActivation::value(double x) const { return implementation_->phi.value(x); }
+
+double QuadratureActivation::derivative(double x) const { return implementation_->phi.derivative(x); }
+
+Dual<double> QuadratureActivation::dual(double p, double q, double c) const {
+  const std::size_t count = auxiliary_count();
+  std::vector<double> numbers(2 * count);
+  std::vector<double*> left(count);
+  std::vector<double*> right(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    left[k] = numbers.data() + k;
+    right[k] = numbers.data() + count + k;
+  }
+  prepare(&p, left.data(), 1);
+  prepare(&q, right.data(), 1);
+  double derivative = 1;
+  apply(DualRow<double>{&c, &derivative, left.data(), right.data(), 1});
+  return {c, derivative};
+}
+
+DualEstimate QuadratureActivation::estimate(double p, double q, double c) const {
+  const Dual<double> result = dual(p, q, c);
+  const Dual<double> fine = implementation_->pairs.dual(p, q, c, gauss_legendre_15());
+  const Dual<double> coarse = implementation_->pairs.dual(p, q, c, gauss_legendre_10());
+  return {result,
+          {std::max(std::abs(result.value - fine.value), std::abs(fine.value - coarse.value)),
+           std::max(std::abs(result.derivative - fine.derivative),
+                    std::abs(fine.derivative - coarse.derivative))}};
+}
+
+std::size_t QuadratureActivation::auxiliary_count() const { return implementation_->auxiliary_count(); }
+
+void QuadratureActivation::prepare(const float* variance, float* const* auxiliary, std::size_t size) const {
+  implementation_->prepare(variance, auxiliary, size);
+}
+
+void QuadratureActivation::prepare(const double* variance, double* const* auxiliary, std::size_t size) const {
+  implementation_->prepare(variance, auxiliary, size);
+}
+
+void QuadratureActivation::apply(const DualRow<float>& row) const { implementation_->apply(row); }
+
+void QuadratureActivation::apply(const DualRow<double>& row) const { implementation_->apply(row); }
+
+std::shared_ptr<const QuadratureActivation> quadrature_activation(
+    QuadratureActivation::Function phi, QuadratureActivation::Function phi_derivative,
+    const QuadratureOptions& options) {
+  return std::make_shared<const QuadratureActivation>(std::move(phi), std::move(phi_derivative), options);
+}
+
+}  // namespace widelimit::numerics

@@ -1,0 +1,223 @@
+#include "numerics/smooth_mesh.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "numerics/gauss_legendre.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+constexpr double resolution = 1e-9;       // size of the last Legendre coefficients of a panel
+constexpr double slope_agreement = 1e-7;  // between phi' integrated and phi's rise
+constexpr std::size_t most_panels = 1 << 14;
+constexpr int last_shell = 40;  // the mesh ends at 2^40, standard deviations of 8e10
+
+struct Sizes {
+  double value = 0;
+  double derivative = 0;
+};
+
+/// Panels from 0 outwards in shells [0,1], [1,2], [2,4], ... on both sides, each bisected until phi is
+/// resolved relative to its largest size so far: values far out in a decaying tail need no digits of their
+/// own.
+class MeshBuilder {
+ public:
+  MeshBuilder(const SmoothFunction& phi, const std::vector<double>& breakpoints)
+      : phi_{phi}, breakpoints_{breakpoints} {}
+
+  std::vector<double> edges() {
+    edges_ = {0};
+    double inner = 0;
+    for (int shell = 0; shell <= last_shell; ++shell) {
+      const double outer = std::ldexp(1.0, shell);
+      std::vector<double> attempt = edges_;
+      if (!add_shell(inner, outer, attempt)) break;
+      edges_ = std::move(attempt);
+      inner = outer;
+    }
+    if (inner == 0)
+      throw ArgumentError("quadrature_activation: phi and phi_derivative must be finite within [-1, 1]");
+    std::sort(edges_.begin(), edges_.end());
+    return edges_;
+  }
+
+ private:
+  /// False where phi overflows or would need too many panels: the mesh ends before this shell.
+  bool add_shell(double inner, double outer, std::vector<double>& edges) {
+    Sizes sizes = sizes_;
+    for (const double side : {1.0, -1.0}) {
+      for (const double x : gauss_legendre_15().nodes) {
+        const double at = side * ((inner + outer) / 2 + (outer - inner) / 2 * x);
+        sizes.value = std::max(sizes.value, std::abs(phi_.value(at)));
+        sizes.derivative = std::max(sizes.derivative, std::abs(phi_.derivative(at)));
+      }
+    }
+    if (!std::isfinite(sizes.value) || !std::isfinite(sizes.derivative)) return false;
+    sizes_ = sizes;
+    return add_side(inner, outer, edges) && add_side(-outer, -inner, edges);
+  }
+
+  bool add_side(double begin, double end, std::vector<double>& edges) {
+    edges.push_back(std::abs(end) > std::abs(begin) ? end : begin);
+    double from = begin;
+    for (const double at : breakpoints_) {
+      if (at <= begin || at >= end) continue;
+      edges.push_back(at);
+      if (!add_piece(from, at, edges)) return false;
+      from = at;
+    }
+    return add_piece(from, end, edges);
+  }
+
+  /// Bisects [begin, end] and adds the edges within.
+  bool add_piece(double begin, double end, std::vector<double>& edges) {
+    const Fit fit = judge(begin, end);
+    if (fit == Fit::NotFinite || edges.size() > most_panels) return false;
+    if (fit == Fit::Resolved) {
+      require_derivative(begin, end);
+      return true;
+    }
+    const double middle = begin + (end - begin) / 2;
+    if (end - begin < 1e-13 * std::max(std::abs(begin), std::abs(end)) || end - begin < 1e-18) {
+      if (touches_breakpoint(begin) || touches_breakpoint(end)) return true;
+      throw ArgumentError(fmt::format(
+          "quadrature_activation: phi or phi_derivative is not smooth near {:.6g}: declare kinks and jumps "
+          "in QuadratureOptions::breakpoints",
+          middle));
+    }
+    edges.push_back(middle);
+    return add_piece(begin, middle, edges) && add_piece(middle, end, edges);
+  }
+
+  [[nodiscard]] bool touches_breakpoint(double x) const {
+    return std::binary_search(breakpoints_.begin(), breakpoints_.end(), x);
+  }
+
+  enum class Fit { Resolved, Coarse, NotFinite };
+
+  [[nodiscard]] Fit judge(double begin, double end) const {
+    const double value_tail = legendre_tail(phi_.value, begin, end);
+    const double derivative_tail = legendre_tail(phi_.derivative, begin, end);
+    if (!std::isfinite(value_tail) || !std::isfinite(derivative_tail)) return Fit::NotFinite;
+    const bool resolved =
+        value_tail <= resolution * sizes_.value && derivative_tail <= resolution * sizes_.derivative;
+    return resolved ? Fit::Resolved : Fit::Coarse;
+  }
+
+  /// The larger of the last two coefficients of the interpolating Legendre series.
+  static double legendre_tail(const std::function<double(double)>& f, double begin, double end) {
+    const GaussLegendre& rule = gauss_legendre_15();
+    const auto& [last_weights, before_last_weights] = tail_weights();
+    double last = 0;
+    double before_last = 0;
+    for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+      const double value = f((begin + end) / 2 + (end - begin) / 2 * rule.nodes[i]);
+      last += last_weights[i] * value;
+      before_last += before_last_weights[i] * value;
+    }
+    return std::max(std::abs(last), std::abs(before_last));
+  }
+
+  /// Coefficient k of a function f is sum_i (k + 1/2) weight_i P_k(x_i) f(x_i).
+  static const std::array<std::vector<double>, 2>& tail_weights() {
+    static const auto weights = [] {
+      const GaussLegendre& rule = gauss_legendre_15();
+      std::array<std::vector<double>, 2> result;
+      for (unsigned back = 0; back < 2; ++back) {
+        const auto order = static_cast<unsigned>(rule.nodes.size() - 1 - back);
+        for (std::size_t i = 0; i < rule.nodes.size(); ++i)
+          result[back].push_back((order + 0.5) * rule.weights[i] * std::legendre(order, rule.nodes[i]));
+      }
+      return result;
+    }();
+    return weights;
+  }
+
+  void require_derivative(double begin, double end) const {
+    const GaussLegendre& rule = gauss_legendre_15();
+    const double from = (begin + end) / 2 + (end - begin) / 2 * rule.nodes.front();
+    const double to = (begin + end) / 2 + (end - begin) / 2 * rule.nodes.back();
+    double integral = 0;
+    double length = 0;
+    rule.integrate(from, to, [&](double x, double weight) {
+      const double slope = phi_.derivative(x);
+      integral += weight * slope;
+      length += weight * std::abs(slope);
+    });
+    const double rise = phi_.value(to) - phi_.value(from);
+    if (std::abs(rise - integral) <= slope_agreement * std::max(length, sizes_.value)) return;
+    throw ArgumentError(fmt::format(
+        "quadrature_activation: phi_derivative is not the derivative of phi: from {:.6g} to {:.6g} phi rises "
+        "by {:.9g}, but phi_derivative integrates to {:.9g}",
+        from, to, rise, integral));
+  }
+
+  const SmoothFunction& phi_;
+  const std::vector<double>& breakpoints_;
+  std::vector<double> edges_;
+  Sizes sizes_;
+};
+
+std::vector<double> sorted_unique(std::vector<double> numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (!std::isfinite(numbers[i]))
+      throw ArgumentError(fmt::format(
+          "quadrature_activation: breakpoints[{}] must be a finite number, got {}", i, numbers[i]));
+  for (double& number : numbers) number += 0.0;  // -0 and 0 are one breakpoint
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::vector<Jump> find_jumps(const SmoothFunction& phi, const std::vector<double>& breakpoints) {
+  std::vector<Jump> jumps;
+  for (const double at : breakpoints) {
+    const double step = 4 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(at));
+    const double before = phi.value(at - step);
+    const double after = phi.value(at + step);
+    const double slopes = std::abs(phi.derivative(at - step)) + std::abs(phi.derivative(at + step));
+    const double smooth_rise = 1e-10 * std::max(std::abs(before), std::abs(after)) + 4 * step * slopes;
+    if (std::abs(after - before) > smooth_rise) jumps.push_back({at, after - before});
+  }
+  return jumps;
+}
+
+Parity find_parity(const SmoothFunction& phi, const std::vector<double>& edges) {
+  bool even = true;
+  bool odd_plus_constant = true;
+  const double twice_constant = phi.derivative(1) + phi.derivative(-1);
+  for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+    gauss_legendre_15().integrate(edges[i], edges[i + 1], [&](double x, double) {
+      const double here = phi.derivative(x);
+      const double mirrored = phi.derivative(-x);
+      const double tolerance = 8 * std::numeric_limits<double>::epsilon() *
+                               std::max({std::abs(here), std::abs(mirrored), std::abs(twice_constant)});
+      even = even && std::abs(here - mirrored) <= tolerance;
+      odd_plus_constant = odd_plus_constant && std::abs(here + mirrored - twice_constant) <= tolerance;
+    });
+  }
+  if (even) return Parity::Even;
+  return odd_plus_constant ? Parity::OddPlusConstant : Parity::None;
+}
+
+}  // namespace
+
+SmoothMesh::SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints)
+    : breakpoints_{sorted_unique(breakpoints)} {
+  edges_ = MeshBuilder{phi, breakpoints_}.edges();
+  jumps_ = find_jumps(phi, breakpoints_);
+  if (jumps_.empty()) parity_ = find_parity(phi, edges_);
+}
+
+std::size_t SmoothMesh::find(double x) const {
+  const auto above = std::upper_bound(edges_.begin(), edges_.end() - 1, x);
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(above - edges_.begin(), 1)) - 1;
+}
+
+}  // namespace widelimit::numerics
