@@ -51,7 +51,7 @@ class HeaderParser {
     if (at_ < text_.size()) fail("blanks up to the end of the header");
     if (!type_ || !has_order_ || !shape_) {
       fail_at(path_, offset_, "a dictionary with the keys 'descr', 'fortran_order' and 'shape'",
-              "'" + printable(text_) + "'");
+              fmt::format("'{}'", printable(text_)));
     }
     return {*type_, *shape_, offset_ + text_.size()};
   }
@@ -60,7 +60,7 @@ class HeaderParser {
   [[noreturn]] void fail(std::string_view expected) const {
     const auto rest = text_.substr(at_, 24);
     fail_at(path_, offset_ + at_, expected,
-            rest.empty() ? "the end of the header" : "'" + printable(rest) + "'");
+            rest.empty() ? "the end of the header" : fmt::format("'{}'", printable(rest)));
   }
 
   void skip_blanks() {
@@ -216,7 +216,8 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
   file.read(0, start.data(), 8, "magic and version of a .npy file");
   const std::string_view found_magic(start.data(), magic.size());
   if (found_magic != magic) {
-    fail_at(path, 0, "the magic bytes '\\x93NUMPY' of a .npy file", "'" + printable(found_magic) + "'");
+    fail_at(path, 0, "the magic bytes '\\x93NUMPY' of a .npy file",
+            fmt::format("'{}'", printable(found_magic)));
   }
   const int major = static_cast<unsigned char>(start[6]);
   const int minor = static_cast<unsigned char>(start[7]);

@@ -1,0 +1,273 @@
+#include "widelimit/data/npy.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <bit>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <xtensor/xnpy.hpp>
+
+#include "data/temporary_folder.hpp"
+#include "widelimit/error.hpp"
+
+using namespace widelimit::data;
+using widelimit::DataError;
+
+namespace {
+
+std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+  return text;
+}
+
+std::string npy(std::string_view dictionary, std::string_view values = "", int major = 1) {
+  return std::string("\x93NUMPY") + static_cast<char>(major) + '\0' +
+         little_endian(dictionary.size(), major == 1 ? 2 : 4) + std::string(dictionary) + std::string(values);
+}
+
+template <typename T>
+bool same_bits(const xt::xarray<T>& a, const xt::xarray<T>& b) {
+  return a.shape() == b.shape() &&
+         (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// The message of the DataError that reading `bytes` as doubles throws, without the file's name.
+std::string read_error(std::string_view bytes) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("x.npy", bytes);
+  try {
+    read_npy<double>(path);
+  } catch (const DataError& error) {
+    const std::string message = error.what(), prefix = path.string() + ": ";
+    REQUIRE(message.starts_with(prefix));
+    return message.substr(prefix.size());
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("npy: every element type and shape comes back bit by bit", T, float, double, std::int32_t,
+                   std::int64_t, std::uint8_t) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.npy";
+  using Shape = typename xt::xarray<T>::shape_type;
+  for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{5}, Shape{3, 0, 2}, Shape{2, 3, 4, 5}}) {
+    auto array = xt::xarray<T>::from_shape(shape);
+    for (std::size_t i = 0; i < array.size(); ++i) array.data()[i] = static_cast<T>(3 * i + 1);
+    if (array.size() > 1) {
+      array.data()[0] = std::numeric_limits<T>::lowest();
+      array.data()[1] = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::quiet_NaN()
+                                                             : std::numeric_limits<T>::max();
+    }
+    write_npy(path, array);
+    CHECK(same_bits(read_npy<T>(path), array));
+
+    const NpyHeader header = read_npy_header(path);
+    CHECK(header.type == npy_type_of<T>());
+    CHECK(std::equal(header.shape.begin(), header.shape.end(), shape.begin(), shape.end()));
+    CHECK(header.size() == array.size());
+    CHECK(header.data_offset % 64 == 0);
+    CHECK(std::filesystem::file_size(path) == header.data_offset + array.size() * size_of(header.type));
+  }
+}
+
+TEST_CASE("npy: files agree with xtensor's own reader and writer") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.npy";
+  const xt::xarray<double> array = {{1.5, -2.25, 1e-300}, {0.1, 1e300, 3}};
+  write_npy(path, array);
+  CHECK(same_bits(xt::xarray<double>(xt::load_npy<double>(path.string())), array));
+  xt::dump_npy(path.string(), array);
+  CHECK(same_bits(read_npy<double>(path), array));
+}
+
+TEST_CASE("npy: the bytes written are those NumPy writes") {
+  const std::vector<std::size_t> shape = {3};
+  const std::string header = npy_header_bytes(NpyType::float64, shape);
+  const std::string text = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }";
+  const std::string magic("\x93NUMPY\x01\x00\x76\x00", 10);
+  CHECK(header == magic + text + std::string(118 - text.size() - 1, ' ') + "\n");
+}
+
+TEST_CASE("npy: versions 2.0 and 3.0, other key orders, quotes and blanks are read") {
+  const TemporaryFolder folder;
+  const std::string values = little_endian(std::bit_cast<std::uint64_t>(2.5), 8);
+  for (const int major : {1, 2, 3}) {
+    const auto path = folder.write(
+        "a.npy", npy("{\"shape\":( 1 ,1,) , \"fortran_order\":False,\"descr\":\"<f8\"}\n", values, major));
+    const auto array = read_npy<double>(path);
+    CHECK(array.dimension() == 2);
+    CHECK(array.data()[0] == 2.5);
+  }
+}
+
+TEST_CASE("npy: any element type converts to floating point") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.npy";
+  write_npy(path, xt::xarray<std::uint8_t>{0, 7, 255});
+  CHECK(read_npy_as<double>(path) == xt::xarray<double>{0, 7, 255});
+  write_npy(path, xt::xarray<std::int32_t>{-5, 2147483647});
+  CHECK(read_npy_as<double>(path) == xt::xarray<double>{-5, 2147483647});
+  write_npy(path, xt::xarray<std::int64_t>{-9, std::int64_t{1} << 40});
+  CHECK(read_npy_as<float>(path) == xt::xarray<float>{-9, 0x1p40F});
+  write_npy(path, xt::xarray<float>{0.1F});
+  CHECK(read_npy_as<double>(path) == xt::xarray<double>{static_cast<double>(0.1F)});
+  write_npy(path, xt::xarray<double>{0.1, -std::numeric_limits<double>::infinity()});
+  CHECK(read_npy_as<float>(path) == xt::xarray<float>{0.1F, -std::numeric_limits<float>::infinity()});
+
+  write_npy(path, xt::xarray<double>{1, 1e39});
+  CHECK_THROWS_WITH_AS(
+      read_npy_as<float>(path),
+      fmt::format("{}: offset 136: expected a value within the range of float32, found 1e+39", path.string())
+          .c_str(),
+      DataError);
+  CHECK(read_npy_as<double>(path) == xt::xarray<double>{1, 1e39});
+}
+
+TEST_CASE("npy: another element type than asked for is an error") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.npy";
+  write_npy(path, xt::xarray<float>{1, 2});
+  CHECK_THROWS_WITH_AS(
+      read_npy<double>(path),
+      fmt::format("{}: expected elements of type float64, found float32", path.string()).c_str(), DataError);
+}
+
+TEST_CASE("npy: files that are no arrays or are cut short say where") {
+  CHECK(read_error("") ==
+        "offset 0: expected 8 bytes of magic and version of a .npy file, found 0 before the end of the file");
+  CHECK(read_error("PK\x03\x04 zip archive") ==
+        "offset 0: expected the magic bytes '\\x93NUMPY' of a .npy file, found 'PK\\x03\\x04 z'");
+  CHECK(read_error(npy("{}", "", 4)) == "offset 6: expected format version 1.0, 2.0 or 3.0, found 4.0");
+  CHECK(read_error(std::string("\x93NUMPY\x01\x01  ", 10)) ==
+        "offset 6: expected format version 1.0, 2.0 or 3.0, found 1.1");
+  CHECK(read_error(std::string("\x93NUMPY\x02\x00  ", 10)) ==
+        "offset 8: expected 4 bytes of header length, found 2 before the end of the file");
+  CHECK(read_error(std::string("\x93NUMPY\x01\x00\xff\x00{'des", 15)) ==
+        "offset 10: expected 255 bytes of header, found 5 before the end of the file");
+}
+
+TEST_CASE("npy: files shorter or longer than the header says") {
+  const std::string dictionary = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
+  const std::string expected = "expected 48 bytes of values for shape (2, 3) of '<f8' from offset 69, found ";
+  CHECK(read_error(npy(dictionary, std::string(47, 'x'))) ==
+        "offset 116: " + expected + "47 (the file is truncated)");
+  CHECK(read_error(npy(dictionary, std::string(48, 'x'))) == "no error");
+  CHECK(read_error(npy(dictionary, std::string(49, 'x'))) ==
+        "offset 117: " + expected + "49 (the file is longer than its header says)");
+  CHECK(
+      read_error(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "abc")) ==
+      "offset 88: expected more than 2^63 bytes of values for shape (4294967296, 4294967296) of '<f8' from "
+      "offset "
+      "85, found 3 (the file is truncated)");
+}
+
+TEST_CASE("npy: unsupported content is named") {
+  const auto with_type = [](std::string_view type) {
+    return read_error(
+        npy(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (1,)}}", type), "12345678"));
+  };
+  const std::string types = "'<f4', '<f8', '<i4', '<i8' or '|u1'";
+  const std::string rest_of_header = ", 'fortran_order': ";
+  CHECK(with_type("'>f8'") == "offset 20: expected the little-endian element type " + types +
+                                  ", found ''>f8'" + rest_of_header + "'");
+  CHECK(with_type("'|O'").starts_with("offset 20: expected the element type " + types +
+                                      " (pickled Python objects are not read), found ''|O'"));
+  CHECK(with_type("'<c16'").starts_with("offset 20: expected the element type " + types + ", found ''<c16'"));
+  CHECK(with_type("[('a', '<f8')]")
+            .starts_with("offset 20: expected the element type " + types +
+                         " (structured types are not supported), found '[('a', '<f8')]"));
+  CHECK(read_error(npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1,)}", "12345678"))
+            .starts_with(
+                "offset 44: expected 'fortran_order': False (save the array in C order), found 'True, "));
+}
+
+TEST_CASE("npy: malformed headers") {
+  const auto error = [](std::string_view dictionary) { return read_error(npy(dictionary, "12345678")); };
+  const auto with_shape = [&](std::string_view shape) {
+    return error(fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': {}}}", shape));
+  };
+  CHECK(with_shape("(1,)") == "no error");
+  CHECK(with_shape("(1)") == "offset 63: expected ',' before the ')' of a shape with one extent, found '}'");
+  CHECK(with_shape("(-1,)") == "offset 61: expected a whole number as an extent of the shape, found '-1,)}'");
+  CHECK(with_shape("(,)") == "offset 61: expected a whole number as an extent of the shape, found ',)}'");
+  CHECK(with_shape("(1 1)") == "offset 63: expected ',' or ')' after an extent, found '1)}'");
+  CHECK(with_shape("[1]") == "offset 60: expected a shape beginning with '(', found '[1]}'");
+  CHECK(with_shape("(18446744073709551616,)") ==
+        "offset 61: expected an extent below 2^64, found '18446744073709551616,)}'");
+  CHECK(with_shape("(1,") == "offset 63: expected a whole number as an extent of the shape, found '}'");
+  CHECK(with_shape("(1,)} x") == "offset 66: expected blanks up to the end of the header, found 'x}'");
+  CHECK(error("{'descr': '<f8', 'shape': (1,)}") ==
+        "offset 10: expected a dictionary with the keys 'descr', 'fortran_order' and 'shape', found "
+        "'{'descr': '<f8', 'shape': (1,)}'");
+  CHECK(error("{'descr': '<f8', 'descr': '<f8'}") ==
+        "offset 27: expected each of the keys 'descr', 'fortran_order' and 'shape' once and no other, found "
+        "''descr': '<f8'}'");
+  CHECK(error("{'descr' '<f8'}") == "offset 19: expected ':' after a key, found ''<f8'}'");
+  CHECK(error("{'descr': '<f8' 'shape': (1,)}").starts_with("offset 26: expected ',' or '}' after an entry"));
+  CHECK(error("{'descr") == "offset 11: expected a quoted key, found ''descr'");
+  CHECK(error("descr") == "offset 10: expected a dictionary beginning with '{', found 'descr'");
+  CHECK(error("{'fortran_order': 0}") == "offset 28: expected False or True, found '0}'");
+}
+
+TEST_CASE("npy: missing files and folders in place of files") {
+  const TemporaryFolder folder;
+  const auto missing = folder.path() / "missing.npy";
+  CHECK_THROWS_WITH_AS(read_npy_header(missing), (missing.string() + ": expected a file, found none").c_str(),
+                       DataError);
+  CHECK_THROWS_WITH_AS(
+      read_npy_header(folder.path()),
+      (folder.path().string() + ": expected a regular file, found a folder or device").c_str(), DataError);
+}
+
+TEST_CASE("npy: a file that cannot be written is an error and leaves what was there") {
+  const TemporaryFolder folder;
+  const xt::xarray<double> array = {1, 2};
+  CHECK_THROWS_AS(write_npy(folder.path() / "no" / "a.npy", array), DataError);
+  CHECK_THROWS_WITH_AS(write_npy(folder.path(), array),
+                       (folder.path().string() +
+                        ": cannot be written: expected a regular file or none, found a folder or device")
+                           .c_str(),
+                       DataError);
+
+  // A file size limit stands for a full disk.
+  const auto path = folder.path() / "a.npy";
+  write_npy(path, array);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  getrlimit(RLIMIT_FSIZE, &old_limit);
+  const rlimit small{4096, old_limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string message;
+  try {
+    write_npy(path, xt::xarray<double>::from_shape({100'000}));
+  } catch (const DataError& error) {
+    message = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &old_limit);
+  std::signal(SIGXFSZ, old_handler);
+  CHECK(message.starts_with(path.string() + ": cannot be written: failed to write a.npy."));
+  CHECK(message.ends_with("File too large"));
+  CHECK(same_bits(read_npy<double>(path), array));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("npy: writing through a symbolic link keeps the link") {
+  const TemporaryFolder folder;
+  const auto target = folder.path() / "a.npy", link = folder.path() / "link.npy";
+  write_npy(target, xt::xarray<double>{1});
+  std::filesystem::create_symlink(target, link);
+  write_npy(link, xt::xarray<double>{2});
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(read_npy<double>(target) == xt::xarray<double>{2});
+}
+
+TEST_CASE("npy: a shape too long for a version 1.0 header is an error") {
+  const std::vector<std::size_t> shape(30'000, 1);
+  CHECK_THROWS_AS(npy_header_bytes(NpyType::uint8, shape), widelimit::ArgumentError);
+}
