@@ -1,0 +1,30 @@
+#pragma once
+
+#include "widelimit/covariance_sde/model.hpp"
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::covariance_sde {
+
+/// V_T of the drift alone, dV = b(V) dt, by Dormand-Prince with the given relative tolerance.
+///
+/// Errors  ArgumentError unless v0 is a covariance and time >= 0; NumericalError if an entry passes 1e12
+/// before T: the
+///         attention drift is cubic and its flow explodes.
+[[nodiscard]] Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, double time,
+                                        double relative_tolerance = 1e-11);
+
+/// The shortcut of the residual network with gamma = 1 / sqrt(depth).
+enum class Shortcut {
+  unit,                 ///< lambda = 1: variances grow as e^t.
+  variance_preserving,  ///< lambda^2 = 1 - 1 / depth: variances stay.
+};
+
+/// V at time t = layer / depth of the unshaped ReLU residual network with gamma = 1 / sqrt(depth). Its limits
+/// of width and depth commute and the result is deterministic: d rho / dt = (sqrt(1 - rho^2) - rho arccos
+/// rho) / pi.
+///
+/// Errors  ArgumentError unless v0 is a covariance and time >= 0.
+/// Source  theory note, section 7.5.
+[[nodiscard]] Matrix<double> commuting_limit(const Matrix<double>& v0, double time, Shortcut shortcut);
+
+}  // namespace widelimit::covariance_sde

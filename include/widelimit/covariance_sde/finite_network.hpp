@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "widelimit/covariance_sde/ensemble.hpp"
+#include "widelimit/covariance_sde/model.hpp"
+
+namespace widelimit::covariance_sde {
+
+/// What divides the logits Y = X W^Q (X W^K)^T / n.
+enum class TemperatureScale {
+  width_and_key,  ///< tau_0 sqrt(n n_k), eq. 9: shaped.
+  key,            ///< tau_0 sqrt(n_k): standard.
+};
+
+/// Attention matrix g_1 I + softmax(Y / tau) - g_2 (1 / m) 1 1^T (eq. 33), row-wise centred by its own token
+/// count under a causal mask.
+struct AttentionBlock {
+  double identity_weight = 1;  ///< g_1
+  double centring_weight = 1;  ///< g_2
+  double temperature = 1;      ///< tau_0
+  TemperatureScale temperature_scale = TemperatureScale::width_and_key;
+  AttentionMask mask = AttentionMask::full;
+
+  /// Softmax attention with tau = sqrt(n_k).
+  [[nodiscard]] static AttentionBlock standard();
+};
+
+/// sigma(X W_pre / sqrt(n)) sqrt(c / n_h) W_post with n_h hidden units.
+struct FeedforwardBlock {
+  ActivationSlopes slopes;
+  Index hidden_width = 0;  ///< 0: the width of the network.
+};
+
+enum class Normalization {
+  none,
+  pre_layer_norm,  ///< Each residual branch sees the LayerNorm (no gain, no offset) of its input.
+};
+
+/// A network of equal layers, each the residual attention block followed by the residual feedforward block,
+/// where present. All weights are iid standard normal.
+struct NetworkSpec {
+  Index width = 0;
+  Index key_width = 0;  ///< 0: equal to width. Unused without attention.
+  ResidualWeights residual = ResidualWeights::shaped(0);
+  std::optional<AttentionBlock> attention = std::nullopt;
+  std::optional<FeedforwardBlock> feedforward = std::nullopt;
+  Normalization normalization = Normalization::none;
+};
+
+[[nodiscard]] NetworkSpec shaped_resnet(Index width, ResidualWeights residual, ShapedSlopes slopes);
+[[nodiscard]] NetworkSpec shaped_attention(Index width, ResidualWeights residual, double temperature);
+[[nodiscard]] NetworkSpec shaped_transformer(Index width, ResidualWeights residual, double temperature,
+                                             ShapedSlopes slopes);
+/// Standard softmax attention and ReLU feedforward, without or with Pre-LN. Accepts ResidualWeights::unit().
+[[nodiscard]] NetworkSpec unshaped_transformer(Index width, ResidualWeights residual,
+                                               Normalization normalization);
+
+struct NamedNetwork {
+  std::string name;
+  NetworkSpec network;
+};
+
+/// The eight attention-only networks of figure 3: shaped, and with identity, centring or temperature switched
+/// off in every combination.
+[[nodiscard]] std::vector<NamedNetwork> attention_interventions(Index width, ResidualWeights residual,
+                                                                double temperature);
+
+/// The SDE that the network converges to: attention, feedforward or both. ArgumentError unless all blocks are
+/// shaped, i.e. g_1 = g_2 = 1, temperature tau_0 sqrt(n n_k), no normalisation. The slopes are read as 1 + c
+/// / sqrt(n).
+[[nodiscard]] SdeModel limiting_model(const NetworkSpec& network);
+
+enum class NetworkSampling {
+  reduced,  ///< m x m matrices with the exact law (theory note, 6.1): O(m^2 n) a feedforward, O(m^3) an
+            ///< attention block.
+  explicit_weights,  ///< The network as written, O(m n^2) a block: the cross-check.
+};
+
+struct NetworkOptions {
+  /// Layers after which covariances are kept, increasing from at least 1; the last is the depth.
+  std::vector<Index> layers;
+  Index samples = 1024;
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: as many as there are processors.
+  /// 0 and infinity let every network run to its end.
+  StopBounds bounds{0, 1e300};
+  NetworkSampling sampling = NetworkSampling::reduced;
+};
+
+/// Covariances V = X X^T / n of independent random networks; times are layer / width. The inputs have
+/// covariance v0 and their feature axes in general position (which matters to Pre-LN alone).
+///
+/// Randomness  Sample p draws from RandomStream(seed, 2^63 + p), so that it shares no number with an SDE path
+/// of the same
+///             seed; equal bits for any number of threads. An attention block draws the query-key factors
+///             (the Bartlett factor by rows, then Z', both m x m; with n_k < m two m x n_k matrices), then Z,
+///             then the Wishart factor; a feedforward block draws its hidden units one after another, then Z,
+///             then the Wishart factor. Pre-LN first draws the feature means.
+/// Errors      ArgumentError unless v0 is a covariance within the bounds, layers increase, and the network is
+/// valid:
+///             width > m, temperature positive, lambda^2 + gamma^2 = 1 except in unshaped networks.
+[[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
+                                                 const NetworkOptions& options);
+
+/// The draws of one residual update: Z (m x m normal) and a Wishart_m(n - m, I) matrix.
+struct ResidualDraws {
+  Matrix<double> z;
+  Matrix<double> wishart;
+};
+
+/// One attention layer of the reduced chain for given draws; query_key is m x m with the law of R Z', R the
+/// Bartlett factor of Wishart_m(n_k) and Z' normal. No normalisation. Errors: ArgumentError on shapes, and as
+/// sample_networks.
+[[nodiscard]] Matrix<double> attention_layer(const NetworkSpec& network, const Matrix<double>& v,
+                                             const Matrix<double>& query_key, const ResidualDraws& draws);
+
+/// The matrix A of that layer.
+[[nodiscard]] Matrix<double> attention_matrix(const NetworkSpec& network, const Matrix<double>& v,
+                                              const Matrix<double>& query_key);
+
+/// One feedforward layer of the reduced chain for given draws; g is m x n_h normal. Errors as above.
+[[nodiscard]] Matrix<double> feedforward_layer(const NetworkSpec& network, const Matrix<double>& v,
+                                               const Matrix<double>& g, const ResidualDraws& draws);
+
+}  // namespace widelimit::covariance_sde

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "widelimit/covariance_sde/ensemble.hpp"
+#include "widelimit/covariance_sde/model.hpp"
+
+namespace widelimit::covariance_sde {
+
+enum class StepScheme {
+  geometric,       ///< Stays in the cone; at equal step a tenth of the error of Euler-Maruyama or less.
+  euler_maruyama,  ///< The paper's scheme, with the structured noise. Exits from the cone are clipped and
+                   ///< counted.
+  euler_maruyama_dense,  ///< The same with the symmetric root of the D x D diffusion: any mask, O(m^6) a
+                         ///< step.
+};
+
+struct SimulationOptions {
+  /// Times at which covariances are kept, increasing and positive; the last is the horizon T = depth / width.
+  std::vector<double> times;
+  /// Largest step; each interval between times is cut into ceil(length / max_step) equal steps.
+  double max_step = 0.01;
+  /// 0: fixed steps. Otherwise steps are cut to at most step_control / rate, rate the relative speed of the
+  /// attention terms. Needed wherever V grows: 0.02 suffices for quantiles, 0.005 for probabilities of
+  /// explosion.
+  double step_control = 0;
+  StepScheme scheme = StepScheme::geometric;
+  StopBounds bounds;
+  Index paths = 1024;
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: as many as there are processors.
+};
+
+/// Sample paths of dV = b dt + Sigma^{1/2} dB from V_0 = v0.
+///
+/// Randomness  Path p draws from RandomStream(seed, p): equal seeds give equal bits for any number of threads
+/// and the
+///             first paths of a larger ensemble. A step draws G_1 + G_1^T (pairs a <= b row by row), then,
+///             with attention noise, G_2 row by row; the dense scheme draws D normals.
+/// Errors      ArgumentError unless v0 is a covariance within the bounds, times increase, steps, paths and
+/// bounds are
+///             positive and the scheme fits the model (see geometric_step).
+/// Cost        O(paths * steps * m^3): see docs/experiments/shaped-transformer.md for measured times.
+[[nodiscard]] CovarianceEnsemble simulate(const SdeModel& model, const Matrix<double>& v0,
+                                          const SimulationOptions& options);
+
+}  // namespace widelimit::covariance_sde

@@ -1,0 +1,32 @@
+#include "covariance_sde/arguments.hpp"
+
+#include <Eigen/Eigenvalues>
+
+namespace widelimit::covariance_sde {
+
+void require_covariance(std::string_view where, const Matrix<double>& v) {
+  const Eigen::Index m = v.rows();
+  if (m == 0 || v.cols() != m)
+    throw ArgumentError(
+        fmt::format("{}: a covariance must be square with one row a token, got {} x {}", where, m, v.cols()));
+  for (Eigen::Index a = 0; a < m; ++a)
+    for (Eigen::Index b = 0; b < m; ++b)
+      if (!std::isfinite(v(a, b)))
+        throw ArgumentError(
+            fmt::format("{}: a covariance must be finite, got {} at ({}, {})", where, v(a, b), a, b));
+  const double scale = v.cwiseAbs().maxCoeff();
+  for (Eigen::Index a = 0; a < m; ++a)
+    for (Eigen::Index b = 0; b < a; ++b)
+      if (std::abs(v(a, b) - v(b, a)) > 1e-12 * scale)
+        throw ArgumentError(
+            fmt::format("{}: a covariance must be symmetric, got {} at ({}, {}) and {} at ({}, {})", where,
+                        v(a, b), a, b, v(b, a), b, a));
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(v, Eigen::EigenvaluesOnly);
+  const double smallest = solver.eigenvalues()(0), largest = solver.eigenvalues()(m - 1);
+  if (smallest < -1e-10 * std::max(largest, 0.0) || largest < 0)
+    throw ArgumentError(
+        fmt::format("{}: a covariance must be positive semidefinite, got eigenvalues from {} to {}", where,
+                    smallest, largest));
+}
+
+}  // namespace widelimit::covariance_sde

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <Eigen/Core>
+
+#include "covariance_sde/network_spec.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::covariance_sde {
+
+/// A random network with its n x n weight matrices, drawn as the layers go: the cross-check of NetworkChain.
+class ExplicitNetwork {
+ public:
+  using Square = Eigen::MatrixXd;
+
+  ExplicitNetwork(const NetworkSpec& network, Index tokens);
+
+  /// X_0 with X_0 X_0^T = n V_0 and uniformly random feature axes.
+  void start(const Square& v0, numerics::RandomStream& stream);
+  bool layer(numerics::RandomStream& stream);
+  Square covariance() const;
+
+ private:
+  Eigen::MatrixXd branch_input() const;
+  Eigen::MatrixXd weights(Index rows, Index columns, numerics::RandomStream& stream) const;
+
+  NetworkSpec network_;
+  Eigen::MatrixXd x_;  // m x n
+};
+
+}  // namespace widelimit::covariance_sde

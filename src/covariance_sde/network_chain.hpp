@@ -1,0 +1,205 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <boost/random/chi_squared_distribution.hpp>
+#include <cmath>
+
+#include "covariance_sde/guarded_cholesky.hpp"
+#include "covariance_sde/network_spec.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::covariance_sde {
+
+/// The covariance of a random network as a Markov chain on m x m matrices, with the exact law (theory
+/// note, 6.1).
+///
+/// For x' = lambda x + gamma N, where the columns of N are iid N(0, U U^T), rotate x = sqrt(n) [L 0]:
+///     V' = B B^T + (gamma^2 / n) U W U^T,  B = lambda L + (gamma / sqrt(n)) U Z,  W ~ Wishart_m(n - m).
+///
+/// M is the number of tokens or Eigen::Dynamic, as in StepKernel.
+template <int M>
+class NetworkChain {
+ public:
+  using Square = Eigen::Matrix<double, M, M>;
+  using Column = Eigen::Matrix<double, M, 1>;
+  using Stream = numerics::RandomStream;
+
+  NetworkChain(const NetworkSpec& network, Index tokens)
+      : network_{network},
+        normalised_{network.normalization == Normalization::pre_layer_norm},
+        lambda_{network.residual.lambda()},
+        gamma_{network.residual.gamma()},
+        v_(tokens, tokens),
+        mean_(tokens),
+        l_(tokens, tokens),
+        unit_(tokens, tokens),
+        u_(tokens, tokens),
+        z_(tokens, tokens),
+        t_(tokens, tokens),
+        b_(tokens, tokens),
+        hidden_(tokens) {}
+
+  /// Draws the feature means of a normalised network.
+  void start(const Square& v0, Stream& stream) {
+    v_ = v0;
+    if (!normalised_) return;
+    const Index m = v0.rows();
+    Square root(m, m);
+    valid_ = guarded_cholesky(v0, root);
+    Column g(m);
+    for (Index a = 0; a < m; ++a) g(a) = stream.normal();
+    const auto n = static_cast<double>(network_.width);
+    const double rest = network_.width > m ? chi_squared(network_.width - m, stream) : 0;
+    mean_ = root * g * std::sqrt(n / (g.squaredNorm() + rest));
+    v_ -= mean_ * mean_.transpose() / n;
+  }
+
+  /// False once V is no finite covariance.
+  bool layer(Stream& stream) {
+    if (network_.attention) {
+      factor();
+      draw_query_key(stream);
+      attend();
+      update(stream);
+    }
+    if (network_.feedforward) {
+      factor();
+      draw_hidden(stream);
+      update(stream);
+    }
+    return valid_ && v_.allFinite();
+  }
+
+  /// V = X X^T / n.
+  Square covariance() const {
+    if (!normalised_) return v_;
+    return v_ + mean_ * mean_.transpose() / static_cast<double>(network_.width);
+  }
+
+  /// The steps of a layer one by one, for given draws.
+  void set_covariance(const Square& v) {
+    v_ = v;
+    factor();
+  }
+  void attend_with(const Square& query_key) {
+    z_ = query_key;
+    attend();
+  }
+  void set_branch_gram(const Square& gram) { valid_ = guarded_cholesky(gram, u_) && valid_; }
+  void update_with(const Square& z, const Square& wishart_root) {
+    z_ = z;
+    t_ = wishart_root;
+    combine();
+  }
+  const Square& input_root() const { return unit_; }
+  const Square& attention() const { return b_; }
+
+ private:
+  static double chi_squared(Index freedom, Stream& stream) {
+    return boost::random::chi_squared_distribution<double>(static_cast<double>(freedom))(stream);
+  }
+
+  /// l_ l_^T = V, and unit_ the root that the branch sees.
+  void factor() {
+    valid_ = guarded_cholesky(v_, l_) && valid_;
+    unit_ = l_;
+    if (!normalised_) return;
+    for (Index a = 0; a < v_.rows(); ++a)
+      if (v_(a, a) > 0) unit_.row(a) /= std::sqrt(v_(a, a));
+  }
+
+  void draw_normals(Square& target, Stream& stream) {
+    for (Index a = 0; a < target.rows(); ++a)
+      for (Index b = 0; b < target.cols(); ++b) target(a, b) = stream.normal();
+  }
+
+  /// t_ <- lower factor of a Wishart matrix.
+  void draw_wishart_root(Index freedom, Stream& stream) {
+    const Index m = t_.rows();
+    t_.setZero();
+    if (freedom >= m) {  // Bartlett
+      for (Index i = 0; i < m; ++i) {
+        for (Index j = 0; j < i; ++j) t_(i, j) = stream.normal();
+        t_(i, i) = std::sqrt(chi_squared(freedom - i, stream));
+      }
+      return;
+    }
+    for (Index a = 0; a < m; ++a)
+      for (Index k = 0; k < freedom; ++k) t_(a, k) = stream.normal();
+  }
+
+  /// z_ <- the product R Z' with L R Z' L^T = Y.
+  void draw_query_key(Stream& stream) {
+    const Index m = v_.rows(), key = key_width_of(network_);
+    if (key >= m) {
+      draw_wishart_root(key, stream);
+      draw_normals(b_, stream);
+      z_.noalias() = t_ * b_;
+      return;
+    }
+    Eigen::MatrixXd queries(m, key), keys(m, key);
+    for (Eigen::MatrixXd* factor : {&queries, &keys})
+      for (Index a = 0; a < m; ++a)
+        for (Index k = 0; k < key; ++k) (*factor)(a, k) = stream.normal();
+    z_.noalias() = queries * keys.transpose();
+  }
+
+  /// u_ <- A L from the query-key product in z_.
+  void attend() {
+    u_.noalias() = unit_ * z_;
+    b_.noalias() = u_ * unit_.transpose();
+    apply_softmax(network_, b_);
+    u_.noalias() = b_ * unit_;
+  }
+
+  /// u_ <- root of the Gram matrix of the hidden units.
+  void draw_hidden(Stream& stream) {
+    const Index m = v_.rows(), units = hidden_width_of(network_);
+    const ActivationSlopes slopes = network_.feedforward->slopes;
+    Square& gram = b_;
+    gram.setZero();
+    Column& g = hidden_;
+    for (Index unit = 0; unit < units; ++unit) {
+      for (Index a = 0; a < m; ++a) g(a) = stream.normal();
+      for (Index a = m; a-- > 0;) {
+        const double pre = unit_.row(a).head(a + 1).dot(g.head(a + 1));
+        g(a) = pre > 0 ? slopes.plus * pre : slopes.minus * pre;
+      }
+      for (Index a = 0; a < m; ++a)
+        for (Index b = 0; b <= a; ++b) gram(a, b) += g(a) * g(b);
+    }
+    gram *= slopes.normaliser() / static_cast<double>(units);
+    valid_ = guarded_cholesky(gram, u_) && valid_;
+  }
+
+  void update(Stream& stream) {
+    const Index m = v_.rows();
+    if (normalised_) {
+      for (Index a = 0; a < m; ++a) hidden_(a) = stream.normal();
+      mean_ = lambda_ * mean_ + gamma_ * (u_ * hidden_);
+    }
+    draw_normals(z_, stream);
+    draw_wishart_root(network_.width - m - (normalised_ ? 1 : 0), stream);
+    combine();
+  }
+
+  void combine() {
+    const double root = gamma_ / std::sqrt(static_cast<double>(network_.width));
+    b_.noalias() = root * (u_ * z_);
+    b_ += lambda_ * l_;
+    v_.noalias() = b_ * b_.transpose();
+    b_.noalias() = root * (u_ * t_);
+    v_.noalias() += b_ * b_.transpose();
+  }
+
+  NetworkSpec network_;
+  bool normalised_;
+  double lambda_, gamma_;
+  bool valid_ = true;
+  Square v_;  // of the features left after LayerNorm's mean is taken out, where it is
+  Column mean_;
+  Square l_, unit_, u_, z_, t_, b_;
+  Column hidden_;
+};
+
+}  // namespace widelimit::covariance_sde

@@ -1,0 +1,121 @@
+#include "covariance_sde/network_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "covariance_sde/arguments.hpp"
+
+namespace widelimit::covariance_sde {
+
+namespace {
+
+bool is_unshaped(const NetworkSpec& network) {
+  const bool attention =
+      !network.attention ||
+      (network.attention->identity_weight == 0 && network.attention->centring_weight == 0 &&
+       network.attention->temperature_scale == TemperatureScale::key);
+  const bool feedforward = !network.feedforward ||
+                           (network.feedforward->slopes.plus == 1 && network.feedforward->slopes.minus == 0);
+  return attention && feedforward;
+}
+
+}  // namespace
+
+AttentionBlock AttentionBlock::standard() {
+  return {.identity_weight = 0,
+          .centring_weight = 0,
+          .temperature = 1,
+          .temperature_scale = TemperatureScale::key};
+}
+
+NetworkSpec shaped_resnet(Index width, ResidualWeights residual, ShapedSlopes slopes) {
+  return {
+      .width = width, .residual = residual, .feedforward = FeedforwardBlock{shaped_slopes(slopes, width)}};
+}
+
+NetworkSpec shaped_attention(Index width, ResidualWeights residual, double temperature) {
+  return {.width = width, .residual = residual, .attention = AttentionBlock{.temperature = temperature}};
+}
+
+NetworkSpec shaped_transformer(Index width, ResidualWeights residual, double temperature,
+                               ShapedSlopes slopes) {
+  NetworkSpec network = shaped_attention(width, residual, temperature);
+  network.feedforward = FeedforwardBlock{shaped_slopes(slopes, width)};
+  return network;
+}
+
+NetworkSpec unshaped_transformer(Index width, ResidualWeights residual, Normalization normalization) {
+  return {.width = width,
+          .residual = residual,
+          .attention = AttentionBlock::standard(),
+          .feedforward = FeedforwardBlock{{.plus = 1, .minus = 0}},
+          .normalization = normalization};
+}
+
+std::vector<NamedNetwork> attention_interventions(Index width, ResidualWeights residual, double temperature) {
+  const auto network = [&](double identity, double centring, TemperatureScale scale) {
+    NetworkSpec spec = shaped_attention(width, residual, temperature);
+    spec.attention->identity_weight = identity;
+    spec.attention->centring_weight = centring;
+    spec.attention->temperature_scale = scale;
+    return spec;
+  };
+  constexpr auto wide = TemperatureScale::width_and_key, narrow = TemperatureScale::key;
+  return {{"shaped", network(1, 1, wide)},
+          {"no identity", network(0, 1, wide)},
+          {"no centring", network(1, 0, wide)},
+          {"no width in temperature", network(1, 1, narrow)},
+          {"identity only", network(1, 0, narrow)},
+          {"centring only", network(0, 1, narrow)},
+          {"width in temperature only", network(0, 0, wide)},
+          {"standard softmax", network(0, 0, narrow)}};
+}
+
+double softmax_temperature(const NetworkSpec& network) {
+  const auto n = static_cast<double>(network.width), key = static_cast<double>(key_width_of(network));
+  const bool wide = network.attention->temperature_scale == TemperatureScale::width_and_key;
+  return network.attention->temperature * std::sqrt(wide ? n * key : key);
+}
+
+void require_network(std::string_view where, const NetworkSpec& network, Index tokens) {
+  if (!network.attention && !network.feedforward)
+    throw ArgumentError(
+        fmt::format("{}: a network needs an attention or a feedforward block, got neither", where));
+  require_at_least(where, "width", network.width,
+                   network.normalization == Normalization::none ? tokens : tokens + 1);
+  require_at_least(where, "key_width", network.key_width, 0);
+  if (network.attention) require_positive(where, "temperature", network.attention->temperature);
+  if (network.feedforward) {
+    require_at_least(where, "hidden_width", network.feedforward->hidden_width, 0);
+    require_positive(where, "s_plus^2 + s_minus^2", 2 / network.feedforward->slopes.normaliser());
+  }
+  if (!network.residual.preserves_variance() && !is_unshaped(network))
+    throw ArgumentError(
+        fmt::format("{}: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard softmax, "
+                    "ReLU), got lambda = gamma = 1",
+                    where));
+}
+
+SdeModel limiting_model(const NetworkSpec& network) {
+  require_network("limiting_model", network, 1);
+  const bool shaped_attention =
+      !network.attention ||
+      (network.attention->identity_weight == 1 && network.attention->centring_weight == 1 &&
+       network.attention->temperature_scale == TemperatureScale::width_and_key);
+  if (!shaped_attention || network.normalization != Normalization::none)
+    throw ArgumentError(
+        "limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
+        "temperature tau_0 sqrt(n n_k), no normalisation");
+  SdeModel model;
+  if (network.attention)
+    model = attention_model(network.residual, network.attention->temperature, network.attention->mask);
+  if (!network.feedforward) return model;
+  const double root = std::sqrt(static_cast<double>(network.width));
+  const ActivationSlopes slopes = network.feedforward->slopes;
+  const double ratio = static_cast<double>(hidden_width_of(network)) / static_cast<double>(network.width);
+  return stack(model,
+               resnet_model(network.residual, {(slopes.plus - 1) * root, (slopes.minus - 1) * root}, ratio));
+}
+
+}  // namespace widelimit::covariance_sde

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <optional>
+
+#include "covariance_sde/arguments.hpp"
+#include "widelimit/covariance_sde/ensemble.hpp"
+
+/// What paths of the SDE and of finite networks share: stopping, and the loop over paths.
+namespace widelimit::covariance_sde {
+
+inline void require_bounds(std::string_view where, const StopBounds& bounds) {
+  if (!(bounds.lower >= 0 && bounds.upper > bounds.lower))
+    throw ArgumentError(fmt::format("{}: stopping bounds must satisfy 0 <= lower < upper, got {} and {}",
+                                    where, bounds.lower, bounds.upper));
+}
+
+/// Why a path in state v ends now, if it does. The trace bounds the largest eigenvalue from above, so that
+/// eigenvalues are only taken where they can matter.
+template <typename Square>
+std::optional<PathEnd> end_of_path(const Square& v, const StopBounds& bounds) {
+  const double trace = v.trace();
+  if (!std::isfinite(trace)) return PathEnd::not_finite;
+  if (bounds.lower == 0 && trace <= bounds.upper) return std::nullopt;
+  const Eigen::SelfAdjointEigenSolver<Square> solver(v, Eigen::EigenvaluesOnly);
+  if (!(solver.eigenvalues()(v.rows() - 1) <= bounds.upper)) return PathEnd::above;
+  if (bounds.lower > 0 && !(solver.eigenvalues()(0) >= bounds.lower)) return PathEnd::below;
+  return std::nullopt;
+}
+
+inline void require_start_inside(std::string_view where, const Matrix<double>& v0, const StopBounds& bounds) {
+  if (end_of_path(v0, bounds))
+    throw ArgumentError(
+        fmt::format("{}: the eigenvalues of V_0 must lie within the stopping bounds {} and {}", where,
+                    bounds.lower, bounds.upper));
+}
+
+/// Runs body(path) for every path on the given number of threads, 0 for all.
+template <typename Body>
+void for_each_path(Index paths, int threads, const Body& body) {
+  tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+  arena.execute([&] {
+    tbb::parallel_for(tbb::blocked_range<Index>(0, paths, 8), [&](const tbb::blocked_range<Index>& range) {
+      for (Index path = range.begin(); path < range.end(); ++path) body(path);
+    });
+  });
+}
+
+}  // namespace widelimit::covariance_sde

@@ -1,0 +1,206 @@
+#include "widelimit/covariance_sde/simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "covariance_sde/path_bounds.hpp"
+#include "covariance_sde/step_kernel.hpp"
+#include "covariance_sde/step_limits.hpp"
+#include "widelimit/covariance_sde/coefficients.hpp"
+#include "widelimit/covariance_sde/psd_root.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::covariance_sde {
+
+namespace {
+
+using numerics::RandomStream;
+
+constexpr double clipped_eigenvalue = 1e-12;  // of the largest
+
+void require_options(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options) {
+  constexpr std::string_view where = "simulate";
+  require_covariance(where, v0);
+  require_bounds(where, options.bounds);
+  require_start_inside(where, v0, options.bounds);
+  require_at_least(where, "paths", options.paths, 1);
+  require_at_least(where, "threads", options.threads, 0);
+  require_positive(where, "max_step", options.max_step);
+  if (!(options.step_control >= 0)) require_positive(where, "step_control", options.step_control);
+  if (options.times.empty()) throw ArgumentError("simulate: times must hold at least the horizon, got none");
+  double last = 0;
+  for (const double time : options.times) {
+    if (!(time > last) || !std::isfinite(time))
+      throw ArgumentError(fmt::format(
+          "simulate: times must be positive, finite and increasing, got {} after {}", time, last));
+    last = time;
+  }
+  if (options.scheme != StepScheme::euler_maruyama_dense) require_full_attention(where, model);
+  if (options.scheme == StepScheme::geometric) require_step_size(where, model, options.max_step);
+}
+
+/// Number of equal steps that cover `length`. T / h is often an integer only up to rounding, which must not
+/// add a step.
+Index step_count(double length, double max_step) {
+  return std::max<Index>(1, static_cast<Index>(std::ceil(length / max_step * (1 - 1e-12))));
+}
+
+/// One path after another, with the workspace for them.
+template <int M>
+class PathRunner {
+ public:
+  using Kernel = StepKernel<M>;
+  using Square = typename Kernel::Square;
+
+  PathRunner(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options)
+      : model_{model},
+        options_{options},
+        start_{v0},
+        kernel_(model, v0.rows()),
+        s_(v0),
+        g2_(v0),
+        scratch_(v0) {}
+
+  void run(Index path, CovarianceEnsemble& ensemble) {
+    RandomStream stream(options_.seed, static_cast<std::uint64_t>(path));
+    PathOutcome outcome;
+    v_ = start_;
+    double time = 0;
+    for (std::size_t k = 0; k < options_.times.size(); ++k) {
+      if (outcome.end == PathEnd::horizon) advance(stream, time, options_.times[k], outcome);
+      time = options_.times[k];
+      ensemble.set_covariance(static_cast<Index>(k), path, v_);
+    }
+    ensemble.outcome(path) = outcome;
+  }
+
+ private:
+  void advance(RandomStream& stream, double from, double to, PathOutcome& outcome) {
+    const Index steps = step_count(to - from, options_.max_step);
+    const double h = (to - from) / static_cast<double>(steps);
+    for (Index k = 0; k < steps; ++k) {
+      double done = 0;
+      while (done < h) {
+        const double step = local_step(h, h - done);
+        done = step == h - done ? h : done + step;
+        const double now = done == h && k + 1 == steps ? to : from + static_cast<double>(k) * h + done;
+        take_step(stream, step, now, outcome);
+        if (outcome.end != PathEnd::horizon) return;
+      }
+    }
+  }
+
+  double local_step(double h, double remaining) {
+    if (options_.step_control == 0) return remaining;
+    const double rate = kernel_.attention_rate(v_);
+    const double step = rate * h > options_.step_control ? options_.step_control / rate : h;
+    // Never below the resolution of time, or a path close to overflow would not advance.
+    return std::min(std::max(step, 1e-13 * h), remaining);
+  }
+
+  void take_step(RandomStream& stream, double step, double now, PathOutcome& outcome) {
+    const double before = outcome.stop_time;
+    last_ = v_;
+    const bool valid = attempt(stream, step, outcome);
+    std::optional<PathEnd> end = PathEnd::not_finite;
+    if (valid) end = end_of_path(v_, options_.bounds);
+    if (end == PathEnd::not_finite) v_ = last_;
+    outcome.stop_time = now;
+    outcome.last_inside_time = end ? before : now;
+    if (end) outcome.end = *end;
+  }
+
+  /// False if the new state is not a finite covariance.
+  bool attempt(RandomStream& stream, double step, PathOutcome& outcome) {
+    switch (options_.scheme) {
+      case StepScheme::geometric:
+        draw(stream);
+        return kernel_.geometric(v_, step, s_, g2_);
+      case StepScheme::euler_maruyama:
+        draw(stream);
+        return kernel_.euler_maruyama(v_, step, s_, g2_, scratch_) && return_to_cone(outcome);
+      case StepScheme::euler_maruyama_dense:
+        return dense_step(stream, step) && return_to_cone(outcome);
+    }
+    return false;
+  }
+
+  void draw(RandomStream& stream) {
+    const Index m = v_.rows();
+    for (Index a = 0; a < m; ++a) {
+      s_(a, a) = 2 * stream.normal();
+      for (Index b = a + 1; b < m; ++b) s_(a, b) = s_(b, a) = std::numbers::sqrt2 * stream.normal();
+    }
+    if (!(model_.attention_noise > 0)) return;
+    for (Index a = 0; a < m; ++a)
+      for (Index b = 0; b < m; ++b) g2_(a, b) = stream.normal();
+  }
+
+  bool dense_step(RandomStream& stream, double step) {
+    const Index m = v_.rows();
+    const Matrix<double> v = v_;
+    const Matrix<double> root = symmetric_root(diffusion(model_, v));
+    Vector<double> normals(root.rows());
+    for (double& z : normals) z = stream.normal();
+    const Vector<double> noise = std::sqrt(step) * (root * normals);
+    v_ += step * drift(model_, v);
+    Index i = 0;
+    for (Index a = 0; a < m; ++a)
+      for (Index b = a; b < m; ++b, ++i) {
+        v_(a, b) += noise(i);
+        if (b > a) v_(b, a) = v_(a, b);
+      }
+    return true;
+  }
+
+  /// Clips the spectrum of a state outside the cone and counts it; false if the state is not finite.
+  bool return_to_cone(PathOutcome& outcome) {
+    if (!v_.allFinite()) return false;
+    if (guarded_cholesky(v_, scratch_)) return true;
+    ++outcome.cone_exits;
+    const Eigen::SelfAdjointEigenSolver<Square> solver(v_);
+    const double floor = clipped_eigenvalue * solver.eigenvalues().cwiseAbs().maxCoeff();
+    const typename Kernel::Column clipped = solver.eigenvalues().cwiseMax(floor);
+    scratch_.noalias() = solver.eigenvectors() * clipped.asDiagonal();
+    v_.noalias() = scratch_ * solver.eigenvectors().transpose();
+    return true;
+  }
+
+  const SdeModel& model_;
+  const SimulationOptions& options_;
+  Square start_;
+  Kernel kernel_;
+  Square v_, last_, s_, g2_, scratch_;
+};
+
+template <int M>
+void run_paths(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options,
+               CovarianceEnsemble& ensemble) {
+  for_each_path(options.paths, options.threads,
+                [&](Index path) { PathRunner<M>(model, v0, options).run(path, ensemble); });
+}
+
+}  // namespace
+
+CovarianceEnsemble simulate(const SdeModel& model, const Matrix<double>& v0,
+                            const SimulationOptions& options) {
+  require_options(model, v0, options);
+  CovarianceEnsemble ensemble(v0.rows(), options.paths, options.times);
+  switch (v0.rows()) {
+    case 2:
+      run_paths<2>(model, v0, options, ensemble);
+      break;
+    case 3:
+      run_paths<3>(model, v0, options, ensemble);
+      break;
+    case 4:
+      run_paths<4>(model, v0, options, ensemble);
+      break;
+    default:
+      run_paths<Eigen::Dynamic>(model, v0, options, ensemble);
+  }
+  return ensemble;
+}
+
+}  // namespace widelimit::covariance_sde
