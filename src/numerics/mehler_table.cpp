@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "numerics/gauss_legendre.hpp"
 #include "widelimit/error.hpp"
@@ -14,20 +15,30 @@ namespace {
 
 constexpr double window =
     13;  // standard deviations; the root of the density, all that h_k leaves, is 4e-19 there
-constexpr double hermite_panel =
-    1.0;  // standard deviations; h_127 has 1.8 periods in it, 15 Gauss points resolve 2.5
+
+/// h_k oscillates with frequency sqrt(k); 15 Gauss points resolve 11 radians to rounding.
+constexpr double radians_per_panel = 11;
+
+/// Of an interpolated coefficient, relative to the root mean square.
+constexpr double interpolation_tolerance = 1e-12;
 
 double density(double z) { return std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 
 }  // namespace
 
-MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh)
-    : phi_{phi}, mesh_{mesh}, stride_{first_coefficient + stored_orders * (mesh.jumps().empty() ? 1 : 2)} {
-  for (std::size_t k = 0; k < order(stored_orders); ++k) {
+MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders)
+    : phi_{phi},
+      mesh_{mesh},
+      stored_orders_{stored_orders},
+      stride_{first_coefficient + stored_orders * (mesh.jumps().empty() ? 1 : 2)} {
+  for (std::size_t k = 0; k < order(stored_orders_); ++k) {
     const auto above = static_cast<double>(k + 1);
     up_.push_back(1 / std::sqrt(above));
     down_.push_back(std::sqrt((above - 1) / above));
   }
+  const double widest_log = 2 * std::log2(mesh.reach() / window);
+  const double usable = std::floor((widest_log - first_exponent) * pieces_per_exponent);
+  usable_pieces_ = static_cast<std::size_t>(std::clamp(usable, 0.0, static_cast<double>(pieces)));
 }
 
 std::size_t MehlerTable::order(std::size_t j) const {
@@ -53,19 +64,30 @@ void MehlerTable::coefficients(double variance, std::span<double> out) const {
     out[first_coefficient] = derivative;
     return;
   }
-  const double place = (std::log2(variance) - first_exponent) / exponents_per_piece;
-  if (!(place >= 0 && place < static_cast<double>(pieces))) return integrate(variance, out);
+  if (!interpolate(variance, out)) integrate(variance, out);
+}
+
+bool MehlerTable::interpolate(double variance, std::span<double> out) const {
+  const double place = (std::log2(variance) - first_exponent) * pieces_per_exponent;
+  if (!(place >= 0 && place < static_cast<double>(usable_pieces_))) return false;
   const auto index = static_cast<std::size_t>(place);
   Piece& piece = pieces_[index];
   std::call_once(piece.made, [&] {
-    piece.series = make_series(first_exponent + exponents_per_piece * static_cast<double>(index));
+    const double lowest_log = first_exponent + static_cast<double>(index) / pieces_per_exponent;
+    std::vector<double> series = make_series(lowest_log);
+    if (reproduces(series, lowest_log)) piece.series = std::move(series);
   });
-  const double x = 2 * (place - static_cast<double>(index)) - 1;
-  std::copy_n(piece.series.begin(), stride_, out.begin());
+  if (piece.series.empty()) return false;
+  evaluate(piece.series, 2 * (place - static_cast<double>(index)) - 1, out);
+  return true;
+}
+
+void MehlerTable::evaluate(const std::vector<double>& series, double x, std::span<double> out) const {
+  std::copy_n(series.begin(), stride_, out.begin());
   double before = 1;
   double chebyshev = x;
   for (std::size_t m = 1; m < chebyshev_nodes; ++m) {
-    const double* const row = piece.series.data() + m * stride_;
+    const double* const row = series.data() + m * stride_;
     for (std::size_t k = 0; k < stride_; ++k) out[k] += chebyshev * row[k];
     const double next = 2 * x * chebyshev - before;
     before = chebyshev;
@@ -79,14 +101,56 @@ std::vector<double> MehlerTable::make_series(double lowest_log) const {
   constexpr auto count = static_cast<double>(chebyshev_nodes);
   for (std::size_t i = 0; i < chebyshev_nodes; ++i) {
     const double angle = std::numbers::pi * (static_cast<double>(i) + 0.5) / count;
-    const double variance = std::exp2(lowest_log + exponents_per_piece * (std::cos(angle) + 1) / 2);
-    integrate(variance, sample);
+    integrate(std::exp2(lowest_log + (std::cos(angle) + 1) / (2 * pieces_per_exponent)), sample);
     for (std::size_t m = 0; m < chebyshev_nodes; ++m) {
       const double weight = (m == 0 ? 1 : 2) / count * std::cos(static_cast<double>(m) * angle);
       for (std::size_t k = 0; k < stride_; ++k) series[m * stride_ + k] += weight * sample[k];
     }
   }
   return series;
+}
+
+/// At places between the nodes, where an interpolation error is largest.
+bool MehlerTable::reproduces(const std::vector<double>& series, double lowest_log) const {
+  std::vector<double> interpolated(stride_);
+  std::vector<double> exact(stride_);
+  for (const double node : {1.0, 7.0, 12.0}) {
+    const double x = std::cos(std::numbers::pi * node / static_cast<double>(chebyshev_nodes));
+    evaluate(series, x, interpolated);
+    const double variance = std::exp2(lowest_log + (x + 1) / (2 * pieces_per_exponent));
+    integrate(variance, exact);
+    const double value_size = std::sqrt(exact[2]);
+    const double slope_size = std::sqrt(exact[1]);
+    const double rise_size = slope_size + value_size / std::sqrt(variance);
+    if (std::abs(interpolated[0] - exact[0]) > interpolation_tolerance * value_size) return false;
+    for (std::size_t k = first_coefficient; k < stride_; ++k) {
+      const double size = k < first_coefficient + stored_orders_ ? slope_size : rise_size;
+      if (std::abs(interpolated[k] - exact[k]) > interpolation_tolerance * size) return false;
+    }
+  }
+  return true;
+}
+
+void MehlerTable::log_tails(double variance, std::span<const double> coefficients,
+                            std::span<const std::size_t> truncations, std::span<double> out) const {
+  constexpr double rounding = 1e-14;
+  const std::span<const double> slopes = coefficients.subspan(first_coefficient, stored_orders_);
+  const double slope_energy = coefficients[1];
+  const double value_energy = coefficients[2];
+  double slope_rest = slope_energy;
+  double value_rest = value_energy - coefficients[0] * coefficients[0];
+  std::size_t k = 0;
+  for (std::size_t t = 0; t < truncations.size(); ++t) {
+    for (; k < truncations[t]; ++k) {
+      slope_rest -= slopes[k] * slopes[k];
+      if (!has_jumps()) continue;
+      const double rise = coefficients[first_coefficient + stored_orders_ + k];
+      value_rest -= variance * rise * rise / static_cast<double>(k + 1);
+    }
+    double share = slope_energy > 0 ? std::max(slope_rest / slope_energy, rounding) : rounding;
+    if (has_jumps() && value_energy > 0) share = std::max(share, value_rest / value_energy);
+    out[t] = std::log(share) / 2;
+  }
 }
 
 void MehlerTable::integrate(double variance, std::span<double> out) const {
@@ -98,51 +162,69 @@ void MehlerTable::integrate(double variance, std::span<double> out) const {
                     "smaller weight variances, or normalise before this layer",
                     mesh_.reach(), variance, window * deviation));
   std::fill(out.begin(), out.end(), 0.0);
+  const double longest_panel = radians_per_panel / std::sqrt(static_cast<double>(order(stored_orders_)));
   const std::vector<double>& edges = mesh_.edges();
   for (std::size_t i = mesh_.find(-window * deviation); i + 1 < edges.size() && edges[i] < window * deviation;
        ++i) {
     const double from = std::max(edges[i] / deviation, -window);
     const double to = std::min(edges[i + 1] / deviation, window);
-    const double parts = std::ceil((to - from) / hermite_panel);
+    const double parts = std::ceil((to - from) / longest_panel);
     for (int part = 0; part < parts; ++part) {
       const double begin = from + (to - from) * part / parts;
       const double end = from + (to - from) * (part + 1) / parts;
-      gauss_legendre_15().integrate(begin, end, [&](double z, double weight) {
-        add_node(z, weight * density(z), phi_.value(deviation * z), phi_.derivative(deviation * z), out);
-      });
+      add_panel(begin, end, deviation, out);
     }
   }
   if (has_jumps()) add_jumps(deviation, out);
 }
 
-void MehlerTable::add_node(double z, double mass, double value, double derivative,
-                           std::span<double> out) const {
-  out[0] += mass * value;
-  out[1] += mass * derivative * derivative;
-  out[2] += mass * value * value;
-  const double weighted = mass * derivative;
-  double below = 0;
-  double hermite = 1;
+/// All nodes of a panel at once: the recurrence is a chain in k, only the nodes run side by side.
+void MehlerTable::add_panel(double begin, double end, double deviation, std::span<double> out) const {
+  constexpr std::size_t lanes = 16;  // the 15 nodes, and one of weight 0 that makes the loops even
+  std::array<double, lanes> z{};
+  std::array<double, lanes> weighted{};
+  std::array<double, lanes> below{};
+  std::array<double, lanes> hermite{};
+  std::size_t node = 0;
+  gauss_legendre_15().integrate(begin, end, [&](double at, double weight) {
+    const double mass = weight * density(at);
+    const double value = phi_.value(deviation * at);
+    const double derivative = phi_.derivative(deviation * at);
+    out[0] += mass * value;
+    out[1] += mass * derivative * derivative;
+    out[2] += mass * value * value;
+    z[node] = at;
+    weighted[node++] = mass * derivative;
+  });
+  hermite.fill(1);
   std::size_t stored = 0;
-  for (std::size_t k = 0; stored < stored_orders; ++k) {
-    if (k == order(stored)) out[first_coefficient + stored++] += weighted * hermite;
-    const double next = up_[k] * z * hermite - down_[k] * below;
-    below = hermite;
-    hermite = next;
+  for (std::size_t k = 0; stored < stored_orders_; ++k) {
+    if (k == order(stored)) {
+      double sum = 0;
+      for (std::size_t i = 0; i < lanes; ++i) sum += weighted[i] * hermite[i];
+      out[first_coefficient + stored++] += sum;
+    }
+    const double up = up_[k];
+    const double down = down_[k];
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const double next = up * z[i] * hermite[i] - down * below[i];
+      below[i] = hermite[i];
+      hermite[i] = next;
+    }
   }
 }
 
 /// The derivative of a jump is height * delta(sqrt(p) z - at).
 void MehlerTable::add_jumps(double deviation, std::span<double> out) const {
-  const std::size_t offset = first_coefficient + stored_orders;
-  std::copy_n(out.begin() + first_coefficient, stored_orders, out.begin() + offset);
+  const std::size_t offset = first_coefficient + stored_orders_;
+  std::copy_n(out.begin() + first_coefficient, stored_orders_, out.begin() + offset);
   for (const Jump& jump : mesh_.jumps()) {
     const double z = jump.at / deviation;
     const double weighted = jump.height * density(z) / deviation;
     if (weighted == 0) continue;
     double below = 0;
     double hermite = 1;
-    for (std::size_t k = 0; k < stored_orders; ++k) {
+    for (std::size_t k = 0; k < stored_orders_; ++k) {
       out[offset + k] += weighted * hermite;
       const double next = up_[k] * z * hermite - down_[k] * below;
       below = hermite;

@@ -20,44 +20,59 @@ namespace widelimit::numerics {
 /// z) h_{k+1}(z)] = sqrt(p / (k+1)) e_k.
 class MehlerTable {
  public:
-  static constexpr std::size_t stored_orders = 64;
   static constexpr std::size_t first_coefficient = 3;
 
   /// Refers to the function and the mesh, which must outlive it.
-  MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh);
+  MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders);
 
+  [[nodiscard]] std::size_t stored_orders() const { return stored_orders_; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
   [[nodiscard]] bool has_jumps() const { return !mesh_.jumps().empty(); }
 
   /// The stored order j, also one past the last.
   [[nodiscard]] std::size_t order(std::size_t j) const;
 
-  /// Fills stride() numbers. Between 2^-42 and 2^21 from Chebyshev interpolation in log p, made when first
-  /// needed; outside by quadrature. A variance of 0 gives phi(0) and phi'(0). NumericalError for a variance
-  /// beyond the mesh.
+  /// Fills stride() numbers from Chebyshev interpolation in log p, made and checked against quadrature when
+  /// first needed, for variances between 2^-42 and 2^21; elsewhere, and where the check failed, by
+  /// quadrature. A variance of 0 gives phi(0) and phi'(0). NumericalError for a variance beyond the mesh.
   void coefficients(double variance, std::span<double> out) const;
+
+  /// The same, but false where interpolation is not to be had.
+  [[nodiscard]] bool interpolate(double variance, std::span<double> out) const;
+
+  /// log of the share of sqrt(E phi'^2), and of sqrt(E phi^2) where phi jumps, that lies past the given
+  /// numbers of stored orders (ascending). By Cauchy and Schwarz the series of a pair errs by at most
+  /// |rho|^order times the product of two such shares, relative to the root mean squares.
+  void log_tails(double variance, std::span<const double> coefficients,
+                 std::span<const std::size_t> truncations, std::span<double> out) const;
 
  private:
   static constexpr int first_exponent = -42;
-  static constexpr int exponents_per_piece = 3;
-  static constexpr std::size_t pieces = 21;
+  static constexpr int last_exponent = 21;
+  static constexpr int pieces_per_exponent = 2;
+  static constexpr std::size_t pieces = (last_exponent - first_exponent) * pieces_per_exponent;
   static constexpr std::size_t chebyshev_nodes = 24;
 
-  /// [chebyshev order][stride] on log2 p in one interval of three exponents.
+  /// [chebyshev order][stride] on half a binary exponent of p: short enough for the fastest oscillation in
+  /// log p, about 3 sqrt(order), that a feature of phi away from 0 causes. Empty where the check failed.
   struct Piece {
     std::once_flag made;
     std::vector<double> series;
   };
 
   [[nodiscard]] std::vector<double> make_series(double lowest_log) const;
+  [[nodiscard]] bool reproduces(const std::vector<double>& series, double lowest_log) const;
+  void evaluate(const std::vector<double>& series, double x, std::span<double> out) const;
   void integrate(double variance, std::span<double> out) const;
-  void add_node(double z, double mass, double value, double derivative, std::span<double> out) const;
+  void add_panel(double begin, double end, double deviation, std::span<double> out) const;
   void add_jumps(double deviation, std::span<double> out) const;
 
   const SmoothFunction& phi_;
   const SmoothMesh& mesh_;
+  std::size_t stored_orders_;
   std::size_t stride_;
-  std::vector<double> up_;  // h_{k+1} = up_[k] z h_k - down_[k] h_{k-1}
+  std::size_t usable_pieces_;  // those whose variances are all within the mesh
+  std::vector<double> up_;     // h_{k+1} = up_[k] z h_k - down_[k] h_{k-1}
   std::vector<double> down_;
   mutable std::array<Piece, pieces> pieces_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "numerics/deep_series.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/mehler_table.hpp"
 #include "numerics/pair_quadrature.hpp"
@@ -15,7 +16,7 @@ namespace widelimit::numerics {
 namespace {
 
 /// The series may stop after the first of these numbers of stored orders that leaves a small enough rest.
-constexpr std::array<std::size_t, 4> truncations = {8, 16, 32, MehlerTable::stored_orders};
+constexpr std::array<std::size_t, 4> truncations = {8, 16, 32, 64};
 
 /// Largest rest relative to the root mean squares: the series' own rounding is a hundred times smaller.
 template <typename Scalar>
@@ -41,7 +42,8 @@ class QuadratureActivation::Implementation {
   Implementation(Function value, Function derivative, const std::vector<double>& breakpoints)
       : phi{std::move(value), std::move(derivative)},
         mesh{phi, breakpoints},
-        table{phi, mesh},
+        table{phi, mesh, truncations.back()},
+        deep{phi, mesh},
         pairs{phi, mesh} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const {
@@ -51,13 +53,14 @@ class QuadratureActivation::Implementation {
   template <typename Scalar>
   void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
     std::vector<double> numbers(table.stride());
+    std::array<double, truncations.size()> tails{};
     for (std::size_t i = 0; i < size; ++i) {
       const auto p = static_cast<double>(variance[i]);
       table.coefficients(p, numbers);
       auxiliary[Row::Variance][i] = variance[i];
       auxiliary[Row::InverseDeviation][i] = static_cast<Scalar>(p > 0 ? 1 / std::sqrt(p) : 0);
       auxiliary[Row::Mean][i] = static_cast<Scalar>(numbers[0]);
-      const auto tails = log_tails(p, numbers);
+      table.log_tails(p, numbers, truncations, tails);
       for (std::size_t t = 0; t < tails.size(); ++t)
         auxiliary[Row::FirstTail + t][i] = static_cast<Scalar>(tails[t]);
       for (std::size_t k = MehlerTable::first_coefficient; k < numbers.size(); ++k)
@@ -68,42 +71,25 @@ class QuadratureActivation::Implementation {
 
   template <typename Scalar>
   void apply(const DualRow<Scalar>& row) const {
+    Caches caches;
     for (std::size_t begin = 0; begin < row.size; begin += block_size)
-      apply_block(row, begin, std::min(block_size, row.size - begin));
+      apply_block(row, begin, std::min(block_size, row.size - begin), caches);
   }
 
   SmoothFunction phi;
   SmoothMesh mesh;
   MehlerTable table;
+  DeepSeries deep;
   PairQuadrature pairs;
 
  private:
-  /// log of the share of sqrt(E phi'^2), and of sqrt(E phi^2) where phi jumps, that the orders past each
-  /// truncation hold. By Cauchy and Schwarz the rest of the series is at most |rho|^order times the product
-  /// of two such shares.
-  [[nodiscard]] std::array<double, truncations.size()> log_tails(double p,
-                                                                 const std::vector<double>& numbers) const {
-    std::array<double, truncations.size()> tails{};
-    const double* const slopes = numbers.data() + MehlerTable::first_coefficient;
-    const double* const rises = slopes + MehlerTable::stored_orders;
-    double slope_rest = numbers[1];
-    double rise_rest = numbers[2] - numbers[0] * numbers[0];
-    std::size_t k = 0;
-    for (std::size_t t = 0; t < truncations.size(); ++t) {
-      for (; k < truncations[t]; ++k) {
-        slope_rest -= slopes[k] * slopes[k];
-        if (table.has_jumps()) rise_rest -= p * rises[k] * rises[k] / static_cast<double>(k + 1);
-      }
-      // Below 1e-14 a rest is rounding.
-      double share = std::max(numbers[1] > 0 ? slope_rest / numbers[1] : 0, 1e-14);
-      if (table.has_jumps() && numbers[2] > 0) share = std::max(share, rise_rest / numbers[2]);
-      tails[t] = std::log(share) / 2;
-    }
-    return tails;
-  }
+  struct Caches {
+    DeepSeries::Cache left;
+    DeepSeries::Cache right;
+  };
 
   template <typename Scalar>
-  void apply_block(const DualRow<Scalar>& row, std::size_t begin, std::size_t size) const {
+  void apply_block(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, Caches& caches) const {
     std::array<Scalar, block_size> rho{};
     std::array<bool, block_size> converges{};
     std::size_t level = 0;
@@ -122,15 +108,22 @@ class QuadratureActivation::Implementation {
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t at = begin + i;
       if (!converges[i]) {
-        const Dual<double> entry = pairs.dual(static_cast<double>(row.left[Row::Variance][at]),
-                                              static_cast<double>(row.right[Row::Variance][at]),
-                                              static_cast<double>(row.nngp[at]), gauss_legendre_15());
+        const Dual<double> entry = hard_entry<Scalar>(static_cast<double>(row.left[Row::Variance][at]),
+                                                      static_cast<double>(row.right[Row::Variance][at]),
+                                                      static_cast<double>(row.nngp[at]), caches);
         values[i] = static_cast<Scalar>(entry.value);
         derivatives[i] = static_cast<Scalar>(entry.derivative);
       }
       row.nngp[at] = values[i];
       if (row.ntk != nullptr) row.ntk[at] *= derivatives[i];
     }
+  }
+
+  template <typename Scalar>
+  [[nodiscard]] Dual<double> hard_entry(double p, double q, double c, Caches& caches) const {
+    if (const auto entry = deep.dual(p, q, c, log_tolerance<Scalar>, caches.left, caches.right))
+      return *entry;
+    return pairs.dual(p, q, c, gauss_legendre_15());
   }
 
   /// The first truncation whose rest is small enough; truncations.size() if none. NaN counts as converged: it
@@ -153,7 +146,7 @@ class QuadratureActivation::Implementation {
   void sum_series(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, std::size_t orders,
                   const std::array<Scalar, block_size>& rho, std::array<Scalar, block_size>& values,
                   std::array<Scalar, block_size>& derivatives) const {
-    const std::size_t rise_offset = table.has_jumps() ? MehlerTable::stored_orders : 0;
+    const std::size_t rise_offset = table.has_jumps() ? truncations.back() : 0;
     for (std::size_t j = orders; j-- > 0;) {
       const std::size_t gap = table.order(j + 1) - table.order(j);
       const Scalar* const left = row.left[Row::FirstCoefficient + j] + begin;

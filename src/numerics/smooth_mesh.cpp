@@ -54,11 +54,13 @@ class MeshBuilder {
     for (const double side : {1.0, -1.0}) {
       for (const double x : gauss_legendre_15().nodes) {
         const double at = side * ((inner + outer) / 2 + (outer - inner) / 2 * x);
-        sizes.value = std::max(sizes.value, std::abs(phi_.value(at)));
-        sizes.derivative = std::max(sizes.derivative, std::abs(phi_.derivative(at)));
+        const double value = phi_.value(at);
+        const double derivative = phi_.derivative(at);
+        if (!std::isfinite(value) || !std::isfinite(derivative)) return false;
+        sizes.value = std::max(sizes.value, std::abs(value));
+        sizes.derivative = std::max(sizes.derivative, std::abs(derivative));
       }
     }
-    if (!std::isfinite(sizes.value) || !std::isfinite(sizes.derivative)) return false;
     sizes_ = sizes;
     return add_side(inner, outer, edges) && add_side(-outer, -inner, edges);
   }

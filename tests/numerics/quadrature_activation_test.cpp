@@ -113,4 +113,231 @@ TEST_CASE("quadrature: smooth activations are the Gaussian expectations of phi p
   }
 }
 
+double normal_tail(double x) { return std::erfc(x / std::numbers::sqrt2) / 2; }
+
+// A step and a ramp at b: given u, v is Gaussian with mean (c/p) u, so that one integral over u > b is left.
+TEST_CASE("quadrature: a kink and a jump away from 0") {
+  constexpr double b = 0.8;
+  const auto ramp = quadrature_activation([](double x) { return std::max(x - b, 0.0); },
+                                          [](double x) { return x < b ? 0.0 : 1.0; }, {{b}});
+  const auto step =
+      quadrature_activation([](double x) { return x < b ? 0.0 : 1.0; }, [](double) { return 0.0; }, {{b}});
+  using Rule = boost::math::quadrature::gauss_kronrod<double, 61>;
+  for (const double p : {0.05, 1.0, 1.7, 40.0})
+    for (const double rho : {-0.9, 0.2, 0.6, 0.93, 0.9999}) {
+      CAPTURE(p);
+      CAPTURE(rho);
+      const double q = 1.3 * p;
+      const double c = rho * std::sqrt(p * q);
+      const double rest = std::sqrt(q * (1 - rho * rho));
+      const auto mean_over_u = [&](auto&& given_u) {
+        const auto density = [&](double u) { return std::exp(-u * u / (2 * p)) * given_u(u, c / p * u); };
+        const double reach = b + 13 * std::sqrt(p);
+        return Rule::integrate(density, b, reach, 15, 1e-13) / std::sqrt(2 * std::numbers::pi * p);
+      };
+      const double both_above =
+          mean_over_u([&](double, double mean) { return normal_tail((b - mean) / rest); });
+      const double both_ramps = mean_over_u([&](double u, double mean) {
+        const double z = (mean - b) / rest;
+        const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+        return (u - b) * rest * (z * normal_tail(-z) + density);
+      });
+      CHECK(std::abs(ramp->dual(p, q, c).value - both_ramps) <= 1e-10 * value_scale(*ramp, p, q));
+      CHECK(std::abs(ramp->dual(p, q, c).derivative - both_above) <= 1e-10 * derivative_scale(*ramp, p, q));
+      CHECK(std::abs(step->dual(p, q, c).value - both_above) <= 1e-10 * value_scale(*step, p, q));
+      CHECK(step->dual(p, q, c).derivative == 0);
+    }
+}
+
+TEST_CASE("quadrature: Price's theorem") {
+  for (const auto& [name, activation] : smooth_activations())
+    for (const double rho : {-0.9, 0.0, 0.5, 0.97}) {
+      CAPTURE(name);
+      CAPTURE(rho);
+      const double h = 1e-5;
+      const double c = 2.4 * rho;
+      const double rise = activation->dual(2, 2.88, c + h).value - activation->dual(2, 2.88, c - h).value;
+      CHECK(activation->dual(2, 2.88, c).derivative == doctest::Approx(rise / (2 * h)).epsilon(1e-8));
+    }
+}
+
+TEST_CASE("quadrature: symmetric in the pair") {
+  for (const auto& [name, activation] : smooth_activations())
+    for (const double c : {-0.9, 0.1, 12.0}) {
+      CAPTURE(name);
+      const auto one = activation->dual(2, 100, c);
+      const auto other = activation->dual(100, 2, c);
+      CHECK(one.value == doctest::Approx(other.value).epsilon(1e-12));
+      CHECK(one.derivative == doctest::Approx(other.derivative).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("quadrature: a zero variance is the constant 0") {
+  for (const auto& [name, activation] : smooth_activations()) {
+    CAPTURE(name);
+    const auto phi = [&a = *activation](double x) { return a.value(x); };
+    const double at_zero = activation->value(0);
+    CHECK(activation->dual(0, 0, 0).value == doctest::Approx(at_zero * at_zero).epsilon(1e-14));
+    for (const double q : {1e-6, 0.7, 1e4}) {
+      const double expected = at_zero * testing::gaussian_mean(phi, q);
+      CHECK(std::abs(activation->dual(0, q, 0).value - expected) <= 1e-12 * std::abs(expected));
+      CHECK(std::abs(activation->dual(q, 0, 0).value - expected) <= 1e-12 * std::abs(expected));
+      CHECK(std::isfinite(activation->dual(0, q, 0).derivative));
+    }
+  }
+}
+
+TEST_CASE("quadrature: perfect correlation is the mean square, also past the bound by rounding") {
+  for (const auto& [name, activation] : smooth_activations())
+    for (const double p : {1e-15, 1e-6, 1.0, 3.0, 7.0, 60.0, 1e4}) {
+      CAPTURE(name);
+      CAPTURE(p);
+      const auto square = [&a = *activation](double x) { return a.value(x) * a.value(x); };
+      const auto exact = activation->dual(p, p, p);
+      CHECK(exact.value == doctest::Approx(testing::gaussian_mean(square, p)).epsilon(1e-11));
+      const auto past = activation->dual(p, p, p * (1 + 4 * DBL_EPSILON));
+      CHECK(past.value == doctest::Approx(exact.value).epsilon(1e-12));
+      CHECK(past.derivative == doctest::Approx(exact.derivative).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("quadrature: near-perfect correlation approaches it with the slope that Price gives") {
+  for (const auto& [name, activation] : smooth_activations())
+    for (const double p : {0.5, 3.0, 9.0, 200.0})
+      for (const double gap : {1e-7, 1e-12}) {
+        CAPTURE(name);
+        CAPTURE(p);
+        const auto exact = activation->dual(p, p, p);
+        const auto near = activation->dual(p, p, p - p * gap);
+        // Second order: (p gap)^2 / 2 E[phi''^2], and E[phi''^2] < 1 for all four.
+        CHECK(std::abs(near.value - (exact.value - p * gap * exact.derivative)) <=
+              p * p * gap * gap + 1e-11 * exact.value);
+        CHECK(std::abs(near.derivative - exact.derivative) <= p * gap + 1e-11 * exact.derivative);
+      }
+}
+
+TEST_CASE("quadrature: tiny and huge inputs in one batch keep relative accuracy") {
+  for (const double p : {1e-12, 1e-20}) {
+    // phi is its tangent there: E phi phi = phi'(0)^2 c for tanh, up to O(p); sigmoid and softplus keep
+    // phi(0)^2.
+    const double c = 0.4 * p;
+    CHECK(numerics::tanh()->dual(p, p, c).value == doctest::Approx(c).epsilon(1e-10));
+    CHECK(silu()->dual(p, p, c).value == doctest::Approx(c / 4).epsilon(1e-10));
+    CHECK(sigmoid()->dual(p, p, c).value == doctest::Approx(0.25).epsilon(1e-10));
+  }
+  // Over a huge variance tanh is sign, SiLU and softplus are ReLU, up to O(1 / sqrt(p)).
+  const double p = 1e14;
+  CHECK(numerics::tanh()->dual(p, p, 0.3 * p).value ==
+        doctest::Approx(sign()->dual(p, p, 0.3 * p).value).epsilon(1e-6));
+  CHECK(silu()->dual(p, p, 0.95 * p).value ==
+        doctest::Approx(relu()->dual(p, p, 0.95 * p).value).epsilon(1e-6));
+  CHECK(softplus()->dual(p, p, -0.5 * p).value ==
+        doctest::Approx(relu()->dual(p, p, -0.5 * p).value).epsilon(1e-6));
+  // 1 - tanh^2 = sech^2 has integral 2: E tanh(u)^2 = 1 - 2 / sqrt(2 pi p) up to O(1 / p).
+  CHECK(1 - numerics::tanh()->dual(p, p, p).value ==
+        doctest::Approx(2 / std::sqrt(2 * std::numbers::pi * p)).epsilon(1e-6));
+  // tanh of a tiny and of a huge input: E[u sign(v)] = c sqrt(2 / (pi q)).
+  CHECK(numerics::tanh()->dual(1e-12, 1e12, 0.5).value ==
+        doctest::Approx(0.5 * std::sqrt(2 / (std::numbers::pi * 1e12))).epsilon(1e-6));
+}
+
+TEST_CASE("quadrature: rows agree with entries, in float to float precision") {
+  const std::vector<double> p = {0, 0.3, 1e-6, 2, 1, 9, 40, 1, 5};
+  const std::vector<double> q = {1, 0.3, 4, 0, 1, 9, 50, 2, 5};
+  const std::vector<double> rho = {0, 1, 0.3, 0, -0.999, 0.99, 0.995, 0.2, 1};
+  const std::size_t size = 71;  // blocks of 32 and a rest
+  for (const auto& [name, activation] : smooth_activations()) {
+    CAPTURE(name);
+    const auto run = [&, &activation = activation]<typename Scalar>(Scalar, double tolerance) {
+      const std::size_t count = activation->auxiliary_count();
+      std::vector<Scalar> left(count * size);
+      std::vector<Scalar> right(count * size);
+      std::vector<Scalar*> left_rows;
+      std::vector<Scalar*> right_rows;
+      for (std::size_t k = 0; k < count; ++k) {
+        left_rows.push_back(left.data() + k * size);
+        right_rows.push_back(right.data() + k * size);
+      }
+      std::vector<Scalar> p_row;
+      std::vector<Scalar> q_row;
+      std::vector<Scalar> nngp;
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t j = i % p.size();
+        p_row.push_back(static_cast<Scalar>(p[j]));
+        q_row.push_back(static_cast<Scalar>(q[j]));
+        nngp.push_back(static_cast<Scalar>(rho[j] * std::sqrt(p[j] * q[j])));
+      }
+      const std::vector<Scalar> covariance = nngp;
+      std::vector<Scalar> nngp_only = nngp;
+      std::vector<Scalar> ntk(size, Scalar{3});
+      activation->prepare(p_row.data(), left_rows.data(), size);
+      activation->prepare(q_row.data(), right_rows.data(), size);
+      activation->apply(DualRow<Scalar>{nngp.data(), ntk.data(), left_rows.data(), right_rows.data(), size});
+      activation->apply(
+          DualRow<Scalar>{nngp_only.data(), nullptr, left_rows.data(), right_rows.data(), size});
+      for (std::size_t i = 0; i < size; ++i) {
+        CAPTURE(i);
+        const auto p_i = static_cast<double>(p_row[i]);
+        const auto q_i = static_cast<double>(q_row[i]);
+        const auto [value, derivative] = activation->dual(p_i, q_i, static_cast<double>(covariance[i]));
+        CHECK(std::abs(static_cast<double>(nngp[i]) - value) <=
+              tolerance * value_scale(*activation, p_i, q_i));
+        CHECK(std::abs(static_cast<double>(ntk[i]) - 3 * derivative) <=
+              3 * tolerance * derivative_scale(*activation, p_i, q_i));
+        CHECK(nngp_only[i] == nngp[i]);
+      }
+    };
+    run(double{}, 2e-11);
+    run(float{}, 2e-6);
+  }
+}
+
+TEST_CASE("quadrature: the error estimate covers the error") {
+  const auto erf_twin = std::dynamic_pointer_cast<const QuadratureActivation>(twins()[5].quadrature);
+  REQUIRE(erf_twin);
+  for (const double p : {0.5, 4.0, 900.0})
+    for (const double rho : {0.3, 0.99}) {
+      const auto [dual, error] = erf_twin->estimate(p, p, rho * p);
+      const auto exact = erf()->dual(p, p, rho * p);
+      CHECK(std::abs(dual.value - exact.value) <= error.value + 1e-14 * exact.value);
+      CHECK(std::abs(dual.derivative - exact.derivative) <= error.derivative + 1e-14 * exact.derivative);
+      CHECK(error.value <= 1e-6);
+    }
+}
+
+TEST_CASE("quadrature: wrong functions and arguments") {
+  const auto one = [](double) { return 1.0; };
+  CHECK_THROWS_WITH_AS((void)quadrature_activation(nullptr, one),
+                       "quadrature_activation: phi and phi_derivative must be callable, one of them is empty",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return x; }, one, {{0.5, std::nan("")}}),
+                       "quadrature_activation: breakpoints[1] must be a finite number, got nan",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return 2 * x; }, one),
+                       doctest::Contains("phi_derivative is not the derivative of phi"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return std::sqrt(x); }, one),
+                       "quadrature_activation: phi and phi_derivative must be finite within [-1, 1]",
+                       ArgumentError);
+  const auto hat = [](double x) { return std::max(1 - std::abs(x - 0.3), 0.0); };
+  const auto hat_slope = [](double x) { return std::abs(x - 0.3) > 1 ? 0.0 : x < 0.3 ? 1.0 : -1.0; };
+  CHECK_THROWS_WITH_AS(
+      (void)quadrature_activation(hat, hat_slope, {{-0.7, 1.3}}),
+      "quadrature_activation: phi or phi_derivative is not smooth near 0.3: declare kinks and jumps in "
+      "QuadratureOptions::breakpoints",
+      ArgumentError);
+  CHECK_NOTHROW((void)quadrature_activation(hat, hat_slope, {{-0.7, 0.3, 1.3}}));
+}
+
+TEST_CASE("quadrature: a variance beyond what could be resolved is an error that names both") {
+  const auto growing =
+      quadrature_activation([](double x) { return std::exp(x); }, [](double x) { return std::exp(x); });
+  const auto closed = exponential(1, 1);
+  CHECK(growing->dual(2, 3, 1).value == doctest::Approx(closed->dual(2, 3, 1).value).epsilon(1e-10));
+  CHECK_THROWS_WITH_AS(
+      (void)growing->dual(1e6, 1, 0),
+      "quadrature_activation: phi could be resolved for |x| <= 512 only, a variance of 1e+06 needs "
+      "13000: use smaller weight variances, or normalise before this layer",
+      NumericalError);
+}
+
 }  // namespace
