@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "widelimit/specialization/bayes.hpp"
+#include "widelimit/specialization/sgd.hpp"
+
+namespace widelimit::specialization {
+
+/// The semi-realistic task: the signal of a sequence is a random image of a set, tokens are
+/// X_l ~ N(nu delta_{l, eps} image, I). Its features are the class means.
+class ImageTask {
+ public:
+  /// `pixels` (N x D, 0 to 255) are divided by 255 and centred by their mean image; `labels` (N) are classes
+  /// from 0. `amplitude` nu multiplies the image (an amplitude, not a variance). Errors  ArgumentError for N
+  /// = 0, D = 0, another number of labels than images, negative labels, a class without
+  ///         an image, pixels outside [0, 255] and amplitude < 0.
+  ImageTask(const Matrix<double>& pixels, std::vector<int> labels, double amplitude);
+
+  const Matrix<double>& images() const { return images_; }  ///< N x D, centred.
+  const std::vector<int>& labels() const { return labels_; }
+  double amplitude() const { return amplitude_; }
+  Eigen::Index dimension() const { return images_.cols(); }
+
+  /// Mean of the centred images of each class (classes x D).
+  const Matrix<double>& class_means() const { return class_means_; }
+
+  /// noise (L x D) with the signal of `image` added to token eps. ArgumentError for eps or image out of
+  /// range.
+  Matrix<double> tokens(const Matrix<double>& noise, Eigen::Index eps, Eigen::Index image) const;
+
+  /// Posterior probability (L) of each token to carry an image, given tokens (L x D). Cost N L D.
+  Vector<double> posterior(const Matrix<double>& tokens) const;
+
+  /// Bayes risk E (1/D) |y - sum_l p_l X_l|^2 over n drawn sequences. Cost n N L D multiply-adds in single
+  /// precision.
+  BayesRisk bayes_risk(Eigen::Index tokens, Eigen::Index count, std::uint64_t seed) const;
+
+  /// Cosines of the heads k (H x D) with the class means (H x classes). ArgumentError for a head of length 0.
+  Matrix<double> class_cosines(const Matrix<double>& k) const;
+
+ private:
+  Matrix<double> images_;
+  std::vector<int> labels_;
+  double amplitude_;
+  Matrix<double> class_means_;
+};
+
+struct ImageSgdPoint {
+  double tau = 0;
+  double loss = 0;  ///< Of the batch of this step, before it is taken.
+  HeadVectors heads;
+};
+
+/// Online SGD on the image task from k ~ N(0, eta^2 I/D), b = 0, v = 1; otherwise as sgd.
+std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
+                                     const HeadVectors& start, const SgdOptions& options);
+
+/// Mean loss of given heads over `count` fresh sequences, and its standard error.
+BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads,
+                     Eigen::Index tokens, Eigen::Index count, std::uint64_t seed);
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,257 @@
+#include <tbb/parallel_for.h>
+
+#include <Eigen/Cholesky>
+#include <boost/random/chi_squared_distribution.hpp>
+#include <cmath>
+
+#include "normals.hpp"
+#include "vector_sgd.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+/// Sums over the sequences of a block; see gram_step.
+struct GramSums {
+  double loss = 0;
+  Matrix<double> projection;  ///< H x (H + F): sum G z^T.
+  Matrix<double> orthogonal;  ///< H x H: sum G W G^T.
+  Vector<double> b;
+  Vector<double> v;
+};
+
+/// Variables of the sequences [first, first + count) of a batch.
+struct BlockView {
+  Eigen::Ref<const Matrix<double>> z;
+  Eigen::Ref<const Matrix<double>> T;
+  Eigen::Ref<const Matrix<double>> theta;
+  const Index* eps;
+};
+
+Matrix<double> cholesky(const Matrix<double>& gram) {
+  const Eigen::LLT<Eigen::MatrixXd> factor(gram);
+  if (factor.info() != Eigen::Success)
+    throw NumericalError(
+        "gram_step: the Gram matrix of heads and spikes is not positive definite; take a smaller gamma");
+  return factor.matrixL();
+}
+
+GramSums sum_block(HeadActivation activation, const GramState& state, const Matrix<double>& C, Index tokens,
+                   const BlockView& block) {
+  const Index heads = state.b.size(), size = C.rows(), features = size - heads;
+  HeadPass pass(activation, heads, tokens);
+  GramSums sums{0, Matrix<double>::Zero(heads, size), Matrix<double>::Zero(heads, heads),
+                Vector<double>::Zero(heads), Vector<double>::Zero(state.v.size())};
+  Matrix<double> z(tokens, size), chi(heads, tokens), W(tokens, tokens), products(tokens, tokens),
+      GW(heads, tokens);
+  Vector<double> miss(tokens), g(tokens);
+  for (Index mu = 0; mu < block.theta.rows(); ++mu) {
+    z = block.z.middleRows(mu * tokens, tokens);
+    // C^-1 M = C^T: the signal in the coordinates of z.
+    z.row(block.eps[mu]).noalias() += block.theta.row(mu) * C.bottomRows(features);
+    chi.noalias() = C.topRows(heads).lazyProduct(z.transpose());
+    const auto T = block.T.middleRows(mu * tokens, tokens);
+    W.noalias() = T.lazyProduct(T.transpose());
+    products.noalias() = z.lazyProduct(z.transpose());
+    products += W;
+    pass.forward(chi.data(), state.b.data(), state.v.data());
+    miss = Eigen::Map<const Vector<double>>(pass.a.data(), tokens);
+    miss[block.eps[mu]] -= 1;
+    g.noalias() = products.lazyProduct(miss);
+    sums.loss += g.dot(miss);
+    g *= 2 / static_cast<double>(state.dimension);
+    pass.backward(g.data(), state.v.data());
+    const Eigen::Map<const Matrix<double>> G(pass.chi_gradient.data(), heads, tokens);
+    sums.projection.noalias() += G.lazyProduct(z);
+    GW.noalias() = G.lazyProduct(W);
+    sums.orthogonal.noalias() += GW.lazyProduct(G.transpose());
+    sums.b += Eigen::Map<const Vector<double>>(pass.b_gradient.data(), heads);
+    sums.v += Eigen::Map<const Vector<double>>(pass.v_gradient.data(), state.v.size());
+  }
+  return sums;
+}
+
+/// Applies the summed step; returns the mean loss.
+double apply_step(GramState& state, const Matrix<double>& C, const std::vector<GramSums>& parts, Index count,
+                  double gamma) {
+  GramSums total = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    total.loss += parts[i].loss;
+    total.projection += parts[i].projection;
+    total.orthogonal += parts[i].orthogonal;
+    total.b += parts[i].b;
+    total.v += parts[i].v;
+  }
+  const double n = static_cast<double>(count);
+  const Index heads = state.b.size(), size = C.rows();
+  const Matrix<double> c = total.projection / n;
+  const Matrix<double> change = gamma * c * C.transpose();
+  state.gram.topRows(heads) -= change;
+  state.gram.leftCols(heads) -= change.transpose();
+  state.gram.topLeftCorner(heads, heads) += gamma * gamma * (c * c.transpose() + total.orthogonal / (n * n));
+  state.gram.bottomLeftCorner(size - heads, heads) =
+      state.gram.topRightCorner(heads, size - heads).transpose();
+  state.b -= gamma / n * total.b;
+  state.v -= gamma / n * total.v;
+  return total.loss / (n * static_cast<double>(state.dimension));
+}
+
+void check_state(const char* where, HeadActivation activation, const GramState& state) {
+  const Index heads = state.b.size();
+  check_at_least(where, "heads (entries of b)", heads, 1);
+  check_offsets(where, activation, heads, state.b, state.v);
+  check_at_least(where, "rows of the Gram matrix", state.gram.rows(), heads + 1);
+  check_shape(where, "gram", state.gram, state.gram.rows(), state.gram.rows());
+  check_finite(where, "gram", state.gram);
+}
+
+void check_dimension(const char* where, const GramState& state, Index tokens) {
+  const Index least = state.gram.rows() + tokens;
+  if (state.dimension < least)
+    throw ArgumentError(
+        fmt::format("{}: dimension D must be at least H + F + L = {}, got {}; use sgd for smaller D", where,
+                    least, state.dimension));
+}
+
+constexpr Index kGramBlock = 128;
+
+/// Draws a block of sequences: z and the lower triangles below the diagonal are normal, the diagonals of T
+/// chi.
+class BlockDraw {
+ public:
+  BlockDraw(const Prior& prior, const GramState& state, Index tokens, std::uint64_t seed)
+      : prior_{prior}, dimension_{state.dimension}, size_{state.gram.rows()}, tokens_{tokens}, seed_{seed} {}
+
+  void operator()(std::uint64_t stream, Index count, Matrix<double>& z, Matrix<double>& T,
+                  Matrix<double>& theta) const {
+    const Index below = tokens_ * (tokens_ - 1) / 2, each = tokens_ * size_ + below;
+    std::vector<float> normals(static_cast<std::size_t>(count * each));
+    fill_normals(normals, seed_, 2 * stream);
+    numerics::RandomStream random(seed_, 2 * stream + 1);
+    z.resize(count * tokens_, size_);
+    T.setZero(count * tokens_, tokens_);
+    theta.resize(count, prior_.features());
+    Vector<double> features;
+    const float* next = normals.data();
+    for (Index mu = 0; mu < count; ++mu) {
+      for (Index l = 0; l < tokens_; ++l)
+        for (Index i = 0; i < size_; ++i) z(mu * tokens_ + l, i) = static_cast<double>(*next++);
+      for (Index l = 0; l < tokens_; ++l) {
+        for (Index j = 0; j < l; ++j) T(mu * tokens_ + l, j) = static_cast<double>(*next++);
+        boost::random::chi_squared_distribution<double> square(static_cast<double>(dimension_ - size_ - l));
+        T(mu * tokens_ + l, l) = std::sqrt(square(random));
+      }
+      prior_.sample(random, features);
+      theta.row(mu) = features.transpose();
+    }
+  }
+
+ private:
+  const Prior& prior_;
+  Index dimension_;
+  Index size_;
+  Index tokens_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+GramState random_gram_start(HeadActivation activation, Index heads, Index features, Index dimension,
+                            double eta, std::uint64_t seed) {
+  constexpr const char* where = "random_gram_start";
+  check_at_least(where, "heads H", heads, 1);
+  check_at_least(where, "features F", features, 1);
+  check_at_least(where, "dimension D", dimension, heads + features);
+  if (!(eta >= 0) || !std::isfinite(eta))
+    throw ArgumentError(fmt::format("{}: eta must be >= 0 and finite, got {}", where, eta));
+  const Index size = heads + features;
+  numerics::RandomStream random(seed);
+  // Bartlett's factor of a Wishart matrix.
+  Matrix<double> factor = Matrix<double>::Zero(size, size);
+  for (Index i = 0; i < size; ++i) {
+    for (Index j = 0; j < i; ++j) factor(i, j) = random.normal();
+    factor(i, i) = std::sqrt(
+        boost::random::chi_squared_distribution<double>(static_cast<double>(dimension - i))(random));
+  }
+  factor /= std::sqrt(static_cast<double>(dimension));
+  factor.topRows(heads) *= eta;
+  return {factor * factor.transpose(), Vector<double>::Zero(heads),
+          Vector<double>::Ones(scale_count(activation, heads)), dimension};
+}
+
+GramState plant(GramState start, const Matrix<double>& m) {
+  const Index heads = start.b.size(), features = start.gram.rows() - heads;
+  check_shape("plant", "m", m, heads, features);
+  const Matrix<double> old_m = start.gram.topRightCorner(heads, features);
+  const Matrix<double> p = start.gram.bottomRightCorner(features, features);
+  const Eigen::LLT<Eigen::MatrixXd> factor(p);
+  const auto along_spikes = [&](const Matrix<double>& overlaps) {
+    return Matrix<double>(overlaps * factor.solve(Eigen::MatrixXd(overlaps.transpose())));
+  };
+  start.gram.topLeftCorner(heads, heads) += along_spikes(m) - along_spikes(old_m);
+  start.gram.topRightCorner(heads, features) = m;
+  start.gram.bottomLeftCorner(features, heads) = m.transpose();
+  return start;
+}
+
+double gram_step(HeadActivation activation, GramState& state, const GramBatch& batch, double gamma) {
+  constexpr const char* where = "gram_step";
+  check_state(where, activation, state);
+  check_positive(where, "gamma", gamma);
+  check_at_least(where, "tokens L", batch.tokens, 1);
+  const Index count = static_cast<Index>(batch.eps.size()), size = state.gram.rows();
+  check_at_least(where, "sequences N", count, 1);
+  check_dimension(where, state, batch.tokens);
+  check_shape(where, "z", batch.z, count * batch.tokens, size);
+  check_shape(where, "T", batch.T, count * batch.tokens, batch.tokens);
+  check_shape(where, "theta", batch.theta, count, size - state.b.size());
+  for (const Index eps : batch.eps)
+    if (eps < 0 || eps >= batch.tokens)
+      throw ArgumentError(fmt::format("{}: eps must be in [0, {}), got {}", where, batch.tokens, eps));
+  const Matrix<double> C = cholesky(state.gram);
+  const std::vector<GramSums> sums = {
+      sum_block(activation, state, C, batch.tokens, {batch.z, batch.T, batch.theta, batch.eps.data()})};
+  return apply_step(state, C, sums, count, gamma);
+}
+
+std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, GramState state,
+                               const SgdOptions& options) {
+  constexpr const char* where = "gram_sgd";
+  const std::vector<Index> record = check_sgd_options(where, options);
+  check_state(where, activation, state);
+  check_dimension(where, state, options.tokens);
+  const Index heads = state.b.size(), features = state.gram.rows() - heads;
+  if (features != prior.features())
+    throw ArgumentError(
+        fmt::format("{}: the state has {} spikes, the prior {} features", where, features, prior.features()));
+  const Index blocks = (options.batch + kGramBlock - 1) / kGramBlock;
+  const BlockDraw draw(prior, state, options.tokens, options.seed);
+  std::vector<SgdPoint> points;
+  auto next = record.begin();
+  for (Index step = 0; step <= options.steps; ++step) {
+    const GramState before = state;
+    const Matrix<double> C = cholesky(before.gram);
+    std::vector<GramSums> parts(static_cast<std::size_t>(blocks));
+    tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+      const Index count = std::min(kGramBlock, options.batch - block * kGramBlock);
+      Matrix<double> z, T, theta;
+      draw(static_cast<std::uint64_t>(step * blocks + block), count, z, T, theta);
+      const std::vector<Index> eps(static_cast<std::size_t>(count), 0);
+      parts[static_cast<std::size_t>(block)] =
+          sum_block(activation, before, C, options.tokens, {z, T, theta, eps.data()});
+    });
+    const double loss = apply_step(state, C, parts, options.batch, options.gamma);
+    if (step != *next) continue;
+    ++next;
+    points.push_back({options.gamma * static_cast<double>(step), loss,
+                      order_parameters(before.gram.topLeftCorner(heads, heads),
+                                       before.gram.topRightCorner(heads, features),
+                                       before.gram.bottomRightCorner(features, features)),
+                      before.b, before.v});
+  }
+  return points;
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,205 @@
+#include "widelimit/specialization/image_task.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "normals.hpp"
+#include "vector_sgd.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+
+namespace {
+
+/// Draws sequences of the task: normal noise, and `image` amplitude times a random image on token 0 of each.
+class ImageDraw {
+ public:
+  ImageDraw(const ImageTask& task, Index tokens, std::uint64_t seed)
+      : signals_{(task.amplitude() * task.images()).cast<float>()}, tokens_{tokens}, seed_{seed} {}
+
+  void operator()(std::uint64_t stream, Index size, Matrix<float>& X) const {
+    fill_normals({X.data(), static_cast<std::size_t>(X.size())}, seed_, 2 * stream);
+    numerics::RandomStream random(seed_, 2 * stream + 1);
+    for (Index mu = 0; mu < size; ++mu) {
+      const auto image = static_cast<Index>(random.below(static_cast<std::uint64_t>(signals_.rows())));
+      X.row(mu * tokens_) += signals_.row(image);
+    }
+  }
+
+  const Matrix<float>& signals() const { return signals_; }
+
+ private:
+  Matrix<float> signals_;
+  Index tokens_;
+  std::uint64_t seed_;
+};
+
+/// Column-wise ln sum exp of scores (images x tokens).
+Vector<double> log_sum_exp(const Eigen::MatrixXf& scores) {
+  Vector<double> result(scores.cols());
+  for (Index l = 0; l < scores.cols(); ++l) {
+    const double top = static_cast<double>(scores.col(l).maxCoeff());
+    result[l] = top + std::log((scores.col(l).cast<double>().array() - top).exp().sum());
+  }
+  return result;
+}
+
+Vector<double> normalised(Vector<double> scores) {
+  scores = (scores.array() - scores.maxCoeff()).exp().matrix();
+  return scores / scores.sum();
+}
+
+BayesRisk mean_and_error(const std::vector<double>& values) {
+  double sum = 0, square = 0;
+  for (const double value : values) {
+    sum += value;
+    square += value * value;
+  }
+  const double n = static_cast<double>(values.size()), mean = sum / n;
+  return {mean, std::sqrt(std::max(square / n - mean * mean, 0.0) / n)};
+}
+
+void check_heads(const char* where, HeadActivation activation, const ImageTask& task,
+                 const HeadVectors& heads) {
+  check_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
+  check_shape(where, "k", heads.k, heads.k.rows(), task.dimension());
+  check_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
+}
+
+}  // namespace
+
+ImageTask::ImageTask(const Matrix<double>& pixels, std::vector<int> labels, double amplitude)
+    : labels_{std::move(labels)}, amplitude_{amplitude} {
+  constexpr const char* where = "ImageTask";
+  check_at_least(where, "images N", pixels.rows(), 1);
+  check_at_least(where, "pixels D", pixels.cols(), 1);
+  if (static_cast<Index>(labels_.size()) != pixels.rows())
+    throw ArgumentError(fmt::format("{}: labels must have one entry an image ({}), got {}", where,
+                                    pixels.rows(), labels_.size()));
+  if (!(amplitude >= 0) || !std::isfinite(amplitude))
+    throw ArgumentError(fmt::format("{}: amplitude nu must be >= 0 and finite, got {}", where, amplitude));
+  if (!(pixels.minCoeff() >= 0 && pixels.maxCoeff() <= 255))
+    throw ArgumentError(fmt::format("{}: pixels must lie in [0, 255], got values from {} to {}", where,
+                                    pixels.minCoeff(), pixels.maxCoeff()));
+  images_ = pixels / 255;
+  images_.rowwise() -= Vector<double>(images_.colwise().mean().transpose()).transpose();
+
+  const int classes = *std::max_element(labels_.begin(), labels_.end()) + 1;
+  if (*std::min_element(labels_.begin(), labels_.end()) < 0)
+    throw ArgumentError(fmt::format("{}: labels must be >= 0, got {}", where,
+                                    *std::min_element(labels_.begin(), labels_.end())));
+  class_means_ = Matrix<double>::Zero(classes, images_.cols());
+  std::vector<Index> members(static_cast<std::size_t>(classes), 0);
+  for (Index i = 0; i < images_.rows(); ++i) {
+    const int label = labels_[static_cast<std::size_t>(i)];
+    class_means_.row(label) += images_.row(i);
+    ++members[static_cast<std::size_t>(label)];
+  }
+  for (int label = 0; label < classes; ++label) {
+    const Index count = members[static_cast<std::size_t>(label)];
+    if (count == 0)
+      throw ArgumentError(fmt::format("{}: class {} has no image; classes must be 0, 1, ...", where, label));
+    class_means_.row(label) /= static_cast<double>(count);
+  }
+}
+
+Matrix<double> ImageTask::tokens(const Matrix<double>& noise, Index eps, Index image) const {
+  check_shape("ImageTask::tokens", "noise", noise, noise.rows(), dimension());
+  if (eps < 0 || eps >= noise.rows())
+    throw ArgumentError(fmt::format("ImageTask::tokens: eps must be in [0, {}), got {}", noise.rows(), eps));
+  if (image < 0 || image >= images_.rows())
+    throw ArgumentError(
+        fmt::format("ImageTask::tokens: image must be in [0, {}), got {}", images_.rows(), image));
+  Matrix<double> tokens = noise;
+  tokens.row(eps) += amplitude_ * images_.row(image);
+  return tokens;
+}
+
+Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
+  check_at_least("ImageTask::posterior", "tokens L", tokens.rows(), 1);
+  check_shape("ImageTask::posterior", "tokens", tokens, tokens.rows(), dimension());
+  const Vector<double> half_norms = images_.rowwise().squaredNorm() * (amplitude_ * amplitude_ / 2);
+  Vector<double> scores(tokens.rows());
+  for (Index l = 0; l < tokens.rows(); ++l) {
+    const Vector<double> overlaps = amplitude_ * (images_ * tokens.row(l).transpose()) - half_norms;
+    const double top = overlaps.maxCoeff();
+    scores[l] = top + std::log((overlaps.array() - top).exp().sum());
+  }
+  return normalised(scores);
+}
+
+BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed) const {
+  check_at_least("ImageTask::bayes_risk", "tokens L", tokens, 1);
+  check_at_least("ImageTask::bayes_risk", "count n", count, 2);
+  const ImageDraw draw(*this, tokens, seed);
+  const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
+  std::vector<double> losses(static_cast<std::size_t>(count));
+  const Index blocks = (count + kSequencesPerBlock - 1) / kSequencesPerBlock;
+  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+    const Index first = block * kSequencesPerBlock, size = std::min(kSequencesPerBlock, count - first);
+    Matrix<float> X(size * tokens, dimension());
+    draw(static_cast<std::uint64_t>(block), size, X);
+    Eigen::MatrixXf scores = draw.signals() * X.transpose();
+    scores.colwise() -= half_norms;
+    const Vector<double> odds = log_sum_exp(scores);
+    for (Index mu = 0; mu < size; ++mu) {
+      Vector<double> miss = normalised(odds.segment(mu * tokens, tokens));
+      miss[0] -= 1;
+      const Eigen::VectorXf residual = X.middleRows(mu * tokens, tokens).transpose() * miss.cast<float>();
+      losses[static_cast<std::size_t>(first + mu)] =
+          static_cast<double>(residual.squaredNorm()) / static_cast<double>(dimension());
+    }
+  });
+  return mean_and_error(losses);
+}
+
+Matrix<double> ImageTask::class_cosines(const Matrix<double>& k) const {
+  check_shape("ImageTask::class_cosines", "k", k, k.rows(), dimension());
+  for (Index h = 0; h < k.rows(); ++h)
+    if (!(k.row(h).squaredNorm() > 0))
+      throw ArgumentError(
+          fmt::format("ImageTask::class_cosines: head {} has length 0, so its direction is undefined", h));
+  return k.rowwise().normalized() * class_means_.rowwise().normalized().transpose();
+}
+
+std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
+                                     const HeadVectors& start, const SgdOptions& options) {
+  const std::vector<Index> record = check_sgd_options("image_sgd", options);
+  check_heads("image_sgd", activation, task, start);
+  const ImageDraw draw(task, options.tokens, options.seed);
+  const Index blocks = (options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock;
+  std::vector<ImageSgdPoint> points;
+  const auto batch = [&](Index step, const HeadVectors& heads) {
+    return mean_over_batch<float>(activation, heads, options.tokens, options.batch,
+                                  [&](Index block, Index size, Matrix<float>& X, std::vector<Index>&) {
+                                    draw(static_cast<std::uint64_t>(step * blocks + block), size, X);
+                                  });
+  };
+  run_sgd(options, start, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
+    points.push_back({options.gamma * static_cast<double>(step), loss, heads});
+  });
+  return points;
+}
+
+BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads, Index tokens,
+                     Index count, std::uint64_t seed) {
+  check_heads("image_loss", activation, task, heads);
+  check_at_least("image_loss", "tokens L", tokens, 1);
+  check_at_least("image_loss", "count n", count, 2);
+  const ImageDraw draw(task, tokens, seed);
+  const Matrix<float> k = heads.k.cast<float>();
+  std::vector<double> losses(static_cast<std::size_t>(count));
+  tbb::parallel_for(Index{0}, count, [&](Index mu) {
+    Matrix<float> X(tokens, task.dimension());
+    draw(static_cast<std::uint64_t>(mu), 1, X);
+    const Index eps = 0;
+    losses[static_cast<std::size_t>(mu)] =
+        sum_sequences(activation, k, heads.b, heads.v, X, tokens, &eps).loss /
+        static_cast<double>(task.dimension());
+  });
+  return mean_and_error(losses);
+}
+
+}  // namespace widelimit::specialization
