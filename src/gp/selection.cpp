@@ -101,6 +101,7 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, D
 
   const double mean_diagonal = k.diagonal().mean();
   std::vector<double> lambdas;
+  lambdas.reserve(grid.size());
   for (const double value : grid)
     lambdas.push_back(noise_variance(RelativeRegulariser(value), mean_diagonal));
 
