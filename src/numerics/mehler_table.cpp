@@ -217,7 +217,7 @@ void MehlerTable::add_panel(double begin, double end, double deviation, std::spa
 /// The derivative of a jump is height * delta(sqrt(p) z - at).
 void MehlerTable::add_jumps(double deviation, std::span<double> out) const {
   const std::size_t offset = first_coefficient + stored_orders_;
-  std::copy_n(out.begin() + first_coefficient, stored_orders_, out.begin() + offset);
+  std::ranges::copy(out.subspan(first_coefficient, stored_orders_), out.subspan(offset).begin());
   for (const Jump& jump : mesh_.jumps()) {
     const double z = jump.at / deviation;
     const double weighted = jump.height * density(z) / deviation;

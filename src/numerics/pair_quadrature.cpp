@@ -18,7 +18,7 @@ constexpr double window = 10;           // standard deviations; the density has 
 constexpr double gaussian_panel = 3.5;  // standard deviations that 15 Gauss points resolve to 1e-16
 constexpr double spacing =
     0.65;  // of the trapezium rule, in standard deviations: aliasing exp(-2 pi^2 / h^2) = 5e-21
-constexpr int half_nodes = 15;  // spacing * half_nodes ~ window
+constexpr std::size_t half_nodes = 15;  // spacing * half_nodes ~ window
 
 /// Singularities of phi are 0.9 panel widths away (SmoothMesh); the trapezium rule errs by exp(-2 pi distance
 /// / spacing).
@@ -26,11 +26,14 @@ constexpr double panel_per_deviation = 4.1;
 
 double density(double z) { return std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 
+double trapezium_node(std::size_t i) {
+  return spacing * (static_cast<double>(i) - static_cast<double>(half_nodes));
+}
+
 const std::array<double, 2 * half_nodes + 1>& trapezium_weights() {
   static const auto weights = [] {
     std::array<double, 2 * half_nodes + 1> result{};
-    for (int k = -half_nodes; k <= half_nodes; ++k)
-      result[static_cast<std::size_t>(k + half_nodes)] = spacing * density(k * spacing);
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = spacing * density(trapezium_node(i));
     return result;
   }();
   return weights;
@@ -67,9 +70,9 @@ Dual<double> PairQuadrature::smoothed(double mean, double deviation, const Gauss
   if (!trapezium_resolves(mean - window * deviation, mean + window * deviation, deviation))
     return smoothed_by_panels(mean, deviation, rule);
   Dual<double> sum{0, 0};
-  for (int k = -half_nodes; k <= half_nodes; ++k) {
-    const double x = mean + deviation * spacing * k;
-    const double weight = trapezium_weights()[static_cast<std::size_t>(k + half_nodes)];
+  for (std::size_t i = 0; i < trapezium_weights().size(); ++i) {
+    const double x = mean + deviation * trapezium_node(i);
+    const double weight = trapezium_weights()[i];
     sum.value += weight * phi_.value(x);
     sum.derivative += weight * phi_.derivative(x);
   }

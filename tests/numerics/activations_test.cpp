@@ -77,9 +77,13 @@ TEST_CASE("closed forms: value and derivative are the Gaussian expectations of p
   for (const auto& [name, activation, jump] : closed_forms()) {
     const auto phi = [&a = *activation](double x) { return a.value(x); };
     const auto slope = [&a = *activation](double x) { return a.derivative(x); };
-    for (const auto [p, q, c] :
+    for (const Pair& pair :
          {Pair{1.3, 2.1, 0.9}, Pair{1.3, 2.1, -1.1}, Pair{0.4, 0.4, 0.39}, Pair{0.02, 3.0, 0.0}}) {
-      CAPTURE(name);
+      const double p = pair.p;
+      const double q = pair.q;
+      const double c = pair.c;
+      const std::string& tested = name;
+      CAPTURE(tested);
       CAPTURE(p);
       CAPTURE(c);
       const auto [value, derivative] = activation->dual(p, q, c);
@@ -98,7 +102,8 @@ TEST_CASE("closed forms: value and derivative are the Gaussian expectations of p
 
 TEST_CASE("closed forms: phi' is the slope of phi, the derivative dual the slope of the value (Price)") {
   for (const auto& [name, activation, jump] : closed_forms()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     for (const double x : {-1.7, -0.4, 0.3, 2.2}) {
       const double h = 1e-5;
       const double rise = activation->value(x + h) - activation->value(x - h);
@@ -116,7 +121,8 @@ TEST_CASE("closed forms: phi' is the slope of phi, the derivative dual the slope
 
 TEST_CASE("closed forms: symmetric in the pair") {
   for (const auto& [name, activation, jump] : closed_forms()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     for (const double c : {-0.7, 0.2, 0.8}) {
       const auto one = activation->dual(0.6, 1.4, c);
       const auto other = activation->dual(1.4, 0.6, c);
@@ -128,7 +134,8 @@ TEST_CASE("closed forms: symmetric in the pair") {
 
 TEST_CASE("closed forms: a zero variance is the constant 0") {
   for (const auto& [name, activation, jump] : closed_forms()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     const auto phi = [&a = *activation](double x) { return a.value(x); };
     const double at_zero = activation->value(0);
     CHECK(activation->dual(0, 0, 0).value == doctest::Approx(at_zero * at_zero).epsilon(1e-14));
@@ -143,7 +150,8 @@ TEST_CASE("closed forms: a zero variance is the constant 0") {
 
 TEST_CASE("closed forms: perfect correlation is the mean square, also past the bound by rounding") {
   for (const auto& [name, activation, jump] : closed_forms()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     for (const double p : {1e-6, 0.3, 1.0, 4.0}) {
       CAPTURE(p);
       const auto square = [&a = *activation](double x) { return a.value(x) * a.value(x); };
@@ -262,7 +270,8 @@ TEST_CASE("closed forms: known values") {
 
 TEST_CASE("closed forms: positive homogeneity is declared exactly where it holds") {
   for (const auto& [name, activation, jump] : closed_forms()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     const auto slopes = activation->homogeneous();
     bool homogeneous = true;
     for (const double x : {-2.0, 3.0})
@@ -319,7 +328,8 @@ void check_rows(const Activation& activation, double tolerance) {
 
 TEST_CASE("closed forms: rows agree with entries to the precision of their scalar") {
   for (const auto& [name, activation, jump] : closed_forms()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     check_rows<double>(*activation, 8 * DBL_EPSILON);
     check_rows<float>(*activation, 16 * static_cast<double>(FLT_EPSILON));
   }

@@ -34,7 +34,7 @@ struct Twin {
   ActivationPtr closed;
 };
 
-Twin twin(std::string name, ActivationPtr closed, std::vector<double> breakpoints = {}) {
+Twin twin(std::string name, const ActivationPtr& closed, std::vector<double> breakpoints = {}) {
   auto value = [closed](double x) { return closed->value(x); };
   auto derivative = [closed](double x) { return closed->derivative(x); };
   return {std::move(name), quadrature_activation(value, derivative, {std::move(breakpoints)}), closed};
@@ -76,7 +76,8 @@ TEST_CASE("quadrature: agrees with closed forms over twelve orders of variance a
         for (const double rho : correlations) {
           const double q = ratio * p;
           const double c = rho * std::sqrt(p * q);
-          CAPTURE(name);
+          const std::string& tested = name;
+          CAPTURE(tested);
           CAPTURE(p);
           CAPTURE(q);
           CAPTURE(rho);
@@ -96,10 +97,13 @@ TEST_CASE("quadrature: smooth activations are the Gaussian expectations of phi p
       double q;
       double rho;
     };
-    for (const auto [p, q, rho] :
-         {Pair{1, 1, 0.5}, Pair{0.3, 2, -0.7}, Pair{3, 1e-4, 0.95}, Pair{20, 30, 0.98}, Pair{20, 30, -0.999},
-          Pair{4e3, 1e4, 0.6}, Pair{1e4, 1e4, 1 - 1e-6}}) {
-      CAPTURE(name);
+    for (const Pair& pair : {Pair{1, 1, 0.5}, Pair{0.3, 2, -0.7}, Pair{3, 1e-4, 0.95}, Pair{20, 30, 0.98},
+                             Pair{20, 30, -0.999}, Pair{4e3, 1e4, 0.6}, Pair{1e4, 1e4, 1 - 1e-6}}) {
+      const double p = pair.p;
+      const double q = pair.q;
+      const double rho = pair.rho;
+      const std::string& tested = name;
+      CAPTURE(tested);
       CAPTURE(p);
       CAPTURE(q);
       CAPTURE(rho);
@@ -152,7 +156,8 @@ TEST_CASE("quadrature: a kink and a jump away from 0") {
 TEST_CASE("quadrature: Price's theorem") {
   for (const auto& [name, activation] : smooth_activations())
     for (const double rho : {-0.9, 0.0, 0.5, 0.97}) {
-      CAPTURE(name);
+      const std::string& tested = name;
+      CAPTURE(tested);
       CAPTURE(rho);
       const double h = 1e-5;
       const double c = 2.4 * rho;
@@ -164,7 +169,8 @@ TEST_CASE("quadrature: Price's theorem") {
 TEST_CASE("quadrature: symmetric in the pair") {
   for (const auto& [name, activation] : smooth_activations())
     for (const double c : {-0.9, 0.1, 12.0}) {
-      CAPTURE(name);
+      const std::string& tested = name;
+      CAPTURE(tested);
       const auto one = activation->dual(2, 100, c);
       const auto other = activation->dual(100, 2, c);
       CHECK(one.value == doctest::Approx(other.value).epsilon(1e-12));
@@ -174,7 +180,8 @@ TEST_CASE("quadrature: symmetric in the pair") {
 
 TEST_CASE("quadrature: a zero variance is the constant 0") {
   for (const auto& [name, activation] : smooth_activations()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     const auto phi = [&a = *activation](double x) { return a.value(x); };
     const double at_zero = activation->value(0);
     CHECK(activation->dual(0, 0, 0).value == doctest::Approx(at_zero * at_zero).epsilon(1e-14));
@@ -190,7 +197,8 @@ TEST_CASE("quadrature: a zero variance is the constant 0") {
 TEST_CASE("quadrature: perfect correlation is the mean square, also past the bound by rounding") {
   for (const auto& [name, activation] : smooth_activations())
     for (const double p : {1e-15, 1e-6, 1.0, 3.0, 7.0, 60.0, 1e4}) {
-      CAPTURE(name);
+      const std::string& tested = name;
+      CAPTURE(tested);
       CAPTURE(p);
       const auto square = [&a = *activation](double x) { return a.value(x) * a.value(x); };
       const auto exact = activation->dual(p, p, p);
@@ -205,7 +213,8 @@ TEST_CASE("quadrature: near-perfect correlation approaches it with the slope tha
   for (const auto& [name, activation] : smooth_activations())
     for (const double p : {0.5, 3.0, 9.0, 200.0})
       for (const double gap : {1e-7, 1e-12}) {
-        CAPTURE(name);
+        const std::string& tested = name;
+        CAPTURE(tested);
         CAPTURE(p);
         const auto exact = activation->dual(p, p, p);
         const auto near = activation->dual(p, p, p - p * gap);
@@ -247,7 +256,8 @@ TEST_CASE("quadrature: rows agree with entries, in float to float precision") {
   const std::vector<double> rho = {0, 1, 0.3, 0, -0.999, 0.99, 0.995, 0.2, 1};
   const std::size_t size = 71;  // blocks of 32 and a rest
   for (const auto& [name, activation] : smooth_activations()) {
-    CAPTURE(name);
+    const std::string& tested = name;
+    CAPTURE(tested);
     const auto run = [&, &activation = activation]<typename Scalar>(Scalar, double tolerance) {
       const std::size_t count = activation->auxiliary_count();
       std::vector<Scalar> left(count * size);
