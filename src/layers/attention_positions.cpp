@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "layers/checks.hpp"
@@ -10,15 +11,25 @@
 namespace widelimit::layers {
 namespace {
 
-/// Coordinates of flattened position `index`, row-major, each in units of its axis; 1-based, as the structured
-/// encodings of sequences of different length are.
-std::vector<double> relative_coordinates(Index index, const Shape& shape) {
-  std::vector<double> coordinates(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    coordinates[axis] = static_cast<double>(index % shape[axis] + 1) / static_cast<double>(shape[axis]);
-    index /= shape[axis];
-  }
-  return coordinates;
+/// exp(-phi r^2) between the positions of one axis, r in units of the axis. Positions count from 1, which matters
+/// between sequences of different length.
+Matrix<double> axis_decay(double phi, Index left, Index right) {
+  Matrix<double> decay(left, right);
+  for (Index i = 0; i < left; ++i)
+    for (Index j = 0; j < right; ++j) {
+      const double distance = static_cast<double>(i + 1) / static_cast<double>(left) -
+                              static_cast<double>(j + 1) / static_cast<double>(right);
+      decay(i, j) = std::exp(-phi * distance * distance);
+    }
+  return decay;
+}
+
+Matrix<double> kronecker(const Matrix<double>& outer, const Matrix<double>& inner) {
+  Matrix<double> product(outer.rows() * inner.rows(), outer.cols() * inner.cols());
+  for (Index i = 0; i < outer.rows(); ++i)
+    for (Index j = 0; j < outer.cols(); ++j)
+      product.block(i * inner.rows(), j * inner.cols(), inner.rows(), inner.cols()) = outer(i, j) * inner;
+  return product;
 }
 
 struct Covariance {
@@ -32,17 +43,9 @@ struct Covariance {
   }
 
   Matrix<double> operator()(const StructuredPositions& positions) const {
-    Matrix<double> r(position_count(left), position_count(right));
-    for (Index i = 0; i < r.rows(); ++i) {
-      const auto at_left = relative_coordinates(i, left);
-      for (Index j = 0; j < r.cols(); ++j) {
-        const auto at_right = relative_coordinates(j, right);
-        double distance = 0;
-        for (std::size_t axis = 0; axis < at_left.size(); ++axis)
-          distance += (at_left[axis] - at_right[axis]) * (at_left[axis] - at_right[axis]);
-        r(i, j) = positions.rho * std::exp(-positions.phi * distance);
-      }
-    }
+    Matrix<double> r = Matrix<double>::Constant(1, 1, positions.rho);
+    for (std::size_t axis = 0; axis < left.size(); ++axis)
+      r = kronecker(r, axis_decay(positions.phi, left[axis], right[axis]));
     return r;
   }
 
@@ -71,6 +74,10 @@ struct RangeCheck {
               fmt::format("attention: the positions' matrix must be symmetric, got {} at [{}][{}] and {} at [{}][{}]",
                           covariance(i, j), i, j, covariance(j, i), j, i));
       }
+    const auto eigenvalues = Eigen::SelfAdjointEigenSolver<Matrix<double>>(covariance, Eigen::EigenvaluesOnly).eigenvalues();
+    if (eigenvalues[0] < -1e-10 * eigenvalues[covariance.rows() - 1])
+      throw ArgumentError(fmt::format(
+          "attention: the positions' matrix must be positive semidefinite, got the eigenvalue {}", eigenvalues[0]));
   }
 };
 
@@ -88,10 +95,12 @@ void check_positions(const PositionalEncodings& positions) {
 
 void check_positions_fit(const PositionalEncodings& positions, const Shape& input) {
   const auto* matrix = std::get_if<MatrixPositions>(&positions.covariance);
-  if (matrix != nullptr && matrix->covariance.rows() < position_count(input))
-    throw ArgumentError(fmt::format(
-        "expected a positions' matrix for at least {} positions ({}), got {} x {}", position_count(input),
-        to_string(input), matrix->covariance.rows(), matrix->covariance.cols()));
+  if (matrix == nullptr) return;
+  const Index given = matrix->covariance.rows(), needed = position_count(input);
+  // A sequence may be shorter than the longest one that the matrix is made for; an image has one size.
+  if (given < needed || (input.size() > 1 && given != needed))
+    throw ArgumentError(fmt::format("expected a positions' matrix of {} x {} for inputs of {}, got {} x {}", needed,
+                                    needed, to_string(input), given, given));
 }
 
 }  // namespace widelimit::layers

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/rows/scale_row.hpp"
+#include "numerics/rows/linear_rows.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "network/layer_model.hpp"
@@ -42,7 +42,7 @@ class NormStage final : public RowStageOf<NormStage> {
 
   template <typename Scalar>
   void apply_row(const numerics::DualRow<Scalar>& row) const {
-    scale_row(row);
+    numerics::linear_rows<Scalar>().scale(row);
   }
 
  private:

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/network.hpp"
+
+namespace widelimit {
+
+/// Which kernels to compute. The NTK needs the NNGP on its way; asking for one saves the other's memory only.
+enum class Kernels { nngp, ntk, both };
+
+/// Pairs done so far, and pairs in all.
+struct GramProgress {
+  Index done;
+  Index total;
+};
+
+struct GramOptions {
+  Kernels kernels = Kernels::both;
+  /// Worker threads; 0: one a core. Results do not depend on it.
+  int threads = 0;
+  /// Memory for what is kept of the inputs between pairs, at least one input a side; more inputs are taken in blocks.
+  std::size_t state_memory_bytes = std::size_t{1} << 30;
+  /// Inputs a side of a tile of pairs, at most; 0: the library chooses. Results do not depend on it.
+  Index tile_size = 0;
+  /// Whether to compute only those covariance entries that the output needs, or all of them (to check the former).
+  enum class Demand { minimal, everything } demand = Demand::minimal;
+  /// Called now and then, from one thread at a time.
+  std::function<void(const GramProgress&)> progress;
+  /// Ask to stop: tiles in flight are finished, then Cancelled is thrown.
+  std::stop_token stop;
+};
+
+/// Gram matrices [n, n']; those not asked for are empty.
+template <typename Scalar>
+struct GramResult {
+  Matrix<Scalar> nngp;
+  Matrix<Scalar> ntk;
+};
+
+/// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or double.
+///
+/// Errors  NetworkError when the network cannot be applied to such inputs; ArgumentError for inputs that are not
+///         finite (naming the first) or options out of range; NumericalError when a result is not finite (naming the
+///         pair); Cancelled.
+/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries times layers;
+///         attention adds matrix products of d x d. Memory: the result, the state (see GramOptions), and workspaces
+///         of a few MB a thread.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options = {});
+
+/// The kernels between two batches of equal spatial shape and channels.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
+                                      const GramOptions& options = {});
+
+/// The kernels of every input with itself, [n, 1]: the diagonal of gram(network, x), bit for bit.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
+                                               const GramOptions& options = {});
+
+}  // namespace widelimit

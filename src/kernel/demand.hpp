@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/geometry.hpp"
+#include "network/graph.hpp"
+
+namespace widelimit {
+
+/// A set of offsets: the product of one sorted set an axis. Empty: nothing is demanded.
+struct Offsets {
+  std::array<std::vector<Index>, 3> axis;
+
+  [[nodiscard]] bool empty() const { return axis[0].empty(); }
+  [[nodiscard]] Index count() const;
+  [[nodiscard]] bool is_zero_only() const;
+  [[nodiscard]] bool contains(const Index3& offset) const;
+
+  static Offsets zero();
+  static Offsets all(const Index3& left, const Index3& right);
+  /// The smallest product set that holds both.
+  void unite(const Offsets& other);
+
+  friend bool operator==(const Offsets&, const Offsets&) = default;
+};
+
+/// Shapes of every node for one pair of inputs, as three axes.
+struct PairShapes {
+  std::vector<Shape> left;
+  std::vector<Shape> right;
+};
+
+/// Which offsets the i-th input of a node must deliver for the wanted offsets of its output (architecture: "demand").
+Offsets input_offsets(const Node& node, std::size_t input, const Offsets& wanted, const PairShapes& shapes);
+
+/// How the pair is used: to compute the result, or an input with itself to compute its state.
+enum class Purpose { result, state };
+
+/// The offsets demanded of every node; a node without positions is demanded if its set is not empty. For the state,
+/// every node whose variances are needed delivers offset 0.
+std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shapes, Purpose purpose);
+
+/// The same with every offset of every demanded node.
+std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes, std::vector<Offsets> demanded);
+
+/// True if the node keeps something of the variances of its input.
+bool needs_variances(const Operation& operation);
+
+}  // namespace widelimit

@@ -1,0 +1,128 @@
+#include "kernel/features.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernel/geometry.hpp"
+
+namespace widelimit {
+namespace {
+
+template <typename Scalar>
+class Transformer {
+ public:
+  explicit Transformer(Features<Scalar>& features) : features_{features} {}
+
+  void operator()(const FeaturePool& pool) {
+    const Window3 window(pool.window);
+    const Index3 input = three_axes(features_.shape), output = window.output(input), front = window.front(input);
+    const Scalar weight =
+        pool.kind == PoolKind::average ? Scalar{1} / static_cast<Scalar>(product(window.size)) : Scalar{1};
+    std::vector<Scalar> pooled;
+    pooled.reserve(static_cast<std::size_t>(features_.channels * product(output)));
+    for (Index channel = 0; channel < features_.channels; ++channel)
+      for_each_row({output[0], output[1], output[2]}, [&](Index i, Index j) {
+        for (Index k = 0; k < output[2]; ++k)
+          pooled.push_back(weight * window_sum(channel, input, window,
+                                               {i * window.stride[0] - front[0], j * window.stride[1] - front[1],
+                                                k * window.stride[2] - front[2]}));
+      });
+    const std::size_t axes = features_.shape.size();
+    features_.shape.assign(output.end() - static_cast<Index>(axes), output.end());
+    features_.values = std::move(pooled);
+  }
+
+  void operator()(const FeatureReadout& readout) {
+    const Index d = position_count(features_.shape);
+    features_.shape = {};
+    if (readout.kind == ReadoutKind::flatten) {
+      features_.channels *= d;
+      return;
+    }
+    const Scalar weight = readout.kind == ReadoutKind::average ? Scalar{1} / static_cast<Scalar>(d) : Scalar{1};
+    std::vector<Scalar> pooled;
+    for (auto begin = features_.values.begin(); begin != features_.values.end(); begin += d)
+      pooled.push_back(weight * std::accumulate(begin, begin + d, Scalar{0}));
+    features_.values = std::move(pooled);
+  }
+
+  void operator()(const FeatureNorm& norm) {
+    const Index d = position_count(features_.shape);
+    if (norm.axes == NormAxesKind::channels)
+      for (Index position = 0; position < d; ++position) normalise(norm, position, 1, d);
+    else
+      normalise(norm, 0, d, d);
+  }
+
+ private:
+  Scalar window_sum(Index channel, const Index3& input, const Window3& window, const Index3& first) const {
+    Scalar sum = 0;
+    for (Index x = std::max<Index>(first[0], 0); x < std::min(first[0] + window.size[0], input[0]); ++x)
+      for (Index y = std::max<Index>(first[1], 0); y < std::min(first[1] + window.size[1], input[1]); ++y)
+        for (Index z = std::max<Index>(first[2], 0); z < std::min(first[2] + window.size[2], input[2]); ++z)
+          sum += value(channel * product(input) + (x * input[1] + y) * input[2] + z);
+    return sum;
+  }
+
+  Scalar value(Index i) const { return features_.values[static_cast<std::size_t>(i)]; }
+
+  /// Normalises `count` positions from `first` on, all channels together; in double, as sums over all entries of an
+  /// image are long.
+  void normalise(const FeatureNorm& norm, Index first, Index count, Index d) {
+    const auto for_each = [&](const auto& body) {
+      for (Index channel = 0; channel < features_.channels; ++channel)
+        for (Index position = first; position < first + count; ++position)
+          body(features_.values[static_cast<std::size_t>(channel * d + position)]);
+    };
+    const auto entries = static_cast<double>(features_.channels * count);
+    double mean = 0;
+    if (norm.centring == Centring::over_axes) for_each([&](Scalar value) { mean += static_cast<double>(value) / entries; });
+    double variance = 0;
+    for_each([&](Scalar value) {
+      const double centred = static_cast<double>(value) - mean;
+      variance += centred * centred / entries;
+    });
+    const double shifted = variance + norm.epsilon;
+    const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
+    for_each([&](Scalar& value) { value = static_cast<Scalar>((static_cast<double>(value) - mean) * factor); });
+  }
+
+  Features<Scalar>& features_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
+                                      const std::vector<FeatureTransform>& transforms) {
+  Features<Scalar> features{shape, channels, std::vector<Scalar>(input.size())};
+  const Index d = position_count(shape);
+  for (Index position = 0; position < d; ++position)
+    for (Index channel = 0; channel < channels; ++channel)
+      features.values[static_cast<std::size_t>(channel * d + position)] =
+          input[static_cast<std::size_t>(position * channels + channel)];
+  for (const FeatureTransform& transform : transforms) std::visit(Transformer<Scalar>(features), transform);
+  return features;
+}
+
+Index transformed_channels(const Shape& shape, Index channels, const std::vector<FeatureTransform>& transforms) {
+  Shape current = shape;
+  for (const FeatureTransform& transform : transforms) {
+    const auto* readout = std::get_if<FeatureReadout>(&transform);
+    if (readout != nullptr && readout->kind == ReadoutKind::flatten) channels *= position_count(current);
+    if (readout != nullptr) current = {};
+    if (const auto* pool = std::get_if<FeaturePool>(&transform)) {
+      const Index3 output = Window3(pool->window).output(three_axes(current));
+      current.assign(output.end() - static_cast<Index>(current.size()), output.end());
+    }
+  }
+  return channels;
+}
+
+template Features<float> transformed_features(std::span<const float>, const Shape&, Index,
+                                              const std::vector<FeatureTransform>&);
+template Features<double> transformed_features(std::span<const double>, const Shape&, Index,
+                                               const std::vector<FeatureTransform>&);
+
+}  // namespace widelimit

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "network/graph.hpp"
+
+namespace widelimit {
+
+/// An input, or what layers on raw inputs make of it: channel by channel, [C, d].
+template <typename Scalar>
+struct Features {
+  Shape shape;
+  Index channels = 0;
+  std::vector<Scalar> values;
+};
+
+/// Applies the transforms of an InputNode to one input, given channels last, [spatial..., C].
+template <typename Scalar>
+Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
+                                      const std::vector<FeatureTransform>& transforms);
+
+/// Channels behind the transforms (flatten makes channels of positions).
+Index transformed_channels(const Shape& shape, Index channels, const std::vector<FeatureTransform>& transforms);
+
+}  // namespace widelimit

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "widelimit/layers/window.hpp"
+#include "widelimit/network/shape.hpp"
+
+/// Offset planes of a pair of inputs (docs/engine.md). Everything here has three axes; leading axes of size 1 stand for
+/// the ones that are not there.
+namespace widelimit {
+
+using Index3 = std::array<Index, 3>;
+
+[[nodiscard]] Index3 three_axes(const Shape& shape);
+[[nodiscard]] Index product(const Index3& sizes);
+
+/// A window along three axes.
+struct Window3 {
+  Index3 size{1, 1, 1};
+  Index3 stride{1, 1, 1};
+  Padding padding = Padding::same;
+
+  explicit Window3(const Window& window);
+  [[nodiscard]] Index3 front(const Index3& input) const;  ///< Padding in front of each axis.
+  [[nodiscard]] Index3 output(const Index3& input) const;
+  [[nodiscard]] bool is_single_position() const;
+};
+
+/// The plane of an offset: positions a of the left input such that a + offset is a position of the right one.
+struct Box {
+  Index3 offset;
+  Index3 origin;  ///< The first such a.
+  Index3 extent;  ///< Not positive along some axis: no such a.
+
+  Box() : Box({1, 1, 1}, {1, 1, 1}, {0, 0, 0}) {}
+  Box(const Index3& left, const Index3& right, const Index3& offset);
+  [[nodiscard]] bool empty() const { return extent[0] <= 0 || extent[1] <= 0 || extent[2] <= 0; }
+  [[nodiscard]] Index size() const { return empty() ? 0 : product(extent); }
+};
+
+/// How a plane lies in memory: rows one behind the other with guard entries at the end of each row (and guard rows at
+/// the end of each slab), so that a stride-1 convolution is a sum of shifted copies. A margin as long as the farthest
+/// shift stands before and behind.
+struct PlaneLayout {
+  Index3 extent;
+  Index3 guard;
+  Index3 stride;
+  Index length;  ///< From the first entry to the end, guards included.
+
+  PlaneLayout() : PlaneLayout({0, 0, 0}, {0, 0, 0}) {}
+  PlaneLayout(const Index3& extent, const Index3& guard);
+  [[nodiscard]] Index at(Index i, Index j) const { return i * stride[0] + j * stride[1]; }  ///< Start of a row.
+  [[nodiscard]] Index margin() const;
+};
+
+/// Calls body(i, j) for every row of an extent.
+template <typename Body>
+void for_each_row(const Index3& extent, const Body& body) {
+  for (Index i = 0; i < extent[0]; ++i)
+    for (Index j = 0; j < extent[1]; ++j) body(i, j);
+}
+
+}  // namespace widelimit

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/aligned_buffer.hpp"
+#include "kernel/program.hpp"
+
+namespace widelimit {
+
+/// Where the things kept of one input lie in its state: for an input node the features, channel by channel; for a row
+/// stage its auxiliary arrays; for a pair stage the variances and its own state. It depends on the input's shape only.
+struct StateLayout {
+  std::vector<Index> offset;     ///< Of a node.
+  std::vector<Index> positions;  ///< Numbers an array of that node: its positions, padded.
+  std::vector<Index> arrays;     ///< Arrays of that node; for pair stages 1, the variances.
+  std::vector<Index> extra;      ///< Where a pair stage's own state begins.
+  Index size = 0;
+};
+
+StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes, const Shape& input_shape,
+                              Index channels);
+
+/// What pairs need of one input: a view of a place in a StateBlock.
+template <typename Scalar>
+class InputState {
+ public:
+  InputState(const StateLayout& layout, Scalar* numbers) : layout_{&layout}, numbers_{numbers} {}
+
+  [[nodiscard]] const StateLayout& layout() const { return *layout_; }
+  /// The k-th array of a node.
+  [[nodiscard]] Scalar* array(NodeId node, Index k) { return numbers_ + layout_->offset[node] + k * layout_->positions[node]; }
+  [[nodiscard]] const Scalar* array(NodeId node, Index k) const {
+    return numbers_ + layout_->offset[node] + k * layout_->positions[node];
+  }
+  /// A pair stage's own state.
+  [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
+  [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
+
+ private:
+  const StateLayout* layout_;
+  Scalar* numbers_;
+};
+
+/// The states of consecutive inputs of one shape, one behind the other: the features of vectors are the rows of a
+/// matrix with leading dimension layout().size.
+template <typename Scalar>
+class StateBlock {
+ public:
+  StateBlock(const StateLayout& layout, Index begin, Index end)
+      : begin_{begin}, layout_{&layout}, numbers_((end - begin) * layout.size) {
+    for (Index i = 0; i < end - begin; ++i) states_.emplace_back(layout, numbers_.data() + i * layout.size);
+  }
+
+  [[nodiscard]] Index begin() const { return begin_; }
+  [[nodiscard]] Index end() const { return begin_ + static_cast<Index>(states_.size()); }
+  [[nodiscard]] const StateLayout& layout() const { return *layout_; }
+  /// The state of input i of the batch, begin() <= i < end().
+  [[nodiscard]] InputState<Scalar>& operator[](Index i) { return states_[static_cast<std::size_t>(i - begin_)]; }
+  [[nodiscard]] const InputState<Scalar>& operator[](Index i) const { return states_[static_cast<std::size_t>(i - begin_)]; }
+
+ private:
+  Index begin_;
+  const StateLayout* layout_;
+  AlignedBuffer<Scalar> numbers_;
+  std::vector<InputState<Scalar>> states_;
+};
+
+}  // namespace widelimit

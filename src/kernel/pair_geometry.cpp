@@ -1,0 +1,195 @@
+#include "kernel/pair_geometry.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "kernel/vector_padding.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Hands out places in a pair's store and takes them back when a node is no longer read.
+class PlaceAllocator {
+ public:
+  Index take(Index size) {
+    for (auto& [begin, length] : free_) {
+      if (length < size) continue;
+      const Index place = begin;
+      const Index rest = length - size;
+      free_.erase(place);
+      if (rest > 0) free_[place + size] = rest;
+      return place;
+    }
+    end_ += size;
+    return end_ - size;
+  }
+
+  void give_back(Index begin, Index size) {
+    auto place = free_.emplace(begin, size).first;
+    const auto next = std::next(place);
+    if (next != free_.end() && place->first + place->second == next->first) {
+      place->second += next->second;
+      free_.erase(next);
+    }
+    if (place == free_.begin()) return;
+    const auto previous = std::prev(place);
+    if (previous->first + previous->second != place->first) return;
+    previous->second += place->second;
+    free_.erase(place);
+  }
+
+  [[nodiscard]] Index end() const { return end_; }
+
+ private:
+  std::map<Index, Index> free_;  // begin -> size
+  Index end_ = 0;
+};
+
+std::vector<NodeId> kept_nodes_read(const Program& program, const Run& run) {
+  std::vector<NodeId> nodes;
+  for (const Instruction& instruction : run.instructions) {
+    if (instruction.loads) nodes.push_back(instruction.node);
+    else if (instruction.inputs.empty())
+      for (const NodeId input : program.graph.nodes[instruction.node].inputs) nodes.push_back(input);
+  }
+  return nodes;
+}
+
+std::vector<NodeId> kept_nodes_read(const Program& program, const Step& step) {
+  if (const auto* plane = std::get_if<PlaneStep>(&step)) return kept_nodes_read(program, plane->run);
+  return program.graph.nodes[std::get<PairStep>(step).node].inputs;
+}
+
+NodeId node_written(const Step& step) {
+  if (const auto* plane = std::get_if<PlaneStep>(&step)) return plane->target;
+  return std::get<PairStep>(step).node;
+}
+
+void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry) {
+  const Index copies = kernel == Kernel::with_ntk ? 2 : 1;
+  std::vector<std::size_t> last_read(program.graph.nodes.size(), 0);
+  for (std::size_t s = 0; s < program.steps.size(); ++s)
+    for (const NodeId node : kept_nodes_read(program, program.steps[s])) last_read[node] = s;
+  PlaceAllocator places;
+  std::map<NodeId, Index> placed;  // node -> numbers
+  geometry.store_offset.assign(program.graph.nodes.size(), 0);
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const NodeId written = node_written(program.steps[s]);
+    if (program.kept[written] && geometry.layouts[written].size() > 0) {
+      placed[written] = copies * padded(geometry.layouts[written].size());
+      geometry.store_offset[written] = places.take(placed[written]);
+    }
+    std::erase_if(placed, [&](const auto& entry) {
+      if (last_read[entry.first] > s) return false;
+      places.give_back(geometry.store_offset[entry.first], entry.second);
+      return true;
+    });
+  }
+  geometry.store_size = places.end();
+}
+
+/// The farthest shift, along each axis, of the same-padded stride-1 convolutions of a run.
+Index3 run_guard(const Program& program, const Run& run) {
+  Index3 guard{0, 0, 0};
+  for (const Instruction& instruction : run.instructions) {
+    const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[instruction.node].operation);
+    if (affine == nullptr || instruction.loads) continue;
+    const Window3 window(affine->window);
+    for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);
+  }
+  return guard;
+}
+
+/// The largest plane of a node.
+PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard) {
+  const Index3 left = three_axes(shapes.left[node]), right = three_axes(shapes.right[node]);
+  Index3 extent;
+  for (std::size_t k = 0; k < 3; ++k) extent[k] = std::min(left[k], right[k]);
+  return {extent, guard};
+}
+
+}  // namespace
+
+StoreLayout StoreLayout::matrix(const Index3& left, const Index3& right) {
+  StoreLayout layout;
+  layout.is_matrix_ = true;
+  layout.left_ = left;
+  layout.right_ = right;
+  layout.size_ = product(left) * product(right);
+  return layout;
+}
+
+StoreLayout StoreLayout::planes(const Index3& left, const Index3& right, const Offsets& offsets) {
+  StoreLayout layout;
+  layout.left_ = left;
+  layout.right_ = right;
+  for (std::size_t k = 0; k < 3; ++k) {
+    layout.number_[k].assign(static_cast<std::size_t>(left[k] + right[k] - 1), -1);
+    for (const Index offset : offsets.axis[k])
+      layout.number_[k][static_cast<std::size_t>(offset + left[k] - 1)] = layout.count_[k]++;
+  }
+  for (const Index x : offsets.axis[0])
+    for (const Index y : offsets.axis[1])
+      for (const Index z : offsets.axis[2]) {
+        layout.plane_start_.push_back(layout.size_);
+        layout.size_ += Box(left, right, {x, y, z}).size();
+      }
+  return layout;
+}
+
+Index StoreLayout::plane_number(const Index3& offset) const {
+  Index number = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (offset[k] <= -left_[k] || offset[k] >= right_[k]) return -1;
+    const Index along_axis = number_[k][static_cast<std::size_t>(offset[k] + left_[k] - 1)];
+    if (along_axis < 0) return -1;
+    number = number * count_[k] + along_axis;
+  }
+  return number;
+}
+
+bool StoreLayout::contains(const Index3& offset) const { return is_matrix_ || plane_number(offset) >= 0; }
+
+Index StoreLayout::row_start(const Box& box, Index i, Index j) const {
+  if (!is_matrix_)
+    return plane_start_[static_cast<std::size_t>(plane_number(box.offset))] + (i * box.extent[1] + j) * box.extent[2];
+  const Index3 a{box.origin[0] + i, box.origin[1] + j, box.origin[2]};
+  return entry(a, {a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]});
+}
+
+Index StoreLayout::entry(const Index3& a, const Index3& b) const {
+  if (is_matrix_)
+    return ((a[0] * left_[1] + a[1]) * left_[2] + a[2]) * product(right_) + (b[0] * right_[1] + b[1]) * right_[2] + b[2];
+  const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
+  return row_start(box, a[0] - box.origin[0], a[1] - box.origin[1]) + a[2] - box.origin[2];
+}
+
+PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose, Kernel kernel,
+                           bool demand_everything) {
+  PairGeometry geometry;
+  geometry.shapes = {node_shapes(program.graph, left), node_shapes(program.graph, right)};
+  geometry.demanded = demanded_offsets(program.graph, geometry.shapes, purpose);
+  if (demand_everything) geometry.demanded = every_offset(program.graph, geometry.shapes, std::move(geometry.demanded));
+  geometry.layouts.resize(program.graph.nodes.size());
+  for (NodeId id = 0; id < program.graph.nodes.size(); ++id) {
+    if (!program.kept[id] || geometry.demanded[id].empty()) continue;
+    const Index3 at_left = three_axes(geometry.shapes.left[id]), at_right = three_axes(geometry.shapes.right[id]);
+    geometry.layouts[id] = program.as_matrix[id] ? StoreLayout::matrix(at_left, at_right)
+                                                 : StoreLayout::planes(at_left, at_right, geometry.demanded[id]);
+  }
+  place_stores(program, kernel, geometry);
+  for (const Step& step : program.steps) {
+    const auto* plane = std::get_if<PlaneStep>(&step);
+    geometry.guards.push_back(plane == nullptr ? Index3{0, 0, 0} : run_guard(program, plane->run));
+    if (plane == nullptr) continue;
+    for (const Instruction& instruction : plane->run.instructions) {
+      const PlaneLayout layout = largest_plane(geometry.shapes, instruction.node, geometry.guards.back());
+      geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()));
+      geometry.plane_capacity = std::max(geometry.plane_capacity, padded(layout.length + layout.margin()) + row_padding);
+    }
+  }
+  return geometry;
+}
+
+}  // namespace widelimit

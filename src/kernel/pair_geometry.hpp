@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/demand.hpp"
+#include "kernel/geometry.hpp"
+#include "kernel/program.hpp"
+
+namespace widelimit {
+
+/// How the demanded entries of a kept node lie in memory: a d x d' matrix, or one plane behind the other.
+class StoreLayout {
+ public:
+  StoreLayout() = default;
+  static StoreLayout planes(const Index3& left, const Index3& right, const Offsets& offsets);
+  static StoreLayout matrix(const Index3& left, const Index3& right);
+
+  [[nodiscard]] bool is_matrix() const { return is_matrix_; }
+  [[nodiscard]] Index size() const { return size_; }
+  [[nodiscard]] Index left_positions() const { return product(left_); }
+  [[nodiscard]] Index right_positions() const { return product(right_); }
+
+  /// True if the plane of this offset is here.
+  [[nodiscard]] bool contains(const Index3& offset) const;
+  /// Where row (i, j) of the plane begins, and the distance from one entry of the row to the next.
+  [[nodiscard]] Index row_start(const Box& box, Index i, Index j) const;
+  [[nodiscard]] Index entry_step() const { return is_matrix_ ? product(right_) + 1 : 1; }
+  /// The entry of left position a and right position b.
+  [[nodiscard]] Index entry(const Index3& a, const Index3& b) const;
+
+ private:
+  [[nodiscard]] Index plane_number(const Index3& offset) const;
+
+  bool is_matrix_ = false;
+  Index3 left_{0, 0, 0};
+  Index3 right_{0, 0, 0};
+  Index size_ = 0;
+  std::array<std::vector<Index>, 3> number_;  ///< Of an offset along an axis, -1 if it is not here.
+  std::array<Index, 3> count_{0, 0, 0};
+  std::vector<Index> plane_start_;
+};
+
+/// Everything that depends on the shapes of a pair of inputs, but not on their values.
+struct PairGeometry {
+  PairShapes shapes;
+  std::vector<Offsets> demanded;
+  std::vector<StoreLayout> layouts;   ///< Of kept nodes.
+  std::vector<Index> store_offset;    ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
+  Index store_size = 0;               ///< Numbers a pair.
+  Index plane_front = 0;              ///< Margin in front of the planes in a slot.
+  Index plane_capacity = 0;           ///< Numbers of the largest plane with guards and the margin behind it.
+  std::vector<Index3> guards;         ///< Of each step's run.
+};
+
+enum class Kernel { nngp_only, with_ntk };
+
+PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose, Kernel kernel,
+                           bool demand_everything);
+
+}  // namespace widelimit

@@ -1,0 +1,161 @@
+#include "kernel/pair_worker.hpp"
+
+#include <algorithm>
+
+#include "kernel/features.hpp"
+#include "kernel/vector_padding.hpp"
+#include "numerics/gemm.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+namespace {
+
+Index vector_channels(const GramPlan& plan, NodeId node) {
+  const auto& input = std::get<InputNode>(plan.program.graph.nodes[node].operation);
+  return transformed_channels(plan.input_shape, plan.channels, input.transforms);
+}
+
+template <typename Scalar>
+Scalar vector_product(const GramPlan& plan, NodeId node, const InputState<Scalar>& left, const InputState<Scalar>& right) {
+  const Index channels = vector_channels(plan, node);
+  const double dot = numerics::linear_rows<Scalar>().dot(left.array(node, 0), right.array(node, 0),
+                                                         static_cast<std::size_t>(channels));
+  return static_cast<Scalar>(dot / static_cast<double>(channels));
+}
+
+bool is_input(const GramPlan& plan, NodeId node) {
+  return std::holds_alternative<InputNode>(plan.program.graph.nodes[node].operation);
+}
+
+}  // namespace
+
+template <typename Scalar>
+PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
+    : plan_{plan},
+      planes_(plan.program, plan.result_geometry, plan.state_layout, plan.kernel, side, side * side),
+      points_(plan.program, plan.result_geometry, plan.state_layout, plan.kernel, side),
+      side_{side} {
+  if (plan.vectors_only)
+    products_ = AlignedBuffer<Scalar>(static_cast<Index>(points_.source_nodes().size()) * side * padded(side));
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches, Index row,
+                             Index column, const GramTarget<Scalar>& target) {
+  collect(left, right, batches);
+  if (plan_.vectors_only) multiply_inputs(left, right);
+  else planes_.run(tile_);
+  points_.begin_tile(tile_.right);
+  for (Index i = 0; i < static_cast<Index>(tile_.left.size()); ++i) {
+    const Index input = left.begin + i;
+    const bool has_itself = batches == Batches::one && input >= right.begin && input < right.end;
+    const Index same = has_itself ? input - right.begin : -1;
+    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) fill_source(s, i, same);
+    const Plane<Scalar> values = points_.run(*tile_.left[static_cast<std::size_t>(i)], same);
+    const Index first = std::max<Index>(same, 0), count = columns() - first;
+    const Index place = (row + i) * target.columns + column + first;
+    if (target.nngp != nullptr) std::copy_n(values.nngp + first, count, target.nngp + place);
+    if (target.ntk != nullptr) std::copy_n(values.ntk + first, count, target.ntk + place);
+  }
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches) {
+  tile_.left.clear();
+  tile_.right.clear();
+  tile_.pairs.clear();
+  pair_number_.clear();
+  for (Index i = left.begin; i < left.end; ++i) tile_.left.push_back(&(*left.block)[i]);
+  for (Index j = right.begin; j < right.end; ++j) tile_.right.push_back(&(*right.block)[j]);
+  if (plan_.vectors_only) return;
+  for (Index i = left.begin; i < left.end; ++i)
+    for (Index j = right.begin; j < right.end; ++j) {
+      const bool mirrored = batches == Batches::one && j < i;
+      pair_number_.push_back(mirrored ? -1 : static_cast<Index>(tile_.pairs.size()));
+      if (!mirrored)
+        tile_.pairs.push_back({i - left.begin, j - right.begin, batches == Batches::one && i == j});
+    }
+}
+
+/// The input products of a whole tile as one matrix product a source; the tiles' grid is fixed, so each entry is always
+/// computed by the same product.
+template <typename Scalar>
+void PairWorker<Scalar>::multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right) {
+  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
+    const NodeId node = points_.source_nodes()[s];
+    const Index channels = vector_channels(plan_, node), leading = plan_.state_layout.size;
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin, right.end - right.begin,
+                   channels, Scalar{1} / static_cast<Scalar>(channels), {tile_.left[0]->array(node, 0), leading},
+                   {tile_.right[0]->array(node, 0), leading}, Scalar{0},
+                   products_.data() + static_cast<Index>(s) * side_ * padded(side_), padded(side_));
+  }
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same) {
+  const NodeId node = points_.source_nodes()[number];
+  const Plane<Scalar> source = points_.source(number);
+  const InputState<Scalar>& left = *tile_.left[static_cast<std::size_t>(row)];
+  if (plan_.vectors_only) {
+    const Scalar* products = products_.data() + (static_cast<Index>(number) * side_ + row) * padded(side_);
+    std::copy_n(products, columns(), source.nngp);
+    // The variance as the state has it: so the correlation of an input with itself is exactly 1.
+    if (same >= 0) source.nngp[same] = vector_product(plan_, node, left, left);
+    if (source.ntk != nullptr) std::fill_n(source.ntk, columns(), Scalar{0});
+    return;
+  }
+  for (Index j = 0; j < columns(); ++j) {
+    const Index pair = pair_number_[static_cast<std::size_t>(row * columns() + j)];
+    if (pair < 0) continue;
+    if (is_input(plan_, node)) {
+      source.nngp[j] = vector_product(plan_, node, left, *tile_.right[static_cast<std::size_t>(j)]);
+      if (source.ntk != nullptr) source.ntk[j] = 0;
+    } else {
+      const auto [nngp, ntk] = planes_.readout(node, pair);
+      source.nngp[j] = nngp;
+      if (source.ntk != nullptr) source.ntk[j] = ntk;
+    }
+  }
+}
+
+template <typename Scalar>
+StateWorker<Scalar>::StateWorker(const GramPlan& plan)
+    : plan_{plan},
+      planes_(plan.program, plan.state_geometry, plan.state_layout, Kernel::nngp_only, 1, 1),
+      points_(plan.program, plan.state_geometry, plan.state_layout, Kernel::nngp_only, 1) {}
+
+template <typename Scalar>
+void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
+  write_features(input, state);
+  if (!plan_.vectors_only) planes_.record_state(state);
+  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
+    const NodeId node = points_.source_nodes()[s];
+    points_.source(s).nngp[0] =
+        is_input(plan_, node) ? vector_product(plan_, node, state, state) : planes_.readout(node, 0).nngp;
+  }
+  points_.record_state(state);
+}
+
+template <typename Scalar>
+void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputState<Scalar>& state) const {
+  const auto& nodes = plan_.program.graph.nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const auto* node = std::get_if<InputNode>(&nodes[id].operation);
+    if (node == nullptr) continue;
+    const Features<Scalar> features = transformed_features(input, plan_.input_shape, plan_.channels, node->transforms);
+    if (features.shape.empty()) {
+      std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
+      continue;
+    }
+    const Index positions = position_count(features.shape);
+    for (Index channel = 0; channel < features.channels; ++channel)
+      std::copy_n(features.values.data() + channel * positions, positions, state.array(id, channel));
+  }
+}
+
+template class PairWorker<float>;
+template class PairWorker<double>;
+template class StateWorker<float>;
+template class StateWorker<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/gram_plan.hpp"
+#include "kernel/plane_executor.hpp"
+#include "kernel/point_executor.hpp"
+
+namespace widelimit {
+
+/// Inputs [begin, end) of a block.
+template <typename Scalar>
+struct StateRange {
+  const StateBlock<Scalar>* block;
+  Index begin;
+  Index end;
+};
+
+/// Whether the two sides of a tile come from one batch: then a pair may be an input with itself, and of two mirrored
+/// pairs only that with left <= right is computed.
+enum class Batches { one, two };
+
+/// Where kernel values go: row-major, `columns` numbers a row; null for a kernel that is not wanted.
+template <typename Scalar>
+struct GramTarget {
+  Scalar* nngp;
+  Scalar* ntk;
+  Index columns;
+};
+
+/// Computes tiles of pairs from states to kernels. One a thread.
+template <typename Scalar>
+class PairWorker {
+ public:
+  /// `plan` must outlive the worker; `side` is the largest number of inputs a side.
+  PairWorker(const GramPlan& plan, Index side);
+
+  /// Writes entry (i, j) of the target for every pair of the tile, i and j counted from `row` and `column`.
+  void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches, Index row, Index column,
+           const GramTarget<Scalar>& target);
+
+ private:
+  void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
+  void multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right);
+  void fill_source(std::size_t number, Index row, Index same);
+  [[nodiscard]] Index columns() const { return static_cast<Index>(tile_.right.size()); }
+
+  const GramPlan& plan_;
+  PlaneExecutor<Scalar> planes_;
+  PointExecutor<Scalar> points_;
+  AlignedBuffer<Scalar> products_;  ///< [source][left][right] of a tile of vectors.
+  Index side_;
+  Tile<Scalar> tile_;
+  std::vector<Index> pair_number_;  ///< [left][right], -1 for pairs that are not computed.
+};
+
+/// Makes the states of inputs. One a thread.
+template <typename Scalar>
+class StateWorker {
+ public:
+  explicit StateWorker(const GramPlan& plan);
+
+  /// `input` is [spatial..., C].
+  void run(std::span<const Scalar> input, InputState<Scalar>& state);
+
+ private:
+  void write_features(std::span<const Scalar> input, InputState<Scalar>& state) const;
+
+  const GramPlan& plan_;
+  PlaneExecutor<Scalar> planes_;
+  PointExecutor<Scalar> points_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+
+/// One plane (or row of pairs) of nngp and ntk; ntk is null when it is not computed.
+template <typename Scalar>
+struct Plane {
+  Scalar* nngp;
+  Scalar* ntk;
+};
+
+template <typename Scalar>
+void fill_plane(const Plane<Scalar>& plane, std::size_t size, Scalar nngp, Scalar ntk) {
+  std::fill_n(plane.nngp, size, nngp);
+  if (plane.ntk != nullptr) std::fill_n(plane.ntk, size, ntk);
+}
+
+template <typename Scalar>
+void copy_plane(const Plane<Scalar>& source, std::size_t size, const Plane<Scalar>& target) {
+  std::copy_n(source.nngp, size, target.nngp);
+  if (target.ntk != nullptr) std::copy_n(source.ntk, size, target.ntk);
+}
+
+/// target += factor source.
+template <typename Scalar>
+void add_plane(const Plane<Scalar>& source, Scalar factor, std::size_t size, const Plane<Scalar>& target) {
+  const auto& rows = numerics::linear_rows<Scalar>();
+  rows.add(source.nngp, factor, target.nngp, size);
+  if (target.ntk != nullptr) rows.add(source.ntk, factor, target.ntk, size);
+}
+
+/// The product of independent branches, one more branch at a time: (K, T) becomes (K K_i, T K_i + K T_i).
+template <typename Scalar>
+void multiply_plane(const Plane<Scalar>& source, std::size_t size, const Plane<Scalar>& target) {
+  if (target.ntk != nullptr)
+    for (std::size_t k = 0; k < size; ++k)
+      target.ntk[k] = target.ntk[k] * source.nngp[k] + target.nngp[k] * source.ntk[k];
+  for (std::size_t k = 0; k < size; ++k) target.nngp[k] *= source.nngp[k];
+}
+
+}  // namespace widelimit

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/aligned_buffer.hpp"
+#include "kernel/input_state.hpp"
+#include "kernel/pair_geometry.hpp"
+#include "kernel/plane_windows.hpp"
+#include "kernel/program.hpp"
+
+namespace widelimit {
+
+/// A pair of a tile: indices into its sides.
+struct TilePair {
+  Index left;
+  Index right;
+  bool same_input;
+};
+
+/// Some pairs of inputs of equal geometry that are executed together.
+template <typename Scalar>
+struct Tile {
+  std::vector<const InputState<Scalar>*> left;
+  std::vector<const InputState<Scalar>*> right;
+  std::vector<TilePair> pairs;
+};
+
+/// Numbers of workspace that an executor needs.
+struct WorkspaceSize {
+  std::size_t slot_count = 0;
+  Index slots = 0;
+  Index packs = 0;
+  Index stores = 0;
+  Index matrices = 0;
+
+  [[nodiscard]] Index total() const { return slots + packs + stores + matrices; }
+};
+
+/// For tiles of at most `side` inputs a side and `pairs` pairs.
+WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
+                             Index side, Index pairs);
+
+/// Executes the steps of a program on tiles of pairs, in a workspace of its own: one executor a thread.
+///
+/// For every offset the planes of a run are laid out once and the auxiliary arrays of both sides packed once; then each
+/// pair of the tile goes through all instructions of the run while its planes are in the cache.
+template <typename Scalar>
+class PlaneExecutor {
+ public:
+  /// Program and geometry must outlive the executor. Tiles have at most `side` inputs a side and `pairs` pairs.
+  PlaneExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel, Index side,
+                Index pairs);
+
+  /// Executes all steps; readout() then gives the values behind the readouts.
+  void run(const Tile<Scalar>& tile);
+
+  /// Executes the steps on one input with itself and records in `state`, whose features are there already, what pairs
+  /// will need. The geometry must be one for Purpose::state.
+  void record_state(InputState<Scalar>& state);
+
+  /// Value of a readout node for a pair of the last tile.
+  struct Entry {
+    Scalar nngp;
+    Scalar ntk;
+  };
+  [[nodiscard]] Entry readout(NodeId node, Index pair) const;
+
+ private:
+  struct Sum {
+    double nngp = 0;
+    double ntk = 0;
+  };
+  /// An instruction's plane at the current offset, and its packed auxiliary arrays: [side input][array] pointers, left
+  /// inputs first.
+  struct Placed {
+    Box box;
+    PlaneLayout layout;
+    Index arrays = 0;
+    std::vector<Scalar*> packed;
+  };
+
+  /// The covariances of a pair as matrices, and free space behind them.
+  struct MatrixPair {
+    Scalar* nngp;
+    Scalar* ntk;
+    Scalar* scratch;
+  };
+
+  // Steps (plane_executor.cpp).
+  void execute(const PlaneStep& step, std::size_t number);
+  void execute(const PairStep& step);
+  void prepare_packs(const Run& run);
+  void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
+  void place(const Run& run, const Index3& offset, const Index3& guard);
+  [[nodiscard]] Index3 input_offset(const Instruction& instruction, NodeId input, const Index3& offset) const;
+  void pack(const Run& run, std::size_t number);
+  void record_pair_state(const PairNode& node, NodeId id);
+
+  // Instructions (plane_instructions.cpp).
+  void evaluate(const Run& run, std::size_t number, Index pair);
+  void input_products(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
+  void affine(const Run& run, std::size_t number, Index pair, const AffineNode& node, const Plane<Scalar>& target);
+  void general_affine(const AffineNode& node, NodeId input, const Placed& from, const Placed& to,
+                      const Plane<Scalar>& source, const Plane<Scalar>& target);
+  void local_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node, const Plane<Scalar>& target);
+  void circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node, const Plane<Scalar>& target);
+  void apply_row(const Run& run, std::size_t number, Index pair, const RowStage& stage, const Plane<Scalar>& target);
+  void add_planes(const Run& run, std::size_t number, const SumNode& node, const Plane<Scalar>& target);
+  void multiply_planes(const Run& run, std::size_t number, const ProductNode& node, const Plane<Scalar>& target);
+  void record_variances(const Run& run, std::size_t number, const RowStage& stage, const Plane<Scalar>& source);
+  [[nodiscard]] numerics::DualRow<Scalar> dual_row(std::size_t number, Index pair, const Plane<Scalar>& plane) const;
+
+  // Kept nodes and what ends a run (plane_stores.cpp).
+  void begin_target(NodeId target);
+  void finish_target(NodeId target);
+  void put(NodeId target, const Placed& placed, Index pair, const Plane<Scalar>& source);
+  void load(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& target);
+  void save(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
+  void pool_into(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
+  void add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
+  [[nodiscard]] Plane<Scalar> store(NodeId node, Index pair);
+  [[nodiscard]] MatrixPair input_matrices(NodeId node, Index pair);
+
+  [[nodiscard]] Plane<Scalar> slot(std::size_t number);
+  [[nodiscard]] std::array<Plane<Scalar>, 2> scratch() { return {slot(slot_count_), slot(slot_count_ + 1)}; }
+  [[nodiscard]] bool recording() const { return recorded_ != nullptr; }
+  [[nodiscard]] const Node& node_of(const Instruction& instruction) const {
+    return program_.graph.nodes[instruction.node];
+  }
+
+  const Program& program_;
+  const PairGeometry& geometry_;
+  bool with_ntk_;
+  Index side_;
+  std::size_t slot_count_;
+
+  AlignedBuffer<Scalar> slots_;
+  AlignedBuffer<Scalar> packs_;
+  AlignedBuffer<Scalar> stores_;
+  AlignedBuffer<Scalar> matrices_;
+  std::vector<std::vector<Sum>> sums_;  ///< [node][pair]
+
+  // Of the current tile, step and offset.
+  const Tile<Scalar>* tile_ = nullptr;
+  InputState<Scalar>* recorded_ = nullptr;
+  std::vector<Placed> placed_;   ///< [instruction]
+  std::vector<Index3> offsets_;  ///< [instruction]
+};
+
+}  // namespace widelimit

@@ -1,0 +1,218 @@
+// The instructions of PlaneExecutor: what happens to one plane of one pair.
+#include <algorithm>
+
+#include "kernel/plane_executor.hpp"
+#include "kernel/vector_padding.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+namespace {
+
+using numerics::linear_rows;
+using numerics::Taps;
+
+std::size_t row_size(const PlaneLayout& layout) { return static_cast<std::size_t>(padded(layout.length)); }
+
+bool is_zero(const Index3& offset) { return offset == Index3{0, 0, 0}; }
+
+}  // namespace
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, Index pair) {
+  const Instruction& instruction = run.instructions[number];
+  const Operation& operation = node_of(instruction).operation;
+  const Plane<Scalar> target = slot(instruction.slot);
+  if (recording() && geometry_.demanded[instruction.node].empty() && !std::holds_alternative<RowNode>(operation)) return;
+  if (placed_[number].box.empty()) return;
+  if (instruction.loads) {
+    load(instruction.node, placed_[number], pair, target);
+  } else if (std::holds_alternative<InputNode>(operation)) {
+    if (recording()) pack(run, number);
+    input_products(run, number, pair, target);
+  } else if (const auto* node = std::get_if<AffineNode>(&operation)) {
+    affine(run, number, pair, *node, target);
+  } else if (const auto* local = std::get_if<LocalAffineNode>(&operation)) {
+    local_affine(run, number, pair, local->affine, target);
+  } else if (const auto* row = std::get_if<RowNode>(&operation)) {
+    apply_row(run, number, pair, *row->stage, target);
+  } else if (const auto* sum = std::get_if<SumNode>(&operation)) {
+    add_planes(run, number, *sum, target);
+  } else {
+    multiply_planes(run, number, std::get<ProductNode>(operation), target);
+  }
+}
+
+template <typename Scalar>
+numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, Index pair, const Plane<Scalar>& plane) const {
+  const Placed& placed = placed_[number];
+  const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
+  const Scalar* const* packed = placed.packed.data();
+  return {plane.nngp, plane.ntk, packed + members.left * placed.arrays, packed + (side_ + members.right) * placed.arrays,
+          row_size(placed.layout)};
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::input_products(const Run&, std::size_t number, Index pair, const Plane<Scalar>& target) {
+  const auto row = dual_row(number, pair, target);
+  const auto channels = static_cast<std::size_t>(placed_[number].arrays);
+  linear_rows<Scalar>().product_sum(row.left, row.right, channels, Scalar{1} / static_cast<Scalar>(channels), row.nngp,
+                                    row.size);
+  if (row.ntk != nullptr) std::fill_n(row.ntk, row.size, Scalar{0});
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+                                   const Plane<Scalar>& target) {
+  const Instruction& instruction = run.instructions[number];
+  if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
+  const std::size_t from = instruction.inputs[0];
+  const NodeId input = run.instructions[from].node;
+  const Plane<Scalar> source = slot(run.instructions[from].slot);
+  const Window3 window(node.window);
+  const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
+  const auto bias = static_cast<Scalar>(node.bias_variance);
+  const PlaneLayout& layout = placed_[number].layout;
+  const bool keeps_plane = window.stride == Index3{1, 1, 1} &&
+                           (window.padding == Padding::same || window.is_single_position());
+  if (window.is_single_position()) {
+    linear_rows<Scalar>().window_affine(source.nngp, source.ntk, Taps{0, 1, 1}, scale, bias, target.nngp, target.ntk,
+                                        row_size(layout));
+  } else if (keeps_plane) {
+    const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
+    convolve_shifted(window, front, layout, scale, bias, source, target, scratch());
+  } else {
+    general_affine(node, input, placed_[from], placed_[number], source, target);
+  }
+}
+
+/// Any stride and padding but circular: window sums of the plane at the input's offset.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input, const Placed& from, const Placed& to,
+                                           const Plane<Scalar>& source, const Plane<Scalar>& target) {
+  const Window3 window(node.window);
+  const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
+  WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
+  for (std::size_t k = 0; k < 3; ++k)
+    placement.first[k] = window.stride[k] * to.box.origin[k] - front[k] - from.box.origin[k];
+  fill_plane(target, row_size(to.layout), Scalar{0}, Scalar{0});
+  if (!from.box.empty()) {
+    Scalar* row = scratch()[0].nngp;
+    add_window_sums(placement, from.layout, source.nngp, to.layout, target.nngp, row);
+    if (source.ntk != nullptr) add_window_sums(placement, from.layout, source.ntk, to.layout, target.ntk, row);
+  }
+  const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
+  linear_rows<Scalar>().window_affine(target.nngp, target.ntk, Taps{0, 1, 1}, scale, static_cast<Scalar>(node.bias_variance),
+                                      target.nngp, target.ntk, row_size(to.layout));
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+                                         const Plane<Scalar>& target) {
+  const Placed& to = placed_[number];
+  if (!is_zero(to.box.offset)) return fill_plane(target, row_size(to.layout), Scalar{0}, Scalar{0});
+  if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
+  const NodeId input = node_of(run.instructions[number]).inputs[0];
+  const Window3 window(node.window);
+  const Index3 left = three_axes(geometry_.shapes.left[input]), right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left_front = window.front(left), right_front = window.front(right);
+  Placed from;
+  from.box = Box(left, right,
+                 {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]});
+  from.layout = PlaneLayout(from.box.extent, to.layout.guard);
+  const Plane<Scalar> source = scratch()[1];
+  load(input, from, pair, source);
+  general_affine(node, input, from, to, source, target);
+}
+
+/// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+                                            const Plane<Scalar>& target) {
+  const Placed& to = placed_[number];
+  const NodeId input = node_of(run.instructions[number]).inputs[0];
+  const StoreLayout& layout = geometry_.layouts[input];
+  const Plane<Scalar> source = store(input, pair);
+  const Window3 window(node.window);
+  const Index3 left = three_axes(geometry_.shapes.left[input]), right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left_front = window.front(left), right_front = window.front(right);
+  const auto wrapped = [&](const Index3& position, const Index3& tap, const Index3& front, const Index3& size) {
+    Index3 result;
+    for (std::size_t k = 0; k < 3; ++k)
+      result[k] = ((window.stride[k] * position[k] + tap[k] - front[k]) % size[k] + size[k]) % size[k];
+    return result;
+  };
+  const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
+  const auto bias = static_cast<Scalar>(node.bias_variance);
+  for_each_row(to.layout.extent, [&](Index x, Index y) {
+    for (Index z = 0; z < to.layout.extent[2]; ++z) {
+      const Index3 a{to.box.origin[0] + x, to.box.origin[1] + y, to.box.origin[2] + z};
+      const Index3 b{a[0] + to.box.offset[0], a[1] + to.box.offset[1], a[2] + to.box.offset[2]};
+      Scalar nngp = 0, ntk = 0;
+      for (Index i = 0; i < window.size[0]; ++i)
+        for (Index j = 0; j < window.size[1]; ++j)
+          for (Index k = 0; k < window.size[2]; ++k) {
+            const Index entry = layout.entry(wrapped(a, {i, j, k}, left_front, left), wrapped(b, {i, j, k}, right_front, right));
+            nngp += source.nngp[entry];
+            if (with_ntk_) ntk += source.ntk[entry];
+          }
+      const Index place = to.layout.at(x, y) + z;
+      target.nngp[place] = scale * nngp + bias;
+      if (with_ntk_) target.ntk[place] = target.nngp[place] + scale * ntk;
+    }
+  });
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, Index pair, const RowStage& stage,
+                                      const Plane<Scalar>& target) {
+  const Placed& placed = placed_[number];
+  const Plane<Scalar> source = slot(run.instructions[run.instructions[number].inputs[0]].slot);
+  if (recording()) {
+    if (is_zero(placed.box.offset)) record_variances(run, number, stage, source);
+    if (geometry_.demanded[run.instructions[number].node].empty()) return;
+    pack(run, number);
+  }
+  if (source.nngp != target.nngp) copy_plane(source, row_size(placed.layout), target);
+  const auto row = dual_row(number, pair, target);
+  if (tile_->pairs[static_cast<std::size_t>(pair)].same_input && is_zero(placed.box.offset)) stage.apply_self(row);
+  else stage.apply(row);
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number, const RowStage& stage,
+                                             const Plane<Scalar>& source) {
+  const Placed& placed = placed_[number];
+  const NodeId node = run.instructions[number].node;
+  const Index positions = placed.box.size();
+  Scalar* variances = scratch()[0].nngp;
+  for_each_row(placed.layout.extent, [&](Index x, Index y) {
+    const Index3& extent = placed.layout.extent;
+    std::copy_n(source.nngp + placed.layout.at(x, y), extent[2], variances + (x * extent[1] + y) * extent[2]);
+  });
+  std::vector<Scalar*> arrays;
+  for (Index k = 0; k < placed.arrays; ++k) arrays.push_back(recorded_->array(node, k));
+  stage.prepare(variances, static_cast<std::size_t>(positions), arrays.data());
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const SumNode& node, const Plane<Scalar>& target) {
+  const std::size_t size = row_size(placed_[number].layout);
+  const auto& inputs = run.instructions[number].inputs;
+  fill_plane(target, size, Scalar{0}, Scalar{0});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    add_plane(slot(run.instructions[inputs[i]].slot), static_cast<Scalar>(node.factors[i]), size, target);
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::multiply_planes(const Run& run, std::size_t number, const ProductNode& node,
+                                            const Plane<Scalar>& target) {
+  const std::size_t size = row_size(placed_[number].layout);
+  fill_plane(target, size, static_cast<Scalar>(node.factor), Scalar{0});
+  for (const std::size_t input : run.instructions[number].inputs)
+    multiply_plane(slot(run.instructions[input].slot), size, target);
+}
+
+template class PlaneExecutor<float>;
+template class PlaneExecutor<double>;
+
+}  // namespace widelimit

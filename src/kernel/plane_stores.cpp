@@ -1,0 +1,198 @@
+// Kept nodes of PlaneExecutor, and the poolings and readouts that planes end in.
+#include <algorithm>
+#include <limits>
+
+#include "kernel/plane_executor.hpp"
+#include "kernel/vector_padding.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+namespace {
+
+bool is_readout(const Node& node) { return std::holds_alternative<ReadoutNode>(node.operation); }
+
+/// Copies a kept plane's rows from or to a slot; `step` is the distance between the kept entries of a row.
+template <typename Scalar>
+void copy_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* source, Scalar* plane) {
+  const Index step = kept.entry_step();
+  for_each_row(layout.extent, [&](Index x, Index y) {
+    const Scalar* from = source + kept.row_start(box, x, y);
+    Scalar* to = plane + layout.at(x, y);
+    for (Index z = 0; z < layout.extent[2]; ++z) to[z] = from[z * step];
+  });
+}
+
+template <typename Scalar>
+void keep_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* plane, Scalar* target) {
+  const Index step = kept.entry_step();
+  for_each_row(layout.extent, [&](Index x, Index y) {
+    const Scalar* from = plane + layout.at(x, y);
+    Scalar* to = target + kept.row_start(box, x, y);
+    for (Index z = 0; z < layout.extent[2]; ++z) to[z * step] = from[z];
+  });
+}
+
+}  // namespace
+
+template <typename Scalar>
+Plane<Scalar> PlaneExecutor<Scalar>::store(NodeId node, Index pair) {
+  Scalar* nngp = stores_.data() + pair * geometry_.store_size + geometry_.store_offset[node];
+  return {nngp, with_ntk_ ? nngp + padded(geometry_.layouts[node].size()) : nullptr};
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::begin_target(NodeId target) {
+  const auto pairs = static_cast<Index>(tile_->pairs.size());
+  if (is_readout(program_.graph.nodes[target])) {
+    std::fill_n(sums_[target].begin(), pairs, Sum{});
+    return;
+  }
+  // Pooled planes are accumulated; of a matrix, entries that nobody asks for must not be mistaken for results.
+  const bool is_pool = std::holds_alternative<PoolNode>(program_.graph.nodes[target].operation);
+  const StoreLayout& layout = geometry_.layouts[target];
+  if (!is_pool && !layout.is_matrix()) return;
+  const Scalar preset = is_pool ? Scalar{0} : std::numeric_limits<Scalar>::quiet_NaN();
+  for (Index pair = 0; pair < pairs; ++pair) {
+    const Plane<Scalar> kept = store(target, pair);
+    std::fill_n(kept.nngp, layout.size(), preset);
+    if (with_ntk_) std::fill_n(kept.ntk, layout.size(), preset);
+  }
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::finish_target(NodeId target) {
+  const auto* pool = std::get_if<PoolNode>(&program_.graph.nodes[target].operation);
+  if (pool == nullptr || pool->kind == PoolKind::sum) return;
+  const auto window = static_cast<double>(product(Window3(pool->window).size));
+  const auto weight = static_cast<Scalar>(1 / (window * window));
+  const Index size = geometry_.layouts[target].size();
+  for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
+    const Plane<Scalar> kept = store(target, pair);
+    for (Index i = 0; i < size; ++i) kept.nngp[i] *= weight;
+    for (Index i = 0; with_ntk_ && i < size; ++i) kept.ntk[i] *= weight;
+  }
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+  const Node& node = program_.graph.nodes[target];
+  if (is_readout(node)) add_readout(target, placed, pair, source);
+  else if (std::holds_alternative<PoolNode>(node.operation)) pool_into(target, placed, pair, source);
+  else save(target, placed, pair, source);
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& target) {
+  const Plane<Scalar> kept = store(node, pair);
+  copy_rows(geometry_.layouts[node], placed.box, placed.layout, kept.nngp, target.nngp);
+  if (with_ntk_) copy_rows(geometry_.layouts[node], placed.box, placed.layout, kept.ntk, target.ntk);
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+  const Plane<Scalar> kept = store(node, pair);
+  keep_rows(geometry_.layouts[node], placed.box, placed.layout, source.nngp, kept.nngp);
+  if (with_ntk_) keep_rows(geometry_.layouts[node], placed.box, placed.layout, source.ntk, kept.ntk);
+}
+
+/// Adds a plane to every pooled plane that it contributes to. The entry (a, a + delta) belongs to the windows A of a and
+/// B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so each difference
+/// e = j - i of places in the window leads to one pooled offset, and i runs over those places for which j is one too.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+  const NodeId input = program_.graph.nodes[node].inputs[0];
+  const Window3 window(std::get<PoolNode>(program_.graph.nodes[node].operation).window);
+  const Index3 left = three_axes(geometry_.shapes.left[input]), right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left_front = window.front(left), right_front = window.front(right);
+  const Index3 pooled_left = three_axes(geometry_.shapes.left[node]), pooled_right = three_axes(geometry_.shapes.right[node]);
+  const Plane<Scalar> kept = store(node, pair);
+  Scalar* row = scratch()[0].nngp;
+  const auto add_difference = [&](const Index3& e) {
+    Index3 pooled_offset;
+    WindowPlacement placement{.first = {}, .stride = window.stride, .taps = {}};
+    for (std::size_t k = 0; k < 3; ++k) {
+      const Index difference = placed.box.offset[k] - e[k] - left_front[k] + right_front[k];
+      if (difference % window.stride[k] != 0) return;
+      pooled_offset[k] = difference / window.stride[k];
+      placement.taps[k] = window.size[k] - std::abs(e[k]);
+    }
+    if (!geometry_.layouts[node].contains(pooled_offset)) return;
+    const Box box(pooled_left, pooled_right, pooled_offset);
+    if (box.empty()) return;
+    for (std::size_t k = 0; k < 3; ++k)
+      placement.first[k] = window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
+    const PlaneLayout layout(box.extent, {0, 0, 0});
+    const Index start = geometry_.layouts[node].row_start(box, 0, 0);
+    add_window_sums(placement, placed.layout, source.nngp, layout, kept.nngp + start, row);
+    if (with_ntk_) add_window_sums(placement, placed.layout, source.ntk, layout, kept.ntk + start, row);
+  };
+  for (Index x = 1 - window.size[0]; x < window.size[0]; ++x)
+    for (Index y = 1 - window.size[1]; y < window.size[1]; ++y)
+      for (Index z = 1 - window.size[2]; z < window.size[2]; ++z) add_difference({x, y, z});
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+  const ReadoutKind kind = std::get<ReadoutNode>(program_.graph.nodes[node].operation).kind;
+  if (kind == ReadoutKind::flatten && placed.box.offset != Index3{0, 0, 0}) return;
+  const auto size = static_cast<std::size_t>(placed.layout.length);
+  Sum& sum = sums_[node][static_cast<std::size_t>(pair)];
+  clear_guards(placed.layout, source.nngp);
+  sum.nngp += numerics::linear_rows<Scalar>().sum(source.nngp, size);
+  if (!with_ntk_) return;
+  clear_guards(placed.layout, source.ntk);
+  sum.ntk += numerics::linear_rows<Scalar>().sum(source.ntk, size);
+}
+
+template <typename Scalar>
+typename PlaneExecutor<Scalar>::Entry PlaneExecutor<Scalar>::readout(NodeId node, Index pair) const {
+  const NodeId input = program_.graph.nodes[node].inputs[0];
+  const auto left = static_cast<double>(position_count(geometry_.shapes.left[input]));
+  const auto right = static_cast<double>(position_count(geometry_.shapes.right[input]));
+  double weight = 1;
+  switch (std::get<ReadoutNode>(program_.graph.nodes[node].operation).kind) {
+    case ReadoutKind::flatten: weight = 1 / left; break;
+    case ReadoutKind::average: weight = 1 / (left * right); break;
+    case ReadoutKind::sum: break;
+  }
+  const Sum& sum = sums_[node][static_cast<std::size_t>(pair)];
+  return {static_cast<Scalar>(weight * sum.nngp), static_cast<Scalar>(weight * sum.ntk)};
+}
+
+/// A kept node's covariances as matrices: where they are, or put together from its planes.
+template <typename Scalar>
+typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices(NodeId node, Index pair) {
+  const StoreLayout& layout = geometry_.layouts[node];
+  const Plane<Scalar> kept = store(node, pair);
+  if (layout.is_matrix()) return {kept.nngp, kept.ntk, matrices_.data()};
+  const Index3 left = three_axes(geometry_.shapes.left[node]), right = three_axes(geometry_.shapes.right[node]);
+  const StoreLayout matrix = StoreLayout::matrix(left, right);
+  const auto assemble = [&](const Scalar* planes, Scalar* target) {
+    std::fill_n(target, matrix.size(), std::numeric_limits<Scalar>::quiet_NaN());
+    const Offsets& offsets = geometry_.demanded[node];
+    for (const Index x : offsets.axis[0])
+      for (const Index y : offsets.axis[1])
+        for (const Index z : offsets.axis[2]) {
+          const Box box(left, right, {x, y, z});
+          if (box.empty()) continue;
+          const PlaneLayout packed(box.extent, {0, 0, 0});
+          keep_rows(matrix, box, packed, planes + layout.row_start(box, 0, 0), target);
+        }
+  };
+  Scalar* next = matrices_.data();
+  MatrixPair result{next, nullptr, nullptr};
+  assemble(kept.nngp, next);
+  next += padded(matrix.size());
+  if (with_ntk_) {
+    result.ntk = next;
+    assemble(kept.ntk, next);
+    next += padded(matrix.size());
+  }
+  result.scratch = next;
+  return result;
+}
+
+template class PlaneExecutor<float>;
+template class PlaneExecutor<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,199 @@
+#include "kernel/point_executor.hpp"
+
+#include <algorithm>
+
+#include "kernel/vector_padding.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+namespace {
+
+using numerics::linear_rows;
+
+bool is_source(const Instruction& instruction, const Node& node) {
+  return instruction.loads || std::holds_alternative<InputNode>(node.operation);
+}
+
+}  // namespace
+
+template <typename Scalar>
+PointExecutor<Scalar>::PointExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state,
+                                     Kernel kernel, Index columns)
+    : program_{program}, geometry_{geometry}, with_ntk_{kernel == Kernel::with_ntk}, capacity_{padded(columns)} {
+  const auto& instructions = program.points.instructions;
+  Index auxiliary = 0, scratch = 0;
+  for (const Instruction& instruction : instructions) {
+    const Node& node = program.graph.nodes[instruction.node];
+    if (is_source(instruction, node)) source_nodes_.push_back(instruction.node);
+    if (std::holds_alternative<RowNode>(node.operation)) auxiliary += 2 * state.arrays[instruction.node];
+    if (const auto* pair = std::get_if<PairNode>(&node.operation))
+      scratch = std::max(scratch, static_cast<Index>(pair->stage->scratch_size({}, {})));
+  }
+  const Index copies = with_ntk_ ? 2 : 1;
+  slots_ = AlignedBuffer<Scalar>(static_cast<Index>(program.points.slot_count) * copies * capacity_);
+  sources_ = AlignedBuffer<Scalar>(static_cast<Index>(source_nodes_.size()) * copies * capacity_);
+  auxiliary_ = AlignedBuffer<Scalar>(auxiliary * capacity_);
+  scratch_ = AlignedBuffer<Scalar>(padded(scratch));
+  Scalar* next = auxiliary_.data();
+  const auto take = [&](std::vector<Scalar*>& arrays, Index count) {
+    for (Index k = 0; k < count; ++k, next += capacity_) arrays.push_back(next);
+  };
+  arrays_.resize(instructions.size());
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    if (!std::holds_alternative<RowNode>(program.graph.nodes[instructions[i].node].operation)) continue;
+    take(arrays_[i].left, state.arrays[instructions[i].node]);
+    take(arrays_[i].right, state.arrays[instructions[i].node]);
+  }
+}
+
+template <typename Scalar>
+Plane<Scalar> PointExecutor<Scalar>::plane(AlignedBuffer<Scalar>& buffer, std::size_t number) {
+  Scalar* nngp = buffer.data() + static_cast<Index>(number) * capacity_ * (with_ntk_ ? 2 : 1);
+  return {nngp, with_ntk_ ? nngp + capacity_ : nullptr};
+}
+
+template <typename Scalar>
+std::size_t PointExecutor<Scalar>::row_size() const {
+  return static_cast<std::size_t>(padded(static_cast<Index>(right_->size())));
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::begin_tile(const std::vector<const InputState<Scalar>*>& right) {
+  right_ = &right;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) gather_right(i);
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::gather_right(std::size_t number) {
+  const NodeId node = program_.points.instructions[number].node;
+  for (std::size_t k = 0; k < arrays_[number].right.size(); ++k)
+    for (std::size_t j = 0; j < right_->size(); ++j)
+      arrays_[number].right[k][j] = (*right_)[j]->array(node, static_cast<Index>(k))[0];
+}
+
+template <typename Scalar>
+Plane<Scalar> PointExecutor<Scalar>::run(const InputState<Scalar>& left, Index same) {
+  for (std::size_t i = 0; i < program_.points.instructions.size(); ++i) evaluate(i, left, same);
+  return result_of(program_.points.instructions.size() - 1);
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::record_state(InputState<Scalar>& state) {
+  const std::vector<const InputState<Scalar>*> itself{&state};
+  right_ = &itself;
+  recorded_ = &state;
+  static_cast<void>(run(state, 0));
+  recorded_ = nullptr;
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::evaluate(std::size_t number, const InputState<Scalar>& left, Index same) {
+  const Instruction& instruction = program_.points.instructions[number];
+  const Node& node = node_of(number);
+  const Plane<Scalar> target = result_of(number);
+  const std::size_t size = row_size();
+  if (is_source(instruction, node)) {
+    const auto place = std::find(source_nodes_.begin(), source_nodes_.end(), instruction.node) - source_nodes_.begin();
+    copy_plane(source(static_cast<std::size_t>(place)), size, target);
+    return;
+  }
+  const Plane<Scalar> input = result_of(instruction.inputs[0]);
+  if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
+    linear_rows<Scalar>().window_affine(input.nngp, input.ntk, {0, 1, 1}, static_cast<Scalar>(affine->weight_variance),
+                       static_cast<Scalar>(affine->bias_variance), target.nngp, target.ntk, size);
+  } else if (const auto* row = std::get_if<RowNode>(&node.operation)) {
+    if (recorded_ != nullptr) record(number, input);
+    if (input.nngp != target.nngp) copy_plane(input, size, target);
+    apply_row(number, *row->stage, left, same, target);
+  } else if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
+    if (recorded_ != nullptr) record(number, input);
+    apply_stage(number, *pair->stage, left, same, input, target);
+  } else if (const auto* sum = std::get_if<SumNode>(&node.operation)) {
+    add_planes(*sum, instruction, target);
+  } else {
+    multiply_planes(std::get<ProductNode>(node.operation), instruction, target);
+  }
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage, const InputState<Scalar>& left, Index same,
+                                      const Plane<Scalar>& target) {
+  const NodeId node = program_.points.instructions[number].node;
+  const Arrays& arrays = arrays_[number];
+  for (std::size_t k = 0; k < arrays.left.size(); ++k)
+    std::fill_n(arrays.left[k], row_size(), left.array(node, static_cast<Index>(k))[0]);
+  const Scalar nngp = same < 0 ? Scalar{0} : target.nngp[same];
+  const Scalar ntk = same < 0 || !with_ntk_ ? Scalar{0} : target.ntk[same];
+  stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), row_size()});
+  if (same < 0) return;
+  // The input with itself: once more, by the stage's rule for that.
+  Scalar self_nngp = nngp, self_ntk = ntk;
+  std::vector<const Scalar*> left_itself, right_itself;
+  for (std::size_t k = 0; k < arrays.left.size(); ++k) {
+    left_itself.push_back(arrays.left[k] + same);
+    right_itself.push_back(arrays.right[k] + same);
+  }
+  stage.apply_self({&self_nngp, with_ntk_ ? &self_ntk : nullptr, left_itself.data(), right_itself.data(), 1});
+  target.nngp[same] = self_nngp;
+  if (with_ntk_) target.ntk[same] = self_ntk;
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::apply_stage(std::size_t number, const PairStage& stage, const InputState<Scalar>& left,
+                                        Index same, const Plane<Scalar>& source, const Plane<Scalar>& target) {
+  const NodeId node = program_.points.instructions[number].node;
+  const Shape no_positions;
+  for (std::size_t j = 0; j < right_->size(); ++j) {
+    const InputState<Scalar>& right = *(*right_)[j];
+    const Index ntk_size = with_ntk_ ? 1 : 0;
+    const PairView<Scalar> view{.nngp = {source.nngp + j, 1, 1},
+                                .ntk = {with_ntk_ ? source.ntk + j : nullptr, ntk_size, ntk_size},
+                                .left_variance = left.array(node, 0),
+                                .right_variance = right.array(node, 0),
+                                .left_state = left.extra(node),
+                                .right_state = right.extra(node),
+                                .left_shape = no_positions,
+                                .right_shape = no_positions,
+                                .same_input = static_cast<Index>(j) == same,
+                                .wanted = Entries::all};
+    PairResult<Scalar> result{.nngp = {target.nngp + j, 1, 1},
+                              .ntk = {with_ntk_ ? target.ntk + j : nullptr, ntk_size, ntk_size},
+                              .scratch = scratch_.data()};
+    stage.apply(view, result);
+  }
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::record(std::size_t number, const Plane<Scalar>& source) {
+  const NodeId id = program_.points.instructions[number].node;
+  if (const auto* row = std::get_if<RowNode>(&node_of(number).operation)) {
+    std::vector<Scalar*> arrays;
+    for (Index k = 0; k < recorded_->layout().arrays[id]; ++k) arrays.push_back(recorded_->array(id, k));
+    row->stage->prepare(source.nngp, 1, arrays.data());
+    gather_right(number);
+    return;
+  }
+  recorded_->array(id, 0)[0] = source.nngp[0];
+  const Shape no_positions;
+  std::get<PairNode>(node_of(number).operation)
+      .stage->prepare(SelfView<Scalar>{{source.nngp, 1, 1}, no_positions}, recorded_->extra(id));
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::add_planes(const SumNode& node, const Instruction& instruction, const Plane<Scalar>& target) {
+  fill_plane(target, row_size(), Scalar{0}, Scalar{0});
+  for (std::size_t i = 0; i < instruction.inputs.size(); ++i)
+    add_plane(result_of(instruction.inputs[i]), static_cast<Scalar>(node.factors[i]), row_size(), target);
+}
+
+template <typename Scalar>
+void PointExecutor<Scalar>::multiply_planes(const ProductNode& node, const Instruction& instruction,
+                                            const Plane<Scalar>& target) {
+  fill_plane(target, row_size(), static_cast<Scalar>(node.factor), Scalar{0});
+  for (const std::size_t input : instruction.inputs) multiply_plane(result_of(input), row_size(), target);
+}
+
+template class PointExecutor<float>;
+template class PointExecutor<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/aligned_buffer.hpp"
+#include "kernel/input_state.hpp"
+#include "kernel/pair_geometry.hpp"
+#include "kernel/plane_windows.hpp"
+#include "kernel/program.hpp"
+
+namespace widelimit {
+
+/// Executes what comes behind the positions, or a network that never had any: one number a pair. The vector is a row of
+/// the tile: one left input with all right inputs.
+template <typename Scalar>
+class PointExecutor {
+ public:
+  /// Program and geometry must outlive the executor. Tiles have at most `columns` right inputs.
+  PointExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
+                Index columns);
+
+  /// The right inputs of the rows to come.
+  void begin_tile(const std::vector<const InputState<Scalar>*>& right);
+
+  /// The readouts and inputs whose values source() wants before every run().
+  [[nodiscard]] const std::vector<NodeId>& source_nodes() const { return source_nodes_; }
+  [[nodiscard]] Plane<Scalar> source(std::size_t number) { return plane(sources_, number); }
+
+  /// The output for the row of `left`; `same` is its index among the right inputs, or -1. Valid until the next call.
+  Plane<Scalar> run(const InputState<Scalar>& left, Index same);
+
+  /// Runs on an input with itself, the sources being its own, and records in `state` what pairs need.
+  void record_state(InputState<Scalar>& state);
+
+ private:
+  /// Auxiliary arrays of a row stage: [k] rows of both sides.
+  struct Arrays {
+    std::vector<Scalar*> left;
+    std::vector<Scalar*> right;
+  };
+
+  void gather_right(std::size_t number);
+  void evaluate(std::size_t number, const InputState<Scalar>& left, Index same);
+  void apply_row(std::size_t number, const RowStage& stage, const InputState<Scalar>& left, Index same,
+                 const Plane<Scalar>& target);
+  void apply_stage(std::size_t number, const PairStage& stage, const InputState<Scalar>& left, Index same,
+                   const Plane<Scalar>& source, const Plane<Scalar>& target);
+  void add_planes(const SumNode& node, const Instruction& instruction, const Plane<Scalar>& target);
+  void multiply_planes(const ProductNode& node, const Instruction& instruction, const Plane<Scalar>& target);
+  void record(std::size_t number, const Plane<Scalar>& source);
+  [[nodiscard]] Plane<Scalar> plane(AlignedBuffer<Scalar>& buffer, std::size_t number);
+  [[nodiscard]] Plane<Scalar> result_of(std::size_t number) { return plane(slots_, program_.points.instructions[number].slot); }
+  [[nodiscard]] const Node& node_of(std::size_t number) const {
+    return program_.graph.nodes[program_.points.instructions[number].node];
+  }
+  [[nodiscard]] std::size_t row_size() const;
+
+  const Program& program_;
+  const PairGeometry& geometry_;
+  bool with_ntk_;
+  Index capacity_;
+  std::vector<NodeId> source_nodes_;
+  std::vector<Arrays> arrays_;  ///< [instruction]
+  AlignedBuffer<Scalar> slots_;
+  AlignedBuffer<Scalar> sources_;
+  AlignedBuffer<Scalar> auxiliary_;
+  AlignedBuffer<Scalar> scratch_;
+  const std::vector<const InputState<Scalar>*>* right_ = nullptr;
+  InputState<Scalar>* recorded_ = nullptr;
+};
+
+}  // namespace widelimit

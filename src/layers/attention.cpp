@@ -1,0 +1,177 @@
+#include "widelimit/layers/attention.hpp"
+
+#include <fmt/format.h>
+
+#include "layers/attention_inverse_width.hpp"
+#include "layers/attention_positions.hpp"
+#include "layers/builtin_kinds.hpp"
+#include "layers/checks.hpp"
+#include "network/layer_model.hpp"
+#include "network/registry.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/layers/activations.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+using nlohmann::ordered_json;
+
+QueryKeyWeights query_key_weights(const AttentionOptions& options) {
+  return options.query_key_weights.value_or(options.scaling == AttentionScaling::inverse_width
+                                                ? QueryKeyWeights::tied
+                                                : QueryKeyWeights::untied);
+}
+
+void check(const AttentionOptions& options) {
+  require_not_negative("attention", "query_key_std", options.query_key_std);
+  require_not_negative("attention", "output_value_variance", options.output_value_variance);
+  require_not_negative("attention", "bias_variance", options.bias_variance);
+  const bool tied = query_key_weights(options) == QueryKeyWeights::tied;
+  if (options.scaling == AttentionScaling::inverse_width && !tied && !options.weights.is_softmax())
+    throw ArgumentError(
+        "attention: inverse_width with untied query and key weights needs softmax (the logits vanish, and other "
+        "weights with them); tie the weights or use inverse_sqrt_width");
+  if (options.scaling == AttentionScaling::inverse_sqrt_width && tied)
+    throw ArgumentError("attention: inverse_sqrt_width needs untied query and key weights, got tied");
+  if (options.samples < 1)
+    throw ArgumentError(fmt::format("attention: samples must be at least 1, got {}", options.samples));
+  if (options.positions) check_positions(*options.positions);
+}
+
+ordered_json position_fields(const PositionalEncodings& positions) {
+  ordered_json fields;
+  if (const auto* identity = std::get_if<IdentityPositions>(&positions.covariance)) {
+    fields = {{"kind", "identity"}, {"rho", identity->rho}};
+  } else if (const auto* structured = std::get_if<StructuredPositions>(&positions.covariance)) {
+    fields = {{"kind", "structured"}, {"rho", structured->rho}, {"phi", structured->phi}};
+  } else {
+    const auto& matrix = std::get<MatrixPositions>(positions.covariance);
+    fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", ordered_json::array()}};
+    for (Index i = 0; i < matrix.covariance.rows(); ++i) {
+      const auto* row = matrix.covariance.row(i).data();
+      fields["matrix"].push_back(std::vector<double>(row, row + matrix.covariance.cols()));
+    }
+  }
+  fields["input_weight"] = positions.input_weight;
+  fields["position_weight"] = positions.position_weight;
+  fields["in_values"] = positions.values == ValueEncodings::present;
+  return fields;
+}
+
+class Attention final : public LayerModel {
+ public:
+  explicit Attention(const AttentionOptions& options) : options_{options} { check(options); }
+
+  std::string kind() const override { return "attention"; }
+
+  ordered_json fields() const override {
+    const bool inverse_width = options_.scaling == AttentionScaling::inverse_width;
+    ordered_json fields{{"scaling", inverse_width ? "inverse_width" : "inverse_sqrt_width"},
+                        {"weights", weights_field()},
+                        {"query_key_std", options_.query_key_std},
+                        {"output_value_variance", options_.output_value_variance},
+                        {"bias_variance", options_.bias_variance},
+                        {"tied", query_key_weights(options_) == QueryKeyWeights::tied},
+                        {"causal", options_.mask == AttentionMask::causal}};
+    if (options_.positions) fields["positions"] = position_fields(*options_.positions);
+    if (!inverse_width && options_.weights.is_softmax()) {
+      fields["samples"] = options_.samples;
+      fields["seed"] = options_.seed;
+    }
+    return fields;
+  }
+
+  State lower(Lowering& lowering, const State& input) const override {
+    return lowering.pair(input, make_inverse_width_attention(options_));
+  }
+
+ private:
+  ordered_json weights_field() const {
+    if (options_.weights.is_softmax()) return "softmax";
+    const auto& nonlinearity = options_.weights.nonlinearity();
+    if (nonlinearity.model().fields().empty()) return nonlinearity.kind();
+    return to_json(nonlinearity);
+  }
+
+  AttentionOptions options_;
+};
+
+AttentionWeights read_weights(FieldReader& fields) {
+  if (!fields.has("weights")) return AttentionWeights::softmax();
+  const nlohmann::json& weights = fields.value("weights");
+  if (weights == "softmax") return AttentionWeights::softmax();
+  const std::string path = fields.path() + ".weights";
+  if (weights.is_string()) return AttentionWeights::elementwise(read_layer({{"layer", weights}}, path));
+  return AttentionWeights::elementwise(read_layer(weights, path));
+}
+
+MatrixPositions read_matrix(FieldReader& fields, double rho) {
+  const nlohmann::json& rows = fields.value("matrix");
+  if (!rows.is_array() || rows.empty()) fields.fail("matrix", "expected a list of rows");
+  const auto d = static_cast<Index>(rows.size());
+  Matrix<double> covariance(d, d);
+  for (Index i = 0; i < d; ++i) {
+    const nlohmann::json& row = rows[static_cast<std::size_t>(i)];
+    if (!row.is_array() || row.size() != rows.size())
+      fields.fail("matrix", fmt::format("expected {} rows of {} numbers, got {} in row {}", d, d, row.size(), i));
+    for (Index j = 0; j < d; ++j) {
+      const nlohmann::json& entry = row[static_cast<std::size_t>(j)];
+      if (!entry.is_number()) fields.fail("matrix", fmt::format("expected a number at [{}][{}], got {}", i, j, entry.dump()));
+      covariance(i, j) = entry.get<double>();
+    }
+  }
+  return {covariance, rho};
+}
+
+PositionalEncodings read_positions(const nlohmann::json& object, const std::string& path) {
+  FieldReader fields(object, path);
+  const std::string kind = fields.choice("kind", {"identity", "structured", "matrix"});
+  const double rho = fields.number("rho", 1);
+  PositionalEncodings positions;
+  if (kind == "identity") positions.covariance = IdentityPositions{rho};
+  if (kind == "structured") positions.covariance = StructuredPositions{rho, fields.number("phi", 1)};
+  if (kind == "matrix") positions.covariance = read_matrix(fields, rho);
+  positions.input_weight = fields.number("input_weight", 1);
+  positions.position_weight = fields.number("position_weight", 1);
+  if (fields.boolean("in_values", false)) positions.values = ValueEncodings::present;
+  fields.finish();
+  return positions;
+}
+
+Layer read_attention(FieldReader& fields) {
+  AttentionOptions options;
+  if (fields.choice("scaling", {"inverse_width", "inverse_sqrt_width"}) == "inverse_sqrt_width")
+    options.scaling = AttentionScaling::inverse_sqrt_width;
+  options.weights = read_weights(fields);
+  options.query_key_std = fields.number("query_key_std", 1);
+  options.output_value_variance = fields.number("output_value_variance", 1);
+  options.bias_variance = fields.number("bias_variance", 0);
+  if (fields.has("tied"))
+    options.query_key_weights = fields.boolean("tied") ? QueryKeyWeights::tied : QueryKeyWeights::untied;
+  if (fields.boolean("causal", false)) options.mask = AttentionMask::causal;
+  if (fields.has("positions"))
+    options.positions = read_positions(fields.value("positions"), fields.path() + ".positions");
+  const bool sampled = options.scaling == AttentionScaling::inverse_sqrt_width && options.weights.is_softmax();
+  for (const char* field : {"samples", "seed"})
+    if (fields.has(field) && !sampled) fields.fail(field, "belongs to softmax weights with inverse_sqrt_width only");
+  options.samples = fields.integer("samples", 2048);
+  const Index seed = fields.integer("seed", 0);
+  if (seed < 0) fields.fail("seed", fmt::format("must not be negative, got {}", seed));
+  options.seed = static_cast<std::uint64_t>(seed);
+  return attention(options);
+}
+
+}  // namespace
+
+AttentionWeights AttentionWeights::elementwise(Layer nonlinearity) {
+  static_cast<void>(activation_of(nonlinearity));  // throws for a layer of another sort
+  AttentionWeights weights;
+  weights.nonlinearity_ = std::move(nonlinearity);
+  return weights;
+}
+
+Layer attention(const AttentionOptions& options) { return Layer(std::make_shared<Attention>(options)); }
+
+void add_attention_kinds(LayerReaders& readers) { readers["attention"] = read_attention; }
+
+}  // namespace widelimit::layers

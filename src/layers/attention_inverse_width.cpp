@@ -1,0 +1,97 @@
+#include "layers/attention_inverse_width.hpp"
+
+#include "layers/attention_positions.hpp"
+#include "layers/attention_stage.hpp"
+#include "layers/attention_weights.hpp"
+#include "numerics/gemm.hpp"
+#include "widelimit/layers/activations.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+using numerics::gemm;
+using numerics::Transpose;
+
+class InverseWidthAttention final : public AttentionStage<InverseWidthAttention> {
+ public:
+  explicit InverseWidthAttention(const AttentionOptions& options)
+      : AttentionStage(options),
+        tied_{options.query_key_weights.value_or(QueryKeyWeights::tied) == QueryKeyWeights::tied},
+        zeta_{options.weights.is_softmax() ? nullptr : activation_of(options.weights.nonlinearity())} {}
+
+  Entries self_entries() const override { return tied_ ? Entries::all : Entries::diagonal; }
+
+  /// The attention weights A(x).
+  std::size_t state_size(const Shape& input) const override {
+    return static_cast<std::size_t>(position_count(input) * position_count(input));
+  }
+
+  std::size_t scratch_size(const Shape& left, const Shape& right) const override {
+    return static_cast<std::size_t>(2 * position_count(left) * position_count(right));
+  }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    const Index d = position_count(input.shape);
+    Eigen::Map<Matrix<Scalar>> weights(state, d, d);
+    if (tied_) {
+      write_encoded(input.nngp, input.shape, input.shape, weights);
+      weights *= static_cast<Scalar>(options().query_key_std);
+    } else {
+      weights.setZero();
+    }
+    for (Index a = 0; a < d; ++a) {
+      const Index visible = visible_positions(options().mask, a, d);
+      if (zeta_) elementwise_row(*zeta_, &weights(a, 0), visible, d);
+      else softmax_row(&weights(a, 0), visible, d);
+    }
+  }
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    const auto ov = static_cast<Scalar>(options().output_value_variance);
+    const auto b = static_cast<Scalar>(options().bias_variance);
+    sandwich(pair, pair.nngp, result, result.nngp);
+    if (result.ntk.size() == 0) {
+      result.nngp = (ov * result.nngp.array() + b).matrix();
+      return;
+    }
+    sandwich(pair, pair.ntk, result, result.ntk);
+    result.ntk = (ov * (result.ntk.array() + 2 * result.nngp.array()) + b).matrix();
+    result.nngp = (ov * result.nngp.array() + b).matrix();
+  }
+
+ private:
+  /// target = A(x) V A(x')^T, V the values behind the encodings, or only the diagonal of it if no more is wanted.
+  template <typename Scalar>
+  void sandwich(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
+                PairResult<Scalar>& result, Eigen::Map<Matrix<Scalar>>& target) const {
+    const Index d = covariance.rows(), e = covariance.cols();
+    const Scalar* values = covariance.data();
+    if (encodes_values()) {
+      Eigen::Map<Matrix<Scalar>> encoded(result.scratch + d * e, d, e);
+      write_encoded(covariance, pair.left_shape, pair.right_shape, encoded);
+      values = encoded.data();
+    }
+    gemm(Transpose::no, Transpose::no, d, e, d, Scalar{1}, {pair.left_state, d}, {values, e}, Scalar{0}, result.scratch, e);
+    const Eigen::Map<const Matrix<Scalar>> half(result.scratch, d, e), right_weights(pair.right_state, e, e);
+    if (pair.wanted == Entries::all)
+      gemm(Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e}, {pair.right_state, e}, Scalar{0},
+           target.data(), e);
+    // The diagonal of an input with itself is its variances: the same sums whatever else is wanted, so that a
+    // correlation of 1 is exactly that.
+    if (pair.wanted == Entries::diagonal || pair.same_input)
+      for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
+  }
+
+  bool tied_;
+  numerics::ActivationPtr zeta_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PairStage> make_inverse_width_attention(const AttentionOptions& options) {
+  return std::make_shared<InverseWidthAttention>(options);
+}
+
+}  // namespace widelimit::layers
