@@ -48,7 +48,8 @@ std::vector<double> channel_means(const xt::xtensor<float, 4>& images) {
   const std::size_t channels = images.shape()[3];
   std::vector<double> means(channels, 0.0);
   for (std::size_t i = 0; i < images.size(); ++i) means[i % channels] += images.data()[i];
-  for (double& mean : means) mean /= static_cast<double>(images.size() / channels);
+  const std::size_t pixels = images.size() / channels;
+  for (double& mean : means) mean /= static_cast<double>(pixels);
   return means;
 }
 

@@ -21,7 +21,7 @@ std::size_t mirrored(std::ptrdiff_t position, std::size_t size) {
 
 /// Weights of a normalised Gaussian at -radius ... radius, radius = 4 standard deviations rounded.
 std::vector<double> gaussian_weights(double standard_deviation) {
-  const auto radius = static_cast<std::ptrdiff_t>(4 * standard_deviation + 0.5);
+  const auto radius = std::ptrdiff_t{std::lround(4 * standard_deviation)};
   std::vector<double> weights;
   double sum = 0;
   for (std::ptrdiff_t k = -radius; k <= radius; ++k) {

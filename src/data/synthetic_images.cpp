@@ -116,7 +116,8 @@ void paint_background(Canvas& canvas, const Colour& colour, RandomStream& random
     const double direction = uniform(random, 0, 2 * std::numbers::pi);
     const double period = uniform(random, 20, 50), phase = uniform(random, 0, period);
     for (std::size_t i = 0; i < side * side; ++i) {
-      const auto x = static_cast<double>(i % side), y = static_cast<double>(i / side);
+      const std::size_t row = i / side, column = i % side;
+      const auto x = static_cast<double>(column), y = static_cast<double>(row);
       const double along = x * std::cos(direction) + y * std::sin(direction) + phase;
       canvas[i * channels + c] = colour[c] + strength * (2 * wave(along, period) - 1);
     }

@@ -48,8 +48,8 @@ double slow_pixel(const Images& images, std::size_t n, std::size_t channel, Size
     if (deviation == 0) return offset == 0 ? 1.0 : 0.0;
     return std::exp(-0.5 * offset * offset / (deviation * deviation));
   };
-  const int radius_v = static_cast<int>(4 * deviation_v + 0.5),
-            radius_h = static_cast<int>(4 * deviation_h + 0.5);
+  const int radius_v = static_cast<int>(std::lround(4 * deviation_v)),
+            radius_h = static_cast<int>(std::lround(4 * deviation_h));
   const auto blurred = [&](int y, int x) {
     const auto at_y = static_cast<int>(bounce(y, height)), at_x = static_cast<int>(bounce(x, width));
     double sum = 0, weights = 0;

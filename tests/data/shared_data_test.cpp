@@ -38,7 +38,8 @@ void check_channels(const LabelledImages& data, std::array<double, 3> means,
     sums[i % 3] += value;
     squares[i % 3] += value * value;
   }
-  const auto pixels = static_cast<double>(data.images.size() / 3);
+  const std::size_t pixel_count = data.images.size() / 3;
+  const auto pixels = static_cast<double>(pixel_count);
   for (std::size_t c = 0; c < 3; ++c) {
     const double mean = sums[c] / pixels;
     CHECK(std::abs(mean - means[c]) < 5.1e-5);
