@@ -1,0 +1,60 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "widelimit/check/check_report.hpp"
+#include "widelimit/covariance_sde/check_reference.hpp"
+#include "widelimit/covariance_sde/model.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/numerics/statistics.hpp"
+
+/// Rows of a reference check, and reading of the fields its cases share.
+namespace widelimit::covariance_sde {
+
+using Rows = std::vector<check::CheckRow>;
+
+inline constexpr double formula_tolerance = 1e-10;
+inline constexpr double standard_errors_accepted = 4;
+
+void add_row(Rows& rows, std::string name, double expected, double computed, double tolerance);
+
+/// Keeps the entry furthest from its tolerance.
+class WorstRow {
+ public:
+  void add(double expected, double computed, double tolerance);
+  /// Tolerance: 4 combined standard errors and a rounding floor.
+  void add_sampled(numerics::Estimate expected, numerics::Estimate computed);
+  void finish(Rows& rows, std::string name) const;
+
+ private:
+  check::CheckRow worst_;
+  double ratio_ = -1;
+};
+
+/// Every entry to 1e-10 of max(1, largest expected entry).
+void add_array_row(Rows& rows, std::string name, const Matrix<double>& expected,
+                   const Matrix<double>& computed);
+
+/// Frequencies of an event per path in two samples; the variance of a count is at least the count's
+/// (Poisson).
+void add_count_row(Rows& rows, std::string name, double expected_count, Index expected_paths,
+                   double computed_count, Index computed_paths, double dispersion = 1);
+
+Matrix<double> read_matrix(const nlohmann::json& rows);
+Matrix<double> read_column(const nlohmann::json& values);
+ShapedSlopes read_slopes(const nlohmann::json& entry);
+/// "T_fraction" [a, b] if there, or "T".
+double read_horizon(const nlohmann::json& entry);
+/// The SDE of "model" with "gamma_squared", "tau0", "c_plus", "c_minus".
+SdeModel read_model(const nlohmann::json& entry);
+
+/// The sections of the file.
+void check_coefficients(const nlohmann::json& reference, Rows& rows);
+void check_given_noise(const nlohmann::json& reference, Rows& rows);
+void check_exact_laws(const nlohmann::json& reference, Rows& rows);
+void check_sde_quantiles(const nlohmann::json& reference, const CheckOptions& options, Rows& rows);
+void check_networks(const nlohmann::json& reference, const CheckOptions& options, Rows& rows);
+
+}  // namespace widelimit::covariance_sde
