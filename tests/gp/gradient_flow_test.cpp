@@ -209,6 +209,16 @@ TEST_CASE("gradient flow: duplicate inputs are fine at a finite time, without li
   CHECK(regularised.train_mean(infinite_time)(0, 0) == Approx(5 / 2.5).epsilon(1e-14));
 }
 
+TEST_CASE("gradient flow: eigenvalues that round below zero do not make a long flow diverge") {
+  const Matrix<double> j = random_matrix(20, 3, 30), y = random_matrix(20, 1, 31);
+  const Matrix<double> t = j * j.transpose(), k = Matrix<double>::Identity(20, 20);
+  const GradientFlow flow = GradientFlow::fit(k, t, y);
+  for (const double time : {1e12, 1e18}) {  // 1e18 times a rounding error of 1e-15 is an exponent of 1000
+    CHECK(flow.train_mean(time).norm() <= y.norm() * (1 + 1e-12));
+    CHECK(flow.train_variance(time).maxCoeff() <= 1 + 1e-12);
+  }
+}
+
 TEST_CASE("gradient flow: the learning rate is a factor of time; float kernels are converted") {
   const Problem p = make_problem(15, 4, 1, 28);
   const GradientFlow slow = GradientFlow::fit(p.nngp, p.ntk, p.targets, std::nullopt, 0.25);
