@@ -1,0 +1,53 @@
+# Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
+.PHONY: help packages build run test test-slow test-asan bench format tidy clean
+
+JOBS ?= $(shell nproc)
+PROGRAM := build/release/widelimit
+
+help:
+	@echo "make run        install missing packages, build, classify the embedded images with an attention kernel"
+	@echo "make test       install missing packages, build, run the tests"
+	@echo "make build      install missing packages, build $(PROGRAM)"
+	@echo "make test-slow  the long checks"
+	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
+	@echo "make bench      the benchmarks"
+	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
+
+packages:
+	@scripts/install-packages.sh
+
+build/release/build.ninja: | packages
+	cmake --preset release -G Ninja
+
+build: packages build/release/build.ninja
+	cmake --build --preset release -j $(JOBS) --target widelimit_program
+
+run: build
+	$(PROGRAM) gp --data sample --network struct --network conv-gap --network conv-flatten --network fcn
+
+test: packages build/release/build.ninja
+	cmake --build --preset release -j $(JOBS)
+	ctest --preset release -j $(JOBS)
+
+test-slow: packages build/release/build.ninja
+	cmake --build --preset release -j $(JOBS)
+	ctest --preset slow
+
+test-asan: packages
+	cmake --preset asan -G Ninja
+	cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan -j $(JOBS)
+
+bench: packages
+	cmake --preset bench -G Ninja
+	cmake --build --preset bench -j $(JOBS)
+	scripts/run-benchmarks.sh
+
+format:
+	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
+
+tidy: packages build/release/build.ninja
+	git ls-files 'src/*.cpp' 'examples/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p build/release --quiet
+
+clean:
+	rm -rf build

@@ -1,0 +1,21 @@
+#pragma once
+
+/// Everything a user of kernels and inference includes.
+#include "widelimit/error.hpp"
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/regression.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/custom.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/version.hpp"
