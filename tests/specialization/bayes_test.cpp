@@ -1,7 +1,6 @@
 #include "widelimit/specialization/bayes.hpp"
 
 #include <doctest/doctest.h>
-#include <tbb/task_arena.h>
 
 #include <cmath>
 
@@ -97,8 +96,7 @@ TEST_CASE("bayes: E p_eps = E sum p^2") {
 
 TEST_CASE("bayes: equal bits for any number of threads") {
   const auto risk = [](int threads) {
-    tbb::task_arena arena(threads);
-    return arena.execute([] { return bayes_risk(Prior::spikes(3, 5), 4, 30'000, 9).risk; });
+    return with_threads(threads, [] { return bayes_risk(Prior::spikes(3, 5), 4, 30'000, 9).risk; });
   };
   CHECK(risk(1) == risk(3));
 }

@@ -1,7 +1,6 @@
 #include "widelimit/specialization/flow.hpp"
 
 #include <doctest/doctest.h>
-#include <tbb/task_arena.h>
 
 #include <Eigen/QR>
 #include <cmath>
@@ -147,8 +146,7 @@ TEST_CASE("flow: stops on the gradient and records there") {
 
 TEST_CASE("flow: equal bits for any number of threads") {
   const auto run = [](int threads) {
-    tbb::task_arena arena(threads);
-    return arena.execute([] {
+    return with_threads(threads, [] {
       const auto samples = SampleSet<float>::draw(Prior::spikes(3, 9), {5, 4, 5000}, 1);
       FlowOptions options;
       options.steps = 20;

@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <tbb/task_arena.h>
 
 #include <cmath>
 
@@ -47,13 +46,6 @@ Oracle by_sequences(HeadActivation activation, const HeadParameters& at, const S
 
 double gradient_distance(const HeadParameters& a, const HeadParameters& b) {
   return std::max({distance(a.m, b.m), distance(a.r, b.r), distance(a.b, b.b), distance(a.v, b.v)});
-}
-
-/// Runs f with the given number of threads.
-template <typename Function>
-auto with_threads(int threads, const Function& f) {
-  tbb::task_arena arena(threads);
-  return arena.execute(f);
 }
 
 }  // namespace

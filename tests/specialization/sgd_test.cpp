@@ -1,7 +1,6 @@
 #include "widelimit/specialization/sgd.hpp"
 
 #include <doctest/doctest.h>
-#include <tbb/task_arena.h>
 
 #include <cmath>
 
@@ -208,8 +207,7 @@ TEST_CASE("sgd: equal bits for any number of threads, both forms") {
   const Prior prior = Prior::spikes(3, 4);
   const SgdOptions options = options_for(300, 0.2, 5);
   const auto run = [&](int threads) {
-    tbb::task_arena arena(threads);
-    return arena.execute([&] {
+    return with_threads(threads, [&] {
       const SgdPoint a =
           sgd(HeadActivation::bayes, prior, random_start(HeadActivation::bayes, 3, 3, 40, 1, 6), options)
               .back();

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
 #include <array>
 #include <string>
 
@@ -57,6 +60,15 @@ std::string message_of(const Function& f) {
     return error.what();
   }
   return "";
+}
+
+/// f() with the given number of threads, more than the machine has cores if need be.
+template <typename Function>
+auto with_threads(int threads, const Function& f) {
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                                  static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
+  return arena.execute(f);
 }
 
 /// Central difference of f in one entry.
