@@ -1,0 +1,78 @@
+// Ten heads find digits in noise: figure 5 of arXiv:2603.03993. Needs the MNIST test set:
+//   heads_digits --mnist FOLDER [--quick] [--out FOLDER] [--no-plots]
+
+#include <algorithm>
+#include <widelimit/data/mnist.hpp>
+#include <widelimit/specialization/image_task.hpp>
+
+#include "heads_common.hpp"
+
+using namespace heads;
+
+namespace {
+
+ImageTask digits(const std::string& folder, Index count, double amplitude) {
+  const widelimit::data::LabelledImages set =
+      widelimit::data::read_mnist(widelimit::data::mnist_test_files(folder));
+  Matrix<double> pixels(std::min<Index>(count, static_cast<Index>(set.size())), 784);
+  // The reader's pixels lie in [0, 1]; rounding undoes its single precision.
+  for (Index i = 0; i < pixels.size(); ++i)
+    pixels.data()[i] = std::round(255 * static_cast<double>(set.images.data()[i]));
+  return ImageTask(pixels, {set.labels.begin(), set.labels.begin() + pixels.rows()}, amplitude);
+}
+
+/// Heads as 28 x 28 pictures, a block a head.
+void write_heads(const Settings& settings, const std::string& name, const Matrix<double>& k) {
+  Csv csv(settings, name, "x,y,value");
+  for (Index h = 0; h < k.rows(); ++h)
+    for (Index d = 0; d < 784; ++d)
+      csv.stream() << h * 29 + d % 28 << ',' << d / 28 << ',' << k(h, d) << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string folder;
+  std::vector<char*> rest;
+  for (int i = 0; i < argc; ++i) {
+    if (std::string(argv[i]) == "--mnist" && i + 1 < argc) {
+      folder = argv[++i];
+    } else {
+      rest.push_back(argv[i]);
+    }
+  }
+  return run_example(static_cast<int>(rest.size()), rest.data(), [&](const Settings& settings) {
+    if (folder.empty())
+      throw std::runtime_error("--mnist FOLDER is missing: the folder with the t10k files of MNIST");
+    const ImageTask task = digits(folder, settings.size<Index>(10'000, 300), 0.3);
+    const BayesRisk risk = task.bayes_risk(5, settings.size<Index>(1'000, 50), 3);
+    Csv table(settings, "fig5_digits",
+              "activation,loss,standard error,median best cosine,largest best cosine,Bayes risk,standard "
+              "error,seconds");
+    std::string commands =
+        "set multiplot layout 4,1\nunset key\nunset tics\nset yrange [27.5:-0.5]\nset xrange "
+        "[-0.5:288.5]\nset palette gray\nunset colorbox\n";
+    for (const HeadActivation activation : {HeadActivation::softmax, HeadActivation::softmaxv,
+                                            HeadActivation::softmax1, HeadActivation::bayes}) {
+      const Clock clock;
+      SgdOptions options;
+      options.tokens = 5;
+      options.batch = settings.size<Index>(784, 32);
+      options.gamma = 0.5;
+      options.steps = settings.size<Index>(6'000, 20);
+      options.seed = 5;
+      const HeadVectors start = random_start(activation, 10, 1, 784, 1, 6).heads;
+      const HeadVectors end = image_sgd(activation, task, start, options).back().heads;
+      const BayesRisk loss = image_loss(activation, task, end, 5, settings.size<Index>(20'000, 200), 7);
+      Vector<double> best = task.class_cosines(end.k).cwiseAbs().rowwise().maxCoeff();
+      std::sort(best.begin(), best.end());
+      const std::string name(head_activation_name(activation));
+      table.row(name, loss.risk, loss.standard_error, (best[4] + best[5]) / 2, best[9], risk.risk,
+                risk.standard_error, clock.seconds());
+      write_heads(settings, "fig5_heads_" + name, end.k);
+      commands +=
+          "set title '" + name + "'\nplot 'fig5_heads_" + name + ".csv' using 1:2:3 every ::1 with image\n";
+    }
+    plot(settings, "fig5_digits", commands + "unset multiplot\n");
+  });
+}

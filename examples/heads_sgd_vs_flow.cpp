@@ -1,0 +1,113 @@
+// Online SGD at D = 10^4 against the gradient flow of the limit: figures 1, 9 and 10 of arXiv:2603.03993.
+// SGD runs in Gram form; the flow starts from SGD's own overlaps, with spikes whitened and batch noise
+// included.
+
+#include <widelimit/specialization/sgd.hpp>
+
+#include "heads_common.hpp"
+
+using namespace heads;
+
+namespace {
+
+struct Comparison {
+  std::string figure;
+  std::string name;
+  HeadActivation activation;
+  Prior prior;
+  Index tokens;
+  Index heads;
+  double tau;        ///< Of SGD and the matched flow.
+  double final_tau;  ///< Of the flow whose final loss is reported.
+  SampleSymmetry symmetry = SampleSymmetry::plain;
+};
+
+std::vector<Comparison> comparisons(const Settings& s) {
+  std::vector<Comparison> list;
+  const auto tau = [&](double full) { return s.size(full, 1.0); };
+  list.push_back(
+      {"1", "fig1_softmax", HeadActivation::softmax, Prior::flip2(2, 2), 10, 2, tau(40), tau(400)});
+  for (const HeadActivation a :
+       {HeadActivation::softmax, HeadActivation::softmaxv, HeadActivation::softmax1, HeadActivation::bayes})
+    list.push_back({"9", "fig9_" + std::string(head_activation_name(a)), a, Prior::flip2(2, 2), 5, 2, tau(40),
+                    tau(800), a == HeadActivation::bayes ? SampleSymmetry::closed : SampleSymmetry::plain});
+  for (const HeadActivation a : {HeadActivation::softmax, HeadActivation::softmax1, HeadActivation::bayes})
+    list.push_back({"10", "fig10_" + std::string(head_activation_name(a)), a,
+                    Prior::gaussian(linear_variances(2, 8, 2)), 5, 4, tau(30), tau(3000)});
+  return list;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example(argc, argv, [](const Settings& settings) {
+    const Index D = settings.size<Index>(10'000, 200);
+    const double gamma = 0.02;
+    Csv table(
+        settings, "heads_sgd_vs_flow",
+        "figure,run,D,tau,largest |dm|,largest |dS|,SGD split over 0.2 at,flow split at,final tau,final "
+        "loss,standard error,seconds");
+    for (const Comparison& c : comparisons(settings)) {
+      const Clock clock;
+      const Index features = c.prior.features();
+      SgdOptions sgd_options;
+      sgd_options.tokens = c.tokens;
+      sgd_options.batch = D;
+      sgd_options.gamma = gamma;
+      sgd_options.steps = static_cast<Index>(c.tau / gamma + 0.5);
+      sgd_options.record = record_every(10, sgd_options.steps);
+      sgd_options.seed = 11;
+      const auto sgd_points = gram_sgd(
+          c.activation, c.prior, random_gram_start(c.activation, c.heads, features, D, 1, 12), sgd_options);
+
+      const MatchedFlow matched = matched_flow(sgd_points.front());
+      const auto samples =
+          SampleSet<float>::draw(c.prior, {c.tokens, c.heads, settings.size<Index>(100'000, 2'000)}, 13,
+                                 {c.symmetry, matched.spike_root});
+      FlowOptions options;
+      options.step = 0.1;
+      options.steps = static_cast<Index>(c.tau / options.step + 0.5);
+      options.record = record_every(2, options.steps);
+      options.batch_noise = gamma;
+      const auto flow_points = gradient_flow(c.activation, matched.start, samples, options);
+
+      Csv csv(settings, c.name,
+              "tau,loss" + overlap_header(c.heads, features) + " (SGD)" + overlap_header(c.heads, features) +
+                  " (flow)");
+      std::vector<double> tau;
+      std::vector<Matrix<double>> sgd_m, flow_m;
+      double worst_m = 0, worst_S = 0;
+      for (std::size_t i = 0; i < sgd_points.size() && i < flow_points.size(); ++i) {
+        tau.push_back(sgd_points[i].tau);
+        sgd_m.push_back(sgd_points[i].overlaps.m);
+        flow_m.push_back(flow_points[i].parameters.m * matched.spike_root);
+        worst_m = std::max(worst_m, (sgd_m.back() - flow_m.back()).cwiseAbs().maxCoeff());
+        worst_S = std::max(worst_S, (sgd_points[i].overlaps.S - flow_points[i].S).cwiseAbs().maxCoeff());
+        csv.stream() << tau.back() << ',' << sgd_points[i].loss;
+        for (const auto* m : {&sgd_m.back(), &flow_m.back()})
+          for (const double entry : m->reshaped<Eigen::RowMajor>()) csv.stream() << ',' << entry;
+        csv.stream() << '\n';
+      }
+      csv.stream().flush();
+
+      const Trained final_state = train({c.activation, c.prior, c.tokens, c.heads, c.final_tau, 0.2,
+                                         settings.size<Index>(50'000, 2'000), 21});
+      const auto text = [](const std::optional<double>& time) {
+        return time ? std::to_string(*time) : "later";
+      };
+      table.row(c.figure, c.name, D, c.tau, worst_m, worst_S, text(specialisation_time(tau, sgd_m)),
+                text(specialisation_time(tau, flow_m)), c.final_tau, final_state.loss,
+                final_state.standard_error, clock.seconds());
+
+      std::string commands =
+          "set title '" + c.name + ": lines flow, points SGD'\nset xlabel 'tau'\nset ylabel 'm'\nplot ";
+      const Index entries = c.heads * features;
+      for (Index k = 0; k < entries; ++k)
+        commands += "'" + c.name + ".csv' using 1:" + std::to_string(3 + entries + k) + " with lines lc " +
+                    std::to_string(k + 1) + " title 'm" + std::to_string(k / features) +
+                    std::to_string(k % features) + "', '' using 1:" + std::to_string(3 + k) +
+                    " every 10::1 with points pt 7 ps 0.6 lc " + std::to_string(k + 1) + " notitle, ";
+      plot(settings, c.name, commands + "\n");
+    }
+  });
+}
