@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "widelimit/data/npy.hpp"
@@ -30,15 +31,26 @@ double entry_deviation(const Matrix<double>& computed, const xt::xarray<double>&
   return largest;
 }
 
+double standard_error_deviation(const Matrix<double>& computed, const xt::xarray<double>& expected,
+                                const xt::xarray<double>& expected_error) {
+  double largest = 0;
+  for (Index i = 0; i < computed.rows(); ++i)
+    for (Index j = 0; j < computed.cols(); ++j)
+      largest = std::max(largest, std::abs(computed(i, j) - expected(i, j)) / expected_error(i, j));
+  return largest;
+}
+
 double compare(const ReferenceCase& reference, const Matrix<double>& computed, const std::string& kernel) {
   const auto expected = data::read_npy<double>(reference.folder / (kernel + ".npy"));
   if (reference.comparison == Comparison::entrywise) return entry_deviation(computed, expected);
-  return norm_deviation(computed, expected);
+  if (reference.comparison == Comparison::in_norm) return norm_deviation(computed, expected);
+  const auto error = data::read_npy<double>(reference.folder / (kernel + "_error.npy"));
+  return standard_error_deviation(computed, expected, error);
 }
 
 template <typename Scalar>
 GramResult<Scalar> compute(const ReferenceCase& reference, const GramOptions& options) {
-  const Network network = read_network(reference.folder / "network.json");
+  const Network network = read_network(reference.network);
   const auto x1 = data::read_npy_as<Scalar>(reference.folder / "x1.npy");
   if (!std::filesystem::exists(reference.folder / "x2.npy")) return gram<Scalar>(network, x1, options);
   const auto x2 = data::read_npy_as<Scalar>(reference.folder / "x2.npy");
@@ -59,7 +71,7 @@ std::vector<ReferenceCase> reference_cases(const std::filesystem::path& folder) 
   std::vector<ReferenceCase> cases;
   for (const auto& entry : nlohmann::json::parse(std::ifstream(folder / "index.json"))) {
     const std::string name = entry["case"];
-    ReferenceCase reference{name, folder / name, Comparison::in_norm, 0};
+    ReferenceCase reference{name, folder / name, folder / name / "network.json", Comparison::in_norm, 0};
     if (entry.value("entrywise", false)) reference.comparison = Comparison::entrywise;
     if (entry["tolerance"].is_string()) {
       reference.comparison = Comparison::standard_errors;
@@ -70,6 +82,11 @@ std::vector<ReferenceCase> reference_cases(const std::filesystem::path& folder) 
     cases.push_back(std::move(reference));
   }
   return cases;
+}
+
+std::string network_text(const ReferenceCase& reference) {
+  std::ifstream stream(reference.network);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 bool has_lengths(const ReferenceCase& reference) { return std::filesystem::exists(reference.folder / "lengths1.npy"); }

@@ -15,14 +15,15 @@ namespace widelimit::testing {
 
 /// How results are compared with the reference.
 enum class Comparison {
-  in_norm,          ///< Largest deviation relative to the largest reference entry, and in Frobenius norm.
-  entrywise,        ///< Every entry relative to itself.
-  standard_errors,  ///< Every entry in combined standard errors; the tolerance is their number.
+  in_norm,          ///< Frobenius norm of the deviation relative to that of the reference.
+  entrywise,        ///< Largest deviation of an entry relative to that entry.
+  standard_errors,  ///< Largest deviation of an entry in the reference's standard errors; the tolerance is their number.
 };
 
 struct ReferenceCase {
   std::string name;
   std::filesystem::path folder;
+  std::filesystem::path network;  ///< The network file.
   Comparison comparison;
   double tolerance;  ///< For double.
 };
@@ -35,6 +36,9 @@ std::filesystem::path small_reference_folder();
 
 /// The cases of a folder's index.json.
 std::vector<ReferenceCase> reference_cases(const std::filesystem::path& folder);
+
+/// The text of the case's network file.
+std::string network_text(const ReferenceCase& reference);
 
 /// Whether the case has true lengths of its sequences.
 bool has_lengths(const ReferenceCase& reference);
