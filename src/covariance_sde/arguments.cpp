@@ -25,8 +25,8 @@ void require_covariance(std::string_view where, const Matrix<double>& v) {
   const double smallest = solver.eigenvalues()(0), largest = solver.eigenvalues()(m - 1);
   if (smallest < -1e-10 * std::max(largest, 0.0) || largest < 0)
     throw ArgumentError(
-        fmt::format("{}: a covariance must be positive semidefinite, got eigenvalues from {} to {}", where,
-                    smallest, largest));
+        fmt::format("{}: a covariance must be positive semidefinite, got eigenvalues from {:.6g} to {:.6g}",
+                    where, smallest, largest));
 }
 
 }  // namespace widelimit::covariance_sde

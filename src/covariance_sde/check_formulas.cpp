@@ -16,8 +16,8 @@ namespace widelimit::covariance_sde {
 namespace {
 
 constexpr double law_tolerance = 1e-9;
-// The files close the gap law at large gaps by a wall that returns exploded mass; ours absorbs it. At 3e-4 exploded mass
-// that moves the 95 % quantile by 2.5e-7.
+// The files close the gap law at large gaps by a wall that returns exploded mass; ours absorbs it. At 3e-4
+// exploded mass that moves the 95 % quantile by 2.5e-7.
 constexpr double exploding_law_tolerance = 1e-6;
 
 void check_softmax_moments(const nlohmann::json& entry, const Matrix<double>& v, const std::string& name,

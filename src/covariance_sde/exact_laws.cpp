@@ -60,6 +60,11 @@ std::vector<double> evolve(const Generator& generator, Index first, Index count,
   return density;
 }
 
+/// The potential varies over a length of 1 / rate, which nodes must resolve at long times too.
+double node_distance(double time, double rate) {
+  return node_spacing * std::min(std::sqrt(time), 1.5 / rate);
+}
+
 template <typename Function>
 double root_of(const Function& function, double low, double high) {
   std::uintmax_t iterations = 200;
@@ -69,7 +74,7 @@ double root_of(const Function& function, double low, double high) {
 }
 
 void require_probability(std::string_view where, double p, double mass) {
-  if (!(p > 0 && p < mass))
+  if (!(p > 0 && p < std::min(mass, 1.0)))
     throw ArgumentError(
         fmt::format("{}: p must lie between 0 and the mass not exploded, {}, got {}", where, mass, p));
 }
@@ -193,7 +198,7 @@ DiffusionLaw correlation_law(const SdeModel& model, double rho0, double time) {
             const double y = root * (start + z), theta = 2 * std::atan(std::exp(-y)), cosh = std::cosh(y);
             return -r / (root * root) * (theta - std::tanh(y) / cosh) * cosh * cosh / 2 + std::log(cosh) / 2;
           }};
-  const double spacing = node_spacing * std::sqrt(time);
+  const double spacing = node_distance(time, root);
   const double reach = half_width * std::sqrt(time);
   const double furthest = reach + time * std::max(drift_of_y(0), root * root / 2) / root;
   const auto below = static_cast<Index>(std::ceil(reach / spacing)),
@@ -228,7 +233,7 @@ DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, 
             return -(a - 1) * std::log(std::tanh(w)) + std::log(std::cosh(w)) / 2;
           }};
   const double start = std::asinh(1 / (std::sqrt(gap.curvature) * gap0)) / s;
-  const auto start_node = static_cast<Index>(std::ceil(start / (node_spacing * std::sqrt(time))));
+  const auto start_node = static_cast<Index>(std::ceil(start / node_distance(time, s)));
   const double spacing = start / static_cast<double>(start_node);
   const double reach = half_width * std::sqrt(time) + s / 2 * time;
   const auto nodes = static_cast<Index>(std::ceil(reach / spacing));

@@ -6,6 +6,7 @@
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <optional>
 
 #include "covariance_sde/arguments.hpp"
@@ -40,10 +41,11 @@ inline void require_start_inside(std::string_view where, const Matrix<double>& v
                     bounds.lower, bounds.upper));
 }
 
-/// Runs body(path) for every path on the given number of threads, 0 for all.
+/// Runs body(path) for every path on the given number of threads, 0 for all; never on more than there are.
 template <typename Body>
 void for_each_path(Index paths, int threads, const Body& body) {
-  tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+  const int available = tbb::this_task_arena::max_concurrency();
+  tbb::task_arena arena(threads > 0 ? std::min(threads, available) : available);
   arena.execute([&] {
     tbb::parallel_for(tbb::blocked_range<Index>(0, paths, 8), [&](const tbb::blocked_range<Index>& range) {
       for (Index path = range.begin(); path < range.end(); ++path) body(path);

@@ -76,9 +76,11 @@ std::vector<double> sorted(std::span<const double> sample) {
 Estimate quantile(std::span<const double> ascending, double p) {
   require_sample("quantile", ascending, 1);
   if (!(p >= 0 && p <= 1)) throw ArgumentError(fmt::format("quantile: p must lie in [0, 1], got {}", p));
-  const double spread = std::sqrt(p * (1 - p) / static_cast<double>(ascending.size()));
+  // Twice the error of the rank on each side: half as many order statistics would leave the estimate 1.4
+  // times noisier.
+  const double spread = 2 * std::sqrt(p * (1 - p) / static_cast<double>(ascending.size()));
   return {interpolated(ascending, p),
-          (interpolated(ascending, p + spread) - interpolated(ascending, p - spread)) / 2};
+          (interpolated(ascending, p + spread) - interpolated(ascending, p - spread)) / 4};
 }
 
 double kolmogorov_smirnov_distance(std::span<const double> first, std::span<const double> second) {

@@ -1,0 +1,310 @@
+#include "widelimit/covariance_sde/simulate.hpp"
+
+#include <doctest/doctest.h>
+
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "covariance_sde/example_covariances.hpp"
+#include "widelimit/covariance_sde/coefficients.hpp"
+#include "widelimit/covariance_sde/deterministic_limit.hpp"
+#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/time_step.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/statistics.hpp"
+
+using namespace widelimit;
+using namespace widelimit::covariance_sde;
+using doctest::Approx;
+
+namespace {
+
+using Dense = Matrix<double>;
+
+SimulationOptions options_to(double horizon, Index paths, std::uint64_t seed = 1) {
+  SimulationOptions options;
+  options.times = {horizon};
+  options.paths = paths;
+  options.seed = seed;
+  return options;
+}
+
+double p_value(const std::vector<double>& sample, const std::function<double(double)>& distribution) {
+  return numerics::kolmogorov_smirnov_p_value(numerics::kolmogorov_smirnov_distance(sample, distribution),
+                                              static_cast<double>(sample.size()));
+}
+
+double p_value(const std::vector<double>& a, const std::vector<double>& b) {
+  return numerics::kolmogorov_smirnov_p_value(numerics::kolmogorov_smirnov_distance(a, b),
+                                              numerics::two_sample_effective_size(a.size(), b.size()));
+}
+
+bool same_bits(const CovarianceEnsemble& a, const CovarianceEnsemble& b, Index paths) {
+  for (Index time = 0; time < static_cast<Index>(a.times().size()); ++time)
+    for (Index path = 0; path < paths; ++path)
+      if (a.covariance(time, path) != b.covariance(time, path)) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("simulate: equal bits for any number of threads and for a larger ensemble") {
+  const SdeModel model = transformer_model(ResidualWeights::shaped(0.3), 1, {0, -1});
+  for (const Dense& v : {examples::two_tokens(), examples::c(), examples::e(), examples::random(5, 1)}) {
+    SimulationOptions options = options_to(0.3, 50);
+    options.times = {0.1, 0.3};
+    options.threads = 1;
+    const CovarianceEnsemble one = simulate(model, v, options);
+    options.threads = 2;
+    CHECK(same_bits(one, simulate(model, v, options), 50));
+    options.threads = 5;
+    options.paths = 73;
+    CHECK(same_bits(one, simulate(model, v, options), 50));
+    options.seed = 2;
+    CHECK_FALSE(same_bits(one, simulate(model, v, options), 50));
+  }
+}
+
+TEST_CASE("simulate: every size makes the public geometric steps with the documented draws") {
+  const SdeModel model = transformer_model(ResidualWeights::shaped(0.3), 1, {0, -1});
+  for (const Dense& v0 : {examples::two_tokens(), examples::c(), examples::e(), examples::random(5, 1)}) {
+    const SimulationOptions options = options_to(0.03, 1);
+    numerics::RandomStream stream(options.seed, 0);
+    const Index m = v0.rows();
+    Dense v = v0;
+    for (int k = 0; k < 3; ++k) {
+      StepNoise noise{Dense::Zero(m, m),
+                      Dense(m, m)};  // documented order: G_1 + G_1^T by pairs, then G_2 by rows
+      for (Index a = 0; a < m; ++a)
+        for (Index b = a; b < m; ++b) noise.g1(a, b) = (a == b ? 1 : std::numbers::sqrt2) * stream.normal();
+      for (double& z : noise.g2.reshaped<Eigen::RowMajor>()) z = stream.normal();
+      v = geometric_step(model, v, 0.01, noise);
+    }
+    CHECK((simulate(model, v0, options).covariance(0, 0) - v).cwiseAbs().maxCoeff() < 1e-12);
+  }
+}
+
+TEST_CASE("simulate: correlations of the ResNet follow their exact law, and no other") {
+  const SdeModel model = resnet_model(ResidualWeights::shaped(0.5), {0, -1});
+  const CovarianceEnsemble ensemble = simulate(model, examples::two_tokens(), options_to(1.0 / 3, 8192));
+  const auto correlations = ensemble.correlations(0, 0, 1);
+  const DiffusionLaw law = correlation_law(model, 0.2, 1.0 / 3);
+  CHECK(p_value(correlations, [&](double x) { return law.distribution(x); }) > 0.01);
+  SdeModel wrong = model;
+  wrong.linear_noise *= 0.75;  // gamma^2 (2 - gamma^2), the factor of attention
+  const DiffusionLaw other = correlation_law(wrong, 0.2, 1.0 / 3);
+  CHECK(p_value(correlations, [&](double x) { return other.distribution(x); }) < 1e-6);
+  CHECK(ensemble.cone_exits() == 0);
+}
+
+TEST_CASE("simulate: the gap of two tokens under attention follows its exact law") {
+  const ResidualWeights residual = ResidualWeights::shaped(0.125);
+  const CovarianceEnsemble ensemble =
+      simulate(attention_model(residual, 1), examples::two_tokens(), options_to(0.75, 8192));
+  const auto v00 = ensemble.entries(0, 0, 0), v11 = ensemble.entries(0, 1, 1);
+  auto gap = ensemble.entries(0, 0, 1);
+  for (std::size_t i = 0; i < gap.size(); ++i) gap[i] = (v00[i] + v11[i] - 2 * gap[i]) / 4;
+  const DiffusionLaw law = gap_law(residual, 1, 0.4, 0.75);
+  CHECK(p_value(gap, [&](double x) { return law.distribution(x); }) > 0.01);
+  const DiffusionLaw other = gap_law(residual, 0.5, 0.4, 0.75);
+  CHECK(p_value(gap, [&](double x) { return other.distribution(x); }) < 1e-3);
+}
+
+TEST_CASE("simulate: one token is log-normal, log det V is normal without bend") {
+  const double s = 0.8, horizon = 0.5;
+  const SdeModel model = resnet_model(ResidualWeights::shaped(0.4), {0.3, 0.3});
+  const auto normal = [](double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; };
+  for (const Index tokens : {1, 3}) {
+    const Dense v0 = tokens == 1 ? Dense{{2.0}} : examples::c();
+    SimulationOptions options = options_to(horizon, 4096);
+    options.max_step = 0.1;
+    const CovarianceEnsemble ensemble = simulate(model, v0, options);
+    std::vector<double> scores;
+    const double m = static_cast<double>(tokens);
+    for (Index path = 0; path < ensemble.paths(); ++path) {
+      const double change = std::log(ensemble.covariance(0, path).determinant() / v0.determinant());
+      scores.push_back((change + s / 2 * m * (m + 1) * horizon) / std::sqrt(2 * s * m * horizon));
+    }
+    CHECK(p_value(scores, normal) > 0.01);
+  }
+}
+
+TEST_CASE(
+    "simulate: Euler-Maruyama with structured and with dense noise has one law, biased at a coarse step") {
+  const SdeModel model = transformer_model(ResidualWeights::shaped(0.5), 1, {0, -1});
+  SimulationOptions options = options_to(0.1, 4096);
+  options.scheme = StepScheme::euler_maruyama;
+  const auto structured = simulate(model, examples::c(), options).correlations(0, 0, 2);
+  options.scheme = StepScheme::euler_maruyama_dense;
+  options.seed = 2;
+  const auto dense = simulate(model, examples::c(), options).correlations(0, 0, 2);
+  CHECK(p_value(structured, dense) > 0.01);
+
+  // Theory note 5.3: at gamma = 1 and step 0.083 Euler leaves the cone 0.6 times a path; the geometric scheme
+  // never.
+  const SdeModel resnet = resnet_model(ResidualWeights::shaped(1), {0, -1});
+  SimulationOptions coarse = options_to(1.0 / 3, 4096);
+  coarse.max_step = 0.084;
+  coarse.scheme = StepScheme::euler_maruyama;
+  const CovarianceEnsemble euler = simulate(resnet, examples::two_tokens(), coarse);
+  CHECK(static_cast<double>(euler.cone_exits()) / 4096 == Approx(0.6).epsilon(0.1));
+  for (Index path = 0; path < 4096; ++path) {
+    const Dense v = euler.covariance(0, path);
+    CHECK(v(0, 0) * v(1, 1) - v(0, 1) * v(0, 1) >=
+          -1.01e-12 * v(0, 0) * v(1, 1));  // the documented tolerance
+  }
+  coarse.scheme = StepScheme::geometric;
+  const CovarianceEnsemble geometric = simulate(resnet, examples::two_tokens(), coarse);
+  CHECK(geometric.cone_exits() == 0);
+  const DiffusionLaw law = correlation_law(resnet, 0.2, 1.0 / 3);
+  const auto distance = [&](const CovarianceEnsemble& ensemble) {
+    return numerics::kolmogorov_smirnov_distance(ensemble.correlations(0, 0, 1),
+                                                 [&](double x) { return law.distribution(x); });
+  };
+  CHECK(distance(geometric) < 0.03);
+  CHECK(distance(euler) > 0.1);
+}
+
+TEST_CASE(
+    "simulate: the causal model runs with the dense root; its first token is an exact log-normal mean") {
+  const SdeModel model = attention_model(ResidualWeights::shaped(0.5), 1, AttentionMask::causal);
+  SimulationOptions options = options_to(0.2, 4096);
+  options.scheme = StepScheme::euler_maruyama_dense;
+  const numerics::Estimate mean = numerics::mean(simulate(model, examples::c(), options).entries(0, 0, 0));
+  CHECK(std::abs(mean.value - 1.2) < 4 * mean.standard_error);
+  options.scheme = StepScheme::geometric;
+  CHECK_THROWS_AS((void)simulate(model, examples::c(), options), ArgumentError);
+}
+
+TEST_CASE("simulate: paths stop at the first state outside the bounds and keep it") {
+  const SdeModel model = resnet_model(ResidualWeights::shaped(1), {0, -1});
+  SimulationOptions options = options_to(1, 512);
+  options.times = {0.25, 0.5, 1};
+  options.bounds = {0.3, 3};
+  const CovarianceEnsemble ensemble = simulate(model, examples::two_tokens(), options);
+  const Index above = ensemble.count(PathEnd::above), below = ensemble.count(PathEnd::below);
+  CHECK(above > 20);
+  CHECK(below > 20);
+  CHECK(above + below + ensemble.count(PathEnd::horizon) == 512);
+  const auto largest = ensemble.largest_eigenvalues(2);
+  for (Index path = 0; path < 512; ++path) {
+    const PathOutcome& outcome = ensemble.outcome(path);
+    const Dense end = ensemble.covariance(2, path);
+    if (outcome.end == PathEnd::horizon) {
+      CHECK(outcome.stop_time == 1);
+      CHECK(outcome.last_inside_time == 1);
+      CHECK(largest[static_cast<std::size_t>(path)] <= 3);
+      continue;
+    }
+    CHECK(outcome.last_inside_time == Approx(outcome.stop_time - 0.01));
+    CHECK((largest[static_cast<std::size_t>(path)] > 3) == (outcome.end == PathEnd::above));
+    if (outcome.stop_time <= 0.5) CHECK(ensemble.covariance(1, path) == end);
+    if (outcome.stop_time > 0.5) CHECK(ensemble.covariance(1, path) != end);
+  }
+}
+
+TEST_CASE("simulate: step control keeps Euler from inventing explosions") {
+  // gamma^2 = 1/2: the gap cannot explode, but V = 30 moves far within one step of 0.01.
+  const SdeModel model = attention_model(ResidualWeights::shaped(0.5), 1);
+  SimulationOptions options = options_to(0.05, 1024);
+  const Dense v0 = 30 * examples::two_tokens();
+  const auto stopped = [&](StepScheme scheme, double control, std::uint64_t seed) {
+    options.scheme = scheme;
+    options.step_control = control;
+    options.seed = seed;
+    return 1 - static_cast<double>(simulate(model, v0, options).count(PathEnd::horizon)) / 1024;
+  };
+  const double fine = stopped(StepScheme::geometric, 0.01, 1);
+  const double error = std::sqrt(2 * fine * (1 - fine) / 1024);
+  CHECK(std::abs(stopped(StepScheme::euler_maruyama, 0.02, 2) - fine) < 4 * error);
+  CHECK(stopped(StepScheme::euler_maruyama, 0, 3) - fine > 10 * error);
+}
+
+TEST_CASE("simulate: explosions happen with the probability of Feller's test [slow]") {
+  const ResidualWeights residual = ResidualWeights::shaped(0.125);
+  SimulationOptions options = options_to(40, 2000);
+  options.max_step = 0.05;
+  options.step_control = 0.005;
+  options.bounds.upper = 1e7;
+  const CovarianceEnsemble ensemble =
+      simulate(attention_model(residual, 0.25), examples::two_tokens(), options);
+  const double expected = explosion_probability(residual, 0.25, 0.4);
+  const double fraction = static_cast<double>(ensemble.count(PathEnd::above)) / 2000;
+  CHECK(std::abs(fraction - expected) < 4 * std::sqrt(expected * (1 - expected) / 2000));
+}
+
+TEST_CASE("deterministic limits: drift flow and the commuting limit") {
+  // Slopes with (c_+ - c_-)^2 / (2 pi) = 1 / pi turn the shaped drift into the unshaped one.
+  const SdeModel bend = mlp_model({0, -std::numbers::sqrt2});
+  const Dense flowed = drift_flow(bend, examples::c(), 0.7);
+  const Dense commuting = commuting_limit(examples::c(), 0.7, Shortcut::variance_preserving);
+  CHECK((flowed - commuting).cwiseAbs().maxCoeff() < 1e-9);
+  CHECK((commuting_limit(examples::c(), 0.7, Shortcut::unit) - std::exp(0.7) * commuting)
+            .cwiseAbs()
+            .maxCoeff() < 1e-12);
+  CHECK(commuting_limit(examples::two_tokens(1), 3, Shortcut::variance_preserving)(0, 1) == 1);
+  CHECK(commuting_limit(examples::two_tokens(), 1, Shortcut::unit)(0, 1) ==
+        Approx(0.3839566908 * std::numbers::e).epsilon(1e-9));
+  CHECK(drift_flow(bend, examples::c(), 0) == examples::c());
+  const SdeModel attention = attention_model(ResidualWeights::shaped(0.5), 1);
+  // Two tokens: Delta' = a Delta^3, so Delta = (Delta_0^-2 - 2 a t)^(-1/2).
+  const Dense end = drift_flow(attention, examples::two_tokens(), 2);
+  CHECK((end(0, 0) - end(0, 1)) / 2 == Approx(1 / std::sqrt(1 / 0.16 - 2)).epsilon(1e-8));
+  CHECK_THROWS_WITH_AS((void)drift_flow(attention, examples::two_tokens(), -1),
+                       "drift_flow: time must be at least 0 and finite, got -1", ArgumentError);
+  CHECK_THROWS_AS((void)drift_flow(attention, examples::two_tokens(), 7), NumericalError);
+}
+
+TEST_CASE("simulate: small gamma makes the noise vanish next to 1 / sqrt(n)") {
+  // gamma = 1 / sqrt(d), T = d / n: sd(rho) = sqrt(2 / n) (1 - rho^2) to first order (theory note 7.5).
+  const SdeModel model = resnet_model(ResidualWeights::shaped(0.01), {0, -1});
+  const CovarianceEnsemble ensemble = simulate(model, examples::two_tokens(), options_to(1.0 / 3, 8192));
+  const double deviation = std::sqrt(numerics::variance(ensemble.correlations(0, 0, 1)).value);
+  CHECK(deviation == Approx(std::sqrt(2.0 / 300) * 0.96).epsilon(0.03));
+}
+
+TEST_CASE("simulate: errors name the option") {
+  const SdeModel model = resnet_model(ResidualWeights::shaped(0.5), {0, -1});
+  const auto run = [&](auto change) {
+    SimulationOptions options = options_to(1, 4);
+    change(options);
+    (void)simulate(model, examples::two_tokens(), options);
+  };
+  CHECK_THROWS_WITH_AS(run([](auto& o) { o.times = {}; }),
+                       "simulate: times must hold at least the horizon, got none", ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) {
+                         o.times = {0.5, 0.5};
+                       }),
+                       "simulate: times must be positive, finite and increasing, got 0.5 after 0.5",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) { o.max_step = 0; }),
+                       "simulate: max_step must be positive and finite, got 0", ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) { o.paths = 0; }), "simulate: paths must be at least 1, got 0",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) { o.step_control = -1; }),
+                       "simulate: step_control must be positive and finite, got -1", ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) {
+                         o.bounds = {2, 1};
+                       }),
+                       "simulate: stopping bounds must satisfy 0 <= lower < upper, got 2 and 1",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) {
+                         o.bounds = {0, 1};
+                       }),
+                       "simulate: the eigenvalues of V_0 must lie within the stopping bounds 0 and 1",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)simulate(model, Dense{{1, 2}, {2, 1}}, options_to(1, 4)),
+                       "simulate: a covariance must be positive semidefinite, got eigenvalues from -1 to 3",
+                       ArgumentError);
+  const CovarianceEnsemble ensemble = simulate(model, Dense{{1.0}}, options_to(0.1, 4));
+  CHECK_THROWS_WITH_AS((void)ensemble.mean_correlations(0),
+                       "CovarianceEnsemble::mean_correlations: needs at least two tokens, got 1",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)ensemble.entries(0, 0, 1),
+                       "CovarianceEnsemble::entries: token must lie in [0, 1), got 1", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)ensemble.covariance(1, 0),
+                       "CovarianceEnsemble: time and path must lie in [0, 1) and [0, 4), got 1 and 0",
+                       ArgumentError);
+}
