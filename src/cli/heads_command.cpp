@@ -1,0 +1,159 @@
+#include "cli/heads_command.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/gnuplot.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/specialization/experiment.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using nlohmann::json;
+using specialization::ExperimentTable;
+
+struct HeadsArguments {
+  std::filesystem::path config;
+  std::filesystem::path out;
+  std::filesystem::path plot;
+};
+
+/// An experiment, what it is for and how its table is drawn: columns whose names begin with one of `curves`
+/// against the column `x`.
+struct HeadsExperiment {
+  const char* name;
+  const char* description;
+  const char* x;
+  std::vector<std::string> curves;
+  const char* scale;
+};
+
+const std::vector<HeadsExperiment>& experiments() {
+  static const std::vector<HeadsExperiment> list = {
+      {"flow", "Gradient flow of the population loss in order parameters", "tau", {"m"}, "set logscale x\n"},
+      {"sgd", "Online SGD at finite dimension", "tau", {"m"}, "set logscale x\n"},
+      {"compare", "Online SGD beside the flow from the same start", "tau", {"m_"}, ""},
+      {"bayes", "Bayes risk of a prior", "", {}, ""},
+      {"hessian", "Hessian constants at the origin and escape rates", "", {}, ""},
+      {"prune", "Greedy removal of trained heads", "removed", {"loss"}, ""},
+      {"phase-transition",
+       "Specialisation times over the size of the start",
+       "log_scale",
+       {"specialisation_time"},
+       ""}};
+  return list;
+}
+
+json read_config(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw DataError(fmt::format("{}: cannot be read", path.string()));
+  try {
+    return json::parse(file);
+  } catch (const json::parse_error& error) {
+    throw DataError(fmt::format("{}: not JSON at byte {}", path.string(), error.byte));
+  }
+}
+
+std::string csv_text(const ExperimentTable& table) {
+  std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));
+  for (const std::vector<double>& row : table.rows)
+    fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
+  return text;
+}
+
+/// NaN, a value that does not exist, becomes null.
+std::string json_text(const ExperimentTable& table) {
+  json rows = json::array();
+  for (const std::vector<double>& row : table.rows) {
+    json line = json::array();
+    for (const double value : row) line.push_back(std::isnan(value) ? json(nullptr) : json(value));
+    rows.push_back(std::move(line));
+  }
+  return json{{"columns", table.columns}, {"rows", rows}, {"summary", table.summary}}.dump(1) + "\n";
+}
+
+void write_table(const ExperimentTable& table, const std::filesystem::path& path) {
+  std::ofstream file(path);
+  file << (path.extension() == ".json" ? json_text(table) : csv_text(table));
+  file.flush();
+  if (!file) throw DataError(fmt::format("{}: cannot be written", path.string()));
+}
+
+std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable& table,
+                        const std::filesystem::path& path) {
+  std::size_t x = 0;
+  while (table.columns.at(x) != experiment.x) ++x;
+  std::string data = "$table << EOD\n", curves;
+  for (const std::vector<double>& row : table.rows)
+    fmt::format_to(std::back_inserter(data), "{}\n", fmt::join(row, " "));
+  for (std::size_t column = 0; column < table.columns.size(); ++column)
+    for (const std::string& prefix : experiment.curves)
+      if (table.columns[column].rfind(prefix, 0) == 0)
+        fmt::format_to(std::back_inserter(curves),
+                       "$table using {}:{} with linespoints pt 7 ps 0.3 title '{}', ", x + 1, column + 1,
+                       table.columns[column]);
+  return fmt::format(
+      "set terminal pngcairo size 1000,650 noenhanced\nset output '{}'\nset grid\nset key outside\nset "
+      "xlabel '{}'\n"
+      "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
+      path.string(), experiment.x, experiment.scale, data, curves);
+}
+
+/// Complains before the work rather than after it.
+void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
+  if (!arguments.plot.empty() && experiment.curves.empty())
+    throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
+  for (const std::filesystem::path& path : {arguments.out, arguments.plot})
+    if (!path.parent_path().empty() && !std::filesystem::is_directory(path.parent_path()))
+      throw DataError(fmt::format("{}: its folder does not exist", path.string()));
+}
+
+void run(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
+  check_outputs(experiment, arguments);
+  const ExperimentTable table =
+      specialization::run_experiment(experiment.name, read_config(arguments.config));
+  if (arguments.out.empty()) {
+    std::fputs(csv_text(table).c_str(), stdout);
+    fmt::print(stderr, "{}\n", table.summary.dump());
+  } else {
+    write_table(table, arguments.out);
+    fmt::print("{}\n", table.summary.dump());
+  }
+  if (!arguments.plot.empty()) run_gnuplot(plot_script(experiment, table, arguments.plot));
+}
+
+}  // namespace
+
+void add_heads_command(CLI::App& app) {
+  CLI::App* heads =
+      app.add_subcommand("heads", "Specialisation of attention heads in the single-location model");
+  heads->require_subcommand(1);
+  for (const HeadsExperiment& experiment : experiments()) {
+    auto arguments = std::make_shared<HeadsArguments>();
+    CLI::App* command = heads->add_subcommand(experiment.name, experiment.description);
+    command->add_option("config", arguments->config, "JSON file of the experiment")
+        ->required()
+        ->type_name("FILE");
+    command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
+        ->type_name("FILE");
+    command->add_option("--plot", arguments->plot, "Picture, drawn with gnuplot")->type_name("FILE.png");
+    command->callback([&experiment, arguments] { run(experiment, *arguments); });
+  }
+  heads->footer(
+      "Example:\n"
+      "  echo '{\"activation\": \"bayes\", \"prior\": {\"kind\": \"flip2\", \"nu1\": 2, \"nu2\": 2}, "
+      "\"tokens\": 5,\n"
+      "         \"heads\": 2, \"tau\": 40}' > flow.json\n"
+      "  widelimit heads flow flow.json --out flow.csv --plot flow.png");
+}
+
+}  // namespace widelimit::cli

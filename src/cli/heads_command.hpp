@@ -1,0 +1,10 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace widelimit::cli {
+
+/// heads flow|sgd|compare|bayes|hessian|prune|phase-transition CONFIG [--out FILE] [--plot FILE]
+void add_heads_command(CLI::App& app);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,103 @@
+#include "experiment_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "checks.hpp"
+#include "widelimit/specialization/flow.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+using nlohmann::json;
+
+namespace {
+
+/// (nu1, nu2) if the prior is flip2, whose unspecialised saddle is known.
+std::optional<std::pair<double, double>> flip_strengths(const Prior& prior) {
+  const Matrix<double>& points = prior.points();
+  if (prior.kind() != Prior::Kind::discrete || points.rows() != 2 || points.cols() != 2) return std::nullopt;
+  if (points(0, 0) != points(1, 0) || points(0, 1) != -points(1, 1) || prior.probabilities()[0] != 0.5)
+    return std::nullopt;
+  return std::pair{points(0, 0) * points(0, 0), points(0, 1) * points(0, 1)};
+}
+
+}  // namespace
+
+HeadActivation activation_of(const JsonFields& in) {
+  return head_activation_from_name(in.text("activation"));
+}
+Prior prior_of(const JsonFields& in) { return Prior::from_json(in.at("prior")); }
+std::uint64_t seed_of(const JsonFields& in) { return static_cast<std::uint64_t>(in.integer("seed", 1)); }
+
+SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise) {
+  return choice<SampleSymmetry>(
+      in, "symmetry", {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}}, otherwise);
+}
+
+/// Number of steps of a size in a time, and about `records` of them to record.
+Index steps_in(const JsonFields& in, double step) {
+  const double tau = in.number("tau");
+  if (!(tau >= 0) || !std::isfinite(tau))
+    throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
+  check_positive("config", "step or gamma", step);
+  return static_cast<Index>(std::llround(tau / step));
+}
+
+std::vector<Index> records_of(const JsonFields& in, Index steps, Index otherwise) {
+  const Index records = in.integer("records", otherwise);
+  check_at_least("config", "records", records, 1);
+  return record_every(std::max<Index>(1, steps / records), steps);
+}
+
+/// Names "m00", "m01", ... of the entries of a matrix.
+void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols) {
+  const char* separator = std::max(rows, cols) > 10 ? "_" : "";
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < cols; ++j) columns.push_back(fmt::format("{}{}{}{}", prefix, i, separator, j));
+}
+
+json to_json(const Matrix<double>& matrix) {
+  json rows = json::array();
+  for (Index i = 0; i < matrix.rows(); ++i) {
+    std::vector<double> row;
+    append(row, matrix.row(i));
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+json to_json(const Vector<double>& vector) { return std::vector<double>(vector.begin(), vector.end()); }
+
+/// Columns tau, loss, m, S, b, v.
+std::vector<std::string> trajectory_columns(Index heads, Index features, Index scales) {
+  std::vector<std::string> columns = {"tau", "loss"};
+  name_entries(columns, "m", heads, features);
+  name_entries(columns, "S", heads, heads);
+  for (Index h = 0; h < heads; ++h) columns.push_back(fmt::format("b{}", h));
+  for (Index k = 0; k < scales; ++k) columns.push_back(fmt::format("v{}", k));
+  return columns;
+}
+
+std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>& m, const Matrix<double>& S,
+                                   const Vector<double>& b, const Vector<double>& v) {
+  std::vector<double> row = {tau, loss};
+  append(row, m);
+  append(row, S);
+  append(row, b);
+  append(row, v);
+  return row;
+}
+
+json time_or_null(const std::optional<double>& time) { return time ? json(*time) : json(nullptr); }
+
+std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior) {
+  const auto strengths = flip_strengths(prior);
+  const bool known = activation == HeadActivation::softmax || activation == HeadActivation::bayes;
+  if (!strengths || !known || in.integer("heads") < 2) return std::nullopt;
+  return split_rate_by_sampling(activation, in.integer("tokens"), in.integer("heads"), strengths->first,
+                                strengths->second, 1'000'000, seed_of(in));
+}
+
+}  // namespace widelimit::specialization

@@ -1,0 +1,127 @@
+#include "widelimit/specialization/experiment.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "support.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/specialization/hessian.hpp"
+
+using namespace widelimit;
+using namespace widelimit::specialization;
+using namespace widelimit::specialization::testing;
+using nlohmann::json;
+
+namespace {
+
+json flow_config() {
+  return json::parse(
+      R"({"activation": "softmax1", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4, "heads": 3,
+                         "tau": 2, "samples": 500, "fresh_samples": 500, "records": 5})");
+}
+
+std::string error_of(const std::string& name, const json& config) {
+  return message_of([&] { run_experiment(name, config); });
+}
+
+}  // namespace
+
+TEST_CASE("experiment: a flow's table has a row a record and a column an entry") {
+  const ExperimentTable table = run_experiment("flow", flow_config());
+  CHECK(table.columns.size() == 2 + 6 + 9 + 3 + 1);
+  CHECK(table.columns[2] == "m00");
+  REQUIRE(table.rows.size() == 6);
+  for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
+  CHECK(table.rows.back()[0] == doctest::Approx(2));
+  CHECK(table.rows.back()[1] < table.rows.front()[1]);
+  CHECK(table.summary["loss"].get<double>() > 0.3);
+  CHECK(table.summary["specialisation_time"].is_null());
+  CHECK(run_experiment("flow", flow_config()).rows == table.rows);
+  json other = flow_config();
+  other["seed"] = 2;
+  CHECK(run_experiment("flow", other).rows != table.rows);
+}
+
+TEST_CASE("experiment: a given start is taken, by S or by r") {
+  json config = flow_config();
+  config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"S", {{4, 0, 0}, {0, 1, 0}, {0, 0, 9}}}};
+  const ExperimentTable by_S = run_experiment("flow", config);
+  CHECK(by_S.rows[0][2] == 1);
+  CHECK(by_S.rows[0][8] == doctest::Approx(4));
+  config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"r", {{2, 0, 0}, {0, 1, 0}, {0, 0, 3}}}};
+  CHECK(run_experiment("flow", config).rows.back()[1] == doctest::Approx(by_S.rows.back()[1]).epsilon(1e-12));
+}
+
+TEST_CASE("experiment: every other experiment runs on small sizes") {
+  json config = flow_config();
+  const ExperimentTable pruned = run_experiment("prune", config);
+  CHECK(pruned.rows.size() == 3);
+  CHECK(std::isnan(pruned.rows[0][2]));
+
+  const json finite =
+      json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
+                                      "heads": 2, "tau": 2, "dimension": 400, "records": 10,
+                                      "planted_m": [[0.1, 0.25], [-0.05, -0.2]]})");
+  const ExperimentTable trained = run_experiment("sgd", finite);
+  CHECK(trained.rows.size() == 11);
+  CHECK(trained.rows[0][2] == doctest::Approx(0.1));
+  json beside = finite;
+  beside["samples"] = 20'000;
+  // SGD's own noise at D = 400 is of size 1 / sqrt(D).
+  CHECK(run_experiment("compare", beside).summary["largest_difference_m"].get<double>() <
+        4 / std::sqrt(400.0));
+  json vector_form = finite;
+  vector_form["form"] = "vector";
+  vector_form["dimension"] = 60;
+  CHECK(run_experiment("sgd", vector_form).rows.size() == 11);
+
+  const json hessian =
+      json::parse(R"({"activation": "bayes", "prior": {"kind": "gaussian", "variances": [3, 1]},
+                                       "tokens": 5, "heads": 2})");
+  const ExperimentTable rates = run_experiment("hessian", hessian);
+  CHECK(rates.rows[1][0] == doctest::Approx(3));
+  CHECK(rates.rows[1][1] == doctest::Approx(2 * 4.0 / 50 * 3));
+  CHECK_FALSE(rates.summary.contains("saddle_split_rate"));
+
+  const json risk =
+      json::parse(R"({"prior": {"kind": "flip2", "nu1": 0, "nu2": 0}, "tokens": 5, "samples": 1000})");
+  CHECK(run_experiment("bayes", risk).rows[0][0] == doctest::Approx(0.8));
+}
+
+TEST_CASE("experiment: the slope of specialisation times is the inverse rate at the saddle") {
+  const json config =
+      json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 5,
+                                      "heads": 2, "dimension": 10000, "etas": [1e-2, 1e-4], "runs": 1, "tau": 70,
+                                      "step": 0.2, "samples": 16000})");
+  const ExperimentTable table = run_experiment("phase-transition", config);
+  REQUIRE(table.rows.size() == 2);
+  CHECK_FALSE(std::isnan(table.rows[1][3]));
+  // The rate of 16000 samples and the grid of 0.2 in two times leave about 5 %.
+  CHECK(table.summary["slope"].get<double>() ==
+        doctest::Approx(table.summary["inverse_rate"].get<double>()).epsilon(0.1));
+  CHECK(table.summary["inverse_rate"].get<double>() == doctest::Approx(1 / 0.2505).epsilon(0.005));
+}
+
+TEST_CASE("experiment: rejections name the field") {
+  const auto changed = [](const char* field, const json& value) {
+    json config = flow_config();
+    config[field] = value;
+    return config;
+  };
+  CHECK(error_of("fly", {}) ==
+        "experiment: expected flow, sgd, compare, bayes, hessian, prune, phase-transition, got \"fly\"");
+  CHECK(error_of("flow", json::array()) == "config: expected a JSON object, got array");
+  CHECK(error_of("flow", changed("activation", "gelu")) ==
+        "activation: expected softmax, softmaxv, softmax1 or bayes, got \"gelu\"");
+  CHECK(error_of("flow", changed("variant", "best")) ==
+        "config.variant: expected frame or symmetric, got \"best\"");
+  CHECK(error_of("flow", changed("tau", -1)) == "config.tau: must be >= 0, got -1");
+  CHECK(error_of("flow", changed("step", 0)) == "config: step or gamma must be positive and finite, got 0");
+  CHECK(error_of("flow", changed("heads", 2.5)) == "config.heads: expected an integer, got 2.5");
+  CHECK(error_of("flow", changed("head", 2)).find("config.head: unknown field; known are prior, tokens") ==
+        0);
+  CHECK(error_of("flow", changed("start", {{"m", {{1, 0}}}, {"r", {{1}}}})) ==
+        "config.start.m: must have 3 rows, one a head, got 1");
+  CHECK(error_of("bayes", {{"tokens", 3}}) == "config.prior: missing");
+}
