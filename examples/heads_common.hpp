@@ -28,12 +28,14 @@ struct Settings {
   bool quick = false;
   bool plots = true;
   std::filesystem::path out = "heads";
+  std::string only;
 
   /// The number for the published size, or for --quick.
   template <typename T>
   T size(T full, T small) const {
     return quick ? small : full;
   }
+  bool wants(const std::string& name) const { return name.rfind(only, 0) == 0; }
 };
 
 inline Settings parse(int argc, char** argv) {
@@ -46,9 +48,11 @@ inline Settings parse(int argc, char** argv) {
       settings.plots = false;
     } else if (argument == "--out" && i + 1 < argc) {
       settings.out = argv[++i];
+    } else if (argument == "--only" && i + 1 < argc) {
+      settings.only = argv[++i];
     } else {
       throw std::runtime_error("unknown argument " + argument +
-                               "; known are --quick, --no-plots, --out FOLDER");
+                               "; known are --quick, --no-plots, --out FOLDER, --only NAME");
     }
   }
   std::filesystem::create_directories(settings.out);

@@ -17,8 +17,8 @@ int main(int argc, char** argv) {
     for (const double nu1 : first)
       for (const double nu2 : second) {
         const Trained trained =
-            train({HeadActivation::softmax, Prior::flip2(nu1, nu2), 4, 2, settings.size(2000.0, 10.0), 0.2,
-                   settings.size<Index>(50'000, 1'000)});
+            train({HeadActivation::softmax, Prior::flip2(nu1, nu2), 4, 2, settings.size(2000.0, 10.0), 0.4,
+                   settings.size<Index>(30'000, 1'000)});
         table.row(nu1, nu2, cosine_similarity(trained.end().m, trained.points.back().S)(0, 1), trained.loss,
                   trained.standard_error);
       }

@@ -21,12 +21,13 @@ ImageTask digits(const std::string& folder, Index count, double amplitude) {
   return ImageTask(pixels, {set.labels.begin(), set.labels.begin() + pixels.rows()}, amplitude);
 }
 
-/// Heads as 28 x 28 pictures, a block a head.
+/// Heads as pictures of 28 x 28, side by side.
 void write_heads(const Settings& settings, const std::string& name, const Matrix<double>& k) {
   Csv csv(settings, name, "x,y,value");
-  for (Index h = 0; h < k.rows(); ++h)
-    for (Index d = 0; d < 784; ++d)
-      csv.stream() << h * 29 + d % 28 << ',' << d / 28 << ',' << k(h, d) << '\n';
+  for (Index y = 0; y < 28; ++y)
+    for (Index h = 0; h < k.rows(); ++h)
+      for (Index x = 0; x < 28; ++x)
+        csv.stream() << h * 28 + x << ',' << y << ',' << k(h, y * 28 + x) << '\n';
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ int main(int argc, char** argv) {
               "error,seconds");
     std::string commands =
         "set multiplot layout 4,1\nunset key\nunset tics\nset yrange [27.5:-0.5]\nset xrange "
-        "[-0.5:288.5]\nset palette gray\nunset colorbox\n";
+        "[-0.5:279.5]\nset palette gray\nunset colorbox\n";
     for (const HeadActivation activation : {HeadActivation::softmax, HeadActivation::softmaxv,
                                             HeadActivation::softmax1, HeadActivation::bayes}) {
       const Clock clock;
@@ -70,8 +71,7 @@ int main(int argc, char** argv) {
       table.row(name, loss.risk, loss.standard_error, (best[4] + best[5]) / 2, best[9], risk.risk,
                 risk.standard_error, clock.seconds());
       write_heads(settings, "fig5_heads_" + name, end.k);
-      commands +=
-          "set title '" + name + "'\nplot 'fig5_heads_" + name + ".csv' using 1:2:3 every ::1 with image\n";
+      commands += "set title '" + name + "'\nplot 'fig5_heads_" + name + ".csv' using 1:2:3 with image\n";
     }
     plot(settings, "fig5_digits", commands + "unset multiplot\n");
   });

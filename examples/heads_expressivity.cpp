@@ -16,7 +16,7 @@ struct Study {
   double tau;
 
   Trained run(HeadActivation activation, const Prior& prior, Index heads) const {
-    return train({activation, prior, 5, heads, tau, 0.2, samples, 1, 20});
+    return train({activation, prior, 5, heads, tau, 0.5, samples, 1, 20});
   }
   BayesRisk risk(const Prior& prior) const {
     return bayes_risk(prior, 5, settings.size<Index>(400'000, 5'000), 7);
@@ -124,7 +124,7 @@ void draw_lines(const Settings& settings, const std::string& name, const std::st
 
 int main(int argc, char** argv) {
   return run_example(argc, argv, [](const Settings& settings) {
-    const Study study{settings, settings.size<Index>(30'000, 1'000), settings.size(2000.0, 10.0)};
+    const Study study{settings, settings.size<Index>(20'000, 1'000), settings.size(2000.0, 10.0)};
     figure_15(study);
     figure_4_right(study);
     figures_4_left_and_16(study);

@@ -17,27 +17,27 @@ struct Panel {
 };
 
 std::vector<Panel> panels(const Settings& s) {
-  const Index n = s.size<Index>(50'000, 2'000);
+  const Index n = s.size<Index>(30'000, 2'000);
   const auto tau = [&](double full) { return s.size(full, 20.0); };
   std::vector<Panel> list;
   for (const Index H : {2, 4, 5, 8})
     list.push_back({"12",
                     "fig12_flip_H" + std::to_string(H),
-                    {HeadActivation::softmax, Prior::flip2(2, 2), 4, H, tau(H == 8 ? 3000 : 800), 0.2, n}});
+                    {HeadActivation::softmax, Prior::flip2(2, 2), 4, H, tau(H == 8 ? 3000 : 800), 0.4, n}});
   for (const Index H : {2, 5, 8})
     list.push_back(
         {"13 top",
          "fig13_isotropic_H" + std::to_string(H),
-         {HeadActivation::softmax, Prior::gaussian(linear_variances(2, 2, 2)), 4, H, tau(800), 0.2, n}});
+         {HeadActivation::softmax, Prior::gaussian(linear_variances(2, 2, 2)), 4, H, tau(800), 0.4, n}});
   for (const Index H : {2, 4, 5, 8})
     list.push_back(
         {"2b, 13 bottom",
          "fig13_anisotropic_H" + std::to_string(H),
-         {HeadActivation::softmax, Prior::gaussian(linear_variances(2, 8, 2)), 4, H, tau(3000), 0.2, n}});
+         {HeadActivation::softmax, Prior::gaussian(linear_variances(2, 8, 2)), 4, H, tau(3000), 0.4, n}});
   for (const HeadActivation a : {HeadActivation::softmax, HeadActivation::softmax1, HeadActivation::bayes})
     list.push_back({"3, 14",
                     "fig14_" + std::string(head_activation_name(a)),
-                    {a, Prior::gaussian(linear_variances(3, 20, 1)), 5, 8, tau(4000), 0.2, n}});
+                    {a, Prior::gaussian(linear_variances(3, 20, 1)), 5, 8, tau(4000), 0.4, n}});
   return list;
 }
 
@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
               "figure,run,heads,tau,loss,standard error,split over 0.2 at,feature splits over 1 "
               "at,seconds,overlaps");
     for (const Panel& panel : panels(settings)) {
+      if (!settings.wants(panel.name)) continue;
       const Clock clock;
       const Trained trained = train(panel.run);
       write_trajectory(settings, panel.name, trained);

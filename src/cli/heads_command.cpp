@@ -102,10 +102,10 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
                        "$table using {}:{} with linespoints pt 7 ps 0.3 title '{}', ", x + 1, column + 1,
                        table.columns[column]);
   return fmt::format(
-      "set terminal pngcairo size 1000,650 noenhanced\nset output '{}'\nset grid\nset key outside\nset "
+      "set terminal pngcairo size 1000,650 noenhanced\nset output {}\nset grid\nset key outside\nset "
       "xlabel '{}'\n"
       "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
-      path.string(), experiment.x, experiment.scale, data, curves);
+      gnuplot_quoted(path.string()), experiment.x, experiment.scale, data, curves);
 }
 
 /// Complains before the work rather than after it.
@@ -128,7 +128,8 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
     write_table(table, arguments.out);
     fmt::print("{}\n", table.summary.dump());
   }
-  if (!arguments.plot.empty()) run_gnuplot(plot_script(experiment, table, arguments.plot));
+  if (!arguments.plot.empty())
+    run_gnuplot(plot_script(experiment, table, arguments.plot), arguments.plot.string());
 }
 
 }  // namespace
