@@ -1,7 +1,6 @@
 #include "cli/gnuplot.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 
@@ -9,18 +8,23 @@
 
 namespace widelimit::cli {
 
-void run_gnuplot(const std::string& script) {
-  // Status 127 is the shell's for a command that it does not find.
-  constexpr int kNotFound = 127;
-  std::FILE* pipe = popen("gnuplot", "w");
-  if (pipe == nullptr) throw Error("gnuplot: cannot start a process for it");
-  const std::size_t written = std::fwrite(script.data(), 1, script.size(), pipe);
+std::string gnuplot_quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
+  return result + "'";
+}
+
+void run_gnuplot(const std::string& script, std::string_view what) {
+  // The shell gives 127 for a program it does not find, which nothing else here can give.
+  std::FILE* pipe = popen("gnuplot >/dev/null", "w");
+  if (pipe == nullptr) throw Error(fmt::format("{}: cannot start a process for gnuplot", what));
+  const bool written = std::fwrite(script.data(), 1, script.size(), pipe) == script.size();
   const int status = pclose(pipe);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (code == kNotFound)
-    throw Error(
-        "gnuplot: not found; install gnuplot, or leave out the picture and plot the CSV file yourself");
-  if (code != 0 || written != script.size()) throw Error(fmt::format("gnuplot: failed with status {}", code));
+  constexpr int not_found = 127 * 256;
+  if (status == not_found)
+    throw Error(fmt::format("{}: gnuplot is not installed; install it or ask for no pictures", what));
+  if (status != 0 || !written)
+    throw Error(fmt::format("{}: gnuplot rejected the script (status {})", what, status));
 }
 
 }  // namespace widelimit::cli

@@ -1,0 +1,198 @@
+#include "cli/sde_command.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "cli/sde_config.hpp"
+#include "cli/sde_output.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/statistics.hpp"
+
+namespace widelimit::cli {
+
+using namespace covariance_sde;
+
+namespace {
+
+struct SdeArguments {
+  std::filesystem::path config;
+  std::filesystem::path out;
+  int threads = 0;
+  bool no_pictures = false;
+};
+
+constexpr const char* start_fields =
+    "  V0 [[...]], or tokens [2], variance [1], rho0 [0.2]\n"
+    "  seed [0], lower [0], upper: bounds of the eigenvalues at which a path stops\n";
+constexpr const char* model_fields =
+    "  model: transformer | attention | resnet | mlp\n"
+    "  gamma_squared or gamma, lambda (checked: lambda^2 + gamma^2 = 1), temperature [1], c_plus [0], "
+    "c_minus [-1], mask\n";
+constexpr const char* network_fields =
+    "  network: shaped_transformer | shaped_attention | shaped_resnet | unshaped | unshaped_pre_ln, or an "
+    "intervention of\n"
+    "    figure 3 (an unknown name lists them); width, depth or layers, key_width, hidden_width, samples "
+    "[4096],\n"
+    "    sampling: reduced | explicit_weights, and gamma, temperature and slopes as for sde simulate\n";
+
+nlohmann::json begin(const SdeArguments& arguments) {
+  std::error_code failure;
+  std::filesystem::create_directories(arguments.out, failure);
+  if (failure)
+    throw DataError(fmt::format("{}: cannot make the folder: {}", arguments.out.string(), failure.message()));
+  return read_sde_config(arguments.config);
+}
+
+Index last_time(const CovarianceEnsemble& ensemble) {
+  return static_cast<Index>(ensemble.times().size()) - 1;
+}
+
+void draw_ensemble(const SdeArguments& arguments, const CovarianceEnsemble& ensemble) {
+  if (arguments.no_pictures) return;
+  std::vector<DensityPanel> panels{{"V00", {{"V00", ensemble.entries(last_time(ensemble), 0, 0)}}}};
+  if (ensemble.tokens() > 1) {
+    panels.push_back({"V01", {{"V01", ensemble.entries(last_time(ensemble), 0, 1)}}});
+    panels.push_back({"rho01", {{"rho01", ensemble.correlations(last_time(ensemble), 0, 1)}}});
+  }
+  draw_densities(arguments.out / "densities.png", panels);
+}
+
+void finish(const SdeArguments& arguments, const CovarianceEnsemble& ensemble) {
+  write_ensemble(arguments.out, ensemble);
+  draw_ensemble(arguments, ensemble);
+  fmt::print("{}\n", ensemble_counts(ensemble).dump());
+}
+
+void run_simulate(const SdeArguments& arguments) {
+  const nlohmann::json config = begin(arguments);
+  FieldReader fields(config, arguments.config.string());
+  SdeSetup setup = read_sde_setup(fields);
+  fields.finish();
+  setup.options.threads = arguments.threads;
+  finish(arguments, simulate(setup.model, setup.v0, setup.options));
+}
+
+void run_network(const SdeArguments& arguments) {
+  const nlohmann::json config = begin(arguments);
+  FieldReader fields(config, arguments.config.string());
+  NetworkSetup setup = read_network_setup(fields);
+  fields.finish();
+  setup.options.threads = arguments.threads;
+  finish(arguments, sample_networks(setup.network, setup.v0, setup.options));
+}
+
+/// The network against the SDE it converges to, at equal time and start.
+void run_compare(const SdeArguments& arguments) {
+  const nlohmann::json config = begin(arguments);
+  FieldReader fields(config, arguments.config.string());
+  NetworkSetup setup = read_network_setup(fields);
+  setup.options.threads = arguments.threads;
+  SimulationOptions options;
+  options.max_step = fields.number("max_step", 0.01);
+  options.step_control = fields.number("step_control", 0);
+  options.paths = fields.integer("paths", setup.options.samples);
+  fields.finish();
+  options.seed = setup.options.seed;
+  options.threads = arguments.threads;
+  const CovarianceEnsemble network = sample_networks(setup.network, setup.v0, setup.options);
+  options.times = network.times();
+  const CovarianceEnsemble limit = simulate(limiting_model(setup.network), setup.v0, options);
+  nlohmann::json report{{"network", ensemble_counts(network)}, {"sde", ensemble_counts(limit)}};
+  const auto finite = observables(network, last_time(network)),
+             sampled = observables(limit, last_time(limit));
+  std::vector<DensityPanel> panels;
+  for (std::size_t i = 0; i < finite.size(); ++i) {
+    const double distance = numerics::kolmogorov_smirnov_distance(finite[i].values, sampled[i].values);
+    const double size =
+        numerics::two_sample_effective_size(finite[i].values.size(), sampled[i].values.size());
+    const double p = numerics::kolmogorov_smirnov_p_value(distance, size);
+    report["kolmogorov_smirnov"][finite[i].name] = {{"distance", distance}, {"p_value", p}};
+    fmt::print("{:<20} KS {:.4f}  p = {:.3f}\n", finite[i].name, distance, p);
+    if (finite[i].name == "V00" || finite[i].name == "V01" || finite[i].name == "rho01")
+      panels.push_back({finite[i].name, {{"network", finite[i].values}, {"SDE", sampled[i].values}}});
+  }
+  write_json(arguments.out / "compare.json", report);
+  if (!arguments.no_pictures) draw_densities(arguments.out / "compare.png", panels);
+}
+
+/// Time of the last layer whose eigenvalues all lie within the bounds, over residual weights.
+void run_stopping_time(const SdeArguments& arguments) {
+  nlohmann::json config = begin(arguments);
+  config.emplace("lower", 1e-4);
+  config.emplace("upper", 1e4);
+  std::vector<double> gammas = take_gammas(config, arguments.config.string());
+  FieldReader fields(config, arguments.config.string());
+  NetworkSetup setup = read_network_setup(fields);
+  fields.finish();
+  setup.options.threads = arguments.threads;
+  if (gammas.empty()) gammas.push_back(setup.network.residual.gamma());
+  nlohmann::json report = nlohmann::json::array();
+  LinePlot plot{"gamma", "stopping time", gammas, {{"median", {}}, {"10 %", {}}}};
+  for (const double gamma : gammas) {
+    if (gammas.size() > 1) setup.network.residual = ResidualWeights::shaped(gamma * gamma);
+    const CovarianceEnsemble ensemble = sample_networks(setup.network, setup.v0, setup.options);
+    std::vector<double> times;
+    for (Index path = 0; path < ensemble.paths(); ++path)
+      times.push_back(ensemble.outcome(path).last_inside_time);
+    const std::vector<double> ascending = numerics::sorted(times);
+    nlohmann::json row{{"gamma", gamma}, {"counts", ensemble_counts(ensemble)}};
+    for (const double p : {0.1, 0.5, 0.9})
+      row["quantiles"].push_back({{"p", p}, {"time", numerics::quantile(ascending, p).value}});
+    plot.curves[0].values.push_back(numerics::quantile(ascending, 0.5).value);
+    plot.curves[1].values.push_back(numerics::quantile(ascending, 0.1).value);
+    fmt::print("gamma {:<8g} median {:.4f}  10 % {:.4f}\n", gamma, plot.curves[0].values.back(),
+               plot.curves[1].values.back());
+    report.push_back(row);
+  }
+  write_json(arguments.out / "stopping_times.json", report);
+  if (!arguments.no_pictures) draw_lines(arguments.out / "stopping_times.png", plot);
+}
+
+void add(CLI::App& parent, const std::string& name, const std::string& about, const std::string& footer,
+         void (*run)(const SdeArguments&)) {
+  auto arguments = std::make_shared<SdeArguments>();
+  CLI::App* command = parent.add_subcommand(name, about);
+  command->add_option("config", arguments->config, "JSON configuration")->required()->type_name("FILE");
+  command->add_option("--out", arguments->out, "Folder for results (made if need be)")
+      ->required()
+      ->type_name("FOLDER");
+  command
+      ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("N");
+  command->add_flag("--no-pictures", arguments->no_pictures,
+                    "Write no pictures (gnuplot is not needed then)");
+  command->footer(footer);
+  command->callback([arguments, run] { run(*arguments); });
+}
+
+}  // namespace
+
+void add_sde_command(CLI::App& program) {
+  CLI::App* sde = program.add_subcommand("sde", "The shaped transformer: covariance SDE and finite networks");
+  sde->require_subcommand(1);
+  const std::string start = start_fields, model = model_fields, network = network_fields;
+  add(*sde, "simulate", "Paths of the covariance SDE",
+      "Configuration:\n" + model + start +
+          "  times, horizon, or depth and width (horizon = depth / width)\n"
+          "  paths [4096], max_step [0.01], step_control [0], scheme: geometric | euler_maruyama | "
+          "euler_maruyama_dense\n"
+          "  finite_width_drift: a width whose exact ReLU drift to use\n"
+          "Example: {\"model\": \"transformer\", \"gamma_squared\": 0.125, \"width\": 200, \"depth\": 150}",
+      run_simulate);
+  add(*sde, "network", "Covariances of random finite networks",
+      "Configuration:\n" + network + start +
+          "Example: {\"network\": \"unshaped_pre_ln\", \"gamma\": 1, \"lambda\": 1, \"width\": 200, "
+          "\"depth\": 150}",
+      run_network);
+  add(*sde, "compare", "A shaped network against its limiting SDE, by Kolmogorov-Smirnov distances",
+      "Configuration: as for sde network, and paths [samples], max_step [0.01], step_control [0]",
+      run_compare);
+  add(*sde, "stopping-time", "When the eigenvalues of networks leave [1e-4, 1e4], over residual weights",
+      "Configuration: as for sde network, with gammas [...] instead of gamma if wanted", run_stopping_time);
+}
+
+}  // namespace widelimit::cli

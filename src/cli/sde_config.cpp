@@ -1,0 +1,181 @@
+#include "cli/sde_config.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+using namespace covariance_sde;
+
+namespace {
+
+ResidualWeights read_residual(FieldReader& fields) {
+  if (fields.has("gamma_squared") == fields.has("gamma"))
+    fields.fail("gamma_squared", "give either gamma_squared or gamma");
+  const bool root = fields.has("gamma");
+  const double given = fields.number(root ? "gamma" : "gamma_squared");
+  if (root && given < 0) fields.fail("gamma", fmt::format("must be at least 0, got {}", given));
+  if (!fields.has("lambda")) return ResidualWeights::shaped(root ? given * given : given);
+  const double lambda = fields.number("lambda"), gamma = root ? given : std::sqrt(given);
+  if (lambda == 1 && gamma == 1) return ResidualWeights::unit();
+  return ResidualWeights::from(lambda, gamma);
+}
+
+ShapedSlopes read_slopes(FieldReader& fields) {
+  return {fields.number("c_plus", 0), fields.number("c_minus", -1)};
+}
+
+AttentionMask read_mask(FieldReader& fields) {
+  return fields.choice("mask", {"full", "causal"}, "full") == "full" ? AttentionMask::full
+                                                                     : AttentionMask::causal;
+}
+
+/// "V0", or "tokens" of equal "variance" and correlation "rho0".
+Matrix<double> read_start(FieldReader& fields) {
+  if (!fields.has("V0")) {
+    const Index tokens = fields.integer("tokens", 2);
+    if (tokens < 1) fields.fail("tokens", fmt::format("must be at least 1, got {}", tokens));
+    const double variance = fields.number("variance", 1);
+    Matrix<double> v = Matrix<double>::Constant(tokens, tokens, variance * fields.number("rho0", 0.2));
+    v.diagonal().setConstant(variance);
+    return v;
+  }
+  const nlohmann::json& rows = fields.value("V0");
+  const std::size_t m = rows.is_array() ? rows.size() : 0;
+  Matrix<double> v(static_cast<Index>(m), static_cast<Index>(m));
+  for (std::size_t a = 0; a < m; ++a) {
+    if (!rows[a].is_array() || rows[a].size() != m)
+      fields.fail("V0",
+                  fmt::format("must be a square matrix, got {} rows and row {} of another length", m, a));
+    for (std::size_t b = 0; b < m; ++b) {
+      if (!rows[a][b].is_number())
+        fields.fail("V0", fmt::format("must hold numbers, got {}", rows[a][b].dump()));
+      v(static_cast<Index>(a), static_cast<Index>(b)) = rows[a][b].get<double>();
+    }
+  }
+  if (m == 0) fields.fail("V0", "must be a square matrix, got none");
+  return v;
+}
+
+StopBounds read_bounds(FieldReader& fields, StopBounds otherwise) {
+  return {fields.number("lower", otherwise.lower), fields.number("upper", otherwise.upper)};
+}
+
+std::vector<double> read_times(FieldReader& fields) {
+  if (fields.has("times")) return fields.numbers("times");
+  if (fields.has("horizon")) return {fields.number("horizon")};
+  // T = depth / width, in this order: a layer is time 1 / n.
+  return {static_cast<double>(fields.integer("depth")) / static_cast<double>(fields.integer("width"))};
+}
+
+SdeModel read_model(FieldReader& fields) {
+  const std::string name = fields.choice("model", {"transformer", "attention", "resnet", "mlp"});
+  if (name == "mlp") return mlp_model(read_slopes(fields));
+  const ResidualWeights residual = read_residual(fields);
+  if (name == "resnet") return resnet_model(residual, read_slopes(fields));
+  const double temperature = fields.number("temperature", 1);
+  if (name == "attention") return attention_model(residual, temperature, read_mask(fields));
+  return transformer_model(residual, temperature, read_slopes(fields));
+}
+
+NetworkSpec read_intervention(FieldReader& fields, Index width, const std::string& name) {
+  const auto networks =
+      attention_interventions(width, read_residual(fields), fields.number("temperature", 1));
+  for (const NamedNetwork& network : networks)
+    if (network.name == name) return network.network;
+  std::string known = "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln";
+  for (const NamedNetwork& network : networks) known += ", " + network.name;
+  fields.fail("network", fmt::format("must be one of {}; got {}", known, name));
+}
+
+NetworkSpec read_spec(FieldReader& fields) {
+  const std::string name = fields.text("network");
+  const Index width = fields.integer("width");
+  NetworkSpec network;
+  if (name == "shaped_resnet") {
+    network = shaped_resnet(width, read_residual(fields), read_slopes(fields));
+    network.feedforward->hidden_width = fields.integer("hidden_width", 0);
+  } else if (name == "shaped_attention") {
+    network = shaped_attention(width, read_residual(fields), fields.number("temperature", 1));
+    network.attention->mask = read_mask(fields);
+  } else if (name == "shaped_transformer") {
+    network = shaped_transformer(width, read_residual(fields), fields.number("temperature", 1),
+                                 read_slopes(fields));
+  } else if (name == "unshaped" || name == "unshaped_pre_ln") {
+    network = unshaped_transformer(width, read_residual(fields),
+                                   name == "unshaped" ? Normalization::none : Normalization::pre_layer_norm);
+  } else {
+    network = read_intervention(fields, width, name);
+  }
+  network.key_width = fields.integer("key_width", 0);
+  return network;
+}
+
+std::uint64_t read_seed(FieldReader& fields) {
+  const Index seed = fields.integer("seed", 0);
+  if (seed < 0) fields.fail("seed", fmt::format("must be at least 0, got {}", seed));
+  return static_cast<std::uint64_t>(seed);
+}
+
+}  // namespace
+
+nlohmann::json read_sde_config(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw DataError(fmt::format("{}: cannot open the configuration", file.string()));
+  try {
+    nlohmann::json config = nlohmann::json::parse(stream);
+    if (!config.is_object())
+      throw DataError(fmt::format("{}: expected a JSON object, got {}", file.string(), config.type_name()));
+    return config;
+  } catch (const nlohmann::json::parse_error& error) {
+    throw DataError(fmt::format("{}: not JSON: {}", file.string(), error.what()));
+  }
+}
+
+SdeSetup read_sde_setup(FieldReader& fields) {
+  SdeSetup setup{.model = read_model(fields), .v0 = read_start(fields), .options = {}};
+  setup.options.times = read_times(fields);
+  setup.options.max_step = fields.number("max_step", 0.01);
+  setup.options.step_control = fields.number("step_control", 0);
+  const std::string scheme =
+      fields.choice("scheme", {"geometric", "euler_maruyama", "euler_maruyama_dense"}, "geometric");
+  setup.options.scheme = scheme == "geometric"        ? StepScheme::geometric
+                         : scheme == "euler_maruyama" ? StepScheme::euler_maruyama
+                                                      : StepScheme::euler_maruyama_dense;
+  setup.options.bounds = read_bounds(fields, {});
+  setup.options.paths = fields.integer("paths", 4096);
+  setup.options.seed = read_seed(fields);
+  if (fields.has("finite_width_drift"))
+    setup.model = with_finite_width_drift(setup.model, fields.integer("finite_width_drift"));
+  return setup;
+}
+
+NetworkSetup read_network_setup(FieldReader& fields) {
+  NetworkSetup setup{.network = read_spec(fields), .v0 = read_start(fields), .options = {}};
+  setup.options.layers =
+      fields.has("layers") ? fields.integers("layers") : std::vector<Index>{fields.integer("depth")};
+  setup.options.samples = fields.integer("samples", 4096);
+  setup.options.seed = read_seed(fields);
+  setup.options.bounds = read_bounds(fields, setup.options.bounds);
+  if (fields.choice("sampling", {"reduced", "explicit_weights"}, "reduced") != "reduced")
+    setup.options.sampling = NetworkSampling::explicit_weights;
+  return setup;
+}
+
+std::vector<double> take_gammas(nlohmann::json& config, const std::string& path) {
+  if (!config.contains("gammas")) return {};
+  FieldReader fields(config, path);
+  const std::vector<double> gammas = fields.numbers("gammas");
+  if (gammas.empty()) fields.fail("gammas", "must hold at least one residual weight");
+  if (fields.has("gamma") || fields.has("gamma_squared"))
+    fields.fail("gammas", "stands beside gamma; give one of them");
+  config.erase("gammas");
+  config["gamma"] = gammas.front();
+  return gammas;
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,165 @@
+#include "cli/sde_output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "cli/gnuplot.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/statistics.hpp"
+
+namespace widelimit::cli {
+
+using covariance_sde::CovarianceEnsemble;
+using covariance_sde::PathEnd;
+
+namespace {
+
+constexpr Index most_tokens_listed = 4;
+constexpr double probabilities[] = {0.05, 0.25, 0.5, 0.75, 0.95};
+constexpr int density_points = 200;
+
+std::ofstream open(const std::filesystem::path& file) {
+  std::ofstream stream(file);
+  if (!stream) throw DataError(fmt::format("{}: cannot write", file.string()));
+  return stream;
+}
+
+const char* end_name(PathEnd end) {
+  switch (end) {
+    case PathEnd::horizon:
+      return "horizon";
+    case PathEnd::above:
+      return "above";
+    case PathEnd::below:
+      return "below";
+    case PathEnd::not_finite:
+      return "not_finite";
+  }
+  return "";
+}
+
+void write_quantiles(const std::filesystem::path& file, const CovarianceEnsemble& ensemble) {
+  std::ofstream stream = open(file);
+  stream << "time,observable,probability,quantile,standard_error\n";
+  for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time)
+    for (const Observable& observable : observables(ensemble, time)) {
+      const std::vector<double> ascending = numerics::sorted(observable.values);
+      for (const double p : probabilities) {
+        const numerics::Estimate quantile = numerics::quantile(ascending, p);
+        stream << fmt::format("{},{},{},{:.10g},{:.3g}\n", ensemble.times()[static_cast<std::size_t>(time)],
+                              observable.name, p, quantile.value, quantile.standard_error);
+      }
+    }
+}
+
+void write_samples(const std::filesystem::path& file, const CovarianceEnsemble& ensemble) {
+  std::ofstream stream = open(file);
+  stream << "path,end,stop_time,cone_exits";
+  const Index m = ensemble.tokens(), last = static_cast<Index>(ensemble.times().size()) - 1;
+  for (Index a = 0; a < m; ++a)
+    for (Index b = a; b < m; ++b) stream << fmt::format(",V{}_{}", a, b);
+  stream << '\n';
+  for (Index path = 0; path < ensemble.paths(); ++path) {
+    const auto& outcome = ensemble.outcome(path);
+    stream << fmt::format("{},{},{},{}", path, end_name(outcome.end), outcome.stop_time, outcome.cone_exits);
+    const Matrix<double> v = ensemble.covariance(last, path);
+    for (Index a = 0; a < m; ++a)
+      for (Index b = a; b < m; ++b) stream << fmt::format(",{:.17g}", v(a, b));
+    stream << '\n';
+  }
+}
+
+void append_density(std::string& script, const std::vector<double>& sample, double from, double to) {
+  const std::vector<double> ascending = numerics::sorted(sample);
+  if (ascending.front() == ascending.back()) {
+    fmt::format_to(std::back_inserter(script), "{} 0\n", ascending.front());
+    return;
+  }
+  const numerics::KernelDensity density(sample);
+  for (int i = 0; i <= density_points; ++i) {
+    const double x = from + (to - from) * i / density_points;
+    fmt::format_to(std::back_inserter(script), "{} {}\n", x, density(x));
+  }
+}
+
+std::string header(const std::filesystem::path& file, std::size_t panels) {
+  return fmt::format("set terminal pngcairo size {},480 noenhanced font ',11'\nset output {}\nset grid\n",
+                     520 * panels, gnuplot_quoted(file.string()));
+}
+
+}  // namespace
+
+std::vector<Observable> observables(const CovarianceEnsemble& ensemble, Index time) {
+  std::vector<Observable> result;
+  const Index m = std::min(ensemble.tokens(), most_tokens_listed);
+  for (Index a = 0; a < m; ++a)
+    for (Index b = a; b < m; ++b) {
+      result.push_back({fmt::format("V{}{}", a, b), ensemble.entries(time, a, b)});
+      if (b > a) result.push_back({fmt::format("rho{}{}", a, b), ensemble.correlations(time, a, b)});
+    }
+  result.push_back({"largest_eigenvalue", ensemble.largest_eigenvalues(time)});
+  return result;
+}
+
+nlohmann::json ensemble_counts(const CovarianceEnsemble& ensemble) {
+  nlohmann::json counts{
+      {"tokens", ensemble.tokens()}, {"paths", ensemble.paths()}, {"cone_exits", ensemble.cone_exits()}};
+  for (const PathEnd end : {PathEnd::horizon, PathEnd::above, PathEnd::below, PathEnd::not_finite})
+    counts["ended"][end_name(end)] = ensemble.count(end);
+  return counts;
+}
+
+void write_json(const std::filesystem::path& file, const nlohmann::json& value) {
+  open(file) << value.dump(2) << '\n';
+}
+
+void write_ensemble(const std::filesystem::path& folder, const CovarianceEnsemble& ensemble) {
+  write_quantiles(folder / "quantiles.csv", ensemble);
+  write_samples(folder / "samples.csv", ensemble);
+  write_json(folder / "summary.json", ensemble_counts(ensemble));
+}
+
+void draw_densities(const std::filesystem::path& file, const std::vector<DensityPanel>& panels) {
+  std::string script = header(file, panels.size());
+  std::string plots = fmt::format("set multiplot layout 1,{}\nset ylabel 'density'\n", panels.size());
+  int block = 0;
+  for (const DensityPanel& panel : panels) {
+    double from = HUGE_VAL, to = -HUGE_VAL;
+    for (const Observable& curve : panel.curves) {
+      const std::vector<double> ascending = numerics::sorted(curve.values);
+      from = std::min(from, numerics::quantile(ascending, 0.005).value);
+      to = std::max(to, numerics::quantile(ascending, 0.995).value);
+    }
+    plots += fmt::format("set xlabel {}\nplot ", gnuplot_quoted(panel.quantity));
+    for (const Observable& curve : panel.curves) {
+      script += fmt::format("$d{} << end\n", block);
+      append_density(script, curve.values, from, to);
+      script += "end\n";
+      plots += fmt::format("$d{} using 1:2 with lines lw 2 title {}, ", block++, gnuplot_quoted(curve.name));
+    }
+    plots += "\n";
+  }
+  run_gnuplot(script + plots + "unset multiplot\n", file.string());
+}
+
+void draw_lines(const std::filesystem::path& file, const LinePlot& plot) {
+  std::string script =
+      header(file, 1) + fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_quoted(plot.x_label),
+                                    gnuplot_quoted(plot.y_label));
+  std::string commands = "plot ";
+  int block = 0;
+  for (const Observable& curve : plot.curves) {
+    script += fmt::format("$d{} << end\n", block);
+    for (std::size_t i = 0; i < plot.x.size(); ++i)
+      fmt::format_to(std::back_inserter(script), "{} {}\n", plot.x[i], curve.values[i]);
+    script += "end\n";
+    commands +=
+        fmt::format("$d{} using 1:2 with linespoints lw 2 title {}, ", block++, gnuplot_quoted(curve.name));
+  }
+  run_gnuplot(script + commands + "\n", file.string());
+}
+
+}  // namespace widelimit::cli
