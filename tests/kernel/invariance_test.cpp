@@ -1,0 +1,146 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <sstream>
+
+#include "kernel/random_networks.hpp"
+#include "support/random_inputs.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+const std::array<Shape, 6> shapes{Shape{9}, {5, 6}, {3, 4, 3}, {17}, {6, 4}, {2, 5, 4}};
+
+template <typename Scalar>
+struct Case {
+  Network network;
+  xt::xarray<Scalar> x, y;
+};
+
+template <typename Scalar>
+Case<Scalar> random_case(unsigned seed, Index n) {
+  const Shape& shape = shapes[seed % shapes.size()];
+  std::vector<Index> dimensions{n};
+  dimensions.insert(dimensions.end(), shape.begin(), shape.end());
+  dimensions.push_back(3);
+  return {random_network(seed, shape), random_inputs<Scalar>(seed, dimensions),
+          random_inputs<Scalar>(seed + 500, dimensions)};
+}
+
+template <typename Scalar>
+bool equal(const GramResult<Scalar>& left, const GramResult<Scalar>& right) {
+  return left.nngp == right.nngp && left.ntk == right.ntk;
+}
+
+/// Calls check(case) for `count` random networks, with what is needed to find the one that failed.
+template <typename Scalar, typename Check>
+void for_random_networks(unsigned first_seed, unsigned count, Index n, const Check& check) {
+  for (unsigned seed = first_seed; seed < first_seed + count; ++seed) {
+    const auto random = random_case<Scalar>(seed, n);
+    std::ostringstream printed;
+    printed << random.network;
+    CAPTURE(seed);
+    CAPTURE(printed.str());
+    check(random);
+  }
+}
+
+GramOptions one_thread() { return {.threads = 1, .progress = {}, .stop = {}}; }
+
+/// Both forms of gram() with the options against those with one thread and defaults, bit for bit.
+template <typename Scalar>
+void check_same_bits(unsigned first_seed, const GramOptions& options) {
+  for_random_networks<Scalar>(first_seed, 20, 7, [&](const Case<Scalar>& random) {
+    CHECK(equal(gram<Scalar>(random.network, random.x, options), gram<Scalar>(random.network, random.x, one_thread())));
+    CHECK(equal(gram<Scalar>(random.network, random.x, random.y, options),
+                gram<Scalar>(random.network, random.x, random.y, one_thread())));
+  });
+}
+
+template <typename Scalar>
+void check_same_bits_everywhere(const GramOptions& options) {
+  check_same_bits<Scalar>(1, options);
+  check_same_bits<Scalar>(61, options);
+}
+
+TEST_CASE_TEMPLATE("results do not depend on the number of threads, bit for bit", Scalar, float, double) {
+  GramOptions options;
+  options.threads = 3;
+  check_same_bits_everywhere<Scalar>(options);
+}
+
+TEST_CASE_TEMPLATE("results do not depend on the tile size, bit for bit", Scalar, float, double) {
+  for (const Index side : {1, 2, 3, 16}) {
+    CAPTURE(side);
+    GramOptions options = one_thread();
+    options.tile_size = side;
+    check_same_bits_everywhere<Scalar>(options);
+  }
+}
+
+TEST_CASE_TEMPLATE("results do not depend on the memory for states, bit for bit", Scalar, float, double) {
+  GramOptions options = one_thread();
+  options.state_memory_bytes = 1;
+  options.tile_size = 2;
+  check_same_bits_everywhere<Scalar>(options);
+}
+
+TEST_CASE_TEMPLATE("minimal demand gives the bits of full demand", Scalar, float, double) {
+  GramOptions options = one_thread();
+  options.demand = GramOptions::Demand::everything;
+  check_same_bits_everywhere<Scalar>(options);
+}
+
+TEST_CASE_TEMPLATE("asking for one kernel gives the same bits as asking for both", Scalar, float, double) {
+  for_random_networks<Scalar>(1, 30, 4, [](const Case<Scalar>& random) {
+    GramOptions options = one_thread();
+    const auto both = gram<Scalar>(random.network, random.x, options);
+    options.kernels = Kernels::nngp;
+    const auto nngp = gram<Scalar>(random.network, random.x, options);
+    options.kernels = Kernels::ntk;
+    const auto ntk = gram<Scalar>(random.network, random.x, options);
+    CHECK(nngp.nngp == both.nngp);
+    CHECK(nngp.ntk.size() == 0);
+    CHECK(ntk.ntk == both.ntk);
+    CHECK(ntk.nngp.size() == 0);
+  });
+}
+
+TEST_CASE_TEMPLATE("gram_diagonal is the diagonal of gram, bit for bit, and gram is exactly symmetric", Scalar, float,
+                   double) {
+  for_random_networks<Scalar>(1, 40, 5, [](const Case<Scalar>& random) {
+    const auto whole = gram<Scalar>(random.network, random.x);
+    const auto diagonal = gram_diagonal<Scalar>(random.network, random.x);
+    CHECK(Matrix<Scalar>(whole.nngp.diagonal()) == diagonal.nngp);
+    CHECK(Matrix<Scalar>(whole.ntk.diagonal()) == diagonal.ntk);
+    CHECK(whole.nngp == whole.nngp.transpose());
+    CHECK(whole.ntk == whole.ntk.transpose());
+  });
+}
+
+TEST_CASE_TEMPLATE("equal inputs in a batch have equal rows, bit for bit", Scalar, float, double) {
+  for_random_networks<Scalar>(1, 40, 5, [](Case<Scalar> random) {
+    const auto size = random.x.size() / 5;
+    std::copy_n(random.x.data(), size, random.x.data() + 3 * size);  // input 3 = input 0
+    const auto result = gram<Scalar>(random.network, random.y, random.x);
+    CHECK(result.nngp.col(3) == result.nngp.col(0));
+    CHECK(result.ntk.col(3) == result.ntk.col(0));
+    const auto reverse = gram<Scalar>(random.network, random.x, random.y);
+    CHECK(reverse.nngp.row(3) == reverse.nngp.row(0));
+    CHECK(reverse.ntk.row(3) == reverse.ntk.row(0));
+  });
+}
+
+TEST_CASE_TEMPLATE("many random networks are invariant [slow]", Scalar, float, double) {
+  GramOptions tiles = one_thread(), blocks, everything = one_thread();
+  tiles.tile_size = 2;
+  blocks.state_memory_bytes = 1;
+  blocks.threads = 3;
+  everything.demand = GramOptions::Demand::everything;
+  for (unsigned first = 200; first < 800; first += 20)
+    for (const GramOptions& options : {tiles, blocks, everything}) check_same_bits<Scalar>(first, options);
+}
+
+}  // namespace
+}  // namespace widelimit::testing

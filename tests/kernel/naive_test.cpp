@@ -1,0 +1,70 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <sstream>
+
+#include "kernel/naive_kernel.hpp"
+#include "kernel/random_networks.hpp"
+#include "support/random_inputs.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+const std::array<Shape, 6> shapes{Shape{7}, {4, 5}, {3, 3, 3}, {12}, {5, 3}, {2, 4, 3}};
+
+RealMatrix features(const Inputs<double>& inputs, Index i) {
+  RealMatrix matrix(position_count(inputs.shape()), inputs.channels());
+  std::copy(inputs[i].begin(), inputs[i].end(), matrix.data());
+  return matrix;
+}
+
+/// Largest deviation relative to the geometric mean of the pair's own variances: entries near 0 are sums that cancel.
+void check_against(const NaiveKernel& naive, const Inputs<double>& x1, const Inputs<double>& x2, bool one_batch,
+                   const GramResult<double>& computed, double tolerance) {
+  for (Index i = 0; i < x1.size(); ++i)
+    for (Index j = 0; j < x2.size(); ++j) {
+      const RealMatrix left = features(x1, i), right = features(x2, j);
+      const auto [k, t] = naive(left, right, one_batch && i == j);
+      const auto [k_left, t_left] = naive(left, left, false);
+      const auto [k_right, t_right] = naive(right, right, false);
+      const Real k_scale = std::sqrt(k_left * k_right), t_scale = std::sqrt(t_left * t_right);
+      CAPTURE(i);
+      CAPTURE(j);
+      CHECK(static_cast<double>(std::abs(computed.nngp(i, j) - k) / k_scale) < tolerance);
+      CHECK(static_cast<double>(std::abs(computed.ntk(i, j) - t) / t_scale) < tolerance);
+    }
+}
+
+/// Untied attention makes all positions of an input equal. Their correlation of 1 then comes out of sums in different
+/// orders, eps too low, and the angle of ReLU's derivative is its root: the NTK is exact to sqrt(eps) only.
+double tolerance_for(const std::string& network) {
+  return network.find("tied=false") == std::string::npos ? 1e-11 : 1e-7;
+}
+
+void check_random_networks(unsigned first_seed, unsigned count) {
+  for (unsigned seed = first_seed; seed < first_seed + count; ++seed) {
+    const Shape& shape = shapes[seed % shapes.size()];
+    const Network network = random_network(seed, shape);
+    std::ostringstream printed;
+    printed << network;
+    CAPTURE(seed);
+    CAPTURE(printed.str());
+    std::vector<Index> dimensions{3};
+    dimensions.insert(dimensions.end(), shape.begin(), shape.end());
+    dimensions.push_back(2);
+    const auto x1 = random_inputs(seed, dimensions), x2 = random_inputs(seed + 1000, dimensions);
+    const NaiveKernel naive(network, shape);
+    const double tolerance = tolerance_for(printed.str());
+    check_against(naive, x1, x1, true, gram<double>(network, x1), tolerance);
+    check_against(naive, x1, x2, false, gram<double>(network, x1, x2), tolerance);
+  }
+}
+
+TEST_CASE("random networks agree with the naive kernel") { check_random_networks(1, 60); }
+
+TEST_CASE("many random networks agree with the naive kernel [slow]") { check_random_networks(1000, 1200); }
+
+}  // namespace
+}  // namespace widelimit::testing
