@@ -65,11 +65,11 @@ struct TileOrigin {
 template <typename Scalar>
 class GramComputation {
  public:
-  GramComputation(const GramPlan& plan, const GramOptions& options, Index total_pairs)
+  GramComputation(const GramPlan& plan, const GramOptions& options, ProgressCounter& progress)
       : plan_{plan},
         options_{options},
         arena_(numerics::resolve_threads(options.threads, "gram")),
-        progress_(options, total_pairs),
+        progress_{progress},
         state_workers_([&plan] { return StateWorker<Scalar>(plan); }) {}
 
   void symmetric(const Inputs<Scalar>& x, const GramTarget<Scalar>& target) {
@@ -160,7 +160,7 @@ class GramComputation {
   const GramPlan& plan_;
   const GramOptions& options_;
   tbb::task_arena arena_;
-  ProgressCounter progress_;
+  ProgressCounter& progress_;
   tbb::enumerable_thread_specific<StateWorker<Scalar>> state_workers_;
 };
 
@@ -192,11 +192,63 @@ void check_result(const Matrix<Scalar>& gram, const char* name) {
             sizeof(Scalar) == 4 ? ", or use double" : ""));
 }
 
+/// Adds up results of replicates of a sampled network: means, and standard errors from their scatter.
 template <typename Scalar>
-GramResult<Scalar> checked(GramResult<Scalar> result) {
-  check_result(result.nngp, "nngp");
-  check_result(result.ntk, "ntk");
-  return result;
+class ReplicateMean {
+ public:
+  void add(const Matrix<Scalar>& result) {
+    const Matrix<double> value = result.template cast<double>();
+    ++count_;
+    if (count_ == 1) {
+      mean_ = value;
+      squares_ = Matrix<double>::Zero(value.rows(), value.cols());
+      return;
+    }
+    const Matrix<double> difference = value - mean_;
+    mean_ += difference / static_cast<double>(count_);
+    squares_ += difference.cwiseProduct(value - mean_);
+  }
+
+  [[nodiscard]] Matrix<Scalar> mean() const { return mean_.template cast<Scalar>(); }
+  [[nodiscard]] Matrix<Scalar> error() const {
+    return (squares_ / (static_cast<double>(count_) * static_cast<double>(count_ - 1))).cwiseSqrt().template cast<Scalar>();
+  }
+
+ private:
+  Index count_ = 0;
+  Matrix<double> mean_;
+  Matrix<double> squares_;
+};
+
+constexpr std::int64_t most_replicates = 16;
+
+/// Runs compute(computation, target) once, or for every replicate of a sampled network.
+template <typename Scalar, typename Compute>
+GramResult<Scalar> run(const Network& network, const Inputs<Scalar>& x, Index rows, Index columns, Index pairs,
+                       const GramOptions& options, const Compute& compute) {
+  const auto run_plan = [&](const GramPlan& plan, ProgressCounter& progress) {
+    auto result = empty_result<Scalar>(options, rows, columns);
+    GramComputation<Scalar> computation(plan, options, progress);
+    compute(computation, target_of(result));
+    check_result(result.nngp, "nngp");
+    check_result(result.ntk, "ntk");
+    return result;
+  };
+  const GramPlan plan = make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options);
+  const std::int64_t samples = plan.program.graph.fewest_samples;
+  if (samples == 0) {
+    ProgressCounter progress(options, pairs);
+    return run_plan(plan, progress);
+  }
+  const std::int64_t count = std::min(samples, most_replicates);
+  ProgressCounter progress(options, pairs * count);
+  ReplicateMean<Scalar> nngp, ntk;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const auto result = run_plan(make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options, {r, count}), progress);
+    nngp.add(result.nngp);
+    ntk.add(result.ntk);
+  }
+  return {nngp.mean(), ntk.mean(), nngp.error(), ntk.error()};
 }
 
 }  // namespace
@@ -204,10 +256,8 @@ GramResult<Scalar> checked(GramResult<Scalar> result) {
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   check_finite(x, "x");
-  const GramPlan plan = make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options);
-  auto result = empty_result<Scalar>(options, x.size(), x.size());
-  GramComputation<Scalar>(plan, options, x.size() * (x.size() + 1) / 2).symmetric(x, target_of(result));
-  return checked(std::move(result));
+  return run(network, x, x.size(), x.size(), x.size() * (x.size() + 1) / 2, options,
+             [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
 }
 
 template <typename Scalar>
@@ -218,19 +268,15 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
   if (x1.shape() != x2.shape() || x1.channels() != x2.channels())
     throw ArgumentError(fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
                                     to_string(x1.shape()), x1.channels(), to_string(x2.shape()), x2.channels()));
-  const GramPlan plan = make_plan(network, x1.shape(), x1.channels(), sizeof(Scalar), options);
-  auto result = empty_result<Scalar>(options, x1.size(), x2.size());
-  GramComputation<Scalar>(plan, options, x1.size() * x2.size()).rectangular(x1, x2, target_of(result));
-  return checked(std::move(result));
+  return run(network, x1, x1.size(), x2.size(), x1.size() * x2.size(), options,
+             [&](auto& computation, const auto& target) { computation.rectangular(x1, x2, target); });
 }
 
 template <typename Scalar>
 GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   check_finite(x, "x");
-  const GramPlan plan = make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options);
-  auto result = empty_result<Scalar>(options, x.size(), 1);
-  GramComputation<Scalar>(plan, options, x.size()).diagonal(x, target_of(result));
-  return checked(std::move(result));
+  return run(network, x, x.size(), 1, x.size(), options,
+             [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
 }
 
 template GramResult<float> gram(const Network&, const Inputs<float>&, const GramOptions&);

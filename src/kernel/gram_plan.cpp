@@ -36,8 +36,8 @@ Index choose_tile_side(const GramPlan& plan, std::size_t scalar_bytes, const Gra
 }  // namespace
 
 GramPlan make_plan(const Network& network, const Shape& input_shape, Index channels, std::size_t scalar_bytes,
-                   const GramOptions& options) {
-  Graph graph = Lowering::lower(network, input_shape);
+                   const GramOptions& options, const Replicate& replicate) {
+  Graph graph = Lowering::lower(network, input_shape, replicate);
   const std::vector<Shape> shapes = node_shapes(graph, input_shape);
   GramPlan plan{.program = make_program(std::move(graph), shapes),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,

@@ -3,6 +3,7 @@
 #include "kernel/input_state.hpp"
 #include "kernel/pair_geometry.hpp"
 #include "kernel/program.hpp"
+#include "network/lowering.hpp"
 #include "widelimit/kernel/gram.hpp"
 
 namespace widelimit {
@@ -23,6 +24,6 @@ struct GramPlan {
 };
 
 GramPlan make_plan(const Network& network, const Shape& input_shape, Index channels, std::size_t scalar_bytes,
-                   const GramOptions& options);
+                   const GramOptions& options, const Replicate& replicate = {});
 
 }  // namespace widelimit

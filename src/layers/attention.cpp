@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "layers/attention_inverse_width.hpp"
+#include "layers/attention_stages.hpp"
 #include "layers/attention_positions.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
@@ -82,10 +82,23 @@ class Attention final : public LayerModel {
   }
 
   State lower(Lowering& lowering, const State& input) const override {
-    return lowering.pair(input, make_inverse_width_attention(options_));
+    return lowering.pair(input, make_stage(lowering));
   }
 
  private:
+  std::shared_ptr<const PairStage> make_stage(Lowering& lowering) const {
+    if (options_.scaling == AttentionScaling::inverse_width) return make_inverse_width_attention(options_);
+    if (options_.weights.is_softmax()) {
+      const SampledDraws draws = lowering.draws(options_.samples);
+      return make_sampled_softmax_attention(options_, {draws.samples, options_.seed, draws.stream});
+    }
+    const auto slopes = activation_of(options_.weights.nonlinearity())->homogeneous();
+    if (options_.weights.nonlinearity().kind() == "identity") return make_identity_attention(options_);
+    // A causal mask makes the sums depend on the positions themselves, not on their correlation only.
+    const bool interpolates = slopes.has_value() && options_.mask == AttentionMask::none;
+    return interpolates ? make_homogeneous_attention(options_) : make_elementwise_attention(options_);
+  }
+
   ordered_json weights_field() const {
     if (options_.weights.is_softmax()) return "softmax";
     const auto& nonlinearity = options_.weights.nonlinearity();

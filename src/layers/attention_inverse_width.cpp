@@ -1,4 +1,4 @@
-#include "layers/attention_inverse_width.hpp"
+#include "layers/attention_stages.hpp"
 
 #include "layers/attention_positions.hpp"
 #include "layers/attention_stage.hpp"
@@ -78,10 +78,9 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     if (pair.wanted == Entries::all)
       gemm(Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e}, {pair.right_state, e}, Scalar{0},
            target.data(), e);
-    // The diagonal of an input with itself is its variances: the same sums whatever else is wanted, so that a
-    // correlation of 1 is exactly that.
-    if (pair.wanted == Entries::diagonal || pair.same_input)
-      for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
+    // The diagonal always by the same sums, whatever else is wanted: that of an input with itself is its variances, so
+    // that a correlation of 1 is exactly that.
+    for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
   }
 
   bool tied_;

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include "layers/attention_positions.hpp"
+#include "layers/attention_sums.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/pair_stage.hpp"
@@ -35,16 +34,64 @@ class AttentionStage : public PairStageOf<Derived> {
 
   /// target = w_in covariance + w_pe R, or covariance itself without encodings. NaNs of entries that nobody asked for
   /// stay NaN.
-  template <typename Scalar, typename Covariance>
-  void write_encoded(const Covariance& covariance, const Shape& left, const Shape& right,
-                     Eigen::Map<Matrix<Scalar>>& target) const {
+  template <typename Covariance, typename Target>
+  void write_encoded(const Covariance& covariance, const Shape& left, const Shape& right, Target&& target) const {
+    using Scalar = typename std::decay_t<Target>::Scalar;
     if (!options_.positions) {
-      target = covariance;
+      target = covariance.template cast<Scalar>();
       return;
     }
     const auto& positions = *options_.positions;
-    target = static_cast<Scalar>(positions.input_weight) * covariance +
+    target = static_cast<Scalar>(positions.input_weight) * covariance.template cast<Scalar>() +
              (positions.position_weight * position_covariance(positions, left, right)).template cast<Scalar>();
+  }
+
+  /// Writes K~_aa of one input into its state: the logits' variances are products of them.
+  template <typename Scalar>
+  void write_encoded_variances(const SelfView<Scalar>& input, Scalar* state) const {
+    const Index d = input.nngp.rows();
+    Eigen::Map<Vector<Scalar>> variances(state, d);
+    variances = input.nngp.diagonal();
+    if (!options_.positions) return;
+    const auto& positions = *options_.positions;
+    const Matrix<double> r = position_covariance(positions, input.shape, input.shape);
+    variances = static_cast<Scalar>(positions.input_weight) * variances +
+                (positions.position_weight * r.diagonal()).template cast<Scalar>();
+  }
+
+  template <typename Scalar>
+  [[nodiscard]] EncodedPair encode(const PairView<Scalar>& pair) const {
+    EncodedPair encoded;
+    write_encoded(pair.nngp, pair.left_shape, pair.right_shape, encoded.logits);
+    encoded.values = encodes_values() ? encoded.logits : Matrix<double>(pair.nngp.template cast<double>());
+    if (pair.ntk.size() == 0) return encoded;
+    write_encoded(pair.ntk, pair.left_shape, pair.right_shape, encoded.logit_ntks);
+    encoded.value_ntks = encodes_values() ? encoded.logit_ntks : Matrix<double>(pair.ntk.template cast<double>());
+    return encoded;
+  }
+
+  /// Puts the entry with these sums into the result.
+  template <typename Scalar>
+  void write_entry(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
+                   PairResult<Scalar>& result) const {
+    const bool with_ntk = result.ntk.size() > 0;
+    const double qk2 = options_.query_key_std * options_.query_key_std;
+    const auto [nngp, ntk] = attention_entry(sums, encoded.logits(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
+                                             options_.output_value_variance, options_.bias_variance, qk2);
+    result.nngp(a, b) = static_cast<Scalar>(nngp);
+    if (with_ntk) result.ntk(a, b) = static_cast<Scalar>(ntk);
+  }
+
+  /// Calls body(a, b) for every entry that is wanted.
+  template <typename Scalar, typename Body>
+  static void for_each_wanted(const PairView<Scalar>& pair, const Body& body) {
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    if (pair.wanted == Entries::diagonal) {
+      for (Index a = 0; a < std::min(d, e); ++a) body(a, a);
+      return;
+    }
+    for (Index a = 0; a < d; ++a)
+      for (Index b = 0; b < e; ++b) body(a, b);
   }
 
  private:

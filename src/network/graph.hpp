@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -90,6 +91,8 @@ struct Node {
 struct Graph {
   std::vector<Node> nodes;
   NodeId output = 0;
+  /// Monte-Carlo samples of the sampled stage that has fewest; 0 if there is none.
+  std::int64_t fewest_samples = 0;
 };
 
 /// Shape behind a node. Throws ArgumentError without path.

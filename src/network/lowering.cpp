@@ -38,6 +38,7 @@ Graph reachable_part(const Graph& graph) {
     if (needed[id])
       for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;
   Graph part;
+  part.fewest_samples = graph.fewest_samples;
   std::vector<NodeId> renamed(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!needed[id]) continue;
@@ -52,8 +53,9 @@ Graph reachable_part(const Graph& graph) {
 
 }  // namespace
 
-Graph Lowering::lower(const Network& network, const Shape& input) {
+Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate) {
   Lowering lowering;
+  lowering.replicate_ = replicate;
   const State end = lowering.sequence(network.layers(), lowering.start(input), "layers");
   if (!end.shape.empty())
     throw NetworkError(fmt::format(
@@ -193,6 +195,13 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   if (law.fresh_weights) state.fresh = all_levels;
   else if (law.leaves != StageLaw::Leaves::as_it_was) state.fresh = 0;
   return state;
+}
+
+SampledDraws Lowering::draws(std::int64_t samples) {
+  graph_.fewest_samples = graph_.fewest_samples == 0 ? samples : std::min(graph_.fewest_samples, samples);
+  const std::int64_t share = samples / replicate_.count + (replicate_.index < samples % replicate_.count ? 1 : 0);
+  return {share, sampled_stages_++ * static_cast<std::uint64_t>(replicate_.count) +
+                     static_cast<std::uint64_t>(replicate_.index)};
 }
 
 State Lowering::sequence(const Layers& layers, State state, const std::string& field) {

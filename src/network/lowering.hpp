@@ -48,11 +48,23 @@ struct TraceLine {
   Shape shape;
 };
 
+/// Sampled stages share their samples among independent replicates of the network, whose scatter tells the error.
+struct Replicate {
+  std::int64_t index = 0;
+  std::int64_t count = 1;
+};
+
+/// What a replicate's sampled stage draws: samples from a stream that no other stage or replicate uses.
+struct SampledDraws {
+  std::int64_t samples;
+  std::uint64_t stream;
+};
+
 /// Walks a network forward, checks what may follow what, and collects the graph.
 class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
-  static Graph lower(const Network& network, const Shape& input);
+  static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {});
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);
@@ -67,6 +79,9 @@ class Lowering {
   State pool(const State& input, const Window& window, PoolKind kind);
   State readout(const State& input, ReadoutKind kind);
   State pair(const State& input, std::shared_ptr<const PairStage> stage);
+
+  /// Announces a stage that draws `samples` in all.
+  SampledDraws draws(std::int64_t samples);
 
   State sequence(const Layers& layers, State state, const std::string& field);
   /// Lowers a branch as `field`[index]; enter_branches() and leave_branches() stand around all branches of a layer.
@@ -100,6 +115,8 @@ class Lowering {
   std::vector<std::string> kinds_;
   std::vector<TraceLine> trace_;
   unsigned branch_depth_ = 0;
+  Replicate replicate_;
+  std::uint64_t sampled_stages_ = 0;
 };
 
 }  // namespace widelimit

@@ -40,6 +40,11 @@ template <typename Scalar>
 struct GramResult {
   Matrix<Scalar> nngp;
   Matrix<Scalar> ntk;
+  /// Standard errors of every entry, for networks with sampled layers (softmax attention with 1/sqrt(width)); else
+  /// empty. Such networks are run in up to 16 replicates that share the layers' samples; the results are the means.
+  /// With a single sample the error is NaN.
+  Matrix<Scalar> nngp_error;
+  Matrix<Scalar> ntk_error;
 };
 
 /// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or double.

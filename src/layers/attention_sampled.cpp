@@ -1,0 +1,192 @@
+#include <Eigen/Eigenvalues>
+
+#include "layers/attention_stage.hpp"
+#include "layers/attention_stages.hpp"
+#include "layers/attention_weights.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+/// A square root of a positive semidefinite matrix, and its pseudo-inverse: root root^T = matrix.
+struct Root {
+  Matrix<double> root;
+  Matrix<double> inverse;  ///< inverse root = projection on the range
+};
+
+Root make_root(const Matrix<double>& matrix) {
+  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(matrix);
+  const Vector<double>& values = solver.eigenvalues();
+  // Directions below rounding carry no variance that could be told from 0.
+  const double threshold = 1e-13 * std::max(values.cwiseAbs().maxCoeff(), 1e-300) * static_cast<double>(values.size());
+  Vector<double> roots(values.size()), inverses(values.size());
+  for (Index i = 0; i < values.size(); ++i) {
+    roots[i] = values[i] > threshold ? std::sqrt(values[i]) : 0;
+    inverses[i] = values[i] > threshold ? 1 / roots[i] : 0;
+  }
+  return {solver.eigenvectors() * roots.asDiagonal(), inverses.asDiagonal() * solver.eigenvectors().transpose()};
+}
+
+/// Samples the logits of a pair. With L L^T the joint covariance of the positions of both inputs, G = qk L Z L^T has the
+/// covariance of the logits for standard normal Z; only the blocks of an input with itself are attention weights. L is
+/// block triangular, so a left input sees the same draws whatever stands to its right, and an input with itself, whose
+/// joint covariance is singular, one draw for both sides.
+class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttention> {
+ public:
+  SampledSoftmaxAttention(const AttentionOptions& options, const AttentionDraws& draws)
+      : AttentionStage(options), draws_{draws} {}
+
+  Entries self_entries() const override { return Entries::all; }
+
+  /// K~(x, x), its root and the root's inverse.
+  std::size_t state_size(const Shape& input) const override {
+    return static_cast<std::size_t>(3 * position_count(input) * position_count(input));
+  }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    const Index d = input.nngp.rows();
+    Matrix<double> encoded;
+    write_encoded(input.nngp, input.shape, input.shape, encoded);
+    const Root root = make_root(encoded);
+    block(state, 0, d) = encoded.template cast<Scalar>();
+    block(state, 1, d) = root.root.template cast<Scalar>();
+    block(state, 2, d) = root.inverse.template cast<Scalar>();
+  }
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    const EncodedPair encoded = encode(pair);
+    const Matrix<double> left_root = block(pair.left_state, 1, d).template cast<double>();
+    Matrix<double> right_root;
+    if (!pair.same_input) right_root = joint_right_root(pair, encoded.logits);
+    // Two streams: the left input's draws must not depend on how many the right one takes.
+    numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream), right_random(draws_.seed, 2 * draws_.stream + 1);
+    Accumulator sums(encoded, pair.wanted, result.ntk.size() > 0);
+    for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
+      const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
+      const Matrix<double> left = weights(left_root * draw.corner * left_root.transpose());
+      if (pair.same_input) sums.add(left, left);
+      else sums.add(left, weights(right_root * draw.all * right_root.transpose()));
+    }
+    for_each_wanted(pair, [&](Index a, Index b) {
+      write_entry(sums.mean(a, b, draws_.samples), encoded, a, b, result);
+    });
+  }
+
+ private:
+  struct Draw {
+    Matrix<double> corner;  ///< [d, d], what the left input alone sees.
+    Matrix<double> all;     ///< [d + e, d + e]
+  };
+
+  template <typename Scalar>
+  static Eigen::Map<Matrix<Scalar>> block(Scalar* state, Index k, Index d) {
+    return {state + k * d * d, d, d};
+  }
+  template <typename Scalar>
+  static Eigen::Map<const Matrix<Scalar>> block(const Scalar* state, Index k, Index d) {
+    return {state + k * d * d, d, d};
+  }
+
+  /// [L21, L22] with L21 L11^T = K~(x', x) and L21 L21^T + L22 L22^T = K~(x', x').
+  template <typename Scalar>
+  static Matrix<double> joint_right_root(const PairView<Scalar>& pair, const Matrix<double>& logits) {
+    const Index d = logits.rows(), e = logits.cols();
+    Matrix<double> root(e, d + e);
+    root.leftCols(d) =
+        logits.transpose() * block(pair.left_state, 2, d).template cast<double>().transpose();
+    const Matrix<double> rest = block(pair.right_state, 0, e).template cast<double>() -
+                                root.leftCols(d) * root.leftCols(d).transpose();
+    root.rightCols(e) = make_root((rest + rest.transpose()) / 2).root;
+    return root;
+  }
+
+  static Draw draw_normals(numerics::RandomStream& left_random, numerics::RandomStream& right_random, Index d, Index e) {
+    const auto fill = [](numerics::RandomStream& random, auto&& target) {
+      for (Index i = 0; i < target.rows(); ++i)
+        for (Index j = 0; j < target.cols(); ++j) target(i, j) = random.normal();
+    };
+    Draw draw{Matrix<double>(d, d), Matrix<double>(d + e, d + e)};
+    fill(left_random, draw.corner);
+    if (e == 0) return draw;
+    draw.all.topLeftCorner(d, d) = draw.corner;
+    fill(right_random, draw.all.topRightCorner(d, e));
+    fill(right_random, draw.all.bottomRows(e));
+    return draw;
+  }
+
+  Matrix<double> weights(Matrix<double> logits) const {
+    logits *= options().query_key_std;
+    for (Index a = 0; a < logits.rows(); ++a)
+      softmax_row(&logits(a, 0), visible_positions(options().mask, a, logits.rows()), logits.cols());
+    return logits;
+  }
+
+  /// Sums over draws of the theory note's expressions, with A and A' the weights of both sides. The Jacobian of softmax,
+  /// diag(s) - s s^T, on both sides of a covariance K turns sum V K D into (entrywise products o)
+  ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
+  class Accumulator {
+   public:
+    Accumulator(const EncodedPair& encoded, Entries wanted, bool with_ntk)
+        : encoded_{encoded}, wanted_{wanted}, with_ntk_{with_ntk} {
+      values_ = Matrix<double>::Zero(encoded.logits.rows(), encoded.logits.cols());
+      if (with_ntk) value_ntks_ = value_logits_ = value_logit_ntks_ = values_;
+    }
+
+    void add(const Matrix<double>& left, const Matrix<double>& right) {
+      const Matrix<double> half = left * encoded_.values;
+      add_product(half, right, values_);
+      if (!with_ntk_) return;
+      add_product(left * encoded_.value_ntks, right, value_ntks_);
+      const Matrix<double> other_half = encoded_.values * right.transpose();
+      const Matrix<double> whole = half * right.transpose();
+      add_jacobian(left, right, encoded_.logits, half, other_half, whole, value_logits_);
+      add_jacobian(left, right, encoded_.logit_ntks, half, other_half, whole, value_logit_ntks_);
+    }
+
+    [[nodiscard]] AttentionSums mean(Index a, Index b, std::int64_t samples) const {
+      const double weight = 1 / static_cast<double>(samples);
+      if (!with_ntk_) return {.values = weight * values_(a, b)};
+      return {weight * values_(a, b), weight * value_ntks_(a, b), weight * value_logits_(a, b),
+              weight * value_logit_ntks_(a, b)};
+    }
+
+   private:
+    void add_product(const Matrix<double>& half, const Matrix<double>& right, Matrix<double>& target) const {
+      if (wanted_ == Entries::all) target.noalias() += half * right.transpose();
+      else
+        for (Index a = 0; a < std::min(target.rows(), target.cols()); ++a) target(a, a) += half.row(a).dot(right.row(a));
+    }
+
+    void add_jacobian(const Matrix<double>& left, const Matrix<double>& right, const Matrix<double>& covariance,
+                      const Matrix<double>& half, const Matrix<double>& other_half, const Matrix<double>& whole,
+                      Matrix<double>& target) const {
+      const Matrix<double> covariance_half = left * covariance;
+      // The first and third expressions end in the same product.
+      add_product(left * encoded_.values.cwiseProduct(covariance) - half.cwiseProduct(covariance_half), right, target);
+      target -= left * other_half.cwiseProduct(covariance * right.transpose());
+      target += whole.cwiseProduct(covariance_half * right.transpose());
+    }
+
+    const EncodedPair& encoded_;
+    Entries wanted_;
+    bool with_ntk_;
+    Matrix<double> values_;
+    Matrix<double> value_ntks_;
+    Matrix<double> value_logits_;
+    Matrix<double> value_logit_ntks_;
+  };
+
+  AttentionDraws draws_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PairStage> make_sampled_softmax_attention(const AttentionOptions& options,
+                                                                const AttentionDraws& draws) {
+  return std::make_shared<SampledSoftmaxAttention>(options, draws);
+}
+
+}  // namespace widelimit::layers
