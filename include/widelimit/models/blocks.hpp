@@ -1,0 +1,47 @@
+#pragma once
+
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/network/layer.hpp"
+
+/// Pieces of networks that have a name of their own, made of library layers: splice the layers into a
+/// network.
+namespace widelimit::models {
+
+struct ResidualAttentionOptions {
+  double skip_share = 0.75;  ///< alpha in [0, 1].
+  layers::StructuredPositions positions{.rho = 1, .phi = 2.5};
+  layers::AttentionWeights weights =
+      layers::AttentionWeights::elementwise(layers::identity());  ///< With the identity A = R.
+};
+
+/// Residual attention, a single sum layer: a skip connection of scale sqrt(alpha) beside attention of scale
+/// sqrt(1 - alpha) whose queries and keys see the positional encodings only. With R the position covariance:
+///     K' = alpha K + (1 - alpha) R K R^T,   T' = alpha T + (1 - alpha) (R T R^T + 2 R K R^T)
+/// Behind a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense() or conv(), not by
+/// layer_norm(). The rows of R are not normalised, so that the attention outweighs the skip connection by
+/// about d^2: scale rho by 1 / d for equal parts. alpha = 1 is the identity. Errors  ArgumentError for alpha
+/// out of range and for positions that attention() rejects. Source  Hron, Bahri, Sohl-Dickstein, Novak,
+/// "Infinite attention", ICML 2020, section 5.
+[[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
+
+struct TransformerBlockOptions {
+  layers::AttentionOptions attention;
+  Layer activation = layers::relu();
+  double weight_variance = 2;         ///< Of the first dense layer, the one in front of the activation.
+  double bias_variance = 0.01;        ///< The same.
+  double output_weight_variance = 1;  ///< Of the second dense layer; it has no bias.
+  double skip_scale = 1;              ///< Of both skip connections.
+  double attention_scale = 1;         ///< Of the attention branch.
+  double dense_scale = 1;             ///< Of the branch of dense layers.
+};
+
+/// A transformer block with norms in front, two sum layers:
+///     y = skip_scale x + attention_scale attention(layer_norm(x))
+///     z = skip_scale y + dense_scale dense(activation(dense(layer_norm(y))))
+/// Needs Gaussian channels (or raw inputs): put dense() or conv() in front. With skip_scale^2 +
+/// branch_scale^2 = 1 variances stay of order one at any depth. Errors  ArgumentError for options that the
+/// layers reject.
+[[nodiscard]] Layers transformer_block(const TransformerBlockOptions& options = {});
+
+}  // namespace widelimit::models

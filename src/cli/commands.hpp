@@ -1,0 +1,13 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+/// The program's commands, one file each. Each function adds its command to the program; the command runs
+/// when the arguments are parsed and reports failure by an exception.
+namespace widelimit::cli {
+
+void add_gram_command(CLI::App& program);
+void add_gp_command(CLI::App& program);
+void add_networks_command(CLI::App& program);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "cli/commands.hpp"
+#include "cli/gp_files.hpp"
+#include "cli/gp_report.hpp"
+#include "cli/gp_run.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/kernel_options.hpp"
+#include "cli/network_argument.hpp"
+#include "cli/output_folder.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct GpArguments {
+  std::vector<std::string> networks;
+  std::optional<Index> depth;
+  std::string data;
+  std::filesystem::path path;
+  ImageChoice images{.train = 1000, .validation = 500, .test = 500, .size = 8, .seed = 0};
+  KernelOptions kernel;
+  std::optional<double> regulariser;
+  std::vector<double> times;
+  std::filesystem::path out;
+};
+
+void check_usage(const CLI::App& command, const GpArguments& arguments) {
+  const auto given = [&](const char* option) { return command.count(option) > 0; };
+  if (arguments.data == "sample" && given("--path"))
+    throw CLI::ValidationError("--path", "--data sample has no files");
+  if (arguments.data != "sample" && !given("--path"))
+    throw CLI::RequiredError("--path DIR for --data " + arguments.data);
+  if (arguments.data == "npy") {
+    for (const char* option : {"--train", "--validation", "--test", "--size"})
+      if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
+  } else if (!arguments.regulariser && arguments.images.validation == 0) {
+    throw CLI::ValidationError("--validation", "without validation images give --regulariser");
+  }
+  if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
+    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
+}
+
+template <typename Scalar>
+GpTask<Scalar> load_task(const GpArguments& arguments) {
+  if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
+  if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
+  GpTask<Scalar> task = npy_task<Scalar>(arguments.path);
+  if (!task.validation && !arguments.regulariser)
+    throw DataError(
+        fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
+                    "give --regulariser",
+                    arguments.path.string()));
+  return task;
+}
+
+Shape shape_of(const auto& x) { return {x.shape().begin() + 1, x.shape().end() - 1}; }
+
+/// A folder for each network if there are several.
+std::vector<std::filesystem::path> output_folders(const GpArguments& arguments,
+                                                  const std::vector<Network>& networks) {
+  if (networks.size() == 1) return {arguments.out};
+  std::vector<std::filesystem::path> folders;
+  std::set<std::string> taken;
+  for (const Network& network : networks) {
+    std::string name = network.name().empty() ? "network" : network.name();
+    for (char& c : name)
+      if (c == '/') c = '_';
+    std::string unique = name;
+    for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}-{}", name, i);
+    folders.push_back(arguments.out / unique);
+  }
+  return folders;
+}
+
+template <typename Scalar>
+void run(const GpArguments& arguments) {
+  std::vector<Network> networks;
+  for (const std::string& argument : arguments.networks)
+    networks.push_back(network_from_argument(argument, arguments.depth));
+  const GpTask<Scalar> task = load_task<Scalar>(arguments);
+  // Whatever is wrong with a network or a folder must show before the first long computation.
+  for (const Network& network : networks) static_cast<void>(network.describe(shape_of(task.train.x)));
+  const auto folders = output_folders(arguments, networks);
+  if (!arguments.out.empty())
+    for (const auto& folder : folders) make_output_folder(folder);
+
+  const Interrupt interrupt;
+  const GpOptions options{.kernels = arguments.kernel.kernels,
+                          .regulariser = arguments.regulariser,
+                          .times = arguments.times,
+                          .threads = arguments.kernel.threads};
+  fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    fmt::print("\n{}\n", arguments.networks[i]);
+    std::fflush(stdout);
+    const GpResult result = run_gp(networks[i], task, options, interrupt);
+    fmt::print("{}", gp_table(result));
+    std::fflush(stdout);
+    if (!arguments.out.empty())
+      write_gp_files(folders[i],
+                     {.network = networks[i],
+                      .data = task.description,
+                      .kind = task.kind,
+                      .precision = arguments.kernel.precision},
+                     result, task.test.targets);
+  }
+}
+
+void add_data_options(CLI::App& command, GpArguments& arguments) {
+  command
+      .add_option("--data", arguments.data, "sample: generated images; cifar10: binary files; npy: arrays")
+      ->required()
+      ->check(CLI::IsMember({"sample", "cifar10", "npy"}).description(""))
+      ->type_name("sample|cifar10|npy");
+  command
+      .add_option(
+          "--path", arguments.path,
+          "Folder of data_batch_*.bin and test_batch.bin, or of x_train.npy, y_train.npy (integer labels "
+          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
+      ->type_name("DIR");
+  const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
+                         const char* description) {
+    command.add_option(name, target, fmt::format("{} [{}]", description, target))
+        ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
+        ->type_name("N");
+  };
+  count("--train", arguments.images.train, 1, "Training images");
+  count("--validation", arguments.images.validation, 0, "Validation images, to choose the regulariser on");
+  count("--test", arguments.images.test, 1, "Test images");
+  command
+      .add_option("--size", arguments.images.size,
+                  fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("S");
+  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images [0]")->type_name("K");
+}
+
+void add_inference_options(CLI::App& command, GpArguments& arguments) {
+  command
+      .add_option(
+          "--regulariser", arguments.regulariser,
+          "Noise variance relative to the mean diagonal of the kernel; chosen on validation data if left out")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("R");
+  command
+      .add_option(
+          "--time", arguments.times,
+          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("T1,T2,...");
+  command
+      .add_option("--out", arguments.out,
+                  "Folder for predictions.csv, results.json, confusion_*.png, mean_*.npy [n_test, M] and "
+                  "variance_*.npy [n_test] (one folder in it for each of several networks)")
+      ->type_name("DIR");
+}
+
+}  // namespace
+
+void add_gp_command(CLI::App& program) {
+  auto arguments = std::make_shared<GpArguments>();
+  CLI::App* command =
+      program.add_subcommand("gp",
+                             "Predicts with the kernels of a network: GP regression (NNGP) and "
+                             "infinitely wide networks after training (NTK)");
+  command
+      ->add_option("--network", arguments->networks, std::string(network_argument_help) + "; may be repeated")
+      ->required()
+      ->type_name("NETWORK");
+  command->add_option("--depth", arguments->depth, "Option depth of the named networks")->type_name("D");
+  add_data_options(*command, *arguments);
+  add_kernel_options(*command, arguments->kernel);
+  add_inference_options(*command, *arguments);
+  command->footer(
+      "Prints a line for each kernel: accuracy, mean squared error and negative log predictive density of "
+      "the test\n"
+      "data, and seconds (the Gram matrices of both kernels are computed together).\n\n"
+      "Examples:\n"
+      "  widelimit gp --network struct --network conv-gap --data sample\n"
+      "  widelimit gp --network conv-gap:depth=8 --data cifar10 --path cifar10 --train 2000 --test 1000 "
+      "--size 8\n"
+      "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
+      "results");
+  command->callback([arguments, command] {
+    check_usage(*command, *arguments);
+    if (arguments->kernel.precision == Precision::float32)
+      run<float>(*arguments);
+    else
+      run<double>(*arguments);
+  });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "cli/gp_run.hpp"
+
+namespace widelimit::cli {
+
+/// The heading of the table, and one line for each prediction.
+[[nodiscard]] std::string gp_table(const GpResult& result);
+
+}  // namespace widelimit::cli

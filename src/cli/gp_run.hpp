@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/gp_task.hpp"
+#include "cli/interrupt.hpp"
+#include "widelimit/gp/selection.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit::cli {
+
+struct GpOptions {
+  Kernels kernels = Kernels::both;
+  std::optional<double> regulariser;  ///< Relative; absent: chosen on the validation data.
+  std::vector<double> times;          ///< Times of the gradient flow, besides infinity.
+  int threads = 0;
+};
+
+/// How good the predictions for test inputs with known targets are.
+struct GpScores {
+  std::optional<double> accuracy;  ///< Classes only.
+  double mean_squared_error;
+  double negative_log_predictive_density;            ///< Of the observation: variance + noise.
+  std::optional<double> expected_calibration_error;  ///< Classes only.
+};
+
+/// Predictions with one kernel: GP regression with the NNGP, or gradient flow with the NTK.
+struct GpPrediction {
+  std::string name;            ///< As files are named: "nngp", "ntk", "ntk_time0", ...
+  std::optional<double> time;  ///< Of the gradient flow, infinite for "ntk".
+  double regulariser;
+  double noise_variance;
+  std::optional<double> log_marginal_likelihood;  ///< NNGP only.
+  Matrix<double> mean;                            ///< [n_test, outputs]
+  Vector<double> variance;                        ///< [n_test], of the function without noise.
+  std::optional<GpScores> scores;
+  double solve_seconds;
+  std::vector<gp::RegulariserScore> candidates;  ///< Empty where the regulariser was given.
+};
+
+struct GpResult {
+  double gram_seconds;  ///< For all kernels together.
+  std::vector<GpPrediction> predictions;
+};
+
+/// Gram matrices of one network, then predictions for the test inputs. Test inputs meet the training inputs
+/// only, and test targets only the finished predictions. Throws what the library throws, and Cancelled.
+template <typename Scalar>
+[[nodiscard]] GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
+                              const Interrupt& interrupt);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <xtensor/xarray.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/kernel_options.hpp"
+#include "cli/network_argument.hpp"
+#include "cli/output_folder.hpp"
+#include "cli/progress_bar.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct GramArguments {
+  std::string network;
+  std::filesystem::path x;
+  std::filesystem::path x2;
+  std::filesystem::path out;
+  KernelOptions kernel;
+};
+
+/// The view of an array; its errors name the file.
+template <typename Scalar>
+Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem::path& file) {
+  try {
+    return Inputs<Scalar>(array);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+template <typename Scalar>
+void run(const GramArguments& arguments) {
+  const Network network = network_from_argument(arguments.network);
+  const auto x = data::read_npy_as<Scalar>(arguments.x);
+  std::optional<xt::xarray<Scalar>> x2;
+  if (!arguments.x2.empty()) x2 = data::read_npy_as<Scalar>(arguments.x2);
+  const auto left = inputs_of(x, arguments.x);
+  const auto right = x2 ? inputs_of(*x2, arguments.x2) : left;
+  make_output_folder(arguments.out);
+
+  const Interrupt interrupt;
+  const Index pairs = x2 ? left.size() * right.size() : left.size() * (left.size() + 1) / 2;
+  GramResult<Scalar> result;
+  {
+    ProgressBar bar("gram", pairs);
+    GramOptions options;
+    options.kernels = arguments.kernel.kernels;
+    options.threads = arguments.kernel.threads;
+    options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done); };
+    options.stop = interrupt.token();
+    result = x2 ? gram(network, left, right, options) : gram(network, left, options);
+  }
+  if (result.nngp.size() > 0) write_matrix(arguments.out / "nngp.npy", result.nngp);
+  if (result.ntk.size() > 0) write_matrix(arguments.out / "ntk.npy", result.ntk);
+}
+
+}  // namespace
+
+void add_gram_command(CLI::App& program) {
+  auto arguments = std::make_shared<GramArguments>();
+  CLI::App* command =
+      program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
+  command->add_option("network", arguments->network, network_argument_help)->required()->type_name("NETWORK");
+  command
+      ->add_option("--x", arguments->x,
+                   "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--x2", arguments->x2, "Inputs of the columns, if they are others than --x")
+      ->type_name("FILE");
+  add_kernel_options(*command, arguments->kernel);
+  command->add_option("--out", arguments->out, "Folder for nngp.npy [n, n'] and ntk.npy [n, n']")
+      ->required()
+      ->type_name("DIR");
+  command->footer(
+      "Examples:\n"
+      "  widelimit gram network.json --x x.npy --precision double --out kernels\n"
+      "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels");
+  command->callback([arguments] {
+    if (arguments->kernel.precision == Precision::float32)
+      run<float>(*arguments);
+    else
+      run<double>(*arguments);
+  });
+}
+
+}  // namespace widelimit::cli

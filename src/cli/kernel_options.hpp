@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit::cli {
+
+enum class Precision { float32, float64 };
+
+/// What every command that computes Gram matrices lets the user choose.
+struct KernelOptions {
+  Kernels kernels = Kernels::both;
+  Precision precision = Precision::float32;
+  int threads = 0;
+};
+
+/// Adds --kernel, --precision and --threads. `options` must live until the arguments are parsed.
+void add_kernel_options(CLI::App& command, KernelOptions& options);
+
+[[nodiscard]] std::string to_string(Precision precision);
+
+}  // namespace widelimit::cli

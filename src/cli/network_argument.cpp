@@ -1,0 +1,50 @@
+#include "cli/network_argument.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <sstream>
+
+#include "widelimit/error.hpp"
+#include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+double number_from(const std::string& argument, const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || text.empty())
+    throw ArgumentError(fmt::format("network '{}': expected a number behind '=', got '{}'", argument, text));
+  return value;
+}
+
+models::NetworkSettings settings_from(const std::string& argument, std::size_t colon) {
+  models::NetworkSettings settings;
+  if (colon == std::string::npos) return settings;
+  std::istringstream items(argument.substr(colon + 1));
+  for (std::string item; std::getline(items, item, ',');) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos)
+      throw ArgumentError(fmt::format("network '{}': expected OPTION=VALUE, got '{}'", argument, item));
+    settings[item.substr(0, equals)] = number_from(argument, item.substr(equals + 1));
+  }
+  return settings;
+}
+
+}  // namespace
+
+Network network_from_argument(const std::string& argument, std::optional<Index> depth) {
+  if (argument.ends_with(".json") || argument.find('/') != std::string::npos) {
+    if (depth) throw ArgumentError(fmt::format("--depth is for named networks; '{}' is a file", argument));
+    return read_network(argument);
+  }
+  const std::size_t colon = argument.find(':');
+  models::NetworkSettings settings = settings_from(argument, colon);
+  if (depth) settings.try_emplace("depth", static_cast<double>(*depth));
+  return models::named_network(argument.substr(0, colon), settings);
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "widelimit/network/network.hpp"
+
+namespace widelimit::cli {
+
+/// A network as the user writes it: the path of a network file, or NAME[:OPTION=VALUE,...] of a named
+/// network. What ends in ".json" or holds a "/" is a path. `depth` stands for the option of that name. Throws
+/// ArgumentError, or the errors of read_network().
+[[nodiscard]] Network network_from_argument(const std::string& argument,
+                                            std::optional<Index> depth = std::nullopt);
+
+/// What the help says about it.
+inline constexpr const char* network_argument_help =
+    "Network file, or NAME[:OPTION=VALUE,...] of a named network, e.g. struct:depth=4 (see widelimit "
+    "networks)";
+
+}  // namespace widelimit::cli

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/network_argument.hpp"
+#include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+struct NetworksArguments {
+  std::string network;
+  std::optional<Index> depth;
+  std::vector<Index> size{32, 32};
+  bool json = false;
+};
+
+void list_networks() {
+  std::string text;
+  for (const models::NamedNetwork& network : models::named_networks()) {
+    fmt::format_to(std::back_inserter(text), "{}\n  {}\n", network.name, network.description);
+    for (const models::NetworkOption& option : network.options)
+      fmt::format_to(std::back_inserter(text), "    {:<16} {} [{}; {} to {}]\n", option.name,
+                     option.description, option.default_value, option.smallest, option.largest);
+  }
+  std::fputs(text.c_str(), stdout);
+}
+
+void run(const NetworksArguments& arguments) {
+  if (arguments.network.empty()) return list_networks();
+  const Network network = network_from_argument(arguments.network, arguments.depth);
+  std::fputs((arguments.json ? to_json(network) + "\n" : network.describe(arguments.size)).c_str(), stdout);
+}
+
+}  // namespace
+
+void add_networks_command(CLI::App& program) {
+  auto arguments = std::make_shared<NetworksArguments>();
+  CLI::App* command =
+      program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");
+  command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK");
+  command->add_option("--depth", arguments->depth, "The network's option depth")->type_name("D");
+  command->add_option("--size", arguments->size, "Spatial sizes of the inputs, one an axis [32,32]")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("S,...");
+  command->add_flag("--json", arguments->json, "Write the network file to standard output");
+  command->footer(
+      "Examples:\n"
+      "  widelimit networks\n"
+      "  widelimit networks struct --depth 4 --size 8,8\n"
+      "  widelimit networks resnet:depth=2,groups=3 --json > resnet.json");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit::cli {
+
+/// One line on stderr that shows how far a computation is, its rate and the time left; nothing where stderr
+/// is no terminal. The line is erased in the end. Calls must not overlap.
+class ProgressBar {
+ public:
+  ProgressBar(std::string label, Index total);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  /// `done` pairs of the total.
+  void show(Index done);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string label_;
+  Index total_;
+  bool visible_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_{};
+};
+
+}  // namespace widelimit::cli

@@ -1,0 +1,80 @@
+#include "widelimit/layers/attention.hpp"
+
+#include "models/parts.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+#include "widelimit/models/blocks.hpp"
+
+namespace widelimit::models {
+namespace {
+
+/// depth x (convolution + ReLU), `head`, flatten, readout.
+Layers behind_convolutions(const Settings& settings, const Layers& head) {
+  return concatenated(
+      {convolutions(settings, settings.integer("depth")), head, {layers::flatten(), readout()}});
+}
+
+Layers vanilla(const Settings& settings) {
+  layers::AttentionOptions attention;
+  attention.query_key_std = settings.real("query_key_std");
+  return behind_convolutions(settings, {layers::attention(attention), layers::layer_norm()});
+}
+
+Layers structured(const Settings& settings) {
+  const double alpha = settings.real("alpha");
+  layers::AttentionOptions attention;
+  attention.query_key_std = settings.real("query_key_std");
+  attention.positions = layers::PositionalEncodings{
+      .covariance = layers::StructuredPositions{.rho = settings.real("rho"), .phi = settings.real("phi")},
+      .input_weight = alpha,
+      .position_weight = 1 - alpha};
+  return behind_convolutions(settings, {layers::attention(attention), layers::layer_norm()});
+}
+
+Layers residual(const Settings& settings) {
+  const Layers attention =
+      residual_attention({.skip_share = settings.real("alpha"),
+                          .positions = {.rho = settings.real("rho"), .phi = settings.real("phi")}});
+  return behind_convolutions(settings, concatenated({attention, {layers::rms_norm()}}));
+}
+
+std::vector<NetworkOption> attention_options(const std::vector<NetworkOption>& own) {
+  const std::vector<NetworkOption> depth{depth_option("convolutions in front, each followed by a ReLU", 3)};
+  return with_options(with_options(depth, own), convolution_options());
+}
+
+NetworkOption query_key_std_option() {
+  return real_option("query_key_std", "product of the standard deviations of query and key weights", 2, 0,
+                     1e6);
+}
+
+std::vector<NetworkOption> position_options(double alpha, double rho, double phi) {
+  return {real_option("alpha", "weight of the input; 1 - alpha goes to the positions", alpha, 0, 1),
+          real_option("rho", "variance of the positional encodings", rho, 0, 1e6),
+          real_option("phi", "how fast they decorrelate: rho exp(-phi r^2), r in image sizes", phi, 0, 1e6)};
+}
+
+}  // namespace
+
+std::vector<NetworkRecipe> attention_recipes() {
+  return {
+      {{.name = "vanilla",
+        .description =
+            "depth x (convolution + ReLU), softmax attention without positions, layer norm, flatten",
+        .options = attention_options({query_key_std_option()})},
+       vanilla},
+      {{.name = "struct",
+        .description =
+            "depth x (convolution + ReLU), softmax attention with structured positions in queries and "
+            "keys, layer norm, flatten",
+        .options = attention_options(with_options({query_key_std_option()}, position_options(0.75, 1, 2.5)))},
+       structured},
+      {{.name = "residual-attention",
+        .description =
+            "depth x (convolution + ReLU), skip connection beside attention by positions alone, RMS "
+            "norm, flatten",
+        .options = attention_options(position_options(0.75, 1, 2.5))},
+       residual}};
+}
+
+}  // namespace widelimit::models
