@@ -34,7 +34,7 @@ struct HeadsExperiment {
   const char* description;
   const char* x;
   std::vector<std::string> curves;
-  const char* scale;
+  const char* style;  ///< Further gnuplot settings.
 };
 
 const std::vector<HeadsExperiment>& experiments() {
@@ -49,7 +49,7 @@ const std::vector<HeadsExperiment>& experiments() {
        "Specialisation times over the size of the start",
        "log_scale",
        {"specialisation_time"},
-       ""}};
+       "set style data points\n"}};
   return list;
 }
 
@@ -98,14 +98,14 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
   for (std::size_t column = 0; column < table.columns.size(); ++column)
     for (const std::string& prefix : experiment.curves)
       if (table.columns[column].rfind(prefix, 0) == 0)
-        fmt::format_to(std::back_inserter(curves),
-                       "$table using {}:{} with linespoints pt 7 ps 0.3 title '{}', ", x + 1, column + 1,
+        fmt::format_to(std::back_inserter(curves), "$table using {}:{} title '{}', ", x + 1, column + 1,
                        table.columns[column]);
   return fmt::format(
-      "set terminal pngcairo size 1000,650 noenhanced\nset output {}\nset grid\nset key outside\nset "
+      "set terminal pngcairo size 1000,650 noenhanced\nset output {}\nset grid\nset key outside\nset style "
+      "data linespoints\nset pointsize 0.4\nset "
       "xlabel '{}'\n"
       "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
-      gnuplot_quoted(path.string()), experiment.x, experiment.scale, data, curves);
+      gnuplot_quoted(path.string()), experiment.x, experiment.style, data, curves);
 }
 
 /// Complains before the work rather than after it.
