@@ -22,7 +22,9 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, Index p
   const Instruction& instruction = run.instructions[number];
   const Operation& operation = node_of(instruction).operation;
   const Plane<Scalar> target = slot(instruction.slot);
-  if (recording() && geometry_.demanded[instruction.node].empty() && !std::holds_alternative<RowNode>(operation)) return;
+  // A row stage records its variances although its result may not be demanded; only where it is evaluated, though.
+  const bool records = std::holds_alternative<RowNode>(operation) && !instruction.loads;
+  if (recording() && geometry_.demanded[instruction.node].empty() && !records) return;
   if (placed_[number].box.empty()) return;
   if (instruction.loads) {
     load(instruction.node, placed_[number], pair, target);

@@ -185,8 +185,9 @@ DualValue dual(const json& layer, Real p, Real q, Real c) {
     return {2 / pi * std::asin(2 * c / std::sqrt(s)), 4 / pi / std::sqrt(s - 4 * c * c)};
   }
   if (kind == "cos") {  // a cos(x)
-    const Real a = layer["a"].get<double>(), scale = a * a * std::exp(-(p + q) / 2);
-    return {scale * std::cosh(c), scale * std::sinh(c)};
+    const Real scale = std::pow(Real(layer["a"].get<double>()), 2) / 2;
+    const Real difference = std::exp(-(p + q - 2 * c) / 2), sum = std::exp(-(p + q + 2 * c) / 2);
+    return {scale * (difference + sum), scale * (difference - sum)};
   }
   const Real below = kind == "relu" ? 0 : kind == "abs" ? -1 : Real(layer["slope"].get<double>()), above = 1;
   const Real theta = std::atan2(std::sqrt(std::max<Real>(p * q - c * c, 0)), c);
