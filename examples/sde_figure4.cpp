@@ -27,10 +27,11 @@ void left(const Settings& settings, Index depth) {
   Csv table(settings, "figure4_left", "gamma,layer,path,largest eigenvalue");
   for (const double gamma : {0.1, 0.3, 0.5, 0.7}) {
     const CovarianceEnsemble ensemble = stopped_networks(gamma, 4, all_layers(depth), 4, {0, 1e300});
-    for (Index layer = 1; layer <= depth; ++layer) {
-      const std::vector<double> largest = ensemble.largest_eigenvalues(layer - 1);
-      for (std::size_t path = 0; path < largest.size(); ++path) table.row(gamma, layer, path, largest[path]);
-    }
+    std::vector<std::vector<double>> largest;
+    for (Index layer = 1; layer <= depth; ++layer) largest.push_back(ensemble.largest_eigenvalues(layer - 1));
+    for (Index path = 0; path < ensemble.paths(); ++path)
+      for (std::size_t layer = 0; layer < largest.size(); ++layer)
+        table.row(gamma, layer + 1, path, largest[layer][static_cast<std::size_t>(path)]);
   }
 }
 
@@ -80,7 +81,7 @@ int main(int argc, char** argv) {
     commands +=
         "\nunset logscale\nset yrange [0:1.05]\nset format y '%g'\nset xlabel 'gamma'\nset ylabel 'stopping "
         "time "
-        "d*/n'\nset key bottom left\nplot ";
+        "d*/n'\nset key top right\nplot ";
     color = 0;
     for (const char* tokens : {"2", "4", "8"}) {
       const std::string rows = "'figure4_right.csv' using ($1 == " + std::string(tokens) + " ? $2 : NaN):";

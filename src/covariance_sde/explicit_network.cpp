@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "covariance_sde/guarded_cholesky.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -19,7 +20,9 @@ void ExplicitNetwork::start(const Square& v0, numerics::RandomStream& stream) {
   // Orthonormal rows of uniformly random direction.
   const Eigen::MatrixXd axes = Eigen::LLT<Eigen::MatrixXd>(g * g.transpose()).matrixL().solve(g);
   Square root(v0.rows(), v0.rows());
-  if (guarded_cholesky(v0, root)) x_ = std::sqrt(static_cast<double>(network_.width)) * root * axes;
+  if (!guarded_cholesky(v0, root))
+    throw NumericalError("ExplicitNetwork: V_0 is not positive semidefinite to rounding");
+  x_ = std::sqrt(static_cast<double>(network_.width)) * root * axes;
 }
 
 Eigen::MatrixXd ExplicitNetwork::branch_input() const {

@@ -18,7 +18,7 @@ void require_options(const NetworkSpec& network, const Matrix<double>& v0, const
   require_covariance(where, v0);
   require_network(where, network, v0.rows());
   require_bounds(where, options.bounds);
-  require_start_inside(where, v0, options.bounds);
+  require_start(where, v0, options.bounds);
   require_at_least(where, "samples", options.samples, 1);
   require_at_least(where, "threads", options.threads, 0);
   if (options.layers.empty())

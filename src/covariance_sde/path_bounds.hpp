@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "covariance_sde/arguments.hpp"
+#include "covariance_sde/guarded_cholesky.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 
 /// What paths of the SDE and of finite networks share: stopping, and the loop over paths.
@@ -34,7 +35,13 @@ std::optional<PathEnd> end_of_path(const Square& v, const StopBounds& bounds) {
   return std::nullopt;
 }
 
-inline void require_start_inside(std::string_view where, const Matrix<double>& v0, const StopBounds& bounds) {
+/// ArgumentError unless paths can start at v0: inside the bounds, and with a Cholesky factor up to rounding.
+inline void require_start(std::string_view where, const Matrix<double>& v0, const StopBounds& bounds) {
+  Matrix<double> root(v0.rows(), v0.cols());
+  if (!guarded_cholesky(v0, root))
+    throw ArgumentError(fmt::format(
+        "{}: V_0 must be positive semidefinite to rounding, got a pivot below -{:g} of its variance", where,
+        exit_tolerance));
   if (end_of_path(v0, bounds))
     throw ArgumentError(
         fmt::format("{}: the eigenvalues of V_0 must lie within the stopping bounds {} and {}", where,

@@ -23,7 +23,7 @@ void require_options(const SdeModel& model, const Matrix<double>& v0, const Simu
   constexpr std::string_view where = "simulate";
   require_covariance(where, v0);
   require_bounds(where, options.bounds);
-  require_start_inside(where, v0, options.bounds);
+  require_start(where, v0, options.bounds);
   require_at_least(where, "paths", options.paths, 1);
   require_at_least(where, "threads", options.threads, 0);
   require_positive(where, "max_step", options.max_step);

@@ -298,6 +298,12 @@ TEST_CASE("simulate: errors name the option") {
   CHECK_THROWS_WITH_AS((void)simulate(model, Dense{{1, 2}, {2, 1}}, options_to(1, 4)),
                        "simulate: a covariance must be positive semidefinite, got eigenvalues from -1 to 3",
                        ArgumentError);
+  const double beyond = 1 + 1e-11;  // passes for a covariance, but not for the start of a path
+  CHECK_THROWS_WITH_AS(
+      (void)simulate(model, examples::two_tokens(beyond), options_to(1, 4)),
+      "simulate: V_0 must be positive semidefinite to rounding, got a pivot below -1e-12 of its variance",
+      ArgumentError);
+  CHECK_NOTHROW((void)simulate(model, examples::two_tokens(1), options_to(0.1, 4)));
   const CovarianceEnsemble ensemble = simulate(model, Dense{{1.0}}, options_to(0.1, 4));
   CHECK_THROWS_WITH_AS((void)ensemble.mean_correlations(0),
                        "CovarianceEnsemble::mean_correlations: needs at least two tokens, got 1",
