@@ -203,15 +203,25 @@ TEST_CASE("closed forms: near-perfect correlation keeps its digits") {
 }
 
 TEST_CASE("closed forms: float keeps its digits for near-duplicate inputs") {
+  const ActivationPtr activation = relu();
+  const std::size_t count = activation->auxiliary_count();
   for (const float gap : {1e-3F, 1e-5F, 3e-7F}) {
+    CAPTURE(gap);
     const float p = 1.1F;
     const float q = 0.9F;
     float c = std::sqrt(p * q) * (1 - gap);
     float ntk = 1;
-    const float* left[] = {&p};
-    const float* right[] = {&q};
-    const auto exact = relu()->dual(p, q, c);
-    relu()->apply(DualRow<float>{&c, &ntk, left, right, 1});
+    std::vector<float> numbers(2 * count);
+    std::vector<float*> left;
+    std::vector<float*> right;
+    for (std::size_t k = 0; k < count; ++k) {
+      left.push_back(numbers.data() + k);
+      right.push_back(numbers.data() + count + k);
+    }
+    activation->prepare(&p, left.data(), 1);
+    activation->prepare(&q, right.data(), 1);
+    const auto exact = activation->dual(p, q, c);
+    activation->apply(DualRow<float>{&c, &ntk, left.data(), right.data(), 1});
     CHECK(std::abs(static_cast<double>(ntk) - exact.derivative) < FLT_EPSILON);
     CHECK(std::abs(static_cast<double>(c) - exact.value) < FLT_EPSILON);
   }
