@@ -70,7 +70,10 @@ double scale(const Activation& activation, double p, double q) {
   return std::sqrt(activation.dual(p, p, p).value * activation.dual(q, q, q).value);
 }
 
+/// At a kink a zero variance has no mean square slope; that of a tiny variance stands for it.
 double derivative_scale(const Activation& activation, double p, double q) {
+  p = std::max(p, 1e-12);
+  q = std::max(q, 1e-12);
   return std::sqrt(activation.dual(p, p, p).derivative * activation.dual(q, q, q).derivative);
 }
 
