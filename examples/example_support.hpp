@@ -1,0 +1,146 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+#include <widelimit/gp/selection.hpp>
+#include <widelimit/kernel/gram.hpp>
+#include <xtensor/xtensor.hpp>
+
+/// What the attention examples share: arguments, image classification tasks, CSV files and pictures.
+namespace examples {
+
+using widelimit::GramOptions;
+using widelimit::GramResult;
+using widelimit::Index;
+using widelimit::Inputs;
+using widelimit::Kernels;
+using widelimit::Layers;
+using widelimit::Matrix;
+using widelimit::Network;
+
+/// Height and width that images are reduced to, and numbers of images.
+struct Sizes {
+  std::size_t side;
+  std::size_t train;
+  std::size_t validation;
+  std::size_t test;
+};
+
+/// Arguments that the examples have in common; see add_arguments().
+struct Settings {
+  std::filesystem::path data;  ///< Folder of CIFAR-10; empty: generated images.
+  std::filesystem::path out;
+  bool quick = false;
+  bool no_pictures = false;
+  int threads = 0;
+  std::uint64_t seed = 0;
+  std::optional<std::size_t> side, train, validation, test;
+  Kernels kernels = Kernels::both;
+
+  /// The number for the published size, or for --quick.
+  template <typename T>
+  T size(T published, T quick_size) const {
+    return quick ? quick_size : published;
+  }
+  /// The same for images; sizes that were given as arguments win.
+  Sizes sizes(const Sizes& published, const Sizes& quick_sizes) const;
+  GramOptions gram_options() const;
+};
+
+/// --quick, --out, --no-plots, --threads.
+void add_arguments(CLI::App& app, Settings& settings, const std::string& default_folder);
+
+/// --data, --size, --train, --validation, --test, --seed, --kernel.
+void add_image_arguments(CLI::App& app, Settings& settings);
+
+/// Parses the arguments, makes the output folder, runs `body` and says how long it took. Returns the exit
+/// status: what `body` returns, or 1 with a message after an exception.
+int run_example(CLI::App& app, int argc, char** argv, const Settings& settings,
+                const std::function<int()>& body);
+
+struct ImageSet {
+  xt::xtensor<float, 4> x;  ///< [n, side, side, 3]; every pixel standardised over its channels.
+  Matrix<double> targets;   ///< [n, 10]
+
+  Inputs<float> inputs() const { return x; }
+  Index size() const { return static_cast<Index>(x.shape(0)); }
+};
+
+/// Training and validation images: disjoint random choices from the training files, equally many of every
+/// class.
+struct ImageTask {
+  std::string description;
+  ImageSet train;
+  ImageSet validation;
+};
+
+ImageTask load_images(const Settings& settings, const Sizes& sizes);
+
+/// Test images, kept apart so that they are read only once everything has been chosen.
+ImageSet load_test_images(const Settings& settings, const Sizes& sizes);
+
+/// A kernel's part of a GramResult.
+struct NamedKernel {
+  std::string name;  ///< nngp or ntk
+  Matrix<float> GramResult<float>::*matrix;
+};
+
+/// The kernels that were asked for.
+std::vector<NamedKernel> kernels_of(const Settings& settings);
+
+/// Accuracy on validation images with the regulariser, of a log grid 1e-7 .. 1e2, that is best on the same
+/// images.
+struct ValidationScore {
+  double accuracy;
+  double regulariser;  ///< Relative to the mean diagonal of the training Gram matrix.
+};
+ValidationScore validate(const Matrix<float>& train_gram, const Matrix<float>& validation_cross,
+                         const ImageTask& task, int threads);
+
+/// Accuracy on other images with a regulariser that is chosen already.
+double accuracy_with(double regulariser, const Matrix<float>& train_gram, const Matrix<float>& cross,
+                     const ImageTask& task, const ImageSet& images, int threads);
+
+/// Mean variance of a position over all positions and images behind `layers`: what rho of an image task
+/// refers to.
+double mean_variance(const Layers& layers, const ImageSet& images, const GramOptions& options);
+
+/// A CSV file; every row is flushed, so that a long run can be watched.
+class Csv {
+ public:
+  Csv(const Settings& settings, const std::string& name, const std::string& header);
+
+  template <typename... Values>
+  void row(const Values&... values) {
+    const char* separator = "";
+    ((file_ << separator << values, separator = ","), ...);
+    file_ << std::endl;
+  }
+
+ private:
+  std::ofstream file_;
+};
+
+/// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder; leaves NAME.gp
+/// behind.
+void plot(const Settings& settings, const std::string& name, const std::string& commands);
+
+/// Seconds since it was made.
+class Clock {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace examples
