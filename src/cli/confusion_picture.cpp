@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <iterator>
-#include <memory>
 
-#include "widelimit/error.hpp"
+#include "cli/gnuplot.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit::cli {
@@ -15,13 +13,6 @@ namespace {
 /// Up to this many classes every cell shows its count.
 constexpr Index largest_annotated = 20;
 
-/// A gnuplot string in single quotes.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
-
 std::string script(const std::filesystem::path& file, const gp::ConfusionMatrix& matrix,
                    const std::string& title) {
   std::string text = fmt::format(
@@ -29,7 +20,7 @@ std::string script(const std::filesystem::path& file, const gp::ConfusionMatrix&
       "set xlabel 'predicted class'\nset ylabel 'true class'\nset cblabel 'inputs'\nunset key\n"
       "set palette defined (0 '#ffffff', 1 '#08519c')\nset size ratio -1\nset tics out nomirror\n"
       "set xrange [-0.5:{}.5]\nset yrange [{}.5:-0.5]\n",
-      quoted(file.string()), quoted(title), matrix.cols() - 1, matrix.rows() - 1);
+      gnuplot_quoted(file.string()), gnuplot_quoted(title), matrix.cols() - 1, matrix.rows() - 1);
   text += "$counts << end\n";
   for (Index row = 0; row < matrix.rows(); ++row)
     for (Index column = 0; column < matrix.cols(); ++column)
@@ -52,13 +43,7 @@ std::string script(const std::filesystem::path& file, const gp::ConfusionMatrix&
 
 void draw_confusion_matrix(const std::filesystem::path& file, const gp::ConfusionMatrix& matrix,
                            const std::string& title) {
-  const std::string text = script(file, matrix, title);
-  std::FILE* pipe = popen("gnuplot 2>&1 >/dev/null", "w");
-  if (pipe == nullptr) throw Error(fmt::format("{}: cannot start gnuplot", file.string()));
-  const bool written = std::fwrite(text.data(), 1, text.size(), pipe) == text.size();
-  if (pclose(pipe) != 0 || !written)
-    throw Error(fmt::format(
-        "{}: gnuplot could not draw the picture; is it installed? (other files are written)", file.string()));
+  run_gnuplot(script(file, matrix, title), file.string());
 }
 
 }  // namespace widelimit::cli

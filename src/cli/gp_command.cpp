@@ -24,11 +24,12 @@ struct GpArguments {
   std::optional<Index> depth;
   std::string data;
   std::filesystem::path path;
-  ImageChoice images{.train = 1000, .validation = 500, .test = 500, .size = 8, .seed = 0};
+  ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
   KernelOptions kernel;
   std::optional<double> regulariser;
   std::vector<double> times;
   std::filesystem::path out;
+  bool no_pictures = false;
 };
 
 void check_usage(const CLI::App& command, const GpArguments& arguments) {
@@ -103,13 +104,13 @@ void run(const GpArguments& arguments) {
     const GpResult result = run_gp(networks[i], task, options, interrupt);
     fmt::print("{}", gp_table(result));
     std::fflush(stdout);
-    if (!arguments.out.empty())
-      write_gp_files(folders[i],
-                     {.network = networks[i],
-                      .data = task.description,
-                      .kind = task.kind,
-                      .precision = arguments.kernel.precision},
-                     result, task.test.targets);
+    if (arguments.out.empty()) continue;
+    const GpRunInfo info{.network = networks[i],
+                         .data = task.description,
+                         .kind = task.kind,
+                         .precision = arguments.kernel.precision};
+    write_gp_files(folders[i], info, result, task.test.targets);
+    if (!arguments.no_pictures) draw_gp_pictures(folders[i], info, result, task.test.targets);
   }
 }
 
@@ -161,6 +162,8 @@ void add_inference_options(CLI::App& command, GpArguments& arguments) {
                   "Folder for predictions.csv, results.json, confusion_*.png, mean_*.npy [n_test, M] and "
                   "variance_*.npy [n_test] (one folder in it for each of several networks)")
       ->type_name("DIR");
+  command.add_flag("--no-pictures", arguments.no_pictures,
+                   "Draw no confusion matrices (drawing them takes gnuplot)");
 }
 
 }  // namespace

@@ -140,6 +140,10 @@ void write_gp_files(const std::filesystem::path& folder, const GpRunInfo& info, 
   }
   write_text(folder / "predictions.csv", PredictionTable(info, result, test_targets).csv());
   write_text(folder / "results.json", results_json(info, result));
+}
+
+void draw_gp_pictures(const std::filesystem::path& folder, const GpRunInfo& info, const GpResult& result,
+                      const std::optional<Matrix<double>>& test_targets) {
   if (info.kind != TargetKind::classes || !test_targets) return;
   const int classes = std::max(2, static_cast<int>(test_targets->cols()));
   for (const GpPrediction& prediction : result.predictions)

@@ -1,6 +1,7 @@
 #include "cli/gp_run.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "cli/progress_bar.hpp"
 #include "widelimit/gp/calibration.hpp"
@@ -37,22 +38,27 @@ GpGrams<Scalar> compute_grams(const Network& network, const GpTask<Scalar>& task
   const bool validate = !options.regulariser;
   const Index n = train.size();
   const Index n_validation = validate ? static_cast<Index>(task.validation->x.shape(0)) : 0;
-  ProgressBar bar(network.name(), n * (n + 1) / 2 + (n_validation + test.size()) * n);
-  Index before = 0;
+  const Index pairs = n * (n + 1) / 2 + (n_validation + test.size()) * n;
+  ProgressBar bar(network.name());
+  Index before = 0, now = n * (n + 1) / 2;  // Pairs of the Gram matrices before this one, and of this one.
   GramOptions gram_options;
   // The covariance of gradient flow is made of both kernels.
   gram_options.kernels = options.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
   gram_options.threads = options.threads;
   gram_options.stop = interrupt.token();
-  gram_options.progress = [&](const GramProgress& progress) { bar.show(before + progress.done); };
+  gram_options.progress = [&](const GramProgress& progress) {
+    const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
+    bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
+  };
 
   GpGrams<Scalar> grams;
   grams.train = gram(network, train, gram_options);
-  before = n * (n + 1) / 2;
+  before = std::exchange(now, n_validation * n);
   if (validate) {
     grams.validation = gram(network, Inputs<Scalar>(task.validation->x), train, gram_options);
-    before += n_validation * n;
+    before += now;
   }
+  now = test.size() * n;
   grams.test = gram(network, test, train, gram_options);
   gram_options.kernels = Kernels::nngp;
   gram_options.progress = nullptr;

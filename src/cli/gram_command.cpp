@@ -46,19 +46,23 @@ void run(const GramArguments& arguments) {
   make_output_folder(arguments.out);
 
   const Interrupt interrupt;
-  const Index pairs = x2 ? left.size() * right.size() : left.size() * (left.size() + 1) / 2;
   GramResult<Scalar> result;
   {
-    ProgressBar bar("gram", pairs);
+    ProgressBar bar("gram");
     GramOptions options;
     options.kernels = arguments.kernel.kernels;
     options.threads = arguments.kernel.threads;
-    options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done); };
+    options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
     options.stop = interrupt.token();
     result = x2 ? gram(network, left, right, options) : gram(network, left, options);
   }
-  if (result.nngp.size() > 0) write_matrix(arguments.out / "nngp.npy", result.nngp);
-  if (result.ntk.size() > 0) write_matrix(arguments.out / "ntk.npy", result.ntk);
+  const auto write = [&](const char* name, const Matrix<Scalar>& matrix) {
+    if (matrix.size() > 0) write_matrix(arguments.out / name, matrix);
+  };
+  write("nngp.npy", result.nngp);
+  write("ntk.npy", result.ntk);
+  write("nngp_error.npy", result.nngp_error);
+  write("ntk_error.npy", result.ntk_error);
 }
 
 }  // namespace
@@ -76,7 +80,10 @@ void add_gram_command(CLI::App& program) {
   command->add_option("--x2", arguments->x2, "Inputs of the columns, if they are others than --x")
       ->type_name("FILE");
   add_kernel_options(*command, arguments->kernel);
-  command->add_option("--out", arguments->out, "Folder for nngp.npy [n, n'] and ntk.npy [n, n']")
+  command
+      ->add_option("--out", arguments->out,
+                   "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "
+                   "nngp_error.npy, ntk_error.npy")
       ->required()
       ->type_name("DIR");
   command->footer(

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/heads_command.hpp"
+#include "cli/sde_command.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/version.hpp"
 
@@ -22,13 +24,16 @@ int complain(std::string message, int code) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App program("NNGP and NTK kernels of wide networks, and predictions with them.", "widelimit");
+  CLI::App program("Wide networks: kernels, predictions with them, and limit theories of transformers.",
+                   "widelimit");
   program.set_version_flag("--version", std::string("widelimit ") + widelimit::version);
   program.require_subcommand(1);
   program.footer("widelimit COMMAND --help tells more about a command.");
   widelimit::cli::add_gp_command(program);
   widelimit::cli::add_gram_command(program);
   widelimit::cli::add_networks_command(program);
+  widelimit::cli::add_sde_command(program);
+  widelimit::cli::add_heads_command(program);
   try {
     program.parse(argc, argv);
     return 0;

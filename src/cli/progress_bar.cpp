@@ -27,24 +27,24 @@ std::string readable_time(double seconds) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label, Index total)
-    : label_{std::move(label)}, total_{total}, visible_{isatty(STDERR_FILENO) != 0} {}
+ProgressBar::ProgressBar(std::string label)
+    : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0} {}
 
 ProgressBar::~ProgressBar() {
   if (visible_) std::fputs("\r\033[K", stderr);
 }
 
-void ProgressBar::show(Index done) {
+void ProgressBar::show(Index done, Index total) {
   const auto now = Clock::now();
   if (!visible_ || done <= 0 || now - last_ < refresh_interval) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
-  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const auto filled = static_cast<std::size_t>(share * bar_width);
   const std::string bar = std::string(filled, '#') + std::string(bar_width - filled, '.');
   fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %  {}pairs/s  {} left", label_, bar, 100 * share,
-             readable_rate(rate), readable_time(static_cast<double>(total_ - done) / rate));
+             readable_rate(rate), readable_time(static_cast<double>(total - done) / rate));
   std::fflush(stderr);
 }
 

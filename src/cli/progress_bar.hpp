@@ -11,19 +11,18 @@ namespace widelimit::cli {
 /// is no terminal. The line is erased in the end. Calls must not overlap.
 class ProgressBar {
  public:
-  ProgressBar(std::string label, Index total);
+  explicit ProgressBar(std::string label);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// `done` pairs of the total.
-  void show(Index done);
+  /// `done` pairs of `total`.
+  void show(Index done, Index total);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   std::string label_;
-  Index total_;
   bool visible_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_{};

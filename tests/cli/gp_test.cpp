@@ -1,0 +1,194 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/gp/regression.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/models/named_networks.hpp"
+
+using namespace widelimit;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+const std::string small_sample = " --data sample --train 40 --validation 20 --test 20 --size 6 ";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+nlohmann::json results_in(const std::filesystem::path& folder) {
+  return nlohmann::json::parse(file_text(folder / "results.json"));
+}
+
+std::vector<std::size_t> shape_in(const std::filesystem::path& file) {
+  return data::read_npy_header(file).shape;
+}
+
+xt::xarray<double> vectors(std::size_t count, double phase) {
+  xt::xarray<double> x = xt::xarray<double>::from_shape({count, 3});
+  for (double& value : x) value = std::sin(phase += 1.1);
+  return x;
+}
+
+xt::xarray<double> numbers(const xt::xarray<double>& x, double scale) {
+  xt::xarray<double> y = xt::xarray<double>::from_shape({x.shape(0)});
+  for (std::size_t i = 0; i < y.size(); ++i) y(i) = scale * x(i, 0) * x(i, 1) + x(i, 2);
+  return y;
+}
+
+void write_regression(const TemporaryFolder& folder, double test_phase, double test_scale) {
+  const auto write_set = [&](const std::string& name, std::size_t count, double phase, double scale) {
+    const auto x = vectors(count, phase);
+    data::write_npy(folder / ("x_" + name + ".npy"), x);
+    data::write_npy(folder / ("y_" + name + ".npy"), numbers(x, scale));
+  };
+  write_set("train", 30, 0.1, 1);
+  write_set("validation", 12, 0.4, 1);
+  write_set("test", 9, test_phase, test_scale);
+}
+
+}  // namespace
+
+TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
+  const TemporaryFolder folder;
+  const auto result = run_program("gp --network conv-gap --depth 1" + small_sample +
+                                  "--time 0,2.5 --seed 3 --out " + folder.string());
+  REQUIRE(result.code == 0);
+  CHECK(result.errors.empty());
+  const auto lines = lines_of(result.output);
+  REQUIRE(lines.size() == 8);
+  CHECK(lines[0] == "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, float");
+  CHECK(lines[2] == "conv-gap");
+  for (const char* column : {"kernel", "time", "regulariser", "accuracy", "MSE", "NLPD", "Gram s", "solve s"})
+    CHECK(lines[3].find(column) != std::string::npos);
+
+  const auto results = results_in(folder.path());
+  CHECK(results["results"].size() == 4);
+  for (const char* name : {"nngp", "ntk", "ntk_time0", "ntk_time1"}) {
+    CAPTURE(name);
+    CHECK(shape_in(folder / (std::string("mean_") + name + ".npy")) == std::vector<std::size_t>{20, 10});
+    CHECK(shape_in(folder / (std::string("variance_") + name + ".npy")) == std::vector<std::size_t>{20});
+    CHECK(file_text(folder / (std::string("confusion_") + name + ".png")).substr(1, 3) == "PNG");
+  }
+  CHECK(std::isfinite(results["log_marginal_likelihood"].get<double>()));
+  const auto at_zero = data::read_npy<double>(folder / "mean_ntk_time0.npy");
+  CHECK(std::all_of(at_zero.begin(), at_zero.end(), [](double value) { return value == 0; }));
+
+  const auto rows = lines_of(file_text(folder / "predictions.csv"));
+  REQUIRE(rows.size() == 21);
+  CHECK(rows[0].find("index,class,nngp_class,nngp_variance,nngp_mean_0,nngp_mean_1,") == 0);
+  const auto fields = std::count(rows[0].begin(), rows[0].end(), ',');
+  CHECK(fields == 1 + 4 * 12);
+  for (const auto& row : rows) CHECK(std::count(row.begin(), row.end(), ',') == fields);
+}
+
+TEST_CASE("gp: several networks have a block each and a folder each") {
+  const TemporaryFolder folder;
+  const auto result = run_program("gp --network fcn --network fcn:depth=1 --network conv-flatten:depth=1" +
+                                  small_sample + "--kernel nngp --no-pictures --out " + folder.string());
+  REQUIRE(result.code == 0);
+  const auto lines = lines_of(result.output);
+  REQUIRE(lines.size() == 13);
+  CHECK(lines[2] == "fcn");
+  CHECK(lines[6] == "fcn:depth=1");
+  CHECK(lines[10] == "conv-flatten:depth=1");
+  for (const char* name : {"fcn", "fcn-2", "conv-flatten"}) {
+    CAPTURE(name);
+    CHECK(std::filesystem::exists(folder / (std::string(name) + "/mean_nngp.npy")));
+    CHECK_FALSE(std::filesystem::exists(folder / (std::string(name) + "/mean_ntk.npy")));
+    CHECK_FALSE(std::filesystem::exists(folder / (std::string(name) + "/confusion_nngp.png")));
+  }
+}
+
+TEST_CASE("gp: seeds choose the images; threads change nothing") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const std::string& options) {
+    CHECK(run_program("gp --network struct:depth=1" + small_sample + "--no-pictures " + options + " --out " +
+                      (folder / name).string())
+              .code == 0);
+    return data::read_npy<double>(folder / (name + "/mean_ntk.npy"));
+  };
+  const auto first = run("a", "--seed 1 --threads 1");
+  CHECK(run("b", "--seed 1 --threads 2") == first);
+  CHECK(run("c", "--seed 2 --threads 1") != first);
+}
+
+TEST_CASE("gp: arrays of real targets, against the library's own regression") {
+  const TemporaryFolder folder;
+  write_regression(folder, 0.7, 1);
+  const auto result =
+      run_program("gp --network fcn --data npy --precision double --regulariser 0.01 --path " +
+                  folder.string() + " --out " + folder.string());
+  REQUIRE(result.code == 0);
+  const auto x = vectors(30, 0.1), x_test = vectors(9, 0.7);
+  const auto y = numbers(x, 1);
+  const Network network = models::named_network("fcn");
+  const auto regression =
+      gp::Regression::fit(gram<double>(network, x).ntk, Eigen::Map<const Matrix<double>>(y.data(), 30, 1),
+                          gp::RelativeRegulariser(0.01));
+  const Matrix<double> expected = regression.mean(gram<double>(network, x_test, x).ntk);
+  const auto mean = data::read_npy<double>(folder / "mean_ntk.npy");
+  REQUIRE(mean.size() == 9);
+  for (Index i = 0; i < 9; ++i)
+    CHECK(mean.flat(static_cast<std::size_t>(i)) == doctest::Approx(expected(i, 0)).epsilon(1e-9));
+  // Real targets have no classes: no accuracy, no confusion matrix.
+  CHECK(results_in(folder.path())["results"][0]["accuracy"].is_null());
+  CHECK_FALSE(std::filesystem::exists(folder / "confusion_nngp.png"));
+  CHECK(file_text(folder / "predictions.csv").find("index,target_0,nngp_variance,nngp_mean_0,") == 0);
+}
+
+TEST_CASE("gp: the regulariser is chosen without the test data") {
+  const TemporaryFolder one, two;
+  write_regression(one, 0.7, 1);
+  write_regression(two, 2.9, -40);
+  std::vector<nlohmann::json> results;
+  for (const TemporaryFolder* folder : {&one, &two}) {
+    REQUIRE(run_program("gp --network fcn --data npy --precision double --path " + folder->string() +
+                        " --out " + folder->string())
+                .code == 0);
+    results.push_back(results_in(folder->path())["results"]);
+  }
+  for (std::size_t kernel = 0; kernel < 2; ++kernel) {
+    CAPTURE(kernel);
+    CHECK(results[0][kernel]["regulariser"] == results[1][kernel]["regulariser"]);
+    CHECK(results[0][kernel]["validation"] == results[1][kernel]["validation"]);
+    CHECK(results[0][kernel]["mean_squared_error"] != results[1][kernel]["mean_squared_error"]);
+    // The chosen one has the smallest error on the validation data.
+    double smallest = std::numeric_limits<double>::infinity(), best = 0;
+    for (const auto& candidate : results[0][kernel]["validation"])
+      if (!candidate["mean_squared_error"].is_null() && candidate["mean_squared_error"] < smallest) {
+        smallest = candidate["mean_squared_error"];
+        best = candidate["regulariser"];
+      }
+    CHECK(results[0][kernel]["regulariser"] == best);
+  }
+}
+
+TEST_CASE("gp: arrays with integer labels and no test labels") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x_train.npy", vectors(12, 0.1));
+  data::write_npy(folder / "x_test.npy", vectors(5, 0.2));
+  xt::xarray<std::uint8_t> labels = xt::xarray<std::uint8_t>::from_shape({12});
+  for (std::size_t i = 0; i < 12; ++i) labels(i) = static_cast<std::uint8_t>(i % 3);
+  data::write_npy(folder / "y_train.npy", labels);
+  const auto result = run_program("gp --network fcn --data npy --regulariser 1e-3 --path " + folder.string() +
+                                  " --out " + folder.string());
+  REQUIRE(result.code == 0);
+  CHECK(lines_of(result.output)[4].find(" - ") != std::string::npos);
+  CHECK(shape_in(folder / "mean_nngp.npy") == std::vector<std::size_t>{5, 3});
+  CHECK(file_text(folder / "predictions.csv").find("index,nngp_class,nngp_variance,") == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "confusion_nngp.png"));
+}

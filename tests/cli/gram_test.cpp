@@ -1,0 +1,159 @@
+#include "widelimit/kernel/gram.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network_file.hpp"
+
+using namespace widelimit;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+/// Small integers, so that every element type can hold them.
+template <typename T>
+xt::xarray<T> some_inputs(std::size_t count, std::size_t size = 4) {
+  xt::xarray<T> x = xt::xarray<T>::from_shape({count, size, size, 2});
+  int value = 1;
+  for (T& entry : x) entry = static_cast<T>((value = value * 5 % 17));
+  return x;
+}
+
+Matrix<double> read_matrix(const std::filesystem::path& file) {
+  const auto array = data::read_npy<double>(file);
+  return Eigen::Map<const Matrix<double>>(array.data(), static_cast<Index>(array.shape(0)),
+                                          static_cast<Index>(array.shape(1)));
+}
+
+const Network& network() {
+  static const Network value = models::named_network("conv-gap", {{"depth", 1}});
+  return value;
+}
+
+void check_fails(const std::string& arguments, const std::string& part) {
+  CAPTURE(arguments);
+  const auto result = run_program("gram " + arguments);
+  CHECK(result.code == 1);
+  CHECK(result.errors.find("widelimit: ") == 0);
+  CHECK(result.errors.find('\n') == result.errors.size() - 1);
+  CAPTURE(result.errors);
+  CHECK(result.errors.find(part) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("gram: both kernels of one batch, from a network file, in double") {
+  const TemporaryFolder folder;
+  write_network(folder / "network.json", network());
+  const auto x = some_inputs<double>(3);
+  data::write_npy(folder / "x.npy", x);
+  const auto result =
+      run_program("gram " + (folder / "network.json").string() + " --x " + (folder / "x.npy").string() +
+                  " --kernel both --precision double --threads 2 --out " + (folder / "a/b").string());
+  CHECK(result.code == 0);
+  CHECK(result.output.empty());
+  CHECK(result.errors.empty());
+  const auto expected = gram<double>(network(), x);
+  CHECK(read_matrix(folder / "a/b/nngp.npy") == expected.nngp);
+  CHECK(read_matrix(folder / "a/b/ntk.npy") == expected.ntk);
+  CHECK_FALSE(std::filesystem::exists(folder / "a/b/nngp_error.npy"));
+}
+
+TEST_CASE("gram: inputs of every element type") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "f4.npy", some_inputs<float>(2));
+  data::write_npy(folder / "i4.npy", some_inputs<std::int32_t>(2));
+  data::write_npy(folder / "i8.npy", some_inputs<std::int64_t>(2));
+  data::write_npy(folder / "u1.npy", some_inputs<std::uint8_t>(2));
+  const auto expected = gram<double>(network(), some_inputs<double>(2)).nngp;
+  for (const char* type : {"f4", "i4", "i8", "u1"}) {
+    CAPTURE(type);
+    CHECK(run_program("gram conv-gap:depth=1 --kernel nngp --precision double --x " + folder.string() + "/" +
+                      type + ".npy --out " + folder.string() + "/" + type)
+              .code == 0);
+    CHECK(read_matrix(folder / (std::string(type) + "/nngp.npy")) == expected);
+    CHECK_FALSE(std::filesystem::exists(folder / (std::string(type) + "/ntk.npy")));
+  }
+}
+
+TEST_CASE("gram: two batches, one kernel, in float") {
+  const TemporaryFolder folder;
+  const auto x1 = some_inputs<float>(3), x2 = xt::xarray<float>(2 * some_inputs<float>(2));
+  data::write_npy(folder / "x1.npy", x1);
+  data::write_npy(folder / "x2.npy", x2);
+  CHECK(run_program("gram conv-gap:depth=1 --kernel ntk --precision float --x " +
+                    (folder / "x1.npy").string() + " --x2 " + (folder / "x2.npy").string() + " --out " +
+                    folder.string())
+            .code == 0);
+  const auto ntk = data::read_npy<float>(folder / "ntk.npy");
+  REQUIRE(ntk.size() == 6);
+  CHECK(ntk.shape(0) == 3);
+  CHECK(Eigen::Map<const Matrix<float>>(ntk.data(), 3, 2) == gram<float>(network(), x1, x2).ntk);
+  CHECK_FALSE(std::filesystem::exists(folder / "nngp.npy"));
+}
+
+TEST_CASE("gram: standard errors of sampled layers") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x.npy", some_inputs<float>(2));
+  const Network sampled = parse_network(R"({"widelimit": 1, "name": "sampled", "layers": [
+    {"layer": "attention", "scaling": "inverse_sqrt_width", "query_key_std": 0.05, "samples": 64},
+    {"layer": "flatten"}, {"layer": "dense"}]})");
+  write_network(folder / "n.json", sampled);
+  const std::string start = "gram " + (folder / "n.json").string() + " --precision double --x " +
+                            (folder / "x.npy").string() + " --out " + folder.string();
+  CHECK(run_program(start + "/both").code == 0);
+  CHECK(run_program(start + "/nngp --kernel nngp").code == 0);
+  const auto expected = gram<double>(sampled, some_inputs<double>(2));
+  CHECK(read_matrix(folder / "both/nngp_error.npy") == expected.nngp_error);
+  CHECK(read_matrix(folder / "both/ntk_error.npy") == expected.ntk_error);
+  CHECK(std::filesystem::exists(folder / "nngp/nngp_error.npy"));
+  CHECK_FALSE(std::filesystem::exists(folder / "nngp/ntk_error.npy"));
+}
+
+TEST_CASE("gram: errors name what is wrong, before anything is written") {
+  const TemporaryFolder folder;
+  const std::string end = " --out " + (folder / "out").string();
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  data::write_npy(folder / "x.npy", some_inputs<double>(2));
+  data::write_npy(folder / "larger.npy", some_inputs<double>(2, 5));
+  data::write_npy(folder / "flat.npy", xt::xarray<double>::from_shape({4}));
+  auto broken = some_inputs<double>(2);
+  broken.flat(35) = std::numeric_limits<double>::quiet_NaN();
+  data::write_npy(folder / "nan.npy", broken);
+  write_network(folder / "open.json", Network("open", {}));
+
+  check_fails("conv-gap --x " + file("none.npy") + end, "none.npy");
+  check_fails("conv-gap --x " + file("flat.npy") + end, "flat.npy: ");
+  check_fails("conv-gap --x " + file("nan.npy") + end, "nan at entry 3 of input 1");
+  check_fails("conv-gap --x " + file("x.npy") + " --x2 " + file("larger.npy") + end, "4x4");
+  check_fails("conv-gap:axes=1 --x " + file("x.npy") + end, "layers[0]");
+  check_fails(file("open.json") + " --x " + file("x.npy") + end,
+              "expected no positions behind the last layer");
+  check_fails(file("none.json") + " --x " + file("x.npy") + end, "none.json");
+  check_fails("gap --x " + file("x.npy") + end, "unknown network 'gap'");
+  check_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");
+  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+
+  for (const char* wrong : {" --kernel ntkk", " --precision half", " --threads -1", " --threads x"}) {
+    CAPTURE(wrong);
+    CHECK(run_program("gram fcn --x " + file("x.npy") + end + wrong).code == 2);
+  }
+}
+
+TEST_CASE("gram: an interrupt ends the run with code 130, a clear message and no files") {
+  const TemporaryFolder folder;
+  data::write_npy(folder / "x.npy", some_inputs<float>(300, 24));
+  const auto result = widelimit::testing::run_program_under(
+      "timeout --preserve-status --signal=INT 1.5",
+      "gram conv-gap:depth=8 --x " + (folder / "x.npy").string() + " --out " + (folder / "out").string());
+  CHECK(result.code == 130);
+  CHECK(result.errors.find("widelimit: ") == 0);
+  CHECK(result.errors.find('\n') == result.errors.size() - 1);
+  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+/// Runs the widelimit program as a user does.
+namespace widelimit::testing {
+
+struct ProgramResult {
+  int code;  ///< Exit code.
+  std::string output;
+  std::string errors;
+};
+
+/// `arguments` as for a shell.
+ProgramResult run_program(const std::string& arguments);
+
+/// The same behind another command, e.g. `timeout 1`.
+ProgramResult run_program_under(const std::string& command, const std::string& arguments);
+
+/// A folder of its own, removed in the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Path of a file in it.
+  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::string string() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The whole file.
+std::string file_text(const std::filesystem::path& file);
+
+}  // namespace widelimit::testing

@@ -1,0 +1,147 @@
+#include "widelimit/models/named_networks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "widelimit/error.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/network/network_file.hpp"
+
+using namespace widelimit;
+using models::named_network;
+
+namespace {
+
+/// Four different inputs of the given dimensions, entries of order one.
+xt::xarray<double> some_inputs(const std::vector<std::size_t>& dimensions) {
+  xt::xarray<double> x = xt::xarray<double>::from_shape(dimensions);
+  double phase = 0.3;
+  for (double& value : x) value = std::sin(phase += 1.7 + 0.001 * phase);
+  return x;
+}
+
+double largest_difference(const Matrix<double>& left, const Matrix<double>& right) {
+  return (left - right).cwiseAbs().maxCoeff() / right.cwiseAbs().maxCoeff();
+}
+
+void check_equal_kernels(const Network& left, const Network& right) {
+  const auto x = some_inputs({3, 5, 5, 3});
+  const auto a = gram<double>(left, x), b = gram<double>(right, x);
+  CHECK(largest_difference(a.nngp, b.nngp) < 1e-13);
+  CHECK(largest_difference(a.ntk, b.ntk) < 1e-13);
+}
+
+}  // namespace
+
+TEST_CASE("named networks: the names that are promised, each once, each with a description") {
+  std::set<std::string> names;
+  for (const auto& network : models::named_networks()) {
+    CHECK(names.insert(network.name).second);
+    CHECK(!network.description.empty());
+    CHECK(network.description.find('\n') == std::string::npos);
+  }
+  CHECK(names == std::set<std::string>{"fcn", "conv-flatten", "conv-gap", "conv-lap", "vanilla", "struct",
+                                       "residual-attention", "myrtle5", "resnet"});
+}
+
+TEST_CASE("named networks: all lower on small and large images, and survive their file") {
+  for (const auto& [name, description, options] : models::named_networks()) {
+    CAPTURE(name);
+    const Network network = named_network(name);
+    for (const Shape& shape : {Shape{8, 8}, Shape{32, 32}, Shape{9, 13}}) {
+      CAPTURE(to_string(shape));
+      const std::string text = network.describe(shape);
+      CHECK(text.find(name) == 0);
+      CHECK(text.ends_with("-> no positions\n"));
+    }
+    CHECK(parse_network(to_json(network)) == network);
+  }
+}
+
+TEST_CASE("named networks: every option is used, within its range and not beyond") {
+  for (const auto& [name, description, options] : models::named_networks())
+    for (const auto& option : options) {
+      CAPTURE(name);
+      CAPTURE(option.name);
+      const double changed = option.default_value == 1 ? 2 : 1;
+      const double value = changed <= option.largest ? changed : 0.5;
+      CHECK_FALSE(named_network(name, {{option.name, value}}) == named_network(name));
+      CHECK(named_network(name, {{option.name, option.default_value}}) == named_network(name));
+      CHECK_NOTHROW(static_cast<void>(named_network(name, {{option.name, option.smallest}})));
+      CHECK_THROWS_AS(static_cast<void>(named_network(name, {{option.name, option.smallest - 1}})),
+                      ArgumentError);
+      CHECK_THROWS_AS(static_cast<void>(named_network(name, {{option.name, option.largest + 1}})),
+                      ArgumentError);
+      CHECK_THROWS_AS(static_cast<void>(named_network(name, {{option.name, std::nan("")}})), ArgumentError);
+    }
+}
+
+TEST_CASE("named networks: sequences and volumes through the option axes") {
+  for (const char* name : {"conv-gap", "conv-lap", "struct", "residual-attention", "myrtle5", "resnet"}) {
+    CAPTURE(name);
+    CHECK_NOTHROW(static_cast<void>(named_network(name, {{"axes", 1}}).describe({16})));
+    CHECK_NOTHROW(static_cast<void>(named_network(name, {{"axes", 3}}).describe({8, 8, 8})));
+    CHECK_THROWS_AS(static_cast<void>(named_network(name, {{"axes", 1}}).describe({8, 8})), NetworkError);
+  }
+}
+
+TEST_CASE("named networks: kernels are finite and positive definite on different images") {
+  const auto x = some_inputs({4, 8, 8, 3});
+  for (const auto& [name, description, options] : models::named_networks()) {
+    CAPTURE(name);
+    const auto kernels = gram<double>(named_network(name), x);
+    for (const auto& kernel : {kernels.nngp, kernels.ntk}) {
+      CHECK(kernel.allFinite());
+      const Eigen::LLT<Eigen::MatrixXd> cholesky(kernel);
+      CHECK(cholesky.info() == Eigen::Success);
+    }
+    CHECK((kernels.ntk - kernels.nngp).diagonal().minCoeff() > 0);
+  }
+}
+
+TEST_CASE("named networks: one fully connected ReLU layer is the arc-cosine kernel of order one") {
+  const auto x = some_inputs({2, 3, 2, 2});
+  const auto result = gram<double>(named_network("fcn", {{"depth", 1}}), x).nngp;
+  const Eigen::Map<const Matrix<double>> rows(x.data(), 2, 12);
+  const Eigen::Matrix2d k = (2 * rows * rows.transpose() / 12).array() + 0.01;
+  const double theta = std::acos(k(0, 1) / std::sqrt(k(0, 0) * k(1, 1)));
+  const double expected = std::sqrt(k(0, 0) * k(1, 1)) *
+                          (std::sin(theta) + (std::numbers::pi - theta) * std::cos(theta)) /
+                          (2 * std::numbers::pi);
+  CHECK(result(0, 1) == doctest::Approx(expected).epsilon(1e-12));
+  CHECK(result(0, 0) == doctest::Approx(k(0, 0) / 2).epsilon(1e-14));
+}
+
+TEST_CASE("named networks: limits in which two of them agree") {
+  check_equal_kernels(named_network("conv-lap", {{"window", 1}}), named_network("conv-flatten"));
+  check_equal_kernels(named_network("struct", {{"alpha", 1}}), named_network("vanilla"));
+  // Without positions or logits every token sees the mean of all; alike for any share of the encodings.
+  check_equal_kernels(named_network("struct", {{"query_key_std", 0}, {"alpha", 0.5}}),
+                      named_network("vanilla", {{"query_key_std", 0}}));
+  check_equal_kernels(named_network("resnet", {{"depth", 1}, {"groups", 1}, {"bias_variance", 0}}),
+                      parse_network(R"({"widelimit": 1, "name": "by hand", "layers": [
+      {"layer": "conv", "filter": [3, 3], "weight_variance": 2},
+      {"layer": "sum", "branches": [{"scale": 0.7071067811865476, "layers": []},
+        {"scale": 0.7071067811865476, "layers": [
+          {"layer": "relu"}, {"layer": "conv", "filter": [3, 3], "weight_variance": 2},
+          {"layer": "relu"}, {"layer": "conv", "filter": [3, 3], "weight_variance": 2}]}]},
+      {"layer": "relu"}, {"layer": "global_average_pool"}, {"layer": "dense"}]})"));
+}
+
+TEST_CASE("named networks: errors list what there is") {
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(named_network("alexnet")),
+      "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, "
+      "vanilla, struct, residual-attention",
+      ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(named_network("fcn", {{"filter", 3}})),
+                       "network 'fcn' has no option 'filter'; it has depth, weight_variance, bias_variance",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(named_network("fcn", {{"depth", 2.5}})),
+                       "network 'fcn': depth must be an integer from 0 to 100, got 2.5", ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(named_network("struct", {{"alpha", 1.5}})),
+                       "network 'struct': alpha must be a number from 0 to 1, got 1.5", ArgumentError);
+}
