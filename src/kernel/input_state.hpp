@@ -4,6 +4,7 @@
 
 #include "kernel/aligned_buffer.hpp"
 #include "kernel/program.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 
@@ -47,7 +48,7 @@ template <typename Scalar>
 class StateBlock {
  public:
   StateBlock(const StateLayout& layout, Index begin, Index end)
-      : begin_{begin}, layout_{&layout}, numbers_((end - begin) * layout.size) {
+      : begin_{begin}, layout_{&layout}, numbers_((end - begin) * layout.size + row_padding) {
     for (Index i = 0; i < end - begin; ++i) states_.emplace_back(layout, numbers_.data() + i * layout.size);
   }
 

@@ -214,7 +214,8 @@ void PlaneExecutor<Scalar>::multiply_planes(const Run& run, std::size_t number, 
     multiply_plane(slot(run.instructions[input].slot), size, target);
 }
 
-template class PlaneExecutor<float>;
-template class PlaneExecutor<double>;
+// The other members are reached from here, or defined and instantiated in the other files of the class.
+template void PlaneExecutor<float>::evaluate(const Run&, std::size_t, Index);
+template void PlaneExecutor<double>::evaluate(const Run&, std::size_t, Index);
 
 }  // namespace widelimit

@@ -192,7 +192,20 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
   return result;
 }
 
-template class PlaneExecutor<float>;
-template class PlaneExecutor<double>;
+// What the other files of the class call.
+template void PlaneExecutor<float>::begin_target(NodeId);
+template void PlaneExecutor<float>::finish_target(NodeId);
+template void PlaneExecutor<float>::put(NodeId, const Placed&, Index, const Plane<float>&);
+template void PlaneExecutor<float>::load(NodeId, const Placed&, Index, const Plane<float>&);
+template Plane<float> PlaneExecutor<float>::store(NodeId, Index);
+template PlaneExecutor<float>::MatrixPair PlaneExecutor<float>::input_matrices(NodeId, Index);
+template PlaneExecutor<float>::Entry PlaneExecutor<float>::readout(NodeId, Index) const;
+template void PlaneExecutor<double>::begin_target(NodeId);
+template void PlaneExecutor<double>::finish_target(NodeId);
+template void PlaneExecutor<double>::put(NodeId, const Placed&, Index, const Plane<double>&);
+template void PlaneExecutor<double>::load(NodeId, const Placed&, Index, const Plane<double>&);
+template Plane<double> PlaneExecutor<double>::store(NodeId, Index);
+template PlaneExecutor<double>::MatrixPair PlaneExecutor<double>::input_matrices(NodeId, Index);
+template PlaneExecutor<double>::Entry PlaneExecutor<double>::readout(NodeId, Index) const;
 
 }  // namespace widelimit

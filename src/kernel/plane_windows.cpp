@@ -23,8 +23,10 @@ void clear_margin(const PlaneLayout& layout, Scalar* plane) {
 
 template <typename Scalar>
 void clear_guards(const PlaneLayout& layout, Scalar* plane) {
+  // One or two numbers a row: a loop, not a call of memset.
   for_each_row(layout.extent, [&](Index i, Index j) {
-    std::fill_n(plane + layout.at(i, j) + layout.extent[2], layout.guard[2], Scalar{0});
+    Scalar* guard = plane + layout.at(i, j) + layout.extent[2];
+    for (Index k = 0; k < layout.guard[2]; ++k) guard[k] = 0;
   });
   for (Index i = 0; i < layout.extent[0]; ++i)
     std::fill_n(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1], Scalar{0});

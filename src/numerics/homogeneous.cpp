@@ -1,7 +1,11 @@
+#include <fmt/format.h>
+
 #include <numbers>
 
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
+#include "numerics/rows/homogeneous_row.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -26,37 +30,61 @@ class Linear {
   double slope_;
 };
 
-class Homogeneous {
+/// Products of two variances must stay clear of the ends of the range.
+template <typename Scalar>
+constexpr Scalar smallest_variance = sizeof(Scalar) == 4 ? Scalar(1e-15) : Scalar(1e-140);
+template <typename Scalar>
+constexpr Scalar largest_variance = sizeof(Scalar) == 4 ? Scalar(1e15) : Scalar(1e140);
+
+class Homogeneous final : public Activation {
  public:
   Homogeneous(double negative, double positive)
       : negative_{negative},
         positive_{positive},
-        aligned_{(negative * negative + positive * positive) / 2},
-        opposed_{negative * positive},
-        weight_{(positive - negative) * (positive - negative) / (2 * std::numbers::pi)} {}
+        dual_{.aligned = (negative * negative + positive * positive) / 2,
+              .opposed = negative * positive,
+              .weight = (positive - negative) * (positive - negative) / (2 * std::numbers::pi)} {}
 
-  [[nodiscard]] double value(double x) const { return (x < 0 ? negative_ : positive_) * x; }
-  [[nodiscard]] double derivative(double x) const { return x < 0 ? negative_ : positive_; }
-  [[nodiscard]] HomogeneousSlopes slopes() const { return {negative_, positive_}; }
+  [[nodiscard]] double value(double x) const override { return derivative(x) * x; }
+  [[nodiscard]] double derivative(double x) const override { return x < 0 ? negative_ : positive_; }
+  [[nodiscard]] std::optional<HomogeneousSlopes> homogeneous() const override {
+    return HomogeneousSlopes{negative_, positive_};
+  }
 
   /// The angle is measured from the nearer of perfect correlation and perfect anticorrelation, where the
   /// derivative is the mean square and the product of the slopes: both ends are exact.
-  template <typename Scalar>
-  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
-    const Scalar root = root_determinant(p, q, c);
-    const Scalar angle = p > 0 && q > 0 ? std::atan2(root, std::abs(c)) : std::numbers::pi_v<Scalar> / 2;
-    const auto weight = static_cast<Scalar>(weight_);
-    const Scalar derivative = c < 0 ? static_cast<Scalar>(opposed_) + weight * angle
-                                    : static_cast<Scalar>(aligned_) - weight * angle;
-    return {weight * root + derivative * c, derivative};
+  [[nodiscard]] Dual<double> dual(double p, double q, double c) const override {
+    const double root = root_determinant(p, q, c);
+    const double angle = p > 0 && q > 0 ? std::atan2(root, std::abs(c)) : std::numbers::pi / 2;
+    const double derivative = c < 0 ? dual_.opposed + dual_.weight * angle : dual_.aligned - dual_.weight * angle;
+    return {dual_.weight * root + derivative * c, derivative};
   }
 
+  [[nodiscard]] std::size_t auxiliary_count() const override { return 2; }
+  void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
+    prepare_row(variance, auxiliary, size);
+  }
+  void prepare(const double* variance, double* const* auxiliary, std::size_t size) const override {
+    prepare_row(variance, auxiliary, size);
+  }
+  void apply(const DualRow<float>& row) const override { homogeneous_rows<float>().apply(dual_, row); }
+  void apply(const DualRow<double>& row) const override { homogeneous_rows<double>().apply(dual_, row); }
+
  private:
+  template <typename Scalar>
+  void prepare_row(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
+    for (std::size_t i = 0; i < size; ++i)
+      if (variance[i] != 0 && !(variance[i] >= smallest_variance<Scalar> && variance[i] <= largest_variance<Scalar>))
+        throw NumericalError(fmt::format(
+            "a variance before a ReLU-like activation must be 0 or in [{:g}, {:g}] in this precision, got {:g}; rescale "
+            "the inputs or weights, or use double",
+            smallest_variance<Scalar>, largest_variance<Scalar>, variance[i]));
+    homogeneous_rows<Scalar>().prepare(variance, auxiliary, size);
+  }
+
   double negative_;
   double positive_;
-  double aligned_;  ///< E[phi'(u)^2]
-  double opposed_;  ///< E[phi'(u) phi'(-u)]
-  double weight_;
+  HomogeneousDual dual_;
 };
 
 }  // namespace
@@ -65,18 +93,18 @@ ActivationPtr homogeneous(double negative, double positive) {
   require_finite("homogeneous", "the negative slope", negative);
   require_finite("homogeneous", "the positive slope", positive);
   if (negative == positive) return make_closed_form(Linear{positive});
-  return make_closed_form(Homogeneous{negative, positive});
+  return std::make_shared<Homogeneous>(negative, positive);
 }
 
 ActivationPtr identity() { return make_closed_form(Linear{1}); }
 
-ActivationPtr relu() { return make_closed_form(Homogeneous{0, 1}); }
+ActivationPtr relu() { return std::make_shared<Homogeneous>(0, 1); }
 
 ActivationPtr leaky_relu(double slope) {
   require_finite("leaky_relu", "slope", slope);
   return homogeneous(slope, 1);
 }
 
-ActivationPtr abs() { return make_closed_form(Homogeneous{-1, 1}); }
+ActivationPtr abs() { return std::make_shared<Homogeneous>(-1, 1); }
 
 }  // namespace widelimit::numerics
