@@ -52,7 +52,8 @@ GramOptions one_thread() { return {.threads = 1, .progress = {}, .stop = {}}; }
 template <typename Scalar>
 void check_same_bits(unsigned first_seed, const GramOptions& options) {
   for_random_networks<Scalar>(first_seed, 20, 7, [&](const Case<Scalar>& random) {
-    CHECK(equal(gram<Scalar>(random.network, random.x, options), gram<Scalar>(random.network, random.x, one_thread())));
+    CHECK(equal(gram<Scalar>(random.network, random.x, options),
+                gram<Scalar>(random.network, random.x, one_thread())));
     CHECK(equal(gram<Scalar>(random.network, random.x, random.y, options),
                 gram<Scalar>(random.network, random.x, random.y, one_thread())));
   });
@@ -107,8 +108,8 @@ TEST_CASE_TEMPLATE("asking for one kernel gives the same bits as asking for both
   });
 }
 
-TEST_CASE_TEMPLATE("gram_diagonal is the diagonal of gram, bit for bit, and gram is exactly symmetric", Scalar, float,
-                   double) {
+TEST_CASE_TEMPLATE("gram_diagonal is the diagonal of gram, bit for bit, and gram is exactly symmetric",
+                   Scalar, float, double) {
   for_random_networks<Scalar>(1, 40, 5, [](const Case<Scalar>& random) {
     const auto whole = gram<Scalar>(random.network, random.x);
     const auto diagonal = gram_diagonal<Scalar>(random.network, random.x);

@@ -26,7 +26,8 @@ Variances variances(const NaivePair& self) {
 
 NaiveGroup map_group(const NaiveGroup& group, const PairMap& map) {
   const Variances left = variances(group.left), right = variances(group.right);
-  return {group.share, map(group.left, left, left), map(group.cross, left, right), map(group.right, right, right)};
+  return {group.share, map(group.left, left, left), map(group.cross, left, right),
+          map(group.right, right, right)};
 }
 
 NaivePair scaled_sum(const std::vector<const NaivePair*>& pairs, const std::vector<Real>& factors) {
@@ -77,7 +78,8 @@ Cover cover(const Shape& shape, const json& sizes, const json& strides, const st
     stride.push_back(strides[i]);
     const Index ceiling = (shape[i] + stride[i] - 1) / stride[i];
     result.shape.push_back(padding == "valid" ? (shape[i] - window[i]) / stride[i] + 1 : ceiling);
-    front.push_back(padding == "valid" ? 0 : std::max<Index>((ceiling - 1) * stride[i] + window[i] - shape[i], 0) / 2);
+    front.push_back(
+        padding == "valid" ? 0 : std::max<Index>((ceiling - 1) * stride[i] + window[i] - shape[i], 0) / 2);
   }
   for (Index a = 0; a < position_count(result.shape); ++a) {
     const Position at = position_of(a, result.shape);
@@ -108,7 +110,8 @@ RealMatrix gather(const RealMatrix& k, const Cover& windows, Match match) {
       const auto& right = windows.members[static_cast<std::size_t>(b)];
       for (std::size_t i = 0; i < left.size(); ++i)
         for (std::size_t j = 0; j < right.size(); ++j)
-          if ((match == Match::all_pairs || i == j) && left[i] >= 0 && right[j] >= 0) sums(a, b) += k(left[i], right[j]);
+          if ((match == Match::all_pairs || i == j) && left[i] >= 0 && right[j] >= 0)
+            sums(a, b) += k(left[i], right[j]);
     }
   return sums;
 }
@@ -134,15 +137,16 @@ NaiveState affine(const NaiveState& state, const json& layer) {
   const Cover windows = cover(state.shape, layer["filter"], layer["strides"], layer["padding"]);
   const auto taps = static_cast<Real>(windows.members[0].size());
   const bool local = layer["layer"] == "local_conv";
-  NaiveState result = replace(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
-    RealMatrix k = (w / taps * gather(pair.k, windows, Match::same_tap).array() + b).matrix();
-    RealMatrix t = k + w / taps * gather(pair.t, windows, Match::same_tap);
-    if (local) {
-      k = RealMatrix(k.diagonal().asDiagonal());
-      t = RealMatrix(t.diagonal().asDiagonal());
-    }
-    return {k, t, pair.same_input};
-  });
+  NaiveState result =
+      replace(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
+        RealMatrix k = (w / taps * gather(pair.k, windows, Match::same_tap).array() + b).matrix();
+        RealMatrix t = k + w / taps * gather(pair.t, windows, Match::same_tap);
+        if (local) {
+          k = RealMatrix(k.diagonal().asDiagonal());
+          t = RealMatrix(t.diagonal().asDiagonal());
+        }
+        return {k, t, pair.same_input};
+      });
   result.shape = windows.shape;
   return result;
 }
@@ -151,24 +155,26 @@ NaiveState pool(const NaiveState& state, const json& layer) {
   const Cover windows = cover(state.shape, layer["window"], layer["strides"], layer["padding"]);
   const auto taps = static_cast<Real>(windows.members[0].size());
   const Real factor = layer["layer"] == "average_pool" ? 1 / (taps * taps) : 1;
-  NaiveState result = map_each(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
-    return {factor * gather(pair.k, windows, Match::all_pairs), factor * gather(pair.t, windows, Match::all_pairs),
-            pair.same_input};
-  });
+  NaiveState result =
+      map_each(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
+        return {factor * gather(pair.k, windows, Match::all_pairs),
+                factor * gather(pair.t, windows, Match::all_pairs), pair.same_input};
+      });
   result.shape = windows.shape;
   return result;
 }
 
 NaiveState readout(const NaiveState& state, const std::string& kind) {
   const auto reduce = [&](const RealMatrix& k) {
-    const Real value = kind == "flatten" ? k.trace() / static_cast<Real>(k.rows())
+    const Real value = kind == "flatten"           ? k.trace() / static_cast<Real>(k.rows())
                        : kind == "global_sum_pool" ? k.sum()
                                                    : k.mean();
     return RealMatrix(RealMatrix::Constant(1, 1, value));
   };
-  NaiveState result = map_each(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
-    return {reduce(pair.k), reduce(pair.t), pair.same_input};
-  });
+  NaiveState result =
+      map_each(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
+        return {reduce(pair.k), reduce(pair.t), pair.same_input};
+      });
   result.shape = {};
   return result;
 }
@@ -192,23 +198,25 @@ DualValue dual(const json& layer, Real p, Real q, Real c) {
   const Real below = kind == "relu" ? 0 : kind == "abs" ? -1 : Real(layer["slope"].get<double>()), above = 1;
   const Real theta = std::atan2(std::sqrt(std::max<Real>(p * q - c * c, 0)), c);
   const Real size = std::sqrt(p * q);
-  const Real k1 = size * (std::sin(theta) + (pi - theta) * std::cos(theta)) / (2 * pi), k0 = (pi - theta) / (2 * pi);
+  const Real k1 = size * (std::sin(theta) + (pi - theta) * std::cos(theta)) / (2 * pi),
+             k0 = (pi - theta) / (2 * pi);
   const Real linear = above * above + above * (below - above), kink = (below - above) * (below - above);
   return {linear * c + kink * k1, linear + kink * k0};
 }
 
 NaiveState nonlinearity(const NaiveState& state, const json& layer) {
-  return map_each(state, [&](const NaivePair& pair, const Variances& left, const Variances& right) -> NaivePair {
-    NaivePair result = pair;
-    for (Index a = 0; a < pair.k.rows(); ++a)
-      for (Index b = 0; b < pair.k.cols(); ++b) {
-        const DualValue value =
-            dual(layer, left[static_cast<std::size_t>(a)], right[static_cast<std::size_t>(b)], pair.k(a, b));
-        result.k(a, b) = value.value;
-        result.t(a, b) = pair.t(a, b) * value.derivative;
-      }
-    return result;
-  });
+  return map_each(state,
+                  [&](const NaivePair& pair, const Variances& left, const Variances& right) -> NaivePair {
+                    NaivePair result = pair;
+                    for (Index a = 0; a < pair.k.rows(); ++a)
+                      for (Index b = 0; b < pair.k.cols(); ++b) {
+                        const DualValue value = dual(layer, left[static_cast<std::size_t>(a)],
+                                                     right[static_cast<std::size_t>(b)], pair.k(a, b));
+                        result.k(a, b) = value.value;
+                        result.t(a, b) = pair.t(a, b) * value.derivative;
+                      }
+                    return result;
+                  });
 }
 
 NaiveState norm(const NaiveState& state, const json& layer) {
@@ -221,17 +229,18 @@ NaiveState norm(const NaiveState& state, const json& layer) {
     for (Real& value : values) value = 1 / std::sqrt(value + epsilon);
     return values;
   };
-  return replace(state, [&](const NaivePair& pair, const Variances& left, const Variances& right) -> NaivePair {
-    const Variances l = prepared(left), r = prepared(right);
-    NaivePair result = pair;
-    for (Index a = 0; a < pair.k.rows(); ++a)
-      for (Index b = 0; b < pair.k.cols(); ++b) {
-        const Real factor = l[static_cast<std::size_t>(a)] * r[static_cast<std::size_t>(b)];
-        result.k(a, b) *= factor;
-        result.t(a, b) *= factor;
-      }
-    return result;
-  });
+  return replace(state,
+                 [&](const NaivePair& pair, const Variances& left, const Variances& right) -> NaivePair {
+                   const Variances l = prepared(left), r = prepared(right);
+                   NaivePair result = pair;
+                   for (Index a = 0; a < pair.k.rows(); ++a)
+                     for (Index b = 0; b < pair.k.cols(); ++b) {
+                       const Real factor = l[static_cast<std::size_t>(a)] * r[static_cast<std::size_t>(b)];
+                       result.k(a, b) *= factor;
+                       result.t(a, b) *= factor;
+                     }
+                   return result;
+                 });
 }
 
 NaiveState dropout(const NaiveState& state, const json& layer) {
@@ -254,7 +263,8 @@ RealMatrix position_covariance(const json& positions, const Shape& shape) {
     for (Index b = 0; b < d; ++b) {
       if (positions["kind"] == "identity") r(a, b) = a == b ? rho : 0;
       if (positions["kind"] == "matrix")
-        r(a, b) = rho * positions["matrix"][static_cast<std::size_t>(a)][static_cast<std::size_t>(b)].get<double>();
+        r(a, b) =
+            rho * positions["matrix"][static_cast<std::size_t>(a)][static_cast<std::size_t>(b)].get<double>();
       if (positions["kind"] != "structured") continue;
       const Position left = position_of(a, shape), right = position_of(b, shape);
       Real distance = 0;
@@ -266,7 +276,8 @@ RealMatrix position_covariance(const json& positions, const Shape& shape) {
 }
 
 NaiveState attention(const NaiveState& state, const json& layer) {
-  if (layer["scaling"] != "inverse_width") throw std::logic_error("the naive kernel knows inverse_width attention only");
+  if (layer["scaling"] != "inverse_width")
+    throw std::logic_error("the naive kernel knows inverse_width attention only");
   const Real qk = layer["query_key_std"].get<double>(), ov = layer["output_value_variance"].get<double>();
   const Real bias = layer["bias_variance"].get<double>();
   const bool encoded = layer.contains("positions");
@@ -277,15 +288,20 @@ NaiveState attention(const NaiveState& state, const json& layer) {
            positions["position_weight"].get<double>() * position_covariance(positions, state.shape);
   };
   const auto weights = [&](const RealMatrix& self) {
-    RealMatrix logits = layer["tied"] == true ? RealMatrix(qk * encode(self)) : RealMatrix(RealMatrix::Zero(self.rows(), self.cols()));
+    RealMatrix logits = layer["tied"] == true ? RealMatrix(qk * encode(self))
+                                              : RealMatrix(RealMatrix::Zero(self.rows(), self.cols()));
     for (Index a = 0; a < logits.rows(); ++a) {
       const Index seen = layer["causal"] == true ? a + 1 : logits.cols();
       for (Index i = 0; i < logits.cols(); ++i) {
         Real& logit = logits(a, i);
-        if (i >= seen) logit = 0;
-        else if (layer["weights"] == "softmax") logit = std::exp(logit);
-        else if (layer["weights"] == "relu") logit = std::max<Real>(logit, 0);
-        else if (layer["weights"] == "abs") logit = std::abs(logit);
+        if (i >= seen)
+          logit = 0;
+        else if (layer["weights"] == "softmax")
+          logit = std::exp(logit);
+        else if (layer["weights"] == "relu")
+          logit = std::max<Real>(logit, 0);
+        else if (layer["weights"] == "abs")
+          logit = std::abs(logit);
       }
       if (layer["weights"] == "softmax") logits.row(a) /= logits.row(a).sum();
     }
@@ -299,7 +315,9 @@ NaiveState attention(const NaiveState& state, const json& layer) {
     const RealMatrix t = ov * a * (in_values ? encode(pair.t) : pair.t) * b.transpose();
     return {(s.array() + bias).matrix(), (t.array() + 2 * s.array() + bias).matrix(), pair.same_input};
   };
-  return {state.shape, {{1, attend(group.left, left, left), attend(group.cross, left, right), attend(group.right, right, right)}}};
+  return {state.shape,
+          {{1, attend(group.left, left, left), attend(group.cross, left, right),
+            attend(group.right, right, right)}}};
 }
 
 NaiveState sequence(NaiveState state, const json& layers);
@@ -368,7 +386,8 @@ NaiveState one_layer(const NaiveState& state, const json& layer) {
 NaiveState sequence(NaiveState state, const json& layers) {
   for (const json& layer : layers) {
     if (layer["layer"] == "repeat")
-      for (Index i = 0; i < layer["times"].get<Index>(); ++i) state = sequence(std::move(state), layer["layers"]);
+      for (Index i = 0; i < layer["times"].get<Index>(); ++i)
+        state = sequence(std::move(state), layer["layers"]);
     else
       state = one_layer(state, layer);
   }
@@ -376,7 +395,8 @@ NaiveState sequence(NaiveState state, const json& layers) {
 }
 
 NaivePair raw(const RealMatrix& left, const RealMatrix& right, bool same_input) {
-  return {left * right.transpose() / static_cast<Real>(left.cols()), RealMatrix::Zero(left.rows(), right.rows()), same_input};
+  return {left * right.transpose() / static_cast<Real>(left.cols()),
+          RealMatrix::Zero(left.rows(), right.rows()), same_input};
 }
 
 }  // namespace
@@ -384,8 +404,10 @@ NaivePair raw(const RealMatrix& left, const RealMatrix& right, bool same_input) 
 NaiveKernel::NaiveKernel(const Network& network, Shape shape)
     : layers_(json::parse(to_json(network))["layers"]), shape_{std::move(shape)} {}
 
-std::pair<Real, Real> NaiveKernel::operator()(const RealMatrix& left, const RealMatrix& right, bool same_input) const {
-  NaiveState state{shape_, {{1, raw(left, left, true), raw(left, right, same_input), raw(right, right, true)}}};
+std::pair<Real, Real> NaiveKernel::operator()(const RealMatrix& left, const RealMatrix& right,
+                                              bool same_input) const {
+  NaiveState state{shape_,
+                   {{1, raw(left, left, true), raw(left, right, same_input), raw(right, right, true)}}};
   const NaiveGroup end = merged(sequence(std::move(state), layers_));
   return {end.cross.k(0, 0), end.cross.t(0, 0)};
 }

@@ -8,8 +8,8 @@
 #include "widelimit/network/network.hpp"
 #include "widelimit/network/shape.hpp"
 
-/// The kernels straight from their formulas: whole d x d' matrices, loops over all positions, long double, driven by the
-/// network file's fields. Shares nothing with the engine; slow, for small networks only.
+/// The kernels straight from their formulas: whole d x d' matrices, loops over all positions, long double,
+/// driven by the network file's fields. Shares nothing with the engine; slow, for small networks only.
 namespace widelimit::testing {
 
 using Real = long double;
@@ -39,7 +39,8 @@ class NaiveKernel {
   NaiveKernel(const Network& network, Shape shape);
 
   /// {nngp, ntk} of two inputs; `same_input` if they are one and the same.
-  [[nodiscard]] std::pair<Real, Real> operator()(const RealMatrix& left, const RealMatrix& right, bool same_input) const;
+  [[nodiscard]] std::pair<Real, Real> operator()(const RealMatrix& left, const RealMatrix& right,
+                                                 bool same_input) const;
 
  private:
   nlohmann::json layers_;

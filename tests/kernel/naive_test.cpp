@@ -20,9 +20,10 @@ RealMatrix features(const Inputs<double>& inputs, Index i) {
   return matrix;
 }
 
-/// Deviations relative to the geometric mean of the two inputs' own kernels: entries near 0 are sums that cancel.
-void check_against(const NaiveKernel& naive, const Inputs<double>& x1, const Inputs<double>& x2, bool one_batch,
-                   const GramResult<double>& computed, double tolerance) {
+/// Deviations relative to the geometric mean of the two inputs' own kernels: entries near 0 are sums that
+/// cancel.
+void check_against(const NaiveKernel& naive, const Inputs<double>& x1, const Inputs<double>& x2,
+                   bool one_batch, const GramResult<double>& computed, double tolerance) {
   for (Index i = 0; i < x1.size(); ++i)
     for (Index j = 0; j < x2.size(); ++j) {
       const RealMatrix left = features(x1, i), right = features(x2, j);
@@ -37,9 +38,10 @@ void check_against(const NaiveKernel& naive, const Inputs<double>& x1, const Inp
     }
 }
 
-/// Untied attention makes all positions of an input equal. Their correlation of 1 then comes out of sums in different
-/// orders, eps too low, and the angle of ReLU's derivative is its root: the NTK is exact to sqrt(eps) only. Otherwise eps is
-/// multiplied by variances up to some 1e5, where erf's derivative or cos sees differences of them.
+/// Untied attention makes all positions of an input equal. Their correlation of 1 then comes out of sums in
+/// different orders, eps too low, and the angle of ReLU's derivative is its root: the NTK is exact to
+/// sqrt(eps) only. Otherwise eps is multiplied by variances up to some 1e5, where erf's derivative or cos
+/// sees differences of them.
 double tolerance_for(const std::string& network) {
   return network.find("tied=false") == std::string::npos ? 1e-10 : 1e-7;
 }

@@ -42,25 +42,39 @@ class Composer {
   Layer any_layer() {
     if (channels_ == Channels::gaussian && below(2) == 0) return nonlinearity();
     switch (below(9)) {
-      case 0: return pooling();
-      case 1: return norm();
-      case 2: return self_attention();
-      case 3: return residual();
-      case 4: return channel_groups();
-      case 5: return gate();
-      case 6: channels_ = Channels::other; return dropout(number(0.4, 1));
-      default: return weights();
+      case 0:
+        return pooling();
+      case 1:
+        return norm();
+      case 2:
+        return self_attention();
+      case 3:
+        return residual();
+      case 4:
+        return channel_groups();
+      case 5:
+        return gate();
+      case 6:
+        channels_ = Channels::other;
+        return dropout(number(0.4, 1));
+      default:
+        return weights();
     }
   }
 
   Layer nonlinearity() {
     channels_ = Channels::other;
     switch (below(5)) {
-      case 0: return erf();
-      case 1: return cos();
-      case 2: return abs();
-      case 3: return leaky_relu(number(-0.5, 0.5));
-      default: return relu();
+      case 0:
+        return erf();
+      case 1:
+        return cos();
+      case 2:
+        return abs();
+      case 3:
+        return leaky_relu(number(-0.5, 0.5));
+      default:
+        return relu();
     }
   }
 
@@ -90,8 +104,10 @@ class Composer {
     const double weight_variance = number(0.5, 2), bias_variance = below(2) == 0 ? 0 : number(0, 0.5);
     channels_ = Channels::gaussian;
     if (below(5) == 0) return dense({weight_variance, bias_variance});
-    const ConvolutionOptions options{sizes(3), strides(), std::array{Padding::same, Padding::valid, Padding::circular}[static_cast<std::size_t>(below(3))],
-                                     weight_variance, bias_variance};
+    const ConvolutionOptions options{
+        sizes(3), strides(),
+        std::array{Padding::same, Padding::valid, Padding::circular}[static_cast<std::size_t>(below(3))],
+        weight_variance, bias_variance};
     shrink(options.filter, options.strides, options.padding);
     return below(6) == 0 ? local_conv(options) : conv(options);
   }
@@ -114,15 +130,24 @@ class Composer {
     options.bias_variance = below(2) == 0 ? 0 : 0.1;
     if (below(3) == 0) options.mask = AttentionMask::causal;
     switch (below(5)) {
-      case 0: options.weights = AttentionWeights::elementwise(relu()); break;
-      case 1: options.weights = AttentionWeights::elementwise(identity()); break;
-      case 2: options.query_key_weights = QueryKeyWeights::untied; break;
-      default: break;
+      case 0:
+        options.weights = AttentionWeights::elementwise(relu());
+        break;
+      case 1:
+        options.weights = AttentionWeights::elementwise(identity());
+        break;
+      case 2:
+        options.query_key_weights = QueryKeyWeights::untied;
+        break;
+      default:
+        break;
     }
     if (below(2) == 0) {
       PositionalEncodings positions;
-      if (below(2) == 0) positions.covariance = IdentityPositions{number(0.5, 1.5)};
-      else positions.covariance = StructuredPositions{number(0.5, 1.5), number(0.5, 3)};
+      if (below(2) == 0)
+        positions.covariance = IdentityPositions{number(0.5, 1.5)};
+      else
+        positions.covariance = StructuredPositions{number(0.5, 1.5), number(0.5, 3)};
       positions.input_weight = number(0, 1);
       positions.position_weight = number(0, 1);
       if (below(2) == 0) positions.values = ValueEncodings::present;
@@ -160,7 +185,8 @@ class Composer {
     const ConcatBranch narrow{0.25, {conv({ones, ones, Padding::same, 1, 0.2})}};
     const ConcatBranch wide{0.75, {conv({sizes(3), ones, Padding::circular, 1.5, 0})}};
     Layers layers{concat({narrow, wide})};
-    if (below(2) == 0) layers.push_back(average_pool({std::vector<Index>(shape_.size(), 1), ones, Padding::valid}));
+    if (below(2) == 0)
+      layers.push_back(average_pool({std::vector<Index>(shape_.size(), 1), ones, Padding::valid}));
     if (below(2) == 0) layers.push_back(nonlinearity());
     layers.push_back(dense({1.1, 0.05}));
     channels_ = Channels::gaussian;
@@ -176,9 +202,12 @@ class Composer {
 
   Layer readout() {
     switch (below(3)) {
-      case 0: return flatten();
-      case 1: return global_sum_pool();
-      default: return global_average_pool();
+      case 0:
+        return flatten();
+      case 1:
+        return global_sum_pool();
+      default:
+        return global_average_pool();
     }
   }
 

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "widelimit/network/layer.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/network/shape.hpp"
+
+/// Checks of the laws that every layer must obey, built-in or a user's own: one line in a test,
+/// `CHECK(check_laws(my_layer()).passed())`. The checker knows no kind of layer.
+namespace widelimit {
+
+/// One law and how it went.
+struct LawRow {
+  std::string law;
+  bool passed;
+  std::string detail;  ///< The largest deviation seen, or the first failure with the network and inputs it
+                       ///< was seen on.
+};
+
+struct LawReport {
+  std::vector<LawRow> rows;
+
+  /// True if every law holds.
+  [[nodiscard]] bool passed() const;
+};
+
+/// A table, one line a law.
+[[nodiscard]] std::string to_string(const LawReport& report);
+
+struct LawOptions {
+  /// Shapes of inputs to try; those that the layer or network cannot take are left out. Keep them small.
+  std::vector<Shape> shapes = {{}, {5}, {3, 2}, {2, 3, 2}};
+  Index channels = 3;
+  Index inputs = 4;        ///< Random ones, at least 2; two of them are close, and one of zeros is added.
+  std::uint64_t seed = 0;  ///< Of the inputs.
+  double double_tolerance = 1e-11;  ///< Rounding allowed in double, relative to the inputs' own kernels.
+  double float_tolerance = 1e-4;    ///< Deviation of float from double allowed, likewise.
+};
+
+/// Checks, with the layer behind raw inputs, a dense layer, a convolution with a nonlinearity and a global
+/// average, and in front of a flatten and a global average readout (as far as the rules of what may follow
+/// what allow each):
+///   exchange              gram(x, y) is the transpose of gram(y, x), within rounding;
+///   positive semidefinite Gram matrices are, within rounding;
+///   demand                computing only what is needed gives what computing everything gives, within
+///   rounding; tiles and blocks      results do not depend on tile size or memory, bit for bit; threads
+///   results do not depend on the number of threads and repeat, bit for bit; self                  the
+///   covariance of an input with itself is its variances, position by position, and
+///                         gram_diagonal the diagonal of gram, bit for bit;
+///   precision             float agrees with double;
+///   finite                results are finite, with an input of zeros too.
+/// Throws NetworkError if the layer can be used with none of the shapes; ArgumentError for options out of
+/// range. Cost  some twenty small Gram matrices a network: milliseconds, or seconds for layers of slow
+/// quadrature.
+[[nodiscard]] LawReport check_laws(const Layer& layer, const LawOptions& options = {});
+
+/// The same for a whole network with the shapes that it takes.
+[[nodiscard]] LawReport check_laws(const Network& network, const LawOptions& options = {});
+
+}  // namespace widelimit
