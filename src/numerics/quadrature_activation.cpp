@@ -92,7 +92,7 @@ class QuadratureActivation::Implementation {
   void apply_block(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, Caches& caches) const {
     std::array<Scalar, block_size> rho{};
     std::array<bool, block_size> converges{};
-    std::size_t level = 0;
+    std::array<std::size_t, block_size> orders{};
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t at = begin + i;
       const Scalar raw =
@@ -100,11 +100,11 @@ class QuadratureActivation::Implementation {
       rho[i] = std::clamp(raw, Scalar{-1}, Scalar{1});
       const std::size_t needed = needed_level(row, at, static_cast<double>(rho[i]));
       converges[i] = needed < truncations.size();
-      if (converges[i]) level = std::max(level, needed);
+      if (converges[i]) orders[i] = truncations[needed];
     }
     std::array<Scalar, block_size> values{};
     std::array<Scalar, block_size> derivatives{};
-    sum_series(row, begin, size, truncations[level], rho, values, derivatives);
+    sum_series(row, begin, size, orders, rho, values, derivatives);
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t at = begin + i;
       if (!converges[i]) {
@@ -141,13 +141,14 @@ class QuadratureActivation::Implementation {
     return level;
   }
 
-  /// Horner's scheme in rho, or in rho^2 where every other order vanishes, over a block of entries.
+  /// Horner's scheme in rho, or in rho^2 where every other order vanishes, over a block of entries. Every entry takes
+  /// its own number of orders, so that its bits do not depend on its neighbours.
   template <typename Scalar>
-  void sum_series(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, std::size_t orders,
-                  const std::array<Scalar, block_size>& rho, std::array<Scalar, block_size>& values,
-                  std::array<Scalar, block_size>& derivatives) const {
+  void sum_series(const DualRow<Scalar>& row, std::size_t begin, std::size_t size,
+                  const std::array<std::size_t, block_size>& orders, const std::array<Scalar, block_size>& rho,
+                  std::array<Scalar, block_size>& values, std::array<Scalar, block_size>& derivatives) const {
     const std::size_t rise_offset = table.has_jumps() ? truncations.back() : 0;
-    for (std::size_t j = orders; j-- > 0;) {
+    for (std::size_t j = *std::max_element(orders.begin(), orders.end()); j-- > 0;) {
       const std::size_t gap = table.order(j + 1) - table.order(j);
       const Scalar* const left = row.left[Row::FirstCoefficient + j] + begin;
       const Scalar* const right = row.right[Row::FirstCoefficient + j] + begin;
@@ -156,8 +157,9 @@ class QuadratureActivation::Implementation {
       const Scalar inverse = Scalar{1} / static_cast<Scalar>(table.order(j) + 1);
       for (std::size_t i = 0; i < size; ++i) {
         const Scalar step = gap == 2 ? rho[i] * rho[i] : rho[i];
-        derivatives[i] = derivatives[i] * step + left[i] * right[i];
-        values[i] = values[i] * step + left_rise[i] * right_rise[i] * inverse;
+        const Scalar taken = j < orders[i] ? Scalar{1} : Scalar{0};
+        derivatives[i] = derivatives[i] * step + taken * (left[i] * right[i]);
+        values[i] = values[i] * step + taken * (left_rise[i] * right_rise[i] * inverse);
       }
     }
     for (std::size_t i = 0; i < size; ++i) {
