@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
       const HeadVectors start = random_start(activation, 10, 1, 784, 1, 6).heads;
       const HeadVectors end = image_sgd(activation, task, start, options).back().heads;
       const BayesRisk loss = image_loss(activation, task, end, 5, settings.size<Index>(20'000, 200), 7);
-      Vector<double> best = task.class_cosines(end.k).cwiseAbs().rowwise().maxCoeff();
+      Vector<double> best = task.class_cosines(end.k).rowwise().maxCoeff();
       std::sort(best.begin(), best.end());
       const std::string name(head_activation_name(activation));
       table.row(name, loss.risk, loss.standard_error, (best[4] + best[5]) / 2, best[9], risk.risk,

@@ -73,7 +73,7 @@ SampleSet<Scalar>::SampleSet(const SampleValues& values)
     weight_sum_ = squared_weight_sum_ = 0;
     for (Index i = 0; i < count_; ++i) {
       const double weight = values.weights[static_cast<std::size_t>(i)];
-      weights_[static_cast<std::size_t>(i)] = static_cast<Scalar>(weight);
+      weights_[i] = static_cast<Scalar>(weight);
       weight_sum_ += weight;
       squared_weight_sum_ += weight * weight;
     }

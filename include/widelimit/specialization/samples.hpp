@@ -73,9 +73,7 @@ class SampleSet {
   Scalar value(Eigen::Index sample, Eigen::Index token, Eigen::Index row) const {
     return values_[place(sample, token, row)];
   }
-  double weight(Eigen::Index sample) const {
-    return static_cast<double>(weights_[static_cast<std::size_t>(sample)]);
-  }
+  double weight(Eigen::Index sample) const { return static_cast<double>(weights_[sample]); }
 
   /// Tiles of 64 samples: [row][token][sample], and their weights [sample] (0 past the last sample).
   Eigen::Index tiles() const { return (count_ + kTile - 1) / kTile; }
@@ -86,9 +84,8 @@ class SampleSet {
   SampleSet(const SampleShape& shape, Eigen::Index features);
 
   Eigen::Index tile_size() const { return (features_ + noises_) * tokens_ * kTile; }
-  std::size_t place(Eigen::Index sample, Eigen::Index token, Eigen::Index row) const {
-    return static_cast<std::size_t>((sample / kTile) * tile_size() + (row * tokens_ + token) * kTile +
-                                    sample % kTile);
+  Eigen::Index place(Eigen::Index sample, Eigen::Index token, Eigen::Index row) const {
+    return (sample / kTile) * tile_size() + (row * tokens_ + token) * kTile + sample % kTile;
   }
   void draw_block(const Prior& prior, std::uint64_t seed, const Matrix<double>& theta_map,
                   Eigen::Index block);
