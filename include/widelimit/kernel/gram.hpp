@@ -30,9 +30,9 @@ struct GramOptions {
   /// Whether to compute only those covariance entries that the output needs, or all of them (to check the former).
   enum class Demand { minimal, everything } demand = Demand::minimal;
   /// Called now and then, from one thread at a time.
-  std::function<void(const GramProgress&)> progress;
+  std::function<void(const GramProgress&)> progress = {};
   /// Ask to stop: tiles in flight are finished, then Cancelled is thrown.
-  std::stop_token stop;
+  std::stop_token stop = {};
 };
 
 /// Gram matrices [n, n']; those not asked for are empty.

@@ -50,7 +50,7 @@ struct StructuredPositions {
 };
 /// Any d x d position covariance, symmetric positive semidefinite; times rho. Shorter sequences use its leading block.
 struct MatrixPositions {
-  Matrix<double> covariance;
+  Matrix<double> covariance = {};
   double rho = 1;
 };
 
@@ -59,7 +59,7 @@ enum class ValueEncodings { absent, present };
 
 /// Trainable Gaussian positional encodings: K~ = input_weight K + position_weight R, T~ likewise.
 struct PositionalEncodings {
-  std::variant<IdentityPositions, StructuredPositions, MatrixPositions> covariance;
+  std::variant<IdentityPositions, StructuredPositions, MatrixPositions> covariance = {};
   double input_weight = 1;     ///< w_in >= 0
   double position_weight = 1;  ///< w_pe >= 0
   ValueEncodings values = ValueEncodings::absent;
@@ -73,9 +73,9 @@ struct AttentionOptions {
   double bias_variance = 0;          ///< >= 0
   /// Absent: tied for inverse_width, untied for inverse_sqrt_width. Untied weights with inverse_width are allowed for
   /// softmax only, which then averages over all positions.
-  std::optional<QueryKeyWeights> query_key_weights;
+  std::optional<QueryKeyWeights> query_key_weights = {};
   AttentionMask mask = AttentionMask::none;
-  std::optional<PositionalEncodings> positions;
+  std::optional<PositionalEncodings> positions = {};
   std::int64_t samples = 2048;  ///< Softmax with inverse_sqrt_width only: Monte-Carlo draws.
   std::uint64_t seed = 0;       ///< The same.
 };

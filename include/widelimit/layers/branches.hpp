@@ -12,13 +12,13 @@ namespace widelimit::layers {
 /// connection.
 struct Branch {
   double scale = 1;
-  Layers layers;
+  Layers layers = {};
 };
 
 /// A branch of a concatenation: `share` of the channels, in (0, 1].
 struct ConcatBranch {
   double share;
-  Layers layers;
+  Layers layers = {};
 };
 
 /// Sum of branches with independent weights. All but one branch must end in fresh weights, followed by linear layers
