@@ -20,7 +20,7 @@ const std::vector<std::string> heads{"flatten", "gap", "vanilla", "struct", "res
 void draw(const Settings& settings, const std::vector<NamedKernel>& kernels) {
   std::string commands = fmt::format(
       "set multiplot layout 1,{}\nset xlabel 'convolutions'\nset ylabel 'validation accuracy'\n"
-      "set logscale x 2\nset key bottom right\n",
+      "set logscale x 2\nset key outside right center\n",
       kernels.size());
   for (const NamedKernel& kernel : kernels) {
     commands += fmt::format("set title '{}'\nplot ", kernel.name);

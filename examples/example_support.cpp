@@ -166,7 +166,10 @@ void plot(const Settings& settings, const std::string& name, const std::string& 
   if (settings.no_pictures) return;
   std::ofstream(settings.out / (name + ".gp"))
       << "set terminal pngcairo size 1100,560 noenhanced font ',11'\nset datafile separator ','\n"
-      << "set output '" << name << ".png'\nset grid\n"
+      << "set output '" << name
+      << ".png'\nset grid\n"
+      // Rows of other curves, which come out as NaN, must not break a line.
+      << "set datafile missing NaN\nset offsets 0, 0, graph 0.05, graph 0.05\n"
       << commands << '\n';
   const std::string command = "cd '" + settings.out.string() + "' && gnuplot '" + name + ".gp'";
   if (std::system(command.c_str()) != 0)
