@@ -21,15 +21,18 @@ using namespace widelimit::covariance_sde;
 using widelimit::Matrix;
 namespace numerics = widelimit::numerics;
 
-/// --quick: sizes that take seconds. --out FOLDER: where CSV files and pictures go (created). --no-plots: CSV
-/// only.
+/// --quick: sizes that take seconds. --samples N: another number of networks and paths. --out FOLDER: where
+/// CSV files and pictures go (created). --no-plots: CSV only.
 struct Settings {
   bool quick = false;
   bool plots = true;
+  Index samples = 0;
   std::filesystem::path out = "sde";
 
   /// The number for the full size, or for --quick.
   Index size(Index full, Index small) const { return quick ? small : full; }
+  /// The same for a number of samples, which --samples overrides.
+  Index sample_count(Index full, Index small) const { return samples > 0 ? samples : size(full, small); }
 };
 
 inline Settings parse(int argc, char** argv) {
@@ -40,11 +43,13 @@ inline Settings parse(int argc, char** argv) {
       settings.quick = true;
     } else if (argument == "--no-plots") {
       settings.plots = false;
+    } else if (argument == "--samples" && i + 1 < argc) {
+      settings.samples = std::stol(argv[++i]);
     } else if (argument == "--out" && i + 1 < argc) {
       settings.out = argv[++i];
     } else {
       throw std::runtime_error("unknown argument " + argument +
-                               "; known are --quick, --no-plots, --out FOLDER");
+                               "; known are --quick, --samples N, --no-plots, --out FOLDER");
     }
   }
   std::filesystem::create_directories(settings.out);

@@ -24,8 +24,8 @@ void left(const Settings& settings) {
   std::string commands =
       "set xlabel 'layer'\nset ylabel 'mean correlation'\nset yrange [0:1.02]\nset key right center\nplot ";
   for (const NamedNetwork& curve : curves) {
-    const CovarianceEnsemble ensemble =
-        networks(curve.network, start(2), all_layers(settings.size(depth, 10)), settings.size(4096, 64));
+    const CovarianceEnsemble ensemble = networks(
+        curve.network, start(2), all_layers(settings.size(depth, 10)), settings.sample_count(4096, 64));
     for (std::size_t k = 0; k < ensemble.times().size(); ++k) {
       const numerics::Estimate mean = numerics::mean(ensemble.mean_correlations(static_cast<Index>(k)));
       table.row(curve.name, k + 1, mean.value, mean.standard_error);
@@ -41,7 +41,7 @@ void left(const Settings& settings) {
 void right(const Settings& settings) {
   const ResidualWeights residual = ResidualWeights::shaped(0.125);
   const NetworkSpec network = shaped_attention(width, residual, 1);
-  const Index samples = settings.size(32'768, 256);
+  const Index samples = settings.sample_count(32'768, 256);
   const double horizon = static_cast<double>(depth) / width;
   Csv distances(settings, "figure1_ks", "observable,distance,p,first,second");
   for (const Index tokens : {2, 4}) {

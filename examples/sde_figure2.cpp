@@ -21,7 +21,7 @@ std::vector<double> magnitudes(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   return run_example(argc, argv, [](const Settings& settings) {
-    const Index samples = settings.size(8192, 64);
+    const Index samples = settings.sample_count(8192, 64);
     Csv densities(settings, "figure2_left", "curve,x,density");
     Csv table(settings, "figure2_right",
               "gamma,SDE exact,SDE sampled,standard error,networks,standard error,KS network to exact law,p");

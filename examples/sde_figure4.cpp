@@ -41,7 +41,7 @@ void right(const Settings& settings, Index depth) {
     for (int k = settings.quick ? 5 : 1; k <= 10; k += settings.quick ? 5 : 1) {
       const double gamma = k / 10.0;
       const CovarianceEnsemble ensemble =
-          stopped_networks(gamma, tokens, {depth}, settings.size(2000, 32), {1e-4, 1e4});
+          stopped_networks(gamma, tokens, {depth}, settings.sample_count(2000, 32), {1e-4, 1e4});
       std::vector<double> times;
       for (Index path = 0; path < ensemble.paths(); ++path)
         times.push_back(ensemble.outcome(path).last_inside_time);

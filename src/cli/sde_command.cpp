@@ -135,6 +135,7 @@ void run_stopping_time(const SdeArguments& arguments) {
     if (gammas.size() > 1) setup.network.residual = ResidualWeights::shaped(gamma * gamma);
     const CovarianceEnsemble ensemble = sample_networks(setup.network, setup.v0, setup.options);
     std::vector<double> times;
+    times.reserve(static_cast<std::size_t>(ensemble.paths()));
     for (Index path = 0; path < ensemble.paths(); ++path)
       times.push_back(ensemble.outcome(path).last_inside_time);
     const std::vector<double> ascending = numerics::sorted(times);

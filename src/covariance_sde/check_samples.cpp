@@ -56,6 +56,7 @@ void check_quantiles(const nlohmann::json& entry, const CovarianceEnsemble& ense
 /// Variance over mean of the number of exits a path.
 double exit_dispersion(const CovarianceEnsemble& ensemble) {
   std::vector<double> counts;
+  counts.reserve(static_cast<std::size_t>(ensemble.paths()));
   for (Index path = 0; path < ensemble.paths(); ++path)
     counts.push_back(static_cast<double>(ensemble.outcome(path).cone_exits));
   const double mean = numerics::mean(counts).value;
@@ -111,6 +112,7 @@ NetworkOptions network_options(const CheckOptions& options, std::vector<Index> l
 
 void check_layer_means(const nlohmann::json& entry, const CheckOptions& options, Rows& rows) {
   std::vector<Index> layers;
+  layers.reserve(entry.at("layers").size());
   for (const auto& layer : entry.at("layers")) layers.push_back(layer.at("layer"));
   const CovarianceEnsemble ensemble =
       sample_networks(variant_of(entry), read_matrix(entry.at("V0")), network_options(options, layers));
@@ -147,6 +149,7 @@ void check_stopping_time(const nlohmann::json& entry, const CheckOptions& option
   sampling.bounds = {1e-4, 1e4};
   const CovarianceEnsemble ensemble = sample_networks(network, read_matrix(entry.at("V0")), sampling);
   std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(ensemble.paths()));
   for (Index path = 0; path < ensemble.paths(); ++path)
     times.push_back(ensemble.outcome(path).last_inside_time);
   const std::vector<double> ascending = numerics::sorted(times);

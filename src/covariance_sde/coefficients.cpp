@@ -50,6 +50,7 @@ Dense causal_centring(Index m, Index a) {
 
 std::vector<Dense> causal_products(const Dense& v) {
   std::vector<Dense> products;  // J_a V
+  products.reserve(static_cast<std::size_t>(v.rows()));
   for (Index a = 0; a < v.rows(); ++a) products.emplace_back(causal_centring(v.rows(), a) * v);
   return products;
 }
@@ -153,6 +154,7 @@ Dense attention_diffusion(const Dense& v, AttentionMask mask) {
   }
   const std::vector<Dense> jv = causal_products(v);
   std::vector<Dense> products;  // V J_a V J_b V at a m + b
+  products.reserve(static_cast<std::size_t>(m * m));
   for (Index a = 0; a < m; ++a)
     for (Index b = 0; b < m; ++b)
       products.emplace_back(v * jv[static_cast<std::size_t>(a)] * jv[static_cast<std::size_t>(b)]);

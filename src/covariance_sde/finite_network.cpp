@@ -34,6 +34,7 @@ void require_options(const NetworkSpec& network, const Matrix<double>& v0, const
 
 std::vector<double> layer_times(const NetworkSpec& network, const std::vector<Index>& layers) {
   std::vector<double> times;
+  times.reserve(layers.size());
   for (const Index layer : layers)
     times.push_back(static_cast<double>(layer) / static_cast<double>(network.width));
   return times;
