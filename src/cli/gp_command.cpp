@@ -82,12 +82,13 @@ std::vector<std::filesystem::path> output_folders(const GpArguments& arguments,
 
 template <typename Scalar>
 void run(const GpArguments& arguments) {
+  const GpTask<Scalar> task = load_task<Scalar>(arguments);
+  const Shape shape = shape_of(task.train.x);
   std::vector<Network> networks;
   for (const std::string& argument : arguments.networks)
-    networks.push_back(network_from_argument(argument, arguments.depth));
-  const GpTask<Scalar> task = load_task<Scalar>(arguments);
+    networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
   // Whatever is wrong with a network or a folder must show before the first long computation.
-  for (const Network& network : networks) static_cast<void>(network.describe(shape_of(task.train.x)));
+  for (const Network& network : networks) static_cast<void>(network.describe(shape));
   const auto folders = output_folders(arguments, networks);
   if (!arguments.out.empty())
     for (const auto& folder : folders) make_output_folder(folder);

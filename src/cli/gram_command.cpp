@@ -37,12 +37,12 @@ Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem:
 
 template <typename Scalar>
 void run(const GramArguments& arguments) {
-  const Network network = network_from_argument(arguments.network);
   const auto x = data::read_npy_as<Scalar>(arguments.x);
   std::optional<xt::xarray<Scalar>> x2;
   if (!arguments.x2.empty()) x2 = data::read_npy_as<Scalar>(arguments.x2);
   const auto left = inputs_of(x, arguments.x);
   const auto right = x2 ? inputs_of(*x2, arguments.x2) : left;
+  const Network network = network_from_argument(arguments.network, left.shape().size());
   make_output_folder(arguments.out);
 
   const Interrupt interrupt;

@@ -36,13 +36,14 @@ models::NetworkSettings settings_from(const std::string& argument, std::size_t c
 
 }  // namespace
 
-Network network_from_argument(const std::string& argument, std::optional<Index> depth) {
+Network network_from_argument(const std::string& argument, std::size_t axes, std::optional<Index> depth) {
   if (argument.ends_with(".json") || argument.find('/') != std::string::npos) {
     if (depth) throw ArgumentError(fmt::format("--depth is for named networks; '{}' is a file", argument));
     return read_network(argument);
   }
   const std::size_t colon = argument.find(':');
   models::NetworkSettings settings = settings_from(argument, colon);
+  settings.try_emplace("axes", static_cast<double>(axes));
   if (depth) settings.try_emplace("depth", static_cast<double>(*depth));
   return models::named_network(argument.substr(0, colon), settings);
 }

@@ -8,9 +8,10 @@
 namespace widelimit::cli {
 
 /// A network as the user writes it: the path of a network file, or NAME[:OPTION=VALUE,...] of a named
-/// network. What ends in ".json" or holds a "/" is a path. `depth` stands for the option of that name. Throws
+/// network. What ends in ".json" or holds a "/" is a path. `axes`, the number of spatial axes of the inputs,
+/// and `depth` are the values of the options of these names where the argument gives none. Throws
 /// ArgumentError, or the errors of read_network().
-[[nodiscard]] Network network_from_argument(const std::string& argument,
+[[nodiscard]] Network network_from_argument(const std::string& argument, std::size_t axes,
                                             std::optional<Index> depth = std::nullopt);
 
 /// What the help says about it.

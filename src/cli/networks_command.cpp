@@ -35,7 +35,7 @@ void list_networks() {
 
 void run(const NetworksArguments& arguments) {
   if (arguments.network.empty()) return list_networks();
-  const Network network = network_from_argument(arguments.network, arguments.depth);
+  const Network network = network_from_argument(arguments.network, arguments.size.size(), arguments.depth);
   std::fputs((arguments.json ? to_json(network) + "\n" : network.describe(arguments.size)).c_str(), stdout);
 }
 
@@ -47,7 +47,10 @@ void add_networks_command(CLI::App& program) {
       program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");
   command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK");
   command->add_option("--depth", arguments->depth, "The network's option depth")->type_name("D");
-  command->add_option("--size", arguments->size, "Spatial sizes of the inputs, one an axis [32,32]")
+  command
+      ->add_option(
+          "--size", arguments->size,
+          "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32]")
       ->delimiter(',')
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("S,...");

@@ -27,6 +27,11 @@ TEST_CASE("networks: prints a network with the shapes behind its layers") {
   CHECK(run_program("networks struct").output == models::named_network("struct").describe({32, 32}));
 }
 
+TEST_CASE("networks: as many axes as sizes") {
+  CHECK(run_program("networks conv-gap --size 16").output ==
+        models::named_network("conv-gap", {{"axes", 1}}).describe({16}));
+}
+
 TEST_CASE("networks: --json writes a file that reads back as the network") {
   const auto result = run_program("networks struct:alpha=0.5,rho=2 --depth 1 --json");
   CHECK(result.code == 0);

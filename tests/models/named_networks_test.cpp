@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -66,11 +67,11 @@ TEST_CASE("named networks: every option is used, within its range and not beyond
     for (const auto& option : options) {
       CAPTURE(name);
       CAPTURE(option.name);
-      const double changed = option.default_value == 1 ? 2 : 1;
-      const double value = changed <= option.largest ? changed : 0.5;
-      CHECK_FALSE(named_network(name, {{option.name, value}}) == named_network(name));
+      const double other = option.smallest != option.default_value ? option.smallest : option.smallest + 1;
+      CHECK_FALSE(named_network(name, {{option.name, other}}) == named_network(name));
       CHECK(named_network(name, {{option.name, option.default_value}}) == named_network(name));
       CHECK_NOTHROW(static_cast<void>(named_network(name, {{option.name, option.smallest}})));
+      CHECK_NOTHROW(static_cast<void>(named_network(name, {{option.name, option.largest}})));
       CHECK_THROWS_AS(static_cast<void>(named_network(name, {{option.name, option.smallest - 1}})),
                       ArgumentError);
       CHECK_THROWS_AS(static_cast<void>(named_network(name, {{option.name, option.largest + 1}})),
@@ -79,7 +80,9 @@ TEST_CASE("named networks: every option is used, within its range and not beyond
     }
 }
 
-TEST_CASE("named networks: sequences and volumes through the option axes") {
+TEST_CASE("named networks: vectors, sequences and volumes through the option axes") {
+  CHECK_NOTHROW(static_cast<void>(named_network("fcn", {{"axes", 0}}).describe({})));
+  CHECK_THROWS_AS(static_cast<void>(named_network("fcn").describe({})), NetworkError);
   for (const char* name : {"conv-gap", "conv-lap", "struct", "residual-attention", "myrtle5", "resnet"}) {
     CAPTURE(name);
     CHECK_NOTHROW(static_cast<void>(named_network(name, {{"axes", 1}}).describe({16})));
@@ -137,9 +140,10 @@ TEST_CASE("named networks: errors list what there is") {
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, "
       "vanilla, struct, residual-attention",
       ArgumentError);
-  CHECK_THROWS_WITH_AS(static_cast<void>(named_network("fcn", {{"filter", 3}})),
-                       "network 'fcn' has no option 'filter'; it has depth, weight_variance, bias_variance",
-                       ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(named_network("fcn", {{"filter", 3}})),
+      "network 'fcn' has no option 'filter'; it has depth, axes, weight_variance, bias_variance",
+      ArgumentError);
   CHECK_THROWS_WITH_AS(static_cast<void>(named_network("fcn", {{"depth", 2.5}})),
                        "network 'fcn': depth must be an integer from 0 to 100, got 2.5", ArgumentError);
   CHECK_THROWS_WITH_AS(static_cast<void>(named_network("struct", {{"alpha", 1.5}})),

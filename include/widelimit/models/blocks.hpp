@@ -26,7 +26,7 @@ struct ResidualAttentionOptions {
 [[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
 
 struct TransformerBlockOptions {
-  layers::AttentionOptions attention;
+  layers::AttentionOptions attention{};
   Layer activation = layers::relu();
   double weight_variance = 2;         ///< Of the first dense layer, the one in front of the activation.
   double bias_variance = 0.01;        ///< The same.
