@@ -51,7 +51,7 @@ GramOptions one_thread() { return {.threads = 1, .progress = {}, .stop = {}}; }
 /// Both forms of gram() with the options against those with one thread and defaults, bit for bit.
 template <typename Scalar>
 void check_same_bits(unsigned first_seed, const GramOptions& options) {
-  for_random_networks<Scalar>(first_seed, 20, 7, [&](const Case<Scalar>& random) {
+  for_random_networks<Scalar>(first_seed, 12, 6, [&](const Case<Scalar>& random) {
     CHECK(equal(gram<Scalar>(random.network, random.x, options),
                 gram<Scalar>(random.network, random.x, one_thread())));
     CHECK(equal(gram<Scalar>(random.network, random.x, random.y, options),
@@ -72,7 +72,7 @@ TEST_CASE_TEMPLATE("results do not depend on the number of threads, bit for bit"
 }
 
 TEST_CASE_TEMPLATE("results do not depend on the tile size, bit for bit", Scalar, float, double) {
-  for (const Index side : {1, 2, 3, 16}) {
+  for (const Index side : {1, 4, 16}) {
     CAPTURE(side);
     GramOptions options = one_thread();
     options.tile_size = side;

@@ -1,0 +1,230 @@
+#include "widelimit/network/network_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "widelimit/error.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using namespace widelimit::layers;
+
+/// A network with every built-in kind; numbers that decimal text cannot hold shorter than in full.
+Network every_kind() {
+  AttentionOptions plain, encoded, sampled;
+  encoded.weights = AttentionWeights::elementwise(leaky_relu(0.1));
+  encoded.query_key_std = 1.0 / 3;
+  encoded.mask = AttentionMask::causal;
+  encoded.positions = PositionalEncodings{StructuredPositions{0.7, 2.5}, 0.25, 0.75, ValueEncodings::present};
+  sampled.scaling = AttentionScaling::inverse_sqrt_width;
+  sampled.samples = 17;
+  sampled.seed = 5;
+  Matrix<double> covariance(2, 2);
+  covariance << 1, 0.1, 0.1, 1.0 / 7;
+  sampled.positions = PositionalEncodings{MatrixPositions{covariance, 0.3}, 1, 1, ValueEncodings::absent};
+  return {"every kind",
+          {dense({2.0 / 3, 0.1}),
+           conv({{3, 2}, {1, 2}, Padding::valid, 1.1, 0.01}),
+           local_conv({{1}, {}, Padding::circular, 1, 0}),
+           relu(),
+           leaky_relu(0.1),
+           layers::abs(),
+           identity(),
+           sign(),
+           layers::erf(),
+           gelu(),
+           layers::tanh(),
+           sigmoid(),
+           silu(),
+           softplus(),
+           layers::sin(1, 2, 0.3),
+           layers::cos(0.1, 1, 0),
+           layers::exp(1, 0.2),
+           gaussian(1, -0.7),
+           rbf(0.9),
+           polynomial({0, 1, 1.0 / 3}),
+           hermite(4),
+           average_pool({{2, 2}, {}, Padding::valid}),
+           sum_pool({{3}, {2}, Padding::same}),
+           global_average_pool(),
+           global_sum_pool(),
+           flatten(),
+           layer_norm({NormAxes::channels, 1e-5}),
+           rms_norm({NormAxes::channels_and_space, 0}),
+           attention(plain),
+           attention(encoded),
+           attention(sampled),
+           sum({{0.5, {}}, {-1.5, {dense()}}}),
+           product({{1, {}}, {2, {dense(), relu()}}}),
+           concat({{0.25, {dense()}}, {0.75, {}}}),
+           dropout(0.9),
+           repeat(3, {dense(), relu()})}};
+}
+
+template <typename Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string network_error(const std::string& layers) {
+  return message_of(
+      [&] { static_cast<void>(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}")); });
+}
+
+TEST_CASE("the round trip through JSON is exact for every kind") {
+  const Network network = every_kind();
+  const std::string text = to_json(network);
+  CHECK(parse_network(text) == network);
+  CHECK(to_json(parse_network(text)) == text);
+  for (const Layer& layer : network.layers()) {
+    CAPTURE(layer.kind());
+    CHECK(parse_network(to_json(Network({layer}))).layers().at(0) == layer);
+  }
+}
+
+TEST_CASE("every registered kind is in the round trip") {
+  const Network network = every_kind();
+  const std::string text = to_json(network);
+  for (const std::string& kind : layer_kinds()) {
+    CAPTURE(kind);
+    CHECK(text.find("\"layer\": \"" + kind + "\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("defaults of the format are those of the constructors") {
+  const auto one = [](const std::string& layer) {
+    return parse_network(R"({"widelimit": 1, "layers": [)" + layer + "]}").layers().at(0);
+  };
+  CHECK(one(R"({"layer": "dense"})") == dense());
+  CHECK(one(R"({"layer": "conv", "filter": [3, 3]})") == conv({{3, 3}, {1, 1}, Padding::same, 1, 0}));
+  CHECK(one(R"({"layer": "average_pool", "window": [2]})") == average_pool({{2}, {2}, Padding::valid}));
+  CHECK(one(R"({"layer": "sin"})") == layers::sin(1, 1, 0));
+  CHECK(one(R"({"layer": "gaussian"})") == gaussian(1, -1));
+  CHECK(one(R"({"layer": "rbf"})") == rbf(1));
+  CHECK(one(R"({"layer": "layer_norm"})") == layer_norm({NormAxes::channels, 1e-12}));
+  CHECK(one(R"({"layer": "attention", "scaling": "inverse_width"})") == attention());
+  CHECK(one(R"({"layer": "attention", "scaling": "inverse_width", "weights": "relu"})") !=
+        one(R"({"layer": "attention", "scaling": "inverse_width"})"));
+  CHECK(one(R"({"layer": "sum", "branches": [{"layers": []}]})") == sum({{1, {}}}));
+}
+
+TEST_CASE("networks differ by name, order and any field") {
+  CHECK(Network("a", {dense()}) != Network("b", {dense()}));
+  CHECK(Network({dense(), relu()}) != Network({relu(), dense()}));
+  CHECK(dense({1, 0}) != dense({1, 1e-300}));
+  CHECK(relu() != layers::abs());
+  CHECK(repeat(2, {relu()}) != repeat(2, {gelu()}));
+}
+
+TEST_CASE("errors name the path of the field") {
+  CHECK(network_error(R"([{"layer": "dense"}, {"layer": "dens"}])")
+            .find("layers[1].layer: unknown kind \"dens\"; known are abs, ") == 0);
+  CHECK(network_error(R"([{"layer": "dense", "weights": 1}])") == "layers[0].weights: unknown field");
+  CHECK(network_error(R"([{"layer": "conv"}])") == "layers[0].filter: expected this field, got none");
+  CHECK(network_error(R"([{"weight_variance": 1}])") == "layers[0].layer: expected this field, got none");
+  CHECK(network_error(R"([{"layer": "dense", "weight_variance": "2"}])") ==
+        "layers[0].weight_variance: expected a number, got \"2\"");
+  CHECK(network_error(R"([{"layer": "conv", "filter": [3, 2.5]}])") ==
+        "layers[0].filter: expected a list of integers, got [3,2.5]");
+  CHECK(network_error(R"([{"layer": "conv", "filter": [3], "padding": "full"}])") ==
+        "layers[0].padding: expected one of same, valid, circular, got \"full\"");
+  CHECK(network_error(R"([{"layer": "dense", "weight_variance": -1}])") ==
+        "layers[0]: dense: weight_variance must be finite and not negative, got -1");
+  CHECK(network_error(R"([{"layer": "average_pool", "window": [2], "padding": "circular"}])") ==
+        "layers[0].padding: expected one of same, valid, got \"circular\"");
+  CHECK(network_error(R"({"layer": "dense"})") == "layers: expected a list of layers, got object");
+  CHECK(network_error(R"([3])") == "layers[0]: expected a JSON object, got number");
+  CHECK(network_error(R"([{"layer": "layer_norm", "axes": ["space"]}])") ==
+        "layers[0].axes: expected [\"channels\"] or [\"channels\", \"space\"], got [space]");
+  CHECK(network_error(R"([{"layer": "repeat", "times": 2.0, "layers": []}])") ==
+        "layers[0].times: expected an integer, got 2.0");
+}
+
+TEST_CASE("errors inside branches, repeats and attention name the whole path") {
+  CHECK(
+      network_error(
+          R"([{"layer": "sum", "branches": [{"layers": [{"layer": "relu"}, {"layer": "conv", "filter": "3"}]}]}])") ==
+      "layers[0].branches[0].layers[1].filter: expected a list of integers, got \"3\"");
+  CHECK(network_error(R"([{"layer": "sum", "branches": [{"layers": [], "share": 1}]}])") ==
+        "layers[0].branches[0].share: unknown field");
+  CHECK(network_error(R"([{"layer": "concat", "branches": [{"layers": []}]}])") ==
+        "layers[0].branches[0].share: expected this field, got none");
+  CHECK(
+      network_error(
+          R"([{"layer": "repeat", "times": 2, "layers": [{"layer": "sum", "branches": [{"layers": [{"layer": "hermite"}]}]}]}])") ==
+      "layers[0].layers[0].branches[0].layers[0].degree: expected this field, got none");
+  const std::string attention = R"([{"layer": "attention", "scaling": "inverse_width", )";
+  CHECK(network_error(attention + R"("positions": {"kind": "structured", "phy": 1}}])") ==
+        "layers[0].positions.phy: unknown field");
+  CHECK(network_error(attention + R"("positions": {"kind": "identity", "phi": 1}}])") ==
+        "layers[0].positions.phi: unknown field");
+  CHECK(network_error(attention + R"("positions": {"kind": "matrix", "matrix": [[1, 0], [0]]}}])") ==
+        "layers[0].positions.matrix: expected 2 rows of 2 numbers, got 1 in row 1");
+  CHECK(network_error(attention + R"("weights": {"layer": "leaky_relu"}}])") ==
+        "layers[0].weights.slope: expected this field, got none");
+  CHECK(network_error(attention + R"("samples": 10}])") ==
+        "layers[0].samples: belongs to softmax weights with inverse_sqrt_width only");
+  CHECK(network_error(attention + R"("causal": 1}])") == "layers[0].causal: expected true or false, got 1");
+  CHECK(network_error(R"([{"layer": "attention"}])") == "layers[0].scaling: expected this field, got none");
+}
+
+TEST_CASE("the document itself is checked") {
+  CHECK(message_of([] { static_cast<void>(parse_network(R"({"layers": []})")); }) ==
+        "network.widelimit: expected this field, got none");
+  CHECK(message_of([] { static_cast<void>(parse_network(R"({"widelimit": 2, "layers": []})")); }) ==
+        "network.widelimit: expected format version 1, got 2");
+  CHECK(message_of([] { static_cast<void>(parse_network(R"({"widelimit": 1, "layers": [], "x": 0})")); }) ==
+        "network.x: unknown field");
+  CHECK_THROWS_WITH_AS(static_cast<void>(parse_network("{\"widelimit\": 1,")),
+                       doctest::Contains("not JSON at byte"), DataError);
+}
+
+TEST_CASE("files are written and read; a file's errors name it") {
+  const auto file = std::filesystem::temp_directory_path() / "widelimit-network-file-test.json";
+  write_network(file, every_kind());
+  CHECK(read_network(file) == every_kind());
+  std::ofstream(file) << "not json";
+  CHECK_THROWS_WITH_AS(static_cast<void>(read_network(file)), doctest::Contains(file.string().c_str()),
+                       DataError);
+  std::filesystem::remove(file);
+  CHECK_THROWS_WITH_AS(static_cast<void>(read_network(file)), doctest::Contains(file.string().c_str()),
+                       DataError);
+  CHECK_THROWS_AS(write_network(file / "no" / "such", every_kind()), DataError);
+}
+
+TEST_CASE("a user's kind stands in files and is never overridden") {
+  const auto reader = [](FieldReader& fields) { return dense({fields.number("gain"), 0}); };
+  register_layer_kind("test_gain", reader);
+  const auto gain = [](const char* fields) {
+    return parse_network(std::string(R"({"widelimit": 1, "layers": [{"layer": "test_gain")") + fields +
+                         "}]}");
+  };
+  CHECK(gain(R"(, "gain": 2)").layers().at(0) == dense({2, 0}));
+  CHECK(message_of([&] { gain(""); }) == "layers[0].gain: expected this field, got none");
+  CHECK(message_of([&] { gain(R"(, "gain": -1)"); }) ==
+        "layers[0]: dense: weight_variance must be finite and not negative, got -1");
+  CHECK(message_of([&] { gain(R"(, "gain": 1, "loss": 1)"); }) == "layers[0].loss: unknown field");
+  for (const char* kind : {"test_gain", "dense"}) {
+    CHECK_THROWS_WITH_AS(register_layer_kind(kind, reader),
+                         doctest::Contains("exists already; choose another name"), ArgumentError);
+  }
+}
+
+}  // namespace
+}  // namespace widelimit::testing
