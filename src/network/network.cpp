@@ -33,11 +33,10 @@ void print_layers(std::ostream& stream, const nlohmann::ordered_json& layers, st
 std::string Network::describe(const Shape& input) const {
   const auto lines = Lowering::trace(*this, input);
   std::size_t width = 0;
-  for (const TraceLine& line : lines) width = std::max(width, 2 * line.depth + line.text.size());
+  for (const TraceLine& line : lines) width = std::max(width, to_string(line.shape).size());
   std::string text = fmt::format("{}  input {}\n", name_.empty() ? "network" : name_, to_string(input));
   for (const TraceLine& line : lines)
-    text += fmt::format("{:{}}{:<{}}  -> {}\n", "", 2 * line.depth + 2, line.text, width - 2 * line.depth,
-                        to_string(line.shape));
+    text += fmt::format("  {:<{}}{:{}}{}\n", to_string(line.shape), width, "", 2 * line.depth + 2, line.text);
   return text;
 }
 

@@ -1,5 +1,5 @@
 # widelimit_tests(FOLDER LABEL label FILES a_test.cpp ...) builds one doctest binary from a folder's test files and
-# registers one CTest test a file under the given label. Test cases whose name ends in "[slow]" are registered
+# registers one CTest test a file under the given label. Test cases whose name holds "[slow]" are registered
 # apart, under the label "slow", and left out of the default run.
 function(widelimit_tests folder)
   cmake_parse_arguments(ARG "" "LABEL" "FILES;LIBRARIES" ${ARGN})
@@ -11,11 +11,11 @@ function(widelimit_tests folder)
   target_compile_definitions(${target} PRIVATE WIDELIMIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   foreach(file ${ARG_FILES})
     get_filename_component(name ${file} NAME_WE)
-    add_test(NAME ${folder}/${name} COMMAND ${target} --source-file=*/${name}.cpp --test-case-exclude=*[slow] --no-intro)
+    add_test(NAME ${folder}/${name} COMMAND ${target} --source-file=*/${name}.cpp --test-case-exclude=*[slow]* --no-intro)
     set_tests_properties(${folder}/${name} PROPERTIES LABELS ${ARG_LABEL} FAIL_REGULAR_EXPRESSION "test cases: +0 ")
     file(STRINGS ${file} slow_cases REGEX "TEST_CASE.*\\[slow\\]\"")
     if(slow_cases)
-      add_test(NAME ${folder}/${name}/slow COMMAND ${target} --source-file=*/${name}.cpp --test-case=*[slow] --no-intro)
+      add_test(NAME ${folder}/${name}/slow COMMAND ${target} --source-file=*/${name}.cpp --test-case=*[slow]* --no-intro)
       set_tests_properties(${folder}/${name}/slow PROPERTIES LABELS slow FAIL_REGULAR_EXPRESSION "test cases: +0 ")
     endif()
   endforeach()
