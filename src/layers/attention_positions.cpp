@@ -77,7 +77,7 @@ struct RangeCheck {
     const auto eigenvalues = Eigen::SelfAdjointEigenSolver<Matrix<double>>(covariance, Eigen::EigenvaluesOnly).eigenvalues();
     if (eigenvalues[0] < -1e-10 * eigenvalues[covariance.rows() - 1])
       throw ArgumentError(fmt::format(
-          "attention: the positions' matrix must be positive semidefinite, got the eigenvalue {}", eigenvalues[0]));
+          "attention: the positions' matrix must be positive semidefinite, got the eigenvalue {:.6g}", eigenvalues[0]));
   }
 };
 

@@ -1,0 +1,184 @@
+// Every layer's arguments: what is out of range is an error that names layer, field and value.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "widelimit/error.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/custom.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using namespace widelimit::layers;
+
+const double nan = std::numeric_limits<double>::quiet_NaN();
+const double infinity = std::numeric_limits<double>::infinity();
+
+template <typename Call>
+std::string error_of(const Call& call) {
+  try {
+    static_cast<void>(call());
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_CASE("variances must be finite and not negative") {
+  CHECK(error_of([] {
+          return dense({-0.1, 0});
+        }) == "dense: weight_variance must be finite and not negative, got -0.1");
+  CHECK(error_of([] {
+          return dense({1, nan});
+        }) == "dense: bias_variance must be finite and not negative, got nan");
+  CHECK(error_of([] {
+          return dense({infinity, 0});
+        }) == "dense: weight_variance must be finite and not negative, got inf");
+  CHECK(error_of([] { return dense({0, 0}); }) == "no error");
+  CHECK(error_of([] {
+          return conv({{3}, {}, Padding::same, -1, 0});
+        }) == "conv: weight_variance must be finite and not negative, got -1");
+  CHECK(error_of([] {
+          return local_conv({{3}, {}, Padding::same, 1, -1});
+        }) == "local_conv: bias_variance must be finite and not negative, got -1");
+  CHECK(error_of([] {
+          return layer_norm({NormAxes::channels, -1e-9});
+        }) == "layer_norm: epsilon must be finite and not negative, got -1e-09");
+  CHECK(error_of([] { return rms_norm({NormAxes::channels, 0}); }) == "no error");
+}
+
+TEST_CASE("windows need 1 to 3 positive sizes and as many positive strides") {
+  const auto window = [](std::vector<Index> sizes, std::vector<Index> strides) {
+    return error_of([&] { return conv({sizes, strides, Padding::same, 1, 0}); });
+  };
+  CHECK(window({1}, {}) == "no error");
+  CHECK(window({1, 2, 3}, {3, 2, 1}) == "no error");
+  CHECK(window({}, {}) == "conv: expected a window with 1, 2 or 3 axes, got 0");
+  CHECK(window({1, 1, 1, 1}, {}) == "conv: expected a window with 1, 2 or 3 axes, got 4");
+  CHECK(window({3, 0}, {}) == "conv: window sizes must be positive, got 0");
+  CHECK(window({3, 3}, {1}) == "conv: expected one stride an axis (2), got 1");
+  CHECK(window({3}, {0}) == "conv: strides must be positive, got 0");
+  CHECK(error_of([] {
+          return average_pool({{0}, {}, Padding::valid});
+        }) == "average_pool: window sizes must be positive, got 0");
+  CHECK(error_of([] {
+          return sum_pool({{2}, {-1}, Padding::valid});
+        }) == "sum_pool: strides must be positive, got -1");
+  CHECK(error_of([] {
+          return average_pool({{2}, {}, Padding::circular});
+        }) == "average_pool: padding must be same or valid, got circular");
+}
+
+TEST_CASE("branches") {
+  CHECK(error_of([] { return sum({}); }) == "sum: expected at least one branch, got none");
+  CHECK(error_of([] { return product({}); }) == "product: expected at least one branch, got none");
+  CHECK(error_of([] { return sum({{nan, {}}}); }) == "sum: scale must be finite, got nan");
+  CHECK(error_of([] { return sum({{-2, {}}}); }) == "no error");
+  CHECK(error_of([] { return concat({{0.5, {}}, {0.4, {}}}); }) == "concat: shares must sum to 1, got 0.9");
+  CHECK(error_of([] {
+          return concat({{1.5, {}}, {-0.5, {}}});
+        }) == "concat: share must be in (0, 1], got 1.5");
+  CHECK(error_of([] { return concat({{0, {}}, {1, {}}}); }) == "concat: share must be in (0, 1], got 0");
+  CHECK(error_of([] { return concat({{1.0 / 3, {}}, {1.0 / 3, {}}, {1.0 / 3, {}}}); }) == "no error");
+  CHECK(error_of([] { return repeat(0, {dense()}); }) == "repeat: times must be at least 1, got 0");
+  CHECK(error_of([] { return dropout(0); }) == "dropout: keep must be in (0, 1], got 0");
+  CHECK(error_of([] { return dropout(1.01); }) == "dropout: keep must be in (0, 1], got 1.01");
+  CHECK(error_of([] { return dropout(nan); }) == "dropout: keep must be in (0, 1], got nan");
+  CHECK(error_of([] { return dropout(1); }) == "no error");
+}
+
+TEST_CASE("activations") {
+  CHECK(error_of([] { return hermite(-1); }) == "hermite: degree must not be negative, got -1");
+  CHECK(error_of([] { return leaky_relu(nan); }) != "no error");
+  CHECK(error_of([] { return rbf(0); }) != "no error");
+  CHECK(error_of([] { return polynomial({}); }) != "no error");
+  CHECK(error_of([] { return nonlinearity("mine", nullptr); }) ==
+        "mine: expected an activation, got a null pointer");
+  CHECK(error_of([] { return activation_of(dense()); }) ==
+        "expected a nonlinearity such as relu, got the layer dense");
+  CHECK(activation_of(relu())->value(-2) == 0);
+}
+
+TEST_CASE("stages of a user's own") {
+  CHECK(error_of([] { return pair_layer("mine", nullptr); }) == "mine: expected a stage, got a null pointer");
+  CHECK(error_of([] { return row_layer("mine", nullptr); }) == "mine: expected a stage, got a null pointer");
+}
+
+AttentionOptions with(const PositionalEncodings& positions) {
+  AttentionOptions options;
+  options.positions = positions;
+  return options;
+}
+
+std::string attention_error(const AttentionOptions& options) {
+  return error_of([&] { return attention(options); });
+}
+
+TEST_CASE("attention's options fit each other") {
+  AttentionOptions untied;
+  untied.query_key_weights = QueryKeyWeights::untied;
+  CHECK(attention_error(untied) == "no error");
+  untied.weights = AttentionWeights::elementwise(relu());
+  CHECK(attention_error(untied).find(
+            "attention: inverse_width with untied query and key weights needs softmax") == 0);
+  untied.scaling = AttentionScaling::inverse_sqrt_width;
+  CHECK(attention_error(untied) == "no error");
+  untied.query_key_weights = QueryKeyWeights::tied;
+  CHECK(attention_error(untied) ==
+        "attention: inverse_sqrt_width needs untied query and key weights, got tied");
+  CHECK(error_of([] { return AttentionWeights::elementwise(dense()); }) ==
+        "expected a nonlinearity such as relu, got the layer dense");
+}
+
+TEST_CASE("attention's numbers") {
+  AttentionOptions options;
+  options.query_key_std = -1;
+  CHECK(attention_error(options) == "attention: query_key_std must be finite and not negative, got -1");
+  options = {};
+  options.output_value_variance = infinity;
+  CHECK(attention_error(options) ==
+        "attention: output_value_variance must be finite and not negative, got inf");
+  options = {};
+  options.bias_variance = -2;
+  CHECK(attention_error(options) == "attention: bias_variance must be finite and not negative, got -2");
+  options = {};
+  options.samples = 0;
+  CHECK(attention_error(options) == "attention: samples must be at least 1, got 0");
+}
+
+TEST_CASE("positional encodings") {
+  CHECK(attention_error(with({IdentityPositions{-1}, 1, 1, ValueEncodings::absent})) ==
+        "attention: rho must be finite and not negative, got -1");
+  CHECK(attention_error(with({StructuredPositions{1, -0.5}, 1, 1, ValueEncodings::absent})) ==
+        "attention: phi must be finite and not negative, got -0.5");
+  CHECK(attention_error(with({IdentityPositions{}, -1, 1, ValueEncodings::absent})) ==
+        "attention: input_weight must be finite and not negative, got -1");
+  CHECK(attention_error(with({IdentityPositions{}, 1, nan, ValueEncodings::absent})) ==
+        "attention: position_weight must be finite and not negative, got nan");
+  const auto matrix = [](double a, double b, double c, double d) {
+    Matrix<double> covariance(2, 2);
+    covariance << a, b, c, d;
+    return attention_error(with({MatrixPositions{covariance, 1}, 1, 1, ValueEncodings::absent}));
+  };
+  CHECK(matrix(1, 0.5, 0.5, 1) == "no error");
+  CHECK(matrix(1, 1, 1, 1) == "no error");
+  CHECK(matrix(1, 0.5, 0.4, 1) ==
+        "attention: the positions' matrix must be symmetric, got 0.5 at [0][1] and 0.4 at [1][0]");
+  CHECK(matrix(1, 2, 2, 1) ==
+        "attention: the positions' matrix must be positive semidefinite, got the eigenvalue -1");
+  CHECK(matrix(1, nan, 0, 1) == "attention: matrix[0][1] must be finite, got nan");
+  CHECK(attention_error(with({MatrixPositions{Matrix<double>::Zero(2, 3), 1}, 1, 1, ValueEncodings::absent})) ==
+        "attention: the positions' matrix must be square, got 2 x 3");
+}
+
+}  // namespace
+}  // namespace widelimit::testing
