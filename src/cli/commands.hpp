@@ -9,5 +9,6 @@ namespace widelimit::cli {
 void add_gram_command(CLI::App& program);
 void add_gp_command(CLI::App& program);
 void add_networks_command(CLI::App& program);
+void add_check_command(CLI::App& program);
 
 }  // namespace widelimit::cli

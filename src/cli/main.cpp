@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   widelimit::cli::add_networks_command(program);
   widelimit::cli::add_sde_command(program);
   widelimit::cli::add_heads_command(program);
+  widelimit::cli::add_check_command(program);
   try {
     program.parse(argc, argv);
     return 0;
