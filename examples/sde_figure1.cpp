@@ -63,7 +63,8 @@ void right(const Settings& settings) {
     write_density(densities, "SDE rho", limit.correlations(0, 0, 1), -1, 1);
     write_density(densities, "network V12", finite.entries(0, 0, 1), -2, 2);
     write_density(densities, "SDE V12", limit.entries(0, 0, 1), -2, 2);
-    std::string commands = "set multiplot layout 1,2\nset xlabel 'correlation'\nset ylabel 'density'\nplot ";
+    std::string commands =
+        "set multiplot layout 1,2\nset key top left\nset xlabel 'correlation'\nset ylabel 'density'\nplot ";
     for (const char* what : {"network rho", "SDE rho"})
       commands += curve(name, what, "$2 : NaN):3", "lines lw 2") + ", ";
     commands += "\nset xlabel 'covariance'\nplot ";
