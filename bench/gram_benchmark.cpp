@@ -1,4 +1,5 @@
-// Time per covariance entry and layer of convolutional networks on 32 x 32 x 3 images, one thread, and peak memory.
+// Time per covariance entry and layer of convolutional networks on 32 x 32 x 3 images, one thread, and peak
+// memory.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -14,9 +15,10 @@ constexpr Index depth = 8;
 constexpr double positions = 32 * 32;
 
 Network convolutional(const Layer& readout) {
-  return Network({layers::repeat(depth, {layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}),
-                                         layers::relu()}),
-                  readout, layers::dense()});
+  return Network(
+      {layers::repeat(depth, {layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}),
+                              layers::relu()}),
+       readout, layers::dense()});
 }
 
 template <typename Scalar>
@@ -31,7 +33,8 @@ double peak_megabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1e3;
 }
 
-/// Symmetric Gram matrix of `count` images; counters: nanoseconds an entry and layer, milliseconds a pair, peak memory.
+/// Symmetric Gram matrix of `count` images; counters: nanoseconds an entry and layer, milliseconds a pair,
+/// peak memory.
 template <typename Scalar>
 void symmetric_gram(benchmark::State& state, const Layer& readout, double entries_a_pair, Kernels kernels) {
   const auto x = images<Scalar>(state.range(0));
@@ -40,7 +43,8 @@ void symmetric_gram(benchmark::State& state, const Layer& readout, double entrie
   for (auto _ : state) benchmark::DoNotOptimize(gram<Scalar>(network, x, options));
   const double pairs = static_cast<double>(state.range(0) * (state.range(0) + 1)) / 2;
   using benchmark::Counter;
-  state.counters["entry_and_layer"] = Counter(pairs * entries_a_pair * depth, Counter::kIsIterationInvariantRate | Counter::kInvert);
+  state.counters["entry_and_layer"] =
+      Counter(pairs * entries_a_pair * depth, Counter::kIsIterationInvariantRate | Counter::kInvert);
   state.counters["pair"] = Counter(pairs, Counter::kIsIterationInvariantRate | Counter::kInvert);
   state.counters["peak_MB"] = peak_megabytes();
 }
@@ -64,8 +68,9 @@ void gap_memory(benchmark::State& state) {
   const Network network = convolutional(layers::global_average_pool());
   for (auto _ : state) benchmark::DoNotOptimize(gram<float>(network, left, right, {.threads = 1}));
   state.counters["peak_MB"] = peak_megabytes();
-  state.counters["pair"] = benchmark::Counter(static_cast<double>(state.range(0)) * 8,
-                                              benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["pair"] =
+      benchmark::Counter(static_cast<double>(state.range(0)) * 8,
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 BENCHMARK(gap_memory)->Arg(8)->Arg(64)->Arg(500)->Iterations(1)->Unit(benchmark::kSecond);

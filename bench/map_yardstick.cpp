@@ -1,5 +1,6 @@
-// The limit that the engine is compared to: nanoseconds an entry of the ReLU map alone, on rows that stay in the
-// first-level cache, as the compiler vectorises a plain loop with arccos(a) = sqrt(1 - a) times a polynomial.
+// The limit that the engine is compared to: nanoseconds an entry of the ReLU map alone, on rows that stay in
+// the first-level cache, as the compiler vectorises a plain loop with arccos(a) = sqrt(1 - a) times a
+// polynomial.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -36,11 +37,12 @@ std::array<Scalar, degree + 1> arccos_polynomial() {
 }
 
 template <typename Scalar, int degree, bool with_ntk>
-[[gnu::noinline]] void map(Rows<Scalar>& rows, const std::array<Scalar, degree + 1>& polynomial, Scalar variance,
-                           Scalar inverse_root) {
+[[gnu::noinline]] void map(Rows<Scalar>& rows, const std::array<Scalar, degree + 1>& polynomial,
+                           Scalar variance, Scalar inverse_root) {
   const auto inverse_two_pi = static_cast<Scalar>(0.5 / std::numbers::pi), pi = std::numbers::pi_v<Scalar>;
   for (int i = 0; i < row_length; ++i) {
-    const Scalar c = rows.nngp[i] * (inverse_root * rows.inverse_root[i]), a = std::min(std::fabs(c), Scalar{1});
+    const Scalar c = rows.nngp[i] * (inverse_root * rows.inverse_root[i]),
+                 a = std::min(std::fabs(c), Scalar{1});
     const Scalar root = std::sqrt(1 - a), sine = root * std::sqrt(1 + a);
     Scalar value = polynomial[degree];
 #pragma GCC unroll 32

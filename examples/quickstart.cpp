@@ -5,9 +5,10 @@
 
 int main() {
   using namespace widelimit;
-  const Network network("two convolutions", {layers::conv({.filter = {3, 3}, .weight_variance = 2}), layers::relu(),
-                                             layers::conv({.filter = {3, 3}, .weight_variance = 2}), layers::relu(),
-                                             layers::attention(), layers::flatten(), layers::dense()});
+  const Network network("two convolutions",
+                        {layers::conv({.filter = {3, 3}, .weight_variance = 2}), layers::relu(),
+                         layers::conv({.filter = {3, 3}, .weight_variance = 2}), layers::relu(),
+                         layers::attention(), layers::flatten(), layers::dense()});
   xt::random::seed(1);
   const xt::xarray<float> images = xt::random::randn<float>({3, 8, 8, 3});
   const auto [nngp, ntk, nngp_error, ntk_error] = gram<float>(network, images);

@@ -3,7 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-/// What the library throws. Every message says where, what was expected, what came and, where it helps, what to do.
+/// What the library throws. Every message says where, what was expected, what came and, where it helps, what
+/// to do.
 namespace widelimit {
 
 /// Base of all errors of this library.
@@ -18,7 +19,8 @@ class ArgumentError : public Error {
   using Error::Error;
 };
 
-/// A network cannot be built or cannot be applied to inputs of the given shape; the message names the layer's path.
+/// A network cannot be built or cannot be applied to inputs of the given shape; the message names the layer's
+/// path.
 class NetworkError : public Error {
  public:
   using Error::Error;

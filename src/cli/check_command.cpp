@@ -17,7 +17,8 @@ namespace {
 
 nlohmann::json read_reference(const std::filesystem::path& file) {
   std::ifstream stream(file);
-  if (!stream) throw DataError(fmt::format("{}: expected a reference file, could not open it", file.string()));
+  if (!stream)
+    throw DataError(fmt::format("{}: expected a reference file, could not open it", file.string()));
   try {
     return nlohmann::json::parse(stream);
   } catch (const nlohmann::json::parse_error& error) {
@@ -30,16 +31,17 @@ check::CheckReport recompute(const nlohmann::json& reference, const std::filesys
   const std::string subject = reference.is_object() ? reference.value("subject", "") : "";
   if (subject == "shaped-transformer") return covariance_sde::check_reference(reference);
   if (subject == "head-specialization") return specialization::check_reference(reference);
-  throw DataError(fmt::format("{}: expected the subject shaped-transformer or head-specialization, got \"{}\"",
-                              file.string(), subject));
+  throw DataError(
+      fmt::format("{}: expected the subject shaped-transformer or head-specialization, got \"{}\"",
+                  file.string(), subject));
 }
 
 void print(const check::CheckReport& report) {
   fmt::print("{:<70} {:>14} {:>14} {:>9} {:>9}\n", "case", "expected", "computed", "error", "tolerance");
   std::size_t failed = 0;
   for (const check::CheckRow& row : report.rows) {
-    fmt::print("{:<70} {:>14.7g} {:>14.7g} {:>9.1e} {:>9.1e}{}\n", row.name, row.expected, row.computed, row.error,
-               row.tolerance, row.passed ? "" : "  FAILED");
+    fmt::print("{:<70} {:>14.7g} {:>14.7g} {:>9.1e} {:>9.1e}{}\n", row.name, row.expected, row.computed,
+               row.error, row.tolerance, row.passed ? "" : "  FAILED");
     if (!row.passed) ++failed;
   }
   fmt::print("{} passed, {} failed\n", report.rows.size() - failed, failed);
@@ -51,11 +53,13 @@ void add_check_command(CLI::App& program) {
   auto* command = program.add_subcommand("check", "Recomputes every case of a reference file and compares");
   auto file = std::make_shared<std::filesystem::path>();
   command->add_option("file", *file, "JSON file; its field \"subject\" names the form")->required();
-  command->footer("Prints name, expected, computed and error of every case; exit status 1 if one misses its tolerance.");
+  command->footer(
+      "Prints name, expected, computed and error of every case; exit status 1 if one misses its tolerance.");
   command->callback([file] {
     const check::CheckReport report = recompute(read_reference(*file), *file);
     print(report);
-    if (!report.passed()) throw Error(fmt::format("{}: not all cases are within their tolerance", file->string()));
+    if (!report.passed())
+      throw Error(fmt::format("{}: not all cases are within their tolerance", file->string()));
   });
 }
 

@@ -26,11 +26,12 @@ struct Sides {
   Index3 left;
   Index3 right;
 
-  Sides(const PairShapes& shapes, NodeId id) : left{three_axes(shapes.left[id])}, right{three_axes(shapes.right[id])} {}
+  Sides(const PairShapes& shapes, NodeId id)
+      : left{three_axes(shapes.left[id])}, right{three_axes(shapes.right[id])} {}
 };
 
-/// For output offset delta, the offsets stride * delta + shift + e, e in [-reach, reach], and with wrap-around those
-/// that differ by a size.
+/// For output offset delta, the offsets stride * delta + shift + e, e in [-reach, reach], and with
+/// wrap-around those that differ by a size.
 Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& input, Index reach_of_window,
                        bool wrapped) {
   const Window3 window(plain);
@@ -45,7 +46,8 @@ Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& 
       for (Index e = -reach; e <= reach; ++e)
         for (Index left_turn = -turns; left_turn <= turns; ++left_turn)
           for (Index right_turn = -turns; right_turn <= turns; ++right_turn) {
-            const Index offset = window.stride[k] * delta + shift + e + left_turn * input.left[k] - right_turn * input.right[k];
+            const Index offset = window.stride[k] * delta + shift + e + left_turn * input.left[k] -
+                                 right_turn * input.right[k];
             if (offset > -input.left[k] && offset < input.right[k]) offsets.push_back(offset);
           }
     make_set(offsets);
@@ -57,9 +59,7 @@ Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& 
 
 }  // namespace
 
-Index Offsets::count() const {
-  return static_cast<Index>(axis[0].size() * axis[1].size() * axis[2].size());
-}
+Index Offsets::count() const { return static_cast<Index>(axis[0].size() * axis[1].size() * axis[2].size()); }
 
 bool Offsets::is_zero_only() const { return *this == zero(); }
 
@@ -100,7 +100,8 @@ Offsets input_offsets(const Node& node, std::size_t input, const Offsets& wanted
   if (const auto* readout = std::get_if<ReadoutNode>(&node.operation))
     return readout->kind == ReadoutKind::flatten ? Offsets::zero() : full();
   if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
-    const Entries needed = pair->stage->input_entries(wanted.is_zero_only() ? Entries::diagonal : Entries::all);
+    const Entries needed =
+        pair->stage->input_entries(wanted.is_zero_only() ? Entries::diagonal : Entries::all);
     return needed == Entries::diagonal ? Offsets::zero() : full();
   }
   return wanted;
@@ -130,7 +131,8 @@ std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shap
   return demanded;
 }
 
-std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes, std::vector<Offsets> demanded) {
+std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes,
+                                  std::vector<Offsets> demanded) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (demanded[id].empty() || shapes.left[id].empty()) continue;
     const Sides sides(shapes, id);

@@ -31,18 +31,20 @@ struct PairShapes {
   std::vector<Shape> right;
 };
 
-/// Which offsets the i-th input of a node must deliver for the wanted offsets of its output (architecture: "demand").
+/// Which offsets the i-th input of a node must deliver for the wanted offsets of its output (architecture:
+/// "demand").
 Offsets input_offsets(const Node& node, std::size_t input, const Offsets& wanted, const PairShapes& shapes);
 
 /// How the pair is used: to compute the result, or an input with itself to compute its state.
 enum class Purpose { result, state };
 
-/// The offsets demanded of every node; a node without positions is demanded if its set is not empty. For the state,
-/// every node whose variances are needed delivers offset 0.
+/// The offsets demanded of every node; a node without positions is demanded if its set is not empty. For the
+/// state, every node whose variances are needed delivers offset 0.
 std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shapes, Purpose purpose);
 
 /// The same with every offset of every demanded node.
-std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes, std::vector<Offsets> demanded);
+std::vector<Offsets> every_offset(const Graph& graph, const PairShapes& shapes,
+                                  std::vector<Offsets> demanded);
 
 /// True if the node keeps something of the variances of its input.
 bool needs_variances(const Operation& operation);

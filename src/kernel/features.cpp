@@ -16,7 +16,8 @@ class Transformer {
 
   void operator()(const FeaturePool& pool) {
     const Window3 window(pool.window);
-    const Index3 input = three_axes(features_.shape), output = window.output(input), front = window.front(input);
+    const Index3 input = three_axes(features_.shape), output = window.output(input),
+                 front = window.front(input);
     const Scalar weight =
         pool.kind == PoolKind::average ? Scalar{1} / static_cast<Scalar>(product(window.size)) : Scalar{1};
     std::vector<Scalar> pooled;
@@ -24,9 +25,10 @@ class Transformer {
     for (Index channel = 0; channel < features_.channels; ++channel)
       for_each_row({output[0], output[1], output[2]}, [&](Index i, Index j) {
         for (Index k = 0; k < output[2]; ++k)
-          pooled.push_back(weight * window_sum(channel, input, window,
-                                               {i * window.stride[0] - front[0], j * window.stride[1] - front[1],
-                                                k * window.stride[2] - front[2]}));
+          pooled.push_back(weight *
+                           window_sum(channel, input, window,
+                                      {i * window.stride[0] - front[0], j * window.stride[1] - front[1],
+                                       k * window.stride[2] - front[2]}));
       });
     const std::size_t axes = features_.shape.size();
     features_.shape.assign(output.end() - static_cast<Index>(axes), output.end());
@@ -40,7 +42,8 @@ class Transformer {
       features_.channels *= d;
       return;
     }
-    const Scalar weight = readout.kind == ReadoutKind::average ? Scalar{1} / static_cast<Scalar>(d) : Scalar{1};
+    const Scalar weight =
+        readout.kind == ReadoutKind::average ? Scalar{1} / static_cast<Scalar>(d) : Scalar{1};
     std::vector<Scalar> pooled;
     for (auto begin = features_.values.begin(); begin != features_.values.end(); begin += d)
       pooled.push_back(weight * std::accumulate(begin, begin + d, Scalar{0}));
@@ -67,8 +70,8 @@ class Transformer {
 
   Scalar value(Index i) const { return features_.values[static_cast<std::size_t>(i)]; }
 
-  /// Normalises `count` positions from `first` on, all channels together; in double, as sums over all entries of an
-  /// image are long.
+  /// Normalises `count` positions from `first` on, all channels together; in double, as sums over all entries
+  /// of an image are long.
   void normalise(const FeatureNorm& norm, Index first, Index count, Index d) {
     const auto for_each = [&](const auto& body) {
       for (Index channel = 0; channel < features_.channels; ++channel)
@@ -77,7 +80,8 @@ class Transformer {
     };
     const auto entries = static_cast<double>(features_.channels * count);
     double mean = 0;
-    if (norm.centring == Centring::over_axes) for_each([&](Scalar value) { mean += static_cast<double>(value) / entries; });
+    if (norm.centring == Centring::over_axes)
+      for_each([&](Scalar value) { mean += static_cast<double>(value) / entries; });
     double variance = 0;
     for_each([&](Scalar value) {
       const double centred = static_cast<double>(value) - mean;
@@ -85,7 +89,8 @@ class Transformer {
     });
     const double shifted = variance + norm.epsilon;
     const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
-    for_each([&](Scalar& value) { value = static_cast<Scalar>((static_cast<double>(value) - mean) * factor); });
+    for_each(
+        [&](Scalar& value) { value = static_cast<Scalar>((static_cast<double>(value) - mean) * factor); });
   }
 
   Features<Scalar>& features_;
@@ -106,7 +111,8 @@ Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape
   return features;
 }
 
-Index transformed_channels(const Shape& shape, Index channels, const std::vector<FeatureTransform>& transforms) {
+Index transformed_channels(const Shape& shape, Index channels,
+                           const std::vector<FeatureTransform>& transforms) {
   Shape current = shape;
   for (const FeatureTransform& transform : transforms) {
     const auto* readout = std::get_if<FeatureReadout>(&transform);

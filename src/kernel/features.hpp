@@ -21,6 +21,7 @@ Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape
                                       const std::vector<FeatureTransform>& transforms);
 
 /// Channels behind the transforms (flatten makes channels of positions).
-Index transformed_channels(const Shape& shape, Index channels, const std::vector<FeatureTransform>& transforms);
+Index transformed_channels(const Shape& shape, Index channels,
+                           const std::vector<FeatureTransform>& transforms);
 
 }  // namespace widelimit

@@ -38,7 +38,8 @@ Box::Box(const Index3& left, const Index3& right, const Index3& plane_offset) : 
   }
 }
 
-PlaneLayout::PlaneLayout(const Index3& plane_extent, const Index3& plane_guard) : extent{plane_extent}, guard{plane_guard} {
+PlaneLayout::PlaneLayout(const Index3& plane_extent, const Index3& plane_guard)
+    : extent{plane_extent}, guard{plane_guard} {
   stride[2] = 1;
   stride[1] = extent[2] + guard[2];
   stride[0] = (extent[1] + guard[1]) * stride[1];

@@ -6,8 +6,8 @@
 #include "widelimit/layers/window.hpp"
 #include "widelimit/network/shape.hpp"
 
-/// Offset planes of a pair of inputs (docs/engine.md). Everything here has three axes; leading axes of size 1 stand for
-/// the ones that are not there.
+/// Offset planes of a pair of inputs (docs/engine.md). Everything here has three axes; leading axes of size 1
+/// stand for the ones that are not there.
 namespace widelimit {
 
 using Index3 = std::array<Index, 3>;
@@ -39,9 +39,9 @@ struct Box {
   [[nodiscard]] Index size() const { return empty() ? 0 : product(extent); }
 };
 
-/// How a plane lies in memory: rows one behind the other with guard entries at the end of each row (and guard rows at
-/// the end of each slab), so that a stride-1 convolution is a sum of shifted copies. A margin as long as the farthest
-/// shift stands before and behind.
+/// How a plane lies in memory: rows one behind the other with guard entries at the end of each row (and guard
+/// rows at the end of each slab), so that a stride-1 convolution is a sum of shifted copies. A margin as long
+/// as the farthest shift stands before and behind.
 struct PlaneLayout {
   Index3 extent;
   Index3 guard;
@@ -50,7 +50,9 @@ struct PlaneLayout {
 
   PlaneLayout() : PlaneLayout({0, 0, 0}, {0, 0, 0}) {}
   PlaneLayout(const Index3& extent, const Index3& guard);
-  [[nodiscard]] Index at(Index i, Index j) const { return i * stride[0] + j * stride[1]; }  ///< Start of a row.
+  [[nodiscard]] Index at(Index i, Index j) const {
+    return i * stride[0] + j * stride[1];
+  }  ///< Start of a row.
   [[nodiscard]] Index margin() const;
 };
 

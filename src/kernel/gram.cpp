@@ -23,7 +23,8 @@ template <typename Scalar>
 void check_finite(const Inputs<Scalar>& inputs, const char* name) {
   for (Index i = 0; i < inputs.size(); ++i) {
     const auto input = inputs[i];
-    const auto bad = std::find_if_not(input.begin(), input.end(), [](Scalar value) { return std::isfinite(value); });
+    const auto bad =
+        std::find_if_not(input.begin(), input.end(), [](Scalar value) { return std::isfinite(value); });
     if (bad != input.end())
       throw ArgumentError(fmt::format("gram: {} must be finite, got {} at entry {} of input {}", name, *bad,
                                       bad - input.begin(), i));
@@ -106,7 +107,8 @@ class GramComputation {
  private:
   using Workers = tbb::enumerable_thread_specific<PairWorker<Scalar>>;
 
-  /// Inputs whose states fit into half of the memory allowed (a tile has two sides), a multiple of the tile's side.
+  /// Inputs whose states fit into half of the memory allowed (a tile has two sides), a multiple of the tile's
+  /// side.
   Index block_size() const {
     const auto bytes = static_cast<std::size_t>(std::max<Index>(plan_.state_layout.size, 1)) * sizeof(Scalar);
     const auto fitting = static_cast<Index>(options_.state_memory_bytes / (2 * bytes));
@@ -117,13 +119,17 @@ class GramComputation {
   void parallel(Index count, const Body& body) {
     const numerics::BlasThreads one_thread_a_task(1);
     arena_.execute([&] {
-      tbb::parallel_for(tbb::blocked_range<Index>(0, count, 1), [&](const tbb::blocked_range<Index>& range) {
-        for (Index i = range.begin(); i < range.end(); ++i)
-          if (!options_.stop.stop_requested()) body(i);
-      }, tbb::simple_partitioner());
+      tbb::parallel_for(
+          tbb::blocked_range<Index>(0, count, 1),
+          [&](const tbb::blocked_range<Index>& range) {
+            for (Index i = range.begin(); i < range.end(); ++i)
+              if (!options_.stop.stop_requested()) body(i);
+          },
+          tbb::simple_partitioner());
     });
     if (options_.stop.stop_requested())
-      throw Cancelled(fmt::format("gram: stopped on request after {} of {} pairs", progress_.done(), progress_.total()));
+      throw Cancelled(
+          fmt::format("gram: stopped on request after {} of {} pairs", progress_.done(), progress_.total()));
   }
 
   StateBlock<Scalar> make_states(const Inputs<Scalar>& x, Index begin) {
@@ -176,7 +182,8 @@ GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index co
 
 template <typename Scalar>
 GramTarget<Scalar> target_of(GramResult<Scalar>& result) {
-  return {result.nngp.size() > 0 ? result.nngp.data() : nullptr, result.ntk.size() > 0 ? result.ntk.data() : nullptr,
+  return {result.nngp.size() > 0 ? result.nngp.data() : nullptr,
+          result.ntk.size() > 0 ? result.ntk.data() : nullptr,
           std::max(result.nngp.cols(), result.ntk.cols())};
 }
 
@@ -185,11 +192,12 @@ void check_result(const Matrix<Scalar>& gram, const char* name) {
   for (Index i = 0; i < gram.rows(); ++i)
     for (Index j = 0; j < gram.cols(); ++j)
       if (!std::isfinite(gram(i, j)))
-        throw NumericalError(fmt::format(
-            "gram: the {} of pair ({}, {}) is {}; the network's variances leave the range of {}, rescale its inputs or "
-            "weights{}",
-            name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
-            sizeof(Scalar) == 4 ? ", or use double" : ""));
+        throw NumericalError(
+            fmt::format("gram: the {} of pair ({}, {}) is {}; the network's variances leave the range of {}, "
+                        "rescale its inputs or "
+                        "weights{}",
+                        name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
+                        sizeof(Scalar) == 4 ? ", or use double" : ""));
 }
 
 /// Adds up results of replicates of a sampled network: means, and standard errors from their scatter.
@@ -211,7 +219,9 @@ class ReplicateMean {
 
   [[nodiscard]] Matrix<Scalar> mean() const { return mean_.template cast<Scalar>(); }
   [[nodiscard]] Matrix<Scalar> error() const {
-    return (squares_ / (static_cast<double>(count_) * static_cast<double>(count_ - 1))).cwiseSqrt().template cast<Scalar>();
+    return (squares_ / (static_cast<double>(count_) * static_cast<double>(count_ - 1)))
+        .cwiseSqrt()
+        .template cast<Scalar>();
   }
 
  private:
@@ -224,8 +234,8 @@ constexpr std::int64_t most_replicates = 16;
 
 /// Runs compute(computation, target) once, or for every replicate of a sampled network.
 template <typename Scalar, typename Compute>
-GramResult<Scalar> run(const Network& network, const Inputs<Scalar>& x, Index rows, Index columns, Index pairs,
-                       const GramOptions& options, const Compute& compute) {
+GramResult<Scalar> run(const Network& network, const Inputs<Scalar>& x, Index rows, Index columns,
+                       Index pairs, const GramOptions& options, const Compute& compute) {
   const auto run_plan = [&](const GramPlan& plan, ProgressCounter& progress) {
     auto result = empty_result<Scalar>(options, rows, columns);
     GramComputation<Scalar> computation(plan, options, progress);
@@ -244,7 +254,8 @@ GramResult<Scalar> run(const Network& network, const Inputs<Scalar>& x, Index ro
   ProgressCounter progress(options, pairs * count);
   ReplicateMean<Scalar> nngp, ntk;
   for (std::int64_t r = 0; r < count; ++r) {
-    const auto result = run_plan(make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options, {r, count}), progress);
+    const auto result =
+        run_plan(make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options, {r, count}), progress);
     nngp.add(result.nngp);
     ntk.add(result.ntk);
   }
@@ -266,14 +277,16 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
   check_finite(x1, "x1");
   check_finite(x2, "x2");
   if (x1.shape() != x2.shape() || x1.channels() != x2.channels())
-    throw ArgumentError(fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
-                                    to_string(x1.shape()), x1.channels(), to_string(x2.shape()), x2.channels()));
+    throw ArgumentError(
+        fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
+                    to_string(x1.shape()), x1.channels(), to_string(x2.shape()), x2.channels()));
   return run(network, x1, x1.size(), x2.size(), x1.size() * x2.size(), options,
              [&](auto& computation, const auto& target) { computation.rectangular(x1, x2, target); });
 }
 
 template <typename Scalar>
-GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
+GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
+                                 const GramOptions& options) {
   check_finite(x, "x");
   return run(network, x, x.size(), 1, x.size(), options,
              [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
@@ -281,8 +294,10 @@ GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x
 
 template GramResult<float> gram(const Network&, const Inputs<float>&, const GramOptions&);
 template GramResult<double> gram(const Network&, const Inputs<double>&, const GramOptions&);
-template GramResult<float> gram(const Network&, const Inputs<float>&, const Inputs<float>&, const GramOptions&);
-template GramResult<double> gram(const Network&, const Inputs<double>&, const Inputs<double>&, const GramOptions&);
+template GramResult<float> gram(const Network&, const Inputs<float>&, const Inputs<float>&,
+                                const GramOptions&);
+template GramResult<double> gram(const Network&, const Inputs<double>&, const Inputs<double>&,
+                                 const GramOptions&);
 template GramResult<float> gram_diagonal(const Network&, const Inputs<float>&, const GramOptions&);
 template GramResult<double> gram_diagonal(const Network&, const Inputs<double>&, const GramOptions&);
 

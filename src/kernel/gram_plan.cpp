@@ -15,7 +15,8 @@ namespace {
 constexpr Index largest_tile_side = 8;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
 
-/// Tiles of vectors are the blocks of a matrix product, so their grid is fixed: results must not depend on it.
+/// Tiles of vectors are the blocks of a matrix product, so their grid is fixed: results must not depend on
+/// it.
 constexpr Index vector_tile_side = 256;
 
 Index choose_tile_side(const GramPlan& plan, std::size_t scalar_bytes, const GramOptions& options) {
@@ -25,9 +26,10 @@ Index choose_tile_side(const GramPlan& plan, std::size_t scalar_bytes, const Gra
   if (options.tile_size > 0) return options.tile_size;
   Index side = largest_tile_side;
   const auto bytes = [&] {
-    return scalar_bytes * static_cast<std::size_t>(workspace_size(plan.program, plan.result_geometry, plan.state_layout,
-                                                                  plan.kernel, side, side * side)
-                                                       .total());
+    return scalar_bytes *
+           static_cast<std::size_t>(workspace_size(plan.program, plan.result_geometry, plan.state_layout,
+                                                   plan.kernel, side, side * side)
+                                        .total());
   };
   while (side > 1 && bytes() > workspace_bytes_wanted) side /= 2;
   return side;
@@ -47,9 +49,11 @@ GramPlan make_plan(const Network& network, const Shape& input_shape, Index chann
                 .state_geometry = {},
                 .state_layout = {},
                 .tile_side = 1,
-                .vectors_only = std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return !shape.empty(); })};
+                .vectors_only = std::none_of(shapes.begin(), shapes.end(),
+                                             [](const Shape& shape) { return !shape.empty(); })};
   const bool everything = options.demand == GramOptions::Demand::everything;
-  plan.result_geometry = make_geometry(plan.program, input_shape, input_shape, Purpose::result, plan.kernel, everything);
+  plan.result_geometry =
+      make_geometry(plan.program, input_shape, input_shape, Purpose::result, plan.kernel, everything);
   plan.state_geometry =
       make_geometry(plan.program, input_shape, input_shape, Purpose::state, Kernel::nngp_only, everything);
   plan.state_layout = make_state_layout(plan.program, shapes, input_shape, channels);

@@ -5,8 +5,8 @@
 
 namespace widelimit {
 
-StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes, const Shape& input_shape,
-                              Index channels) {
+StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes,
+                              const Shape& input_shape, Index channels) {
   const auto& nodes = program.graph.nodes;
   StateLayout layout;
   for (NodeId id = 0; id < nodes.size(); ++id) {
@@ -15,7 +15,8 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     Shape shape = shapes[id];
     if (const auto* input = std::get_if<InputNode>(&operation))
       arrays = transformed_channels(input_shape, channels, input->transforms);
-    if (const auto* row = std::get_if<RowNode>(&operation)) arrays = static_cast<Index>(row->stage->auxiliary_count());
+    if (const auto* row = std::get_if<RowNode>(&operation))
+      arrays = static_cast<Index>(row->stage->auxiliary_count());
     if (const auto* pair = std::get_if<PairNode>(&operation)) {
       shape = shapes[nodes[id].inputs[0]];
       arrays = 1;

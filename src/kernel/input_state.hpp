@@ -8,8 +8,9 @@
 
 namespace widelimit {
 
-/// Where the things kept of one input lie in its state: for an input node the features, channel by channel; for a row
-/// stage its auxiliary arrays; for a pair stage the variances and its own state. It depends on the input's shape only.
+/// Where the things kept of one input lie in its state: for an input node the features, channel by channel;
+/// for a row stage its auxiliary arrays; for a pair stage the variances and its own state. It depends on the
+/// input's shape only.
 struct StateLayout {
   std::vector<Index> offset;     ///< Of a node.
   std::vector<Index> positions;  ///< Numbers an array of that node: its positions, padded.
@@ -18,8 +19,8 @@ struct StateLayout {
   Index size = 0;
 };
 
-StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes, const Shape& input_shape,
-                              Index channels);
+StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes,
+                              const Shape& input_shape, Index channels);
 
 /// What pairs need of one input: a view of a place in a StateBlock.
 template <typename Scalar>
@@ -29,7 +30,9 @@ class InputState {
 
   [[nodiscard]] const StateLayout& layout() const { return *layout_; }
   /// The k-th array of a node.
-  [[nodiscard]] Scalar* array(NodeId node, Index k) { return numbers_ + layout_->offset[node] + k * layout_->positions[node]; }
+  [[nodiscard]] Scalar* array(NodeId node, Index k) {
+    return numbers_ + layout_->offset[node] + k * layout_->positions[node];
+  }
   [[nodiscard]] const Scalar* array(NodeId node, Index k) const {
     return numbers_ + layout_->offset[node] + k * layout_->positions[node];
   }
@@ -42,8 +45,8 @@ class InputState {
   Scalar* numbers_;
 };
 
-/// The states of consecutive inputs of one shape, one behind the other: the features of vectors are the rows of a
-/// matrix with leading dimension layout().size.
+/// The states of consecutive inputs of one shape, one behind the other: the features of vectors are the rows
+/// of a matrix with leading dimension layout().size.
 template <typename Scalar>
 class StateBlock {
  public:
@@ -56,8 +59,12 @@ class StateBlock {
   [[nodiscard]] Index end() const { return begin_ + static_cast<Index>(states_.size()); }
   [[nodiscard]] const StateLayout& layout() const { return *layout_; }
   /// The state of input i of the batch, begin() <= i < end().
-  [[nodiscard]] InputState<Scalar>& operator[](Index i) { return states_[static_cast<std::size_t>(i - begin_)]; }
-  [[nodiscard]] const InputState<Scalar>& operator[](Index i) const { return states_[static_cast<std::size_t>(i - begin_)]; }
+  [[nodiscard]] InputState<Scalar>& operator[](Index i) {
+    return states_[static_cast<std::size_t>(i - begin_)];
+  }
+  [[nodiscard]] const InputState<Scalar>& operator[](Index i) const {
+    return states_[static_cast<std::size_t>(i - begin_)];
+  }
 
  private:
   Index begin_;

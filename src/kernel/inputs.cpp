@@ -13,10 +13,12 @@ Inputs<Scalar>::Inputs(const Scalar* data, std::vector<Index> dimensions) : data
   const auto rank = dimensions.size();
   if (rank < 2 || rank > most_dimensions)
     throw ArgumentError(fmt::format(
-        "inputs: expected [n, C] or [n, spatial..., C] with one to three spatial axes, got {} dimensions", rank));
+        "inputs: expected [n, C] or [n, spatial..., C] with one to three spatial axes, got {} dimensions",
+        rank));
   for (std::size_t i = 0; i < rank; ++i)
     if (dimensions[i] < 1)
-      throw ArgumentError(fmt::format("inputs: expected positive sizes, got [{}]", fmt::join(dimensions, ", ")));
+      throw ArgumentError(
+          fmt::format("inputs: expected positive sizes, got [{}]", fmt::join(dimensions, ", ")));
   size_ = dimensions.front();
   channels_ = dimensions.back();
   shape_.assign(dimensions.begin() + 1, dimensions.end() - 1);

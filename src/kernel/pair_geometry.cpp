@@ -49,7 +49,8 @@ class PlaceAllocator {
 std::vector<NodeId> kept_nodes_read(const Program& program, const Run& run) {
   std::vector<NodeId> nodes;
   for (const Instruction& instruction : run.instructions) {
-    if (instruction.loads) nodes.push_back(instruction.node);
+    if (instruction.loads)
+      nodes.push_back(instruction.node);
     else if (instruction.inputs.empty())
       for (const NodeId input : program.graph.nodes[instruction.node].inputs) nodes.push_back(input);
   }
@@ -153,30 +154,35 @@ bool StoreLayout::contains(const Index3& offset) const { return is_matrix_ || pl
 
 Index StoreLayout::row_start(const Box& box, Index i, Index j) const {
   if (!is_matrix_)
-    return plane_start_[static_cast<std::size_t>(plane_number(box.offset))] + (i * box.extent[1] + j) * box.extent[2];
+    return plane_start_[static_cast<std::size_t>(plane_number(box.offset))] +
+           (i * box.extent[1] + j) * box.extent[2];
   const Index3 a{box.origin[0] + i, box.origin[1] + j, box.origin[2]};
   return entry(a, {a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]});
 }
 
 Index StoreLayout::entry(const Index3& a, const Index3& b) const {
   if (is_matrix_)
-    return ((a[0] * left_[1] + a[1]) * left_[2] + a[2]) * product(right_) + (b[0] * right_[1] + b[1]) * right_[2] + b[2];
+    return ((a[0] * left_[1] + a[1]) * left_[2] + a[2]) * product(right_) +
+           (b[0] * right_[1] + b[1]) * right_[2] + b[2];
   const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
   return row_start(box, a[0] - box.origin[0], a[1] - box.origin[1]) + a[2] - box.origin[2];
 }
 
-PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose, Kernel kernel,
-                           bool demand_everything) {
+PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,
+                           Kernel kernel, bool demand_everything) {
   PairGeometry geometry;
   geometry.shapes = {node_shapes(program.graph, left), node_shapes(program.graph, right)};
   geometry.demanded = demanded_offsets(program.graph, geometry.shapes, purpose);
-  if (demand_everything) geometry.demanded = every_offset(program.graph, geometry.shapes, std::move(geometry.demanded));
+  if (demand_everything)
+    geometry.demanded = every_offset(program.graph, geometry.shapes, std::move(geometry.demanded));
   geometry.layouts.resize(program.graph.nodes.size());
   for (NodeId id = 0; id < program.graph.nodes.size(); ++id) {
     if (!program.kept[id] || geometry.demanded[id].empty()) continue;
-    const Index3 at_left = three_axes(geometry.shapes.left[id]), at_right = three_axes(geometry.shapes.right[id]);
-    geometry.layouts[id] = program.as_matrix[id] ? StoreLayout::matrix(at_left, at_right)
-                                                 : StoreLayout::planes(at_left, at_right, geometry.demanded[id]);
+    const Index3 at_left = three_axes(geometry.shapes.left[id]),
+                 at_right = three_axes(geometry.shapes.right[id]);
+    geometry.layouts[id] = program.as_matrix[id]
+                               ? StoreLayout::matrix(at_left, at_right)
+                               : StoreLayout::planes(at_left, at_right, geometry.demanded[id]);
   }
   place_stores(program, kernel, geometry);
   for (const Step& step : program.steps) {
@@ -186,7 +192,8 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
     for (const Instruction& instruction : plane->run.instructions) {
       const PlaneLayout layout = largest_plane(geometry.shapes, instruction.node, geometry.guards.back());
       geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()));
-      geometry.plane_capacity = std::max(geometry.plane_capacity, padded(layout.length + layout.margin()) + row_padding);
+      geometry.plane_capacity =
+          std::max(geometry.plane_capacity, padded(layout.length + layout.margin()) + row_padding);
     }
   }
   return geometry;

@@ -45,17 +45,18 @@ class StoreLayout {
 struct PairGeometry {
   PairShapes shapes;
   std::vector<Offsets> demanded;
-  std::vector<StoreLayout> layouts;   ///< Of kept nodes.
-  std::vector<Index> store_offset;    ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
-  Index store_size = 0;               ///< Numbers a pair.
-  Index plane_front = 0;              ///< Margin in front of the planes in a slot.
-  Index plane_capacity = 0;           ///< Numbers of the largest plane with guards and the margin behind it.
-  std::vector<Index3> guards;         ///< Of each step's run.
+  std::vector<StoreLayout> layouts;  ///< Of kept nodes.
+  std::vector<Index>
+      store_offset;            ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
+  Index store_size = 0;        ///< Numbers a pair.
+  Index plane_front = 0;       ///< Margin in front of the planes in a slot.
+  Index plane_capacity = 0;    ///< Numbers of the largest plane with guards and the margin behind it.
+  std::vector<Index3> guards;  ///< Of each step's run.
 };
 
 enum class Kernel { nngp_only, with_ntk };
 
-PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose, Kernel kernel,
-                           bool demand_everything);
+PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,
+                           Kernel kernel, bool demand_everything);
 
 }  // namespace widelimit

@@ -16,7 +16,8 @@ Index vector_channels(const GramPlan& plan, NodeId node) {
 }
 
 template <typename Scalar>
-Scalar vector_product(const GramPlan& plan, NodeId node, const InputState<Scalar>& left, const InputState<Scalar>& right) {
+Scalar vector_product(const GramPlan& plan, NodeId node, const InputState<Scalar>& left,
+                      const InputState<Scalar>& right) {
   const Index channels = vector_channels(plan, node);
   const double dot = numerics::linear_rows<Scalar>().dot(left.array(node, 0), right.array(node, 0),
                                                          static_cast<std::size_t>(channels));
@@ -36,15 +37,18 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
       points_(plan.program, plan.result_geometry, plan.state_layout, plan.kernel, side),
       side_{side} {
   if (plan.vectors_only)
-    products_ = AlignedBuffer<Scalar>(static_cast<Index>(points_.source_nodes().size()) * side * padded(side));
+    products_ =
+        AlignedBuffer<Scalar>(static_cast<Index>(points_.source_nodes().size()) * side * padded(side));
 }
 
 template <typename Scalar>
-void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches, Index row,
-                             Index column, const GramTarget<Scalar>& target) {
+void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
+                             Index row, Index column, const GramTarget<Scalar>& target) {
   collect(left, right, batches);
-  if (plan_.vectors_only) multiply_inputs(left, right);
-  else planes_.run(tile_);
+  if (plan_.vectors_only)
+    multiply_inputs(left, right);
+  else
+    planes_.run(tile_);
   points_.begin_tile(tile_.right);
   for (Index i = 0; i < static_cast<Index>(tile_.left.size()); ++i) {
     const Index input = left.begin + i;
@@ -60,7 +64,8 @@ void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
 }
 
 template <typename Scalar>
-void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches) {
+void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right,
+                                 Batches batches) {
   tile_.left.clear();
   tile_.right.clear();
   tile_.pairs.clear();
@@ -77,17 +82,18 @@ void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRang
     }
 }
 
-/// The input products of a whole tile as one matrix product a source; the tiles' grid is fixed, so each entry is always
-/// computed by the same product.
+/// The input products of a whole tile as one matrix product a source; the tiles' grid is fixed, so each entry
+/// is always computed by the same product.
 template <typename Scalar>
 void PairWorker<Scalar>::multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right) {
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
     const Index channels = vector_channels(plan_, node), leading = plan_.state_layout.size;
-    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin, right.end - right.begin,
-                   channels, Scalar{1} / static_cast<Scalar>(channels), {tile_.left[0]->array(node, 0), leading},
-                   {tile_.right[0]->array(node, 0), leading}, Scalar{0},
-                   products_.data() + static_cast<Index>(s) * side_ * padded(side_), padded(side_));
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin,
+                   right.end - right.begin, channels, Scalar{1} / static_cast<Scalar>(channels),
+                   {tile_.left[0]->array(node, 0), leading}, {tile_.right[0]->array(node, 0), leading},
+                   Scalar{0}, products_.data() + static_cast<Index>(s) * side_ * padded(side_),
+                   padded(side_));
   }
 }
 
@@ -142,7 +148,8 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const auto* node = std::get_if<InputNode>(&nodes[id].operation);
     if (node == nullptr) continue;
-    const Features<Scalar> features = transformed_features(input, plan_.input_shape, plan_.channels, node->transforms);
+    const Features<Scalar> features =
+        transformed_features(input, plan_.input_shape, plan_.channels, node->transforms);
     if (features.shape.empty()) {
       std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
       continue;

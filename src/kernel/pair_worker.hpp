@@ -17,8 +17,8 @@ struct StateRange {
   Index end;
 };
 
-/// Whether the two sides of a tile come from one batch: then a pair may be an input with itself, and of two mirrored
-/// pairs only that with left <= right is computed.
+/// Whether the two sides of a tile come from one batch: then a pair may be an input with itself, and of two
+/// mirrored pairs only that with left <= right is computed.
 enum class Batches { one, two };
 
 /// Where kernel values go: row-major, `columns` numbers a row; null for a kernel that is not wanted.
@@ -37,8 +37,8 @@ class PairWorker {
   PairWorker(const GramPlan& plan, Index side);
 
   /// Writes entry (i, j) of the target for every pair of the tile, i and j counted from `row` and `column`.
-  void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches, Index row, Index column,
-           const GramTarget<Scalar>& target);
+  void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches, Index row,
+           Index column, const GramTarget<Scalar>& target);
 
  private:
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);

@@ -12,12 +12,13 @@ namespace {
 /// Arrays of an instruction that are packed for every offset.
 Index packed_arrays(const Program& program, const Instruction& instruction, const StateLayout& state) {
   const Operation& operation = program.graph.nodes[instruction.node].operation;
-  const bool has_arrays = std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation);
+  const bool has_arrays =
+      std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation);
   return has_arrays && !instruction.loads ? state.arrays[instruction.node] : 0;
 }
 
-/// Rows of a plane are a few numbers long: chunks of fixed size beat a call of memmove. Reads and writes up to
-/// row_padding numbers more; rows are copied in order, so the next one repairs what this one spilt.
+/// Rows of a plane are a few numbers long: chunks of fixed size beat a call of memmove. Reads and writes up
+/// to row_padding numbers more; rows are copied in order, so the next one repairs what this one spilt.
 template <typename Scalar>
 void copy_short_row(const Scalar* source, Index size, Scalar* target) {
   constexpr Index chunk = 8;
@@ -27,14 +28,15 @@ void copy_short_row(const Scalar* source, Index size, Scalar* target) {
 
 }  // namespace
 
-WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
-                             Index side, Index pairs) {
+WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
+                             Kernel kernel, Index side, Index pairs) {
   const Index copies = kernel == Kernel::with_ntk ? 2 : 1;
   WorkspaceSize size;
   for (const Step& step : program.steps) {
     if (const auto* plane = std::get_if<PlaneStep>(&step)) {
       Index arrays = 0;
-      for (const Instruction& instruction : plane->run.instructions) arrays += packed_arrays(program, instruction, state);
+      for (const Instruction& instruction : plane->run.instructions)
+        arrays += packed_arrays(program, instruction, state);
       size.packs = std::max(size.packs, arrays * 2 * side * geometry.plane_capacity);
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
       continue;
@@ -49,14 +51,15 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
     size.matrices = std::max(size.matrices, matrices);
   }
   // Two more slots are the scratch of convolutions.
-  size.slots = static_cast<Index>(size.slot_count + 2) * copies * (geometry.plane_front + geometry.plane_capacity);
+  size.slots =
+      static_cast<Index>(size.slot_count + 2) * copies * (geometry.plane_front + geometry.plane_capacity);
   size.stores = pairs * geometry.store_size;
   return size;
 }
 
 template <typename Scalar>
-PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state,
-                                     Kernel kernel, Index side, Index pairs)
+PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, const PairGeometry& geometry,
+                                     const StateLayout& state, Kernel kernel, Index side, Index pairs)
     : program_{program},
       geometry_{geometry},
       with_ntk_{kernel == Kernel::with_ntk},
@@ -77,8 +80,10 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::run(const Tile<Scalar>& tile) {
   tile_ = &tile;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-    if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[s])) execute(*plane, s);
-    else execute(std::get<PairStep>(program_.steps[s]));
+    if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[s]))
+      execute(*plane, s);
+    else
+      execute(std::get<PairStep>(program_.steps[s]));
   }
 }
 
@@ -104,9 +109,9 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   const Offsets& demanded = geometry_.demanded[step.run.root];
   prepare_packs(step.run);
   begin_target(step.target);
-  // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for them even
-  // where the root itself is not demanded. Results keep the same order, so that poolings of an input with itself add
-  // up to its recorded variances bit for bit.
+  // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
+  // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
+  // input with itself add up to its recorded variances bit for bit.
   const bool zero_demanded = demanded.contains({0, 0, 0});
   if (recording() || zero_demanded) execute_offset(step, {0, 0, 0}, guard, zero_demanded);
   for (const Index x : demanded.axis[0])
@@ -146,7 +151,8 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   }
 }
 
-/// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the way.
+/// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
+/// way.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const Index3& guard) {
   offsets_.assign(run.instructions.size(), offset);
@@ -161,14 +167,16 @@ void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const In
 }
 
 template <typename Scalar>
-Index3 PlaneExecutor<Scalar>::input_offset(const Instruction& instruction, NodeId input, const Index3& offset) const {
+Index3 PlaneExecutor<Scalar>::input_offset(const Instruction& instruction, NodeId input,
+                                           const Index3& offset) const {
   const auto* affine = std::get_if<AffineNode>(&node_of(instruction).operation);
   if (affine == nullptr) return offset;
   const Window3 window(affine->window);
   const Index3 left_front = window.front(three_axes(geometry_.shapes.left[input]));
   const Index3 right_front = window.front(three_axes(geometry_.shapes.right[input]));
   Index3 result;
-  for (std::size_t k = 0; k < 3; ++k) result[k] = window.stride[k] * offset[k] + left_front[k] - right_front[k];
+  for (std::size_t k = 0; k < 3; ++k)
+    result[k] = window.stride[k] * offset[k] + left_front[k] - right_front[k];
   return result;
 }
 
@@ -177,12 +185,14 @@ void PlaneExecutor<Scalar>::pack(const Run& run, std::size_t number) {
   const Placed& placed = placed_[number];
   if (placed.arrays == 0 || placed.box.empty()) return;
   const NodeId node = run.instructions[number].node;
-  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, Index first_input, const Index3& shape,
-                             const Index3& origin) {
+  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, Index first_input,
+                             const Index3& shape, const Index3& origin) {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       for (Index k = 0; k < placed.arrays; ++k) {
         const Scalar* source = inputs[i]->array(node, k);
-        Scalar* target = placed.packed[static_cast<std::size_t>((first_input + static_cast<Index>(i)) * placed.arrays + k)];
+        Scalar* target =
+            placed
+                .packed[static_cast<std::size_t>((first_input + static_cast<Index>(i)) * placed.arrays + k)];
         for_each_row(placed.layout.extent, [&](Index x, Index y) {
           copy_short_row(source + ((origin[0] + x) * shape[1] + origin[1] + y) * shape[2] + origin[2],
                          placed.layout.extent[2], target + placed.layout.at(x, y));
@@ -214,19 +224,21 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
     std::fill_n(target.nngp, out.size(), std::numeric_limits<Scalar>::quiet_NaN());
     if (with_ntk_) std::fill_n(target.ntk, out.size(), std::numeric_limits<Scalar>::quiet_NaN());
     const Index ntk_rows = with_ntk_ ? rows : 0, ntk_columns = with_ntk_ ? columns : 0;
-    const PairView<Scalar> view{.nngp = {matrices.nngp, rows, columns},
-                                .ntk = {matrices.ntk, ntk_rows, ntk_columns},
-                                .left_variance = left.array(step.node, 0),
-                                .right_variance = right.array(step.node, 0),
-                                .left_state = left.extra(step.node),
-                                .right_state = right.extra(step.node),
-                                .left_shape = left_shape,
-                                .right_shape = right_shape,
-                                .same_input = members.same_input,
-                                .wanted = geometry_.demanded[step.node].is_zero_only() ? Entries::diagonal : Entries::all};
-    PairResult<Scalar> result{.nngp = {target.nngp, out.left_positions(), out.right_positions()},
-                              .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},
-                              .scratch = matrices.scratch};
+    const PairView<Scalar> view{
+        .nngp = {matrices.nngp, rows, columns},
+        .ntk = {matrices.ntk, ntk_rows, ntk_columns},
+        .left_variance = left.array(step.node, 0),
+        .right_variance = right.array(step.node, 0),
+        .left_state = left.extra(step.node),
+        .right_state = right.extra(step.node),
+        .left_shape = left_shape,
+        .right_shape = right_shape,
+        .same_input = members.same_input,
+        .wanted = geometry_.demanded[step.node].is_zero_only() ? Entries::diagonal : Entries::all};
+    PairResult<Scalar> result{
+        .nngp = {target.nngp, out.left_positions(), out.right_positions()},
+        .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},
+        .scratch = matrices.scratch};
     node.stage->apply(view, result);
   }
 }

@@ -38,25 +38,26 @@ struct WorkspaceSize {
 };
 
 /// For tiles of at most `side` inputs a side and `pairs` pairs.
-WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
-                             Index side, Index pairs);
+WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
+                             Kernel kernel, Index side, Index pairs);
 
 /// Executes the steps of a program on tiles of pairs, in a workspace of its own: one executor a thread.
 ///
-/// For every offset the planes of a run are laid out once and the auxiliary arrays of both sides packed once; then each
-/// pair of the tile goes through all instructions of the run while its planes are in the cache.
+/// For every offset the planes of a run are laid out once and the auxiliary arrays of both sides packed once;
+/// then each pair of the tile goes through all instructions of the run while its planes are in the cache.
 template <typename Scalar>
 class PlaneExecutor {
  public:
-  /// Program and geometry must outlive the executor. Tiles have at most `side` inputs a side and `pairs` pairs.
-  PlaneExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel, Index side,
-                Index pairs);
+  /// Program and geometry must outlive the executor. Tiles have at most `side` inputs a side and `pairs`
+  /// pairs.
+  PlaneExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
+                Index side, Index pairs);
 
   /// Executes all steps; readout() then gives the values behind the readouts.
   void run(const Tile<Scalar>& tile);
 
-  /// Executes the steps on one input with itself and records in `state`, whose features are there already, what pairs
-  /// will need. The geometry must be one for Purpose::state.
+  /// Executes the steps on one input with itself and records in `state`, whose features are there already,
+  /// what pairs will need. The geometry must be one for Purpose::state.
   void record_state(InputState<Scalar>& state);
 
   /// Value of a readout node for a pair of the last tile.
@@ -71,8 +72,8 @@ class PlaneExecutor {
     double nngp = 0;
     double ntk = 0;
   };
-  /// An instruction's plane at the current offset, and its packed auxiliary arrays: [side input][array] pointers, left
-  /// inputs first.
+  /// An instruction's plane at the current offset, and its packed auxiliary arrays: [side input][array]
+  /// pointers, left inputs first.
   struct Placed {
     Box box;
     PlaneLayout layout;
@@ -100,16 +101,23 @@ class PlaneExecutor {
   // Instructions (plane_instructions.cpp).
   void evaluate(const Run& run, std::size_t number, Index pair);
   void input_products(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
-  void affine(const Run& run, std::size_t number, Index pair, const AffineNode& node, const Plane<Scalar>& target);
+  void affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+              const Plane<Scalar>& target);
   void general_affine(const AffineNode& node, NodeId input, const Placed& from, const Placed& to,
                       const Plane<Scalar>& source, const Plane<Scalar>& target);
-  void local_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node, const Plane<Scalar>& target);
-  void circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node, const Plane<Scalar>& target);
-  void apply_row(const Run& run, std::size_t number, Index pair, const RowStage& stage, const Plane<Scalar>& target);
+  void local_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+                    const Plane<Scalar>& target);
+  void circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+                       const Plane<Scalar>& target);
+  void apply_row(const Run& run, std::size_t number, Index pair, const RowStage& stage,
+                 const Plane<Scalar>& target);
   void add_planes(const Run& run, std::size_t number, const SumNode& node, const Plane<Scalar>& target);
-  void multiply_planes(const Run& run, std::size_t number, const ProductNode& node, const Plane<Scalar>& target);
-  void record_variances(const Run& run, std::size_t number, const RowStage& stage, const Plane<Scalar>& source);
-  [[nodiscard]] numerics::DualRow<Scalar> dual_row(std::size_t number, Index pair, const Plane<Scalar>& plane) const;
+  void multiply_planes(const Run& run, std::size_t number, const ProductNode& node,
+                       const Plane<Scalar>& target);
+  void record_variances(const Run& run, std::size_t number, const RowStage& stage,
+                        const Plane<Scalar>& source);
+  [[nodiscard]] numerics::DualRow<Scalar> dual_row(std::size_t number, Index pair,
+                                                   const Plane<Scalar>& plane) const;
 
   // Kept nodes and what ends a run (plane_stores.cpp).
   void begin_target(NodeId target);

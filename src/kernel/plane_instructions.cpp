@@ -22,7 +22,8 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, Index p
   const Instruction& instruction = run.instructions[number];
   const Operation& operation = node_of(instruction).operation;
   const Plane<Scalar> target = slot(instruction.slot);
-  // A row stage records its variances although its result may not be demanded; only where it is evaluated, though.
+  // A row stage records its variances although its result may not be demanded; only where it is evaluated,
+  // though.
   const bool records = std::holds_alternative<RowNode>(operation) && !instruction.loads;
   if (recording() && geometry_.demanded[instruction.node].empty() && !records) return;
   if (placed_[number].box.empty()) return;
@@ -45,20 +46,22 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, Index p
 }
 
 template <typename Scalar>
-numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, Index pair, const Plane<Scalar>& plane) const {
+numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, Index pair,
+                                                          const Plane<Scalar>& plane) const {
   const Placed& placed = placed_[number];
   const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
   const Scalar* const* packed = placed.packed.data();
-  return {plane.nngp, plane.ntk, packed + members.left * placed.arrays, packed + (side_ + members.right) * placed.arrays,
-          row_size(placed.layout)};
+  return {plane.nngp, plane.ntk, packed + members.left * placed.arrays,
+          packed + (side_ + members.right) * placed.arrays, row_size(placed.layout)};
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::input_products(const Run&, std::size_t number, Index pair, const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::input_products(const Run&, std::size_t number, Index pair,
+                                           const Plane<Scalar>& target) {
   const auto row = dual_row(number, pair, target);
   const auto channels = static_cast<std::size_t>(placed_[number].arrays);
-  linear_rows<Scalar>().product_sum(row.left, row.right, channels, Scalar{1} / static_cast<Scalar>(channels), row.nngp,
-                                    row.size);
+  linear_rows<Scalar>().product_sum(row.left, row.right, channels, Scalar{1} / static_cast<Scalar>(channels),
+                                    row.nngp, row.size);
   if (row.ntk != nullptr) std::fill_n(row.ntk, row.size, Scalar{0});
 }
 
@@ -74,11 +77,11 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, Index pai
   const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
   const auto bias = static_cast<Scalar>(node.bias_variance);
   const PlaneLayout& layout = placed_[number].layout;
-  const bool keeps_plane = window.stride == Index3{1, 1, 1} &&
-                           (window.padding == Padding::same || window.is_single_position());
+  const bool keeps_plane =
+      window.stride == Index3{1, 1, 1} && (window.padding == Padding::same || window.is_single_position());
   if (window.is_single_position()) {
-    linear_rows<Scalar>().window_affine(source.nngp, source.ntk, Taps{0, 1, 1}, scale, bias, target.nngp, target.ntk,
-                                        row_size(layout));
+    linear_rows<Scalar>().window_affine(source.nngp, source.ntk, Taps{0, 1, 1}, scale, bias, target.nngp,
+                                        target.ntk, row_size(layout));
   } else if (keeps_plane) {
     const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
     convolve_shifted(window, front, layout, scale, bias, source, target, scratch());
@@ -89,8 +92,9 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, Index pai
 
 /// Any stride and padding but circular: window sums of the plane at the input's offset.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input, const Placed& from, const Placed& to,
-                                           const Plane<Scalar>& source, const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input, const Placed& from,
+                                           const Placed& to, const Plane<Scalar>& source,
+                                           const Plane<Scalar>& target) {
   const Window3 window(node.window);
   const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
@@ -100,26 +104,30 @@ void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input,
   if (!from.box.empty()) {
     Scalar* row = scratch()[0].nngp;
     add_window_sums(placement, from.layout, source.nngp, to.layout, target.nngp, row);
-    if (source.ntk != nullptr) add_window_sums(placement, from.layout, source.ntk, to.layout, target.ntk, row);
+    if (source.ntk != nullptr)
+      add_window_sums(placement, from.layout, source.ntk, to.layout, target.ntk, row);
   }
   const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
-  linear_rows<Scalar>().window_affine(target.nngp, target.ntk, Taps{0, 1, 1}, scale, static_cast<Scalar>(node.bias_variance),
-                                      target.nngp, target.ntk, row_size(to.layout));
+  linear_rows<Scalar>().window_affine(target.nngp, target.ntk, Taps{0, 1, 1}, scale,
+                                      static_cast<Scalar>(node.bias_variance), target.nngp, target.ntk,
+                                      row_size(to.layout));
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
-                                         const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Index pair,
+                                         const AffineNode& node, const Plane<Scalar>& target) {
   const Placed& to = placed_[number];
   if (!is_zero(to.box.offset)) return fill_plane(target, row_size(to.layout), Scalar{0}, Scalar{0});
   if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
   const NodeId input = node_of(run.instructions[number]).inputs[0];
   const Window3 window(node.window);
-  const Index3 left = three_axes(geometry_.shapes.left[input]), right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left = three_axes(geometry_.shapes.left[input]),
+               right = three_axes(geometry_.shapes.right[input]);
   const Index3 left_front = window.front(left), right_front = window.front(right);
   Placed from;
-  from.box = Box(left, right,
-                 {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]});
+  from.box =
+      Box(left, right,
+          {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]});
   from.layout = PlaneLayout(from.box.extent, to.layout.guard);
   const Plane<Scalar> source = scratch()[1];
   load(input, from, pair, source);
@@ -128,16 +136,18 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
 
 /// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
-                                            const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, Index pair,
+                                            const AffineNode& node, const Plane<Scalar>& target) {
   const Placed& to = placed_[number];
   const NodeId input = node_of(run.instructions[number]).inputs[0];
   const StoreLayout& layout = geometry_.layouts[input];
   const Plane<Scalar> source = store(input, pair);
   const Window3 window(node.window);
-  const Index3 left = three_axes(geometry_.shapes.left[input]), right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left = three_axes(geometry_.shapes.left[input]),
+               right = three_axes(geometry_.shapes.right[input]);
   const Index3 left_front = window.front(left), right_front = window.front(right);
-  const auto wrapped = [&](const Index3& position, const Index3& tap, const Index3& front, const Index3& size) {
+  const auto wrapped = [&](const Index3& position, const Index3& tap, const Index3& front,
+                           const Index3& size) {
     Index3 result;
     for (std::size_t k = 0; k < 3; ++k)
       result[k] = ((window.stride[k] * position[k] + tap[k] - front[k]) % size[k] + size[k]) % size[k];
@@ -153,7 +163,8 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
       for (Index i = 0; i < window.size[0]; ++i)
         for (Index j = 0; j < window.size[1]; ++j)
           for (Index k = 0; k < window.size[2]; ++k) {
-            const Index entry = layout.entry(wrapped(a, {i, j, k}, left_front, left), wrapped(b, {i, j, k}, right_front, right));
+            const Index entry = layout.entry(wrapped(a, {i, j, k}, left_front, left),
+                                             wrapped(b, {i, j, k}, right_front, right));
             nngp += source.nngp[entry];
             if (with_ntk_) ntk += source.ntk[entry];
           }
@@ -176,8 +187,10 @@ void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, Index 
   }
   if (source.nngp != target.nngp) copy_plane(source, row_size(placed.layout), target);
   const auto row = dual_row(number, pair, target);
-  if (tile_->pairs[static_cast<std::size_t>(pair)].same_input && is_zero(placed.box.offset)) stage.apply_self(row);
-  else stage.apply(row);
+  if (tile_->pairs[static_cast<std::size_t>(pair)].same_input && is_zero(placed.box.offset))
+    stage.apply_self(row);
+  else
+    stage.apply(row);
 }
 
 template <typename Scalar>
@@ -197,7 +210,8 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const SumNode& node, const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const SumNode& node,
+                                       const Plane<Scalar>& target) {
   const std::size_t size = row_size(placed_[number].layout);
   const auto& inputs = run.instructions[number].inputs;
   fill_plane(target, size, Scalar{0}, Scalar{0});

@@ -13,7 +13,8 @@ bool is_readout(const Node& node) { return std::holds_alternative<ReadoutNode>(n
 
 /// Copies a kept plane's rows from or to a slot; `step` is the distance between the kept entries of a row.
 template <typename Scalar>
-void copy_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* source, Scalar* plane) {
+void copy_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* source,
+               Scalar* plane) {
   const Index step = kept.entry_step();
   for_each_row(layout.extent, [&](Index x, Index y) {
     const Scalar* from = source + kept.row_start(box, x, y);
@@ -23,7 +24,8 @@ void copy_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layou
 }
 
 template <typename Scalar>
-void keep_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* plane, Scalar* target) {
+void keep_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* plane,
+               Scalar* target) {
   const Index step = kept.entry_step();
   for_each_row(layout.extent, [&](Index x, Index y) {
     const Scalar* from = plane + layout.at(x, y);
@@ -47,7 +49,8 @@ void PlaneExecutor<Scalar>::begin_target(NodeId target) {
     std::fill_n(sums_[target].begin(), pairs, Sum{});
     return;
   }
-  // Pooled planes are accumulated; of a matrix, entries that nobody asks for must not be mistaken for results.
+  // Pooled planes are accumulated; of a matrix, entries that nobody asks for must not be mistaken for
+  // results.
   const bool is_pool = std::holds_alternative<PoolNode>(program_.graph.nodes[target].operation);
   const StoreLayout& layout = geometry_.layouts[target];
   if (!is_pool && !layout.is_matrix()) return;
@@ -74,11 +77,15 @@ void PlaneExecutor<Scalar>::finish_target(NodeId target) {
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, Index pair,
+                                const Plane<Scalar>& source) {
   const Node& node = program_.graph.nodes[target];
-  if (is_readout(node)) add_readout(target, placed, pair, source);
-  else if (std::holds_alternative<PoolNode>(node.operation)) pool_into(target, placed, pair, source);
-  else save(target, placed, pair, source);
+  if (is_readout(node))
+    add_readout(target, placed, pair, source);
+  else if (std::holds_alternative<PoolNode>(node.operation))
+    pool_into(target, placed, pair, source);
+  else
+    save(target, placed, pair, source);
 }
 
 template <typename Scalar>
@@ -95,16 +102,20 @@ void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, Index pair, 
   if (with_ntk_) keep_rows(geometry_.layouts[node], placed.box, placed.layout, source.ntk, kept.ntk);
 }
 
-/// Adds a plane to every pooled plane that it contributes to. The entry (a, a + delta) belongs to the windows A of a and
-/// B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so each difference
-/// e = j - i of places in the window leads to one pooled offset, and i runs over those places for which j is one too.
+/// Adds a plane to every pooled plane that it contributes to. The entry (a, a + delta) belongs to the windows
+/// A of a and B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j -
+/// i), so each difference e = j - i of places in the window leads to one pooled offset, and i runs over those
+/// places for which j is one too.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index pair,
+                                      const Plane<Scalar>& source) {
   const NodeId input = program_.graph.nodes[node].inputs[0];
   const Window3 window(std::get<PoolNode>(program_.graph.nodes[node].operation).window);
-  const Index3 left = three_axes(geometry_.shapes.left[input]), right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left = three_axes(geometry_.shapes.left[input]),
+               right = three_axes(geometry_.shapes.right[input]);
   const Index3 left_front = window.front(left), right_front = window.front(right);
-  const Index3 pooled_left = three_axes(geometry_.shapes.left[node]), pooled_right = three_axes(geometry_.shapes.right[node]);
+  const Index3 pooled_left = three_axes(geometry_.shapes.left[node]),
+               pooled_right = three_axes(geometry_.shapes.right[node]);
   const Plane<Scalar> kept = store(node, pair);
   Scalar* row = scratch()[0].nngp;
   const auto add_difference = [&](const Index3& e) {
@@ -120,7 +131,8 @@ void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index p
     const Box box(pooled_left, pooled_right, pooled_offset);
     if (box.empty()) return;
     for (std::size_t k = 0; k < 3; ++k)
-      placement.first[k] = window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
+      placement.first[k] =
+          window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
     const PlaneLayout layout(box.extent, {0, 0, 0});
     const Index start = geometry_.layouts[node].row_start(box, 0, 0);
     add_window_sums(placement, placed.layout, source.nngp, layout, kept.nngp + start, row);
@@ -132,7 +144,8 @@ void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index p
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
+void PlaneExecutor<Scalar>::add_readout(NodeId node, const Placed& placed, Index pair,
+                                        const Plane<Scalar>& source) {
   const ReadoutKind kind = std::get<ReadoutNode>(program_.graph.nodes[node].operation).kind;
   if (kind == ReadoutKind::flatten && placed.box.offset != Index3{0, 0, 0}) return;
   const auto size = static_cast<std::size_t>(placed.layout.length);
@@ -151,9 +164,14 @@ typename PlaneExecutor<Scalar>::Entry PlaneExecutor<Scalar>::readout(NodeId node
   const auto right = static_cast<double>(position_count(geometry_.shapes.right[input]));
   double weight = 1;
   switch (std::get<ReadoutNode>(program_.graph.nodes[node].operation).kind) {
-    case ReadoutKind::flatten: weight = 1 / left; break;
-    case ReadoutKind::average: weight = 1 / (left * right); break;
-    case ReadoutKind::sum: break;
+    case ReadoutKind::flatten:
+      weight = 1 / left;
+      break;
+    case ReadoutKind::average:
+      weight = 1 / (left * right);
+      break;
+    case ReadoutKind::sum:
+      break;
   }
   const Sum& sum = sums_[node][static_cast<std::size_t>(pair)];
   return {static_cast<Scalar>(weight * sum.nngp), static_cast<Scalar>(weight * sum.ntk)};
@@ -165,7 +183,8 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
   const StoreLayout& layout = geometry_.layouts[node];
   const Plane<Scalar> kept = store(node, pair);
   if (layout.is_matrix()) return {kept.nngp, kept.ntk, matrices_.data()};
-  const Index3 left = three_axes(geometry_.shapes.left[node]), right = three_axes(geometry_.shapes.right[node]);
+  const Index3 left = three_axes(geometry_.shapes.left[node]),
+               right = three_axes(geometry_.shapes.right[node]);
   const StoreLayout matrix = StoreLayout::matrix(left, right);
   const auto assemble = [&](const Scalar* planes, Scalar* target) {
     std::fill_n(target, matrix.size(), std::numeric_limits<Scalar>::quiet_NaN());

@@ -34,8 +34,8 @@ void clear_guards(const PlaneLayout& layout, Scalar* plane) {
 }
 
 template <typename Scalar>
-void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Scalar scale, Scalar bias,
-                      const Plane<Scalar>& source, const Plane<Scalar>& target,
+void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Scalar scale,
+                      Scalar bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
                       const std::array<Plane<Scalar>, 2>& scratch) {
   const auto& rows = linear_rows<Scalar>();
   const std::size_t size = row_size(layout);
@@ -68,32 +68,38 @@ void add_window_sums(const WindowPlacement& placement, const PlaneLayout& source
                      const PlaneLayout& target_layout, Scalar* target, Scalar* row) {
   const Index3& extent = source_layout.extent;
   for_each_row(target_layout.extent, [&](Index i, Index j) {
-    const Index x = placement.first[0] + placement.stride[0] * i, y = placement.first[1] + placement.stride[1] * j;
+    const Index x = placement.first[0] + placement.stride[0] * i,
+                y = placement.first[1] + placement.stride[1] * j;
     bool any = false;
     for (Index a = std::max<Index>(x, 0); a < std::min(x + placement.taps[0], extent[0]); ++a)
       for (Index b = std::max<Index>(y, 0); b < std::min(y + placement.taps[1], extent[1]); ++b) {
         const Scalar* from = source + source_layout.at(a, b);
-        if (any) for (Index c = 0; c < extent[2]; ++c) row[c] += from[c];
-        else std::copy_n(from, extent[2], row);
+        if (any)
+          for (Index c = 0; c < extent[2]; ++c) row[c] += from[c];
+        else
+          std::copy_n(from, extent[2], row);
         any = true;
       }
     if (!any) return;
     Scalar* to = target + target_layout.at(i, j);
     for (Index k = 0; k < target_layout.extent[2]; ++k) {
       const Index z = placement.first[2] + placement.stride[2] * k;
-      for (Index c = std::max<Index>(z, 0); c < std::min(z + placement.taps[2], extent[2]); ++c) to[k] += row[c];
+      for (Index c = std::max<Index>(z, 0); c < std::min(z + placement.taps[2], extent[2]); ++c)
+        to[k] += row[c];
     }
   });
 }
 
 template void clear_guards(const PlaneLayout&, float*);
 template void clear_guards(const PlaneLayout&, double*);
-template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, float, float, const Plane<float>&,
-                               const Plane<float>&, const std::array<Plane<float>, 2>&);
-template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, double, double, const Plane<double>&,
-                               const Plane<double>&, const std::array<Plane<double>, 2>&);
-template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const float*, const PlaneLayout&, float*, float*);
-template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const double*, const PlaneLayout&, double*,
-                              double*);
+template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, float, float,
+                               const Plane<float>&, const Plane<float>&, const std::array<Plane<float>, 2>&);
+template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, double, double,
+                               const Plane<double>&, const Plane<double>&,
+                               const std::array<Plane<double>, 2>&);
+template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const float*, const PlaneLayout&,
+                              float*, float*);
+template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const double*, const PlaneLayout&,
+                              double*, double*);
 
 }  // namespace widelimit

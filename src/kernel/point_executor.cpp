@@ -17,9 +17,12 @@ bool is_source(const Instruction& instruction, const Node& node) {
 }  // namespace
 
 template <typename Scalar>
-PointExecutor<Scalar>::PointExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state,
-                                     Kernel kernel, Index columns)
-    : program_{program}, geometry_{geometry}, with_ntk_{kernel == Kernel::with_ntk}, capacity_{padded(columns)} {
+PointExecutor<Scalar>::PointExecutor(const Program& program, const PairGeometry& geometry,
+                                     const StateLayout& state, Kernel kernel, Index columns)
+    : program_{program},
+      geometry_{geometry},
+      with_ntk_{kernel == Kernel::with_ntk},
+      capacity_{padded(columns)} {
   const auto& instructions = program.points.instructions;
   Index auxiliary = 0, scratch = 0;
   for (const Instruction& instruction : instructions) {
@@ -93,14 +96,16 @@ void PointExecutor<Scalar>::evaluate(std::size_t number, const InputState<Scalar
   const Plane<Scalar> target = result_of(number);
   const std::size_t size = row_size();
   if (is_source(instruction, node)) {
-    const auto place = std::find(source_nodes_.begin(), source_nodes_.end(), instruction.node) - source_nodes_.begin();
+    const auto place =
+        std::find(source_nodes_.begin(), source_nodes_.end(), instruction.node) - source_nodes_.begin();
     copy_plane(source(static_cast<std::size_t>(place)), size, target);
     return;
   }
   const Plane<Scalar> input = result_of(instruction.inputs[0]);
   if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
-    linear_rows<Scalar>().window_affine(input.nngp, input.ntk, {0, 1, 1}, static_cast<Scalar>(affine->weight_variance),
-                       static_cast<Scalar>(affine->bias_variance), target.nngp, target.ntk, size);
+    linear_rows<Scalar>().window_affine(
+        input.nngp, input.ntk, {0, 1, 1}, static_cast<Scalar>(affine->weight_variance),
+        static_cast<Scalar>(affine->bias_variance), target.nngp, target.ntk, size);
   } else if (const auto* row = std::get_if<RowNode>(&node.operation)) {
     if (recorded_ != nullptr) record(number, input);
     if (input.nngp != target.nngp) copy_plane(input, size, target);
@@ -116,7 +121,8 @@ void PointExecutor<Scalar>::evaluate(std::size_t number, const InputState<Scalar
 }
 
 template <typename Scalar>
-void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage, const InputState<Scalar>& left, Index same,
+void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage,
+                                      const InputState<Scalar>& left, Index same,
                                       const Plane<Scalar>& target) {
   const NodeId node = program_.points.instructions[number].node;
   const Arrays& arrays = arrays_[number];
@@ -139,8 +145,9 @@ void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage,
 }
 
 template <typename Scalar>
-void PointExecutor<Scalar>::apply_stage(std::size_t number, const PairStage& stage, const InputState<Scalar>& left,
-                                        Index same, const Plane<Scalar>& source, const Plane<Scalar>& target) {
+void PointExecutor<Scalar>::apply_stage(std::size_t number, const PairStage& stage,
+                                        const InputState<Scalar>& left, Index same,
+                                        const Plane<Scalar>& source, const Plane<Scalar>& target) {
   const NodeId node = program_.points.instructions[number].node;
   const Shape no_positions;
   for (std::size_t j = 0; j < right_->size(); ++j) {
@@ -180,7 +187,8 @@ void PointExecutor<Scalar>::record(std::size_t number, const Plane<Scalar>& sour
 }
 
 template <typename Scalar>
-void PointExecutor<Scalar>::add_planes(const SumNode& node, const Instruction& instruction, const Plane<Scalar>& target) {
+void PointExecutor<Scalar>::add_planes(const SumNode& node, const Instruction& instruction,
+                                       const Plane<Scalar>& target) {
   fill_plane(target, row_size(), Scalar{0}, Scalar{0});
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i)
     add_plane(result_of(instruction.inputs[i]), static_cast<Scalar>(node.factors[i]), row_size(), target);

@@ -10,8 +10,8 @@
 
 namespace widelimit {
 
-/// Executes what comes behind the positions, or a network that never had any: one number a pair. The vector is a row of
-/// the tile: one left input with all right inputs.
+/// Executes what comes behind the positions, or a network that never had any: one number a pair. The vector
+/// is a row of the tile: one left input with all right inputs.
 template <typename Scalar>
 class PointExecutor {
  public:
@@ -26,7 +26,8 @@ class PointExecutor {
   [[nodiscard]] const std::vector<NodeId>& source_nodes() const { return source_nodes_; }
   [[nodiscard]] Plane<Scalar> source(std::size_t number) { return plane(sources_, number); }
 
-  /// The output for the row of `left`; `same` is its index among the right inputs, or -1. Valid until the next call.
+  /// The output for the row of `left`; `same` is its index among the right inputs, or -1. Valid until the
+  /// next call.
   Plane<Scalar> run(const InputState<Scalar>& left, Index same);
 
   /// Runs on an input with itself, the sources being its own, and records in `state` what pairs need.
@@ -49,7 +50,9 @@ class PointExecutor {
   void multiply_planes(const ProductNode& node, const Instruction& instruction, const Plane<Scalar>& target);
   void record(std::size_t number, const Plane<Scalar>& source);
   [[nodiscard]] Plane<Scalar> plane(AlignedBuffer<Scalar>& buffer, std::size_t number);
-  [[nodiscard]] Plane<Scalar> result_of(std::size_t number) { return plane(slots_, program_.points.instructions[number].slot); }
+  [[nodiscard]] Plane<Scalar> result_of(std::size_t number) {
+    return plane(slots_, program_.points.instructions[number].slot);
+  }
   [[nodiscard]] const Node& node_of(std::size_t number) const {
     return program_.graph.nodes[program_.points.instructions[number].node];
   }

@@ -63,7 +63,8 @@ class Scheduler {
       if (!reads_whole_input(operation)) continue;
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
-      if (is_any<PairNode>(operation) && !is_any<PoolNode>(nodes()[input].operation)) program_.as_matrix[input] = true;
+      if (is_any<PairNode>(operation) && !is_any<PoolNode>(nodes()[input].operation))
+        program_.as_matrix[input] = true;
     }
   }
 
@@ -85,7 +86,8 @@ class Scheduler {
     }
   }
 
-  /// A run evaluates every node at one offset. Where two ways from the root to a node differ in stride, keep the node.
+  /// A run evaluates every node at one offset. Where two ways from the root to a node differ in stride, keep
+  /// the node.
   bool mark_conflicting_strides() {
     bool changed = false;
     for (NodeId id = 0; id < nodes().size(); ++id) {
@@ -138,7 +140,8 @@ class Scheduler {
   Run make_run(NodeId root, bool load_root) const {
     std::set<NodeId> needed{root};
     for (auto node = needed.rbegin(); node != needed.rend(); ++node) {
-      if (is_loaded(*node, root, load_root) || (program_.has_positions[*node] && reads_whole_input(nodes()[*node].operation)))
+      if (is_loaded(*node, root, load_root) ||
+          (program_.has_positions[*node] && reads_whole_input(nodes()[*node].operation)))
         continue;
       needed.insert(nodes()[*node].inputs.begin(), nodes()[*node].inputs.end());
     }
@@ -148,8 +151,9 @@ class Scheduler {
     return run;
   }
 
-  /// A slot is free again behind the last instruction that reads it. An output never shares a slot with an input that
-  /// another instruction still needs; stages that work in place get their input's slot when it dies there.
+  /// A slot is free again behind the last instruction that reads it. An output never shares a slot with an
+  /// input that another instruction still needs; stages that work in place get their input's slot when it
+  /// dies there.
   void assign_slots(Run& run) const {
     std::map<NodeId, std::size_t> number_of;
     std::vector<std::size_t> last_reader(run.instructions.size(), 0);
@@ -179,7 +183,8 @@ class Scheduler {
 
   std::vector<NodeId> inputs_read(const Instruction& instruction) const {
     const Node& node = nodes()[instruction.node];
-    if (instruction.loads || (program_.has_positions[instruction.node] && reads_whole_input(node.operation))) return {};
+    if (instruction.loads || (program_.has_positions[instruction.node] && reads_whole_input(node.operation)))
+      return {};
     return node.inputs;
   }
 

@@ -6,16 +6,17 @@
 
 #include "network/graph.hpp"
 
-/// The schedule of a graph (docs/engine.md): which nodes run fused, plane by plane or pair row by pair row, and which
-/// are kept whole for a pair. It depends on the graph only, not on sizes.
+/// The schedule of a graph (docs/engine.md): which nodes run fused, plane by plane or pair row by pair row,
+/// and which are kept whole for a pair. It depends on the graph only, not on sizes.
 namespace widelimit {
 
 /// Evaluates one node into a slot. A slot holds one plane (or one row of pairs) of nngp and ntk.
 struct Instruction {
   NodeId node;
   bool loads;  ///< The node is kept: read it instead of evaluating it.
-  std::vector<std::size_t> inputs;  ///< Earlier instructions; none for loads, inputs and readers of whole inputs.
-  std::size_t slot = 0;             ///< Where the result goes.
+  std::vector<std::size_t>
+      inputs;            ///< Earlier instructions; none for loads, inputs and readers of whole inputs.
+  std::size_t slot = 0;  ///< Where the result goes.
 };
 
 /// Instructions in order; the last one evaluates the root. Besides the slots a run needs a slot of scratch.
@@ -25,8 +26,8 @@ struct Run {
   std::size_t slot_count;
 };
 
-/// Evaluates a run for every demanded offset of its root and puts each plane into `target`: the root itself, if it is
-/// kept, or the pooling or readout behind it.
+/// Evaluates a run for every demanded offset of its root and puts each plane into `target`: the root itself,
+/// if it is kept, or the pooling or readout behind it.
 struct PlaneStep {
   Run run;
   NodeId target;
@@ -41,11 +42,12 @@ using Step = std::variant<PlaneStep, PairStep>;
 
 struct Program {
   Graph graph;
-  std::vector<Step> steps;        ///< What happens to nodes with positions, pair by pair.
-  Run points;                     ///< What happens behind them, on rows of pairs; loads readouts.
+  std::vector<Step> steps;  ///< What happens to nodes with positions, pair by pair.
+  Run points;               ///< What happens behind them, on rows of pairs; loads readouts.
   std::vector<bool> has_positions;
-  std::vector<bool> kept;         ///< Nodes with positions that are kept whole for a pair.
-  std::vector<bool> as_matrix;    ///< Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
+  std::vector<bool> kept;  ///< Nodes with positions that are kept whole for a pair.
+  std::vector<bool>
+      as_matrix;  ///< Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
 };
 
 /// `shapes` are the nodes' shapes for some input; only which of them have positions counts.

@@ -14,7 +14,9 @@ class ActivationStage final : public RowStage {
   explicit ActivationStage(numerics::ActivationPtr activation) : activation_{std::move(activation)} {}
 
   StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::gaussian, .leaves = StageLaw::Leaves::not_gaussian, .fresh_weights = false};
+    return {.accepts = StageLaw::Accepts::gaussian,
+            .leaves = StageLaw::Leaves::not_gaussian,
+            .fresh_weights = false};
   }
   std::size_t auxiliary_count() const override { return activation_->auxiliary_count(); }
   void prepare(const float* variance, std::size_t positions, float* const* auxiliary) const override {

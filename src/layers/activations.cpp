@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-Layer make(const char* kind, numerics::ActivationPtr activation, ordered_json fields = ordered_json::object()) {
+Layer make(const char* kind, numerics::ActivationPtr activation,
+           ordered_json fields = ordered_json::object()) {
   return Layer(std::make_shared<ActivationLayer>(kind, std::move(fields), std::move(activation)));
 }
 
@@ -38,10 +39,16 @@ Layer tanh() { return make("tanh", numerics::tanh()); }
 Layer sigmoid() { return make("sigmoid", numerics::sigmoid()); }
 Layer silu() { return make("silu", numerics::silu()); }
 Layer softplus() { return make("softplus", numerics::softplus()); }
-Layer sin(double a, double b, double c) { return make("sin", numerics::sin(a, b, c), {{"a", a}, {"b", b}, {"c", c}}); }
-Layer cos(double a, double b, double c) { return make("cos", numerics::cos(a, b, c), {{"a", a}, {"b", b}, {"c", c}}); }
+Layer sin(double a, double b, double c) {
+  return make("sin", numerics::sin(a, b, c), {{"a", a}, {"b", b}, {"c", c}});
+}
+Layer cos(double a, double b, double c) {
+  return make("cos", numerics::cos(a, b, c), {{"a", a}, {"b", b}, {"c", c}});
+}
 Layer exp(double a, double b) { return make("exp", numerics::exponential(a, b), {{"a", a}, {"b", b}}); }
-Layer gaussian(double a, double b) { return make("gaussian", numerics::gaussian(a, b), {{"a", a}, {"b", b}}); }
+Layer gaussian(double a, double b) {
+  return make("gaussian", numerics::gaussian(a, b), {{"a", a}, {"b", b}});
+}
 Layer rbf(double gamma) { return make("rbf", numerics::rbf(gamma), {{"gamma", gamma}}); }
 
 Layer polynomial(std::vector<double> coefficients) {
@@ -85,7 +92,9 @@ void add_activation_kinds(LayerReaders& readers) {
     return cos(fields.number("a", 1), fields.number("b", 1), fields.number("c", 0));
   };
   readers["exp"] = [](FieldReader& fields) { return exp(fields.number("a", 1), fields.number("b", 1)); };
-  readers["gaussian"] = [](FieldReader& fields) { return gaussian(fields.number("a", 1), fields.number("b", -1)); };
+  readers["gaussian"] = [](FieldReader& fields) {
+    return gaussian(fields.number("a", 1), fields.number("b", -1));
+  };
   readers["rbf"] = [](FieldReader& fields) { return rbf(fields.number("gamma", 1)); };
   readers["polynomial"] = [](FieldReader& fields) { return polynomial(fields.numbers("coefficients")); };
   readers["hermite"] = [](FieldReader& fields) { return hermite(fields.integer("degree")); };

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "layers/attention_stages.hpp"
 #include "layers/attention_positions.hpp"
+#include "layers/attention_stages.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "network/layer_model.hpp"
@@ -17,9 +17,8 @@ namespace {
 using nlohmann::ordered_json;
 
 QueryKeyWeights query_key_weights(const AttentionOptions& options) {
-  return options.query_key_weights.value_or(options.scaling == AttentionScaling::inverse_width
-                                                ? QueryKeyWeights::tied
-                                                : QueryKeyWeights::untied);
+  return options.query_key_weights.value_or(
+      options.scaling == AttentionScaling::inverse_width ? QueryKeyWeights::tied : QueryKeyWeights::untied);
 }
 
 void check(const AttentionOptions& options) {
@@ -29,7 +28,8 @@ void check(const AttentionOptions& options) {
   const bool tied = query_key_weights(options) == QueryKeyWeights::tied;
   if (options.scaling == AttentionScaling::inverse_width && !tied && !options.weights.is_softmax())
     throw ArgumentError(
-        "attention: inverse_width with untied query and key weights needs softmax (the logits vanish, and other "
+        "attention: inverse_width with untied query and key weights needs softmax (the logits vanish, and "
+        "other "
         "weights with them); tie the weights or use inverse_sqrt_width");
   if (options.scaling == AttentionScaling::inverse_sqrt_width && tied)
     throw ArgumentError("attention: inverse_sqrt_width needs untied query and key weights, got tied");
@@ -126,10 +126,12 @@ MatrixPositions read_matrix(FieldReader& fields, double rho) {
   for (Index i = 0; i < d; ++i) {
     const nlohmann::json& row = rows[static_cast<std::size_t>(i)];
     if (!row.is_array() || row.size() != rows.size())
-      fields.fail("matrix", fmt::format("expected {} rows of {} numbers, got {} in row {}", d, d, row.size(), i));
+      fields.fail("matrix",
+                  fmt::format("expected {} rows of {} numbers, got {} in row {}", d, d, row.size(), i));
     for (Index j = 0; j < d; ++j) {
       const nlohmann::json& entry = row[static_cast<std::size_t>(j)];
-      if (!entry.is_number()) fields.fail("matrix", fmt::format("expected a number at [{}][{}], got {}", i, j, entry.dump()));
+      if (!entry.is_number())
+        fields.fail("matrix", fmt::format("expected a number at [{}][{}], got {}", i, j, entry.dump()));
       covariance(i, j) = entry.get<double>();
     }
   }
@@ -164,9 +166,11 @@ Layer read_attention(FieldReader& fields) {
   if (fields.boolean("causal", false)) options.mask = AttentionMask::causal;
   if (fields.has("positions"))
     options.positions = read_positions(fields.value("positions"), fields.path() + ".positions");
-  const bool sampled = options.scaling == AttentionScaling::inverse_sqrt_width && options.weights.is_softmax();
+  const bool sampled =
+      options.scaling == AttentionScaling::inverse_sqrt_width && options.weights.is_softmax();
   for (const char* field : {"samples", "seed"})
-    if (fields.has(field) && !sampled) fields.fail(field, "belongs to softmax weights with inverse_sqrt_width only");
+    if (fields.has(field) && !sampled)
+      fields.fail(field, "belongs to softmax weights with inverse_sqrt_width only");
   options.samples = fields.integer("samples", 2048);
   const Index seed = fields.integer("seed", 0);
   if (seed < 0) fields.fail("seed", fmt::format("must not be negative, got {}", seed));

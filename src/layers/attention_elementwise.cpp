@@ -7,14 +7,16 @@
 namespace widelimit::layers {
 namespace {
 
-/// The sums of the theory note entry by entry: E and D are the dual activation of the logits, whose variances are
-/// qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab K~_ij.
+/// The sums of the theory note entry by entry: E and D are the dual activation of the logits, whose variances
+/// are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab K~_ij.
 class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
  public:
   explicit ElementwiseAttention(const AttentionOptions& options)
       : AttentionStage(options), zeta_{activation_of(options.weights.nonlinearity())} {}
 
-  std::size_t state_size(const Shape& input) const override { return static_cast<std::size_t>(position_count(input)); }
+  std::size_t state_size(const Shape& input) const override {
+    return static_cast<std::size_t>(position_count(input));
+  }
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
@@ -31,18 +33,20 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     if (pair.ntk.size() > 0) value_logit_ntks = encoded.values.cwiseProduct(encoded.logit_ntks);
     DualRows rows(*zeta_, pair.nngp.cols());
     for_each_wanted(pair, [&](Index a, Index b) {
-      const auto sums = sum_visible(encoded, value_logits, value_logit_ntks, left[static_cast<std::size_t>(a)],
-                                    right[static_cast<std::size_t>(b)], a, b, rows);
+      const auto sums =
+          sum_visible(encoded, value_logits, value_logit_ntks, left[static_cast<std::size_t>(a)],
+                      right[static_cast<std::size_t>(b)], a, b, rows);
       write_entry(sums, encoded, a, b, result);
     });
   }
 
  private:
-  /// The prepared variances qk^2 K~_aa K~_ii, i = 0.., of every a. The product is formed in this order everywhere, so
-  /// that an input with itself has correlation exactly 1.
+  /// The prepared variances qk^2 K~_aa K~_ii, i = 0.., of every a. The product is formed in this order
+  /// everywhere, so that an input with itself has correlation exactly 1.
   template <typename Scalar>
   std::vector<PreparedVariances> logit_variances(const Scalar* encoded_variances, Index d) const {
-    const Vector<double> variances = Eigen::Map<const Vector<Scalar>>(encoded_variances, d).template cast<double>();
+    const Vector<double> variances =
+        Eigen::Map<const Vector<Scalar>>(encoded_variances, d).template cast<double>();
     std::vector<PreparedVariances> prepared;
     for (Index a = 0; a < d; ++a) prepared.emplace_back(*zeta_, (qk2() * variances[a]) * variances);
     return prepared;

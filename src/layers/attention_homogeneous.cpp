@@ -10,16 +10,19 @@ namespace widelimit::layers {
 namespace {
 
 /// For positively homogeneous weights the standard deviations of the logits factor out:
-///     sum_ij V_ij E_{ai,bj} = qk^2 s_a s_b g(rho_ab),   g(rho) = sum_ij V_ij E[zeta zeta](K~_ii, K~_jj, rho K~_ij),
-/// s the roots of the encoded variances, rho_ab their correlation; the sums with D likewise without the factor. So all
-/// entries need a few functions of one variable, which are singular at rho = +-1 only: each is tabulated once a pair on
-/// intervals graded towards +-1 and interpolated.
+///     sum_ij V_ij E_{ai,bj} = qk^2 s_a s_b g(rho_ab),   g(rho) = sum_ij V_ij E[zeta zeta](K~_ii, K~_jj, rho
+///     K~_ij),
+/// s the roots of the encoded variances, rho_ab their correlation; the sums with D likewise without the
+/// factor. So all entries need a few functions of one variable, which are singular at rho = +-1 only: each is
+/// tabulated once a pair on intervals graded towards +-1 and interpolated.
 class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
  public:
   explicit HomogeneousAttention(const AttentionOptions& options)
       : AttentionStage(options), zeta_{activation_of(options.weights.nonlinearity())} {}
 
-  std::size_t state_size(const Shape& input) const override { return static_cast<std::size_t>(position_count(input)); }
+  std::size_t state_size(const Shape& input) const override {
+    return static_cast<std::size_t>(position_count(input));
+  }
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
@@ -29,7 +32,8 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     const EncodedPair encoded = encode(pair);
-    const Vector<double> left = Eigen::Map<const Vector<Scalar>>(pair.left_state, pair.nngp.rows()).template cast<double>();
+    const Vector<double> left =
+        Eigen::Map<const Vector<Scalar>>(pair.left_state, pair.nngp.rows()).template cast<double>();
     const Vector<double> right =
         Eigen::Map<const Vector<Scalar>>(pair.right_state, pair.nngp.cols()).template cast<double>();
     const SumFunctions functions(*zeta_, encoded, left, right);

@@ -11,8 +11,8 @@ Matrix<double> prefix_sums(Matrix<double> matrix) {
   return matrix;
 }
 
-/// The weights are the Gaussian logits themselves: E = qk^2 K~_ab K~_ij and D = 1, so that all sums are over products of
-/// two covariances, over all (i, j) or those that a and b see.
+/// The weights are the Gaussian logits themselves: E = qk^2 K~_ab K~_ij and D = 1, so that all sums are over
+/// products of two covariances, over all (i, j) or those that a and b see.
 class IdentityAttention final : public AttentionStage<IdentityAttention> {
  public:
   using AttentionStage::AttentionStage;

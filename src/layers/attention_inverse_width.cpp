@@ -1,7 +1,6 @@
-#include "layers/attention_stages.hpp"
-
 #include "layers/attention_positions.hpp"
 #include "layers/attention_stage.hpp"
+#include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -42,8 +41,10 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     }
     for (Index a = 0; a < d; ++a) {
       const Index visible = visible_positions(options().mask, a, d);
-      if (zeta_) elementwise_row(*zeta_, &weights(a, 0), visible, d);
-      else softmax_row(&weights(a, 0), visible, d);
+      if (zeta_)
+        elementwise_row(*zeta_, &weights(a, 0), visible, d);
+      else
+        softmax_row(&weights(a, 0), visible, d);
     }
   }
 
@@ -62,7 +63,8 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   }
 
  private:
-  /// target = A(x) V A(x')^T, V the values behind the encodings, or only the diagonal of it if no more is wanted.
+  /// target = A(x) V A(x')^T, V the values behind the encodings, or only the diagonal of it if no more is
+  /// wanted.
   template <typename Scalar>
   void sandwich(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
                 PairResult<Scalar>& result, Eigen::Map<Matrix<Scalar>>& target) const {
@@ -73,13 +75,14 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       write_encoded(covariance, pair.left_shape, pair.right_shape, encoded);
       values = encoded.data();
     }
-    gemm(Transpose::no, Transpose::no, d, e, d, Scalar{1}, {pair.left_state, d}, {values, e}, Scalar{0}, result.scratch, e);
+    gemm(Transpose::no, Transpose::no, d, e, d, Scalar{1}, {pair.left_state, d}, {values, e}, Scalar{0},
+         result.scratch, e);
     const Eigen::Map<const Matrix<Scalar>> half(result.scratch, d, e), right_weights(pair.right_state, e, e);
     if (pair.wanted == Entries::all)
-      gemm(Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e}, {pair.right_state, e}, Scalar{0},
-           target.data(), e);
-    // The diagonal always by the same sums, whatever else is wanted: that of an input with itself is its variances, so
-    // that a correlation of 1 is exactly that.
+      gemm(Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e}, {pair.right_state, e},
+           Scalar{0}, target.data(), e);
+    // The diagonal always by the same sums, whatever else is wanted: that of an input with itself is its
+    // variances, so that a correlation of 1 is exactly that.
     for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
   }
 

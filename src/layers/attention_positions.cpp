@@ -11,8 +11,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// exp(-phi r^2) between the positions of one axis, r in units of the axis. Positions count from 1, which matters
-/// between sequences of different length.
+/// exp(-phi r^2) between the positions of one axis, r in units of the axis. Positions count from 1, which
+/// matters between sequences of different length.
 Matrix<double> axis_decay(double phi, Index left, Index right) {
   Matrix<double> decay(left, right);
   for (Index i = 0; i < left; ++i)
@@ -55,7 +55,9 @@ struct Covariance {
 };
 
 struct RangeCheck {
-  void operator()(const IdentityPositions& positions) const { require_not_negative("attention", "rho", positions.rho); }
+  void operator()(const IdentityPositions& positions) const {
+    require_not_negative("attention", "rho", positions.rho);
+  }
   void operator()(const StructuredPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
     require_not_negative("attention", "phi", positions.phi);
@@ -64,26 +66,29 @@ struct RangeCheck {
     require_not_negative("attention", "rho", positions.rho);
     const auto& covariance = positions.covariance;
     if (covariance.rows() != covariance.cols() || covariance.rows() == 0)
-      throw ArgumentError(fmt::format("attention: the positions' matrix must be square, got {} x {}", covariance.rows(),
-                                      covariance.cols()));
+      throw ArgumentError(fmt::format("attention: the positions' matrix must be square, got {} x {}",
+                                      covariance.rows(), covariance.cols()));
     for (Index i = 0; i < covariance.rows(); ++i)
       for (Index j = 0; j < covariance.cols(); ++j) {
         require_finite("attention", fmt::format("matrix[{}][{}]", i, j), covariance(i, j));
         if (covariance(i, j) != covariance(j, i))
-          throw ArgumentError(
-              fmt::format("attention: the positions' matrix must be symmetric, got {} at [{}][{}] and {} at [{}][{}]",
-                          covariance(i, j), i, j, covariance(j, i), j, i));
+          throw ArgumentError(fmt::format(
+              "attention: the positions' matrix must be symmetric, got {} at [{}][{}] and {} at [{}][{}]",
+              covariance(i, j), i, j, covariance(j, i), j, i));
       }
-    const auto eigenvalues = Eigen::SelfAdjointEigenSolver<Matrix<double>>(covariance, Eigen::EigenvaluesOnly).eigenvalues();
+    const auto eigenvalues =
+        Eigen::SelfAdjointEigenSolver<Matrix<double>>(covariance, Eigen::EigenvaluesOnly).eigenvalues();
     if (eigenvalues[0] < -1e-10 * eigenvalues[covariance.rows() - 1])
       throw ArgumentError(fmt::format(
-          "attention: the positions' matrix must be positive semidefinite, got the eigenvalue {:.6g}", eigenvalues[0]));
+          "attention: the positions' matrix must be positive semidefinite, got the eigenvalue {:.6g}",
+          eigenvalues[0]));
   }
 };
 
 }  // namespace
 
-Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left, const Shape& right) {
+Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left,
+                                   const Shape& right) {
   return std::visit(Covariance{left, right}, positions.covariance);
 }
 
@@ -99,8 +104,8 @@ void check_positions_fit(const PositionalEncodings& positions, const Shape& inpu
   const Index given = matrix->covariance.rows(), needed = position_count(input);
   // A sequence may be shorter than the longest one that the matrix is made for; an image has one size.
   if (given < needed || (input.size() > 1 && given != needed))
-    throw ArgumentError(fmt::format("expected a positions' matrix of {} x {} for inputs of {}, got {} x {}", needed,
-                                    needed, to_string(input), given, given));
+    throw ArgumentError(fmt::format("expected a positions' matrix of {} x {} for inputs of {}, got {} x {}",
+                                    needed, needed, to_string(input), given, given));
 }
 
 }  // namespace widelimit::layers

@@ -7,7 +7,8 @@
 namespace widelimit::layers {
 
 /// R between the positions of two inputs, [d, d'] (theory note, section 3.1).
-Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left, const Shape& right);
+Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left,
+                                   const Shape& right);
 
 /// Throws ArgumentError if the encodings are out of range in themselves.
 void check_positions(const PositionalEncodings& positions);

@@ -18,19 +18,21 @@ Root make_root(const Matrix<double>& matrix) {
   const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(matrix);
   const Vector<double>& values = solver.eigenvalues();
   // Directions below rounding carry no variance that could be told from 0.
-  const double threshold = 1e-13 * std::max(values.cwiseAbs().maxCoeff(), 1e-300) * static_cast<double>(values.size());
+  const double threshold =
+      1e-13 * std::max(values.cwiseAbs().maxCoeff(), 1e-300) * static_cast<double>(values.size());
   Vector<double> roots(values.size()), inverses(values.size());
   for (Index i = 0; i < values.size(); ++i) {
     roots[i] = values[i] > threshold ? std::sqrt(values[i]) : 0;
     inverses[i] = values[i] > threshold ? 1 / roots[i] : 0;
   }
-  return {solver.eigenvectors() * roots.asDiagonal(), inverses.asDiagonal() * solver.eigenvectors().transpose()};
+  return {solver.eigenvectors() * roots.asDiagonal(),
+          inverses.asDiagonal() * solver.eigenvectors().transpose()};
 }
 
-/// Samples the logits of a pair. With L L^T the joint covariance of the positions of both inputs, G = qk L Z L^T has the
-/// covariance of the logits for standard normal Z; only the blocks of an input with itself are attention weights. L is
-/// block triangular, so a left input sees the same draws whatever stands to its right, and an input with itself, whose
-/// joint covariance is singular, one draw for both sides.
+/// Samples the logits of a pair. With L L^T the joint covariance of the positions of both inputs, G = qk L Z
+/// L^T has the covariance of the logits for standard normal Z; only the blocks of an input with itself are
+/// attention weights. L is block triangular, so a left input sees the same draws whatever stands to its
+/// right, and an input with itself, whose joint covariance is singular, one draw for both sides.
 class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttention> {
  public:
   SampledSoftmaxAttention(const AttentionOptions& options, const AttentionDraws& draws)
@@ -62,17 +64,19 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     Matrix<double> right_root;
     if (!pair.same_input) right_root = joint_right_root(pair, encoded.logits);
     // Two streams: the left input's draws must not depend on how many the right one takes.
-    numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream), right_random(draws_.seed, 2 * draws_.stream + 1);
+    numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
+        right_random(draws_.seed, 2 * draws_.stream + 1);
     Accumulator sums(encoded, pair.wanted, result.ntk.size() > 0);
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
       const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
       const Matrix<double> left = weights(left_root * draw.corner * left_root.transpose());
-      if (pair.same_input) sums.add(left, left);
-      else sums.add(left, weights(right_root * draw.all * right_root.transpose()));
+      if (pair.same_input)
+        sums.add(left, left);
+      else
+        sums.add(left, weights(right_root * draw.all * right_root.transpose()));
     }
-    for_each_wanted(pair, [&](Index a, Index b) {
-      write_entry(sums.mean(a, b, draws_.samples), encoded, a, b, result);
-    });
+    for_each_wanted(
+        pair, [&](Index a, Index b) { write_entry(sums.mean(a, b, draws_.samples), encoded, a, b, result); });
   }
 
  private:
@@ -95,15 +99,15 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   static Matrix<double> joint_right_root(const PairView<Scalar>& pair, const Matrix<double>& logits) {
     const Index d = logits.rows(), e = logits.cols();
     Matrix<double> root(e, d + e);
-    root.leftCols(d) =
-        logits.transpose() * block(pair.left_state, 2, d).template cast<double>().transpose();
+    root.leftCols(d) = logits.transpose() * block(pair.left_state, 2, d).template cast<double>().transpose();
     const Matrix<double> rest = block(pair.right_state, 0, e).template cast<double>() -
                                 root.leftCols(d) * root.leftCols(d).transpose();
     root.rightCols(e) = make_root((rest + rest.transpose()) / 2).root;
     return root;
   }
 
-  static Draw draw_normals(numerics::RandomStream& left_random, numerics::RandomStream& right_random, Index d, Index e) {
+  static Draw draw_normals(numerics::RandomStream& left_random, numerics::RandomStream& right_random, Index d,
+                           Index e) {
     const auto fill = [](numerics::RandomStream& random, auto&& target) {
       for (Index i = 0; i < target.rows(); ++i)
         for (Index j = 0; j < target.cols(); ++j) target(i, j) = random.normal();
@@ -124,8 +128,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return logits;
   }
 
-  /// Sums over draws of the theory note's expressions, with A and A' the weights of both sides. The Jacobian of softmax,
-  /// diag(s) - s s^T, on both sides of a covariance K turns sum V K D into (entrywise products o)
+  /// Sums over draws of the theory note's expressions, with A and A' the weights of both sides. The Jacobian
+  /// of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D into (entrywise products o)
   ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
   class Accumulator {
    public:
@@ -155,17 +159,21 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
    private:
     void add_product(const Matrix<double>& half, const Matrix<double>& right, Matrix<double>& target) const {
-      if (wanted_ == Entries::all) target.noalias() += half * right.transpose();
+      if (wanted_ == Entries::all)
+        target.noalias() += half * right.transpose();
       else
-        for (Index a = 0; a < std::min(target.rows(), target.cols()); ++a) target(a, a) += half.row(a).dot(right.row(a));
+        for (Index a = 0; a < std::min(target.rows(), target.cols()); ++a)
+          target(a, a) += half.row(a).dot(right.row(a));
     }
 
-    void add_jacobian(const Matrix<double>& left, const Matrix<double>& right, const Matrix<double>& covariance,
-                      const Matrix<double>& half, const Matrix<double>& other_half, const Matrix<double>& whole,
+    void add_jacobian(const Matrix<double>& left, const Matrix<double>& right,
+                      const Matrix<double>& covariance, const Matrix<double>& half,
+                      const Matrix<double>& other_half, const Matrix<double>& whole,
                       Matrix<double>& target) const {
       const Matrix<double> covariance_half = left * covariance;
       // The first and third expressions end in the same product.
-      add_product(left * encoded_.values.cwiseProduct(covariance) - half.cwiseProduct(covariance_half), right, target);
+      add_product(left * encoded_.values.cwiseProduct(covariance) - half.cwiseProduct(covariance_half), right,
+                  target);
       target -= left * other_half.cwiseProduct(covariance * right.transpose());
       target += whole.cwiseProduct(covariance_half * right.transpose());
     }

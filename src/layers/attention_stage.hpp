@@ -15,12 +15,14 @@ class AttentionStage : public PairStageOf<Derived> {
   explicit AttentionStage(AttentionOptions options) : options_{std::move(options)} {}
 
   StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything, .leaves = StageLaw::Leaves::gaussian, .fresh_weights = true};
+    return {
+        .accepts = StageLaw::Accepts::anything, .leaves = StageLaw::Leaves::gaussian, .fresh_weights = true};
   }
 
   Shape output_shape(const Shape& input) const override {
     if (input.empty())
-      throw ArgumentError("expected inputs with positions, got vectors; put attention before flatten or global pooling");
+      throw ArgumentError(
+          "expected inputs with positions, got vectors; put attention before flatten or global pooling");
     if (options_.positions) check_positions_fit(*options_.positions, input);
     return input;
   }
@@ -32,18 +34,20 @@ class AttentionStage : public PairStageOf<Derived> {
     return options_.positions && options_.positions->values == ValueEncodings::present;
   }
 
-  /// target = w_in covariance + w_pe R, or covariance itself without encodings. NaNs of entries that nobody asked for
-  /// stay NaN.
+  /// target = w_in covariance + w_pe R, or covariance itself without encodings. NaNs of entries that nobody
+  /// asked for stay NaN.
   template <typename Covariance, typename Target>
-  void write_encoded(const Covariance& covariance, const Shape& left, const Shape& right, Target&& target) const {
+  void write_encoded(const Covariance& covariance, const Shape& left, const Shape& right,
+                     Target&& target) const {
     using Scalar = typename std::decay_t<Target>::Scalar;
     if (!options_.positions) {
       target = covariance.template cast<Scalar>();
       return;
     }
     const auto& positions = *options_.positions;
-    target = static_cast<Scalar>(positions.input_weight) * covariance.template cast<Scalar>() +
-             (positions.position_weight * position_covariance(positions, left, right)).template cast<Scalar>();
+    target =
+        static_cast<Scalar>(positions.input_weight) * covariance.template cast<Scalar>() +
+        (positions.position_weight * position_covariance(positions, left, right)).template cast<Scalar>();
   }
 
   /// Writes K~_aa of one input into its state: the logits' variances are products of them.
@@ -66,7 +70,8 @@ class AttentionStage : public PairStageOf<Derived> {
     encoded.values = encodes_values() ? encoded.logits : Matrix<double>(pair.nngp.template cast<double>());
     if (pair.ntk.size() == 0) return encoded;
     write_encoded(pair.ntk, pair.left_shape, pair.right_shape, encoded.logit_ntks);
-    encoded.value_ntks = encodes_values() ? encoded.logit_ntks : Matrix<double>(pair.ntk.template cast<double>());
+    encoded.value_ntks =
+        encodes_values() ? encoded.logit_ntks : Matrix<double>(pair.ntk.template cast<double>());
     return encoded;
   }
 
@@ -76,8 +81,9 @@ class AttentionStage : public PairStageOf<Derived> {
                    PairResult<Scalar>& result) const {
     const bool with_ntk = result.ntk.size() > 0;
     const double qk2 = options_.query_key_std * options_.query_key_std;
-    const auto [nngp, ntk] = attention_entry(sums, encoded.logits(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
-                                             options_.output_value_variance, options_.bias_variance, qk2);
+    const auto [nngp, ntk] =
+        attention_entry(sums, encoded.logits(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
+                        options_.output_value_variance, options_.bias_variance, qk2);
     result.nngp(a, b) = static_cast<Scalar>(nngp);
     if (with_ntk) result.ntk(a, b) = static_cast<Scalar>(ntk);
   }

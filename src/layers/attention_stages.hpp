@@ -15,8 +15,8 @@ std::shared_ptr<const PairStage> make_inverse_width_attention(const AttentionOpt
 /// 1/sqrt(width) with weights that are the logits themselves: O(d^2) a pair.
 std::shared_ptr<const PairStage> make_identity_attention(const AttentionOptions& options);
 
-/// 1/sqrt(width) with any elementwise weights, exact through their dual activation: O(d^4) a pair, O(d^3) for the
-/// diagonal.
+/// 1/sqrt(width) with any elementwise weights, exact through their dual activation: O(d^4) a pair, O(d^3) for
+/// the diagonal.
 std::shared_ptr<const PairStage> make_elementwise_attention(const AttentionOptions& options);
 
 /// 1/sqrt(width) with positively homogeneous weights and no mask: O(nodes d^2) a pair.

@@ -4,30 +4,31 @@
 
 namespace widelimit::layers {
 
-/// The sums of the theory note, section 3.3, for an output entry (a, b) of elementwise 1/sqrt(width) attention; those
-/// with T are 0 without the NTK. E and D depend on (a, b, i, j).
+/// The sums of the theory note, section 3.3, for an output entry (a, b) of elementwise 1/sqrt(width)
+/// attention; those with T are 0 without the NTK. E and D depend on (a, b, i, j).
 struct AttentionSums {
-  double values = 0;           ///< sum_ij V_ij E
-  double value_ntks = 0;       ///< sum_ij T_V,ij E
-  double value_logits = 0;     ///< sum_ij V_ij K~_ij D
-  double value_logit_ntks = 0; ///< sum_ij V_ij T~_ij D
+  double values = 0;            ///< sum_ij V_ij E
+  double value_ntks = 0;        ///< sum_ij T_V,ij E
+  double value_logits = 0;      ///< sum_ij V_ij K~_ij D
+  double value_logit_ntks = 0;  ///< sum_ij V_ij T~_ij D
 };
 
-/// Output entry from its sums: K~_ab, T~_ab the encoded covariances at (a, b), ov and b the output variances, qk2 the
-/// square of query_key_std.
+/// Output entry from its sums: K~_ab, T~_ab the encoded covariances at (a, b), ov and b the output variances,
+/// qk2 the square of query_key_std.
 struct AttentionEntry {
   double nngp;
   double ntk;
 };
-inline AttentionEntry attention_entry(const AttentionSums& sums, double encoded_nngp, double encoded_ntk, double ov,
-                                      double bias, double qk2) {
+inline AttentionEntry attention_entry(const AttentionSums& sums, double encoded_nngp, double encoded_ntk,
+                                      double ov, double bias, double qk2) {
   const double s = ov * sums.values;
-  const double logits = (2 * encoded_nngp + encoded_ntk) * sums.value_logits + encoded_nngp * sums.value_logit_ntks;
+  const double logits =
+      (2 * encoded_nngp + encoded_ntk) * sums.value_logits + encoded_nngp * sums.value_logit_ntks;
   return {s + bias, 2 * s + bias + ov * sums.value_ntks + ov * qk2 * logits};
 }
 
-/// The encoded covariances of a pair in double: what every 1/sqrt(width) stage starts from. Empty matrices stand for
-/// an NTK that is not computed.
+/// The encoded covariances of a pair in double: what every 1/sqrt(width) stage starts from. Empty matrices
+/// stand for an NTK that is not computed.
 struct EncodedPair {
   Matrix<double> values;      ///< V
   Matrix<double> value_ntks;  ///< T_V

@@ -14,8 +14,8 @@ inline Index visible_positions(AttentionMask mask, Index a, Index d) {
   return mask == AttentionMask::causal ? a + 1 : d;
 }
 
-/// Softmax over the first `visible` entries of a row, in place; the rest becomes 0. Shifted by the maximum, so that
-/// logits beyond exp's range are harmless.
+/// Softmax over the first `visible` entries of a row, in place; the rest becomes 0. Shifted by the maximum,
+/// so that logits beyond exp's range are harmless.
 template <typename Scalar>
 void softmax_row(Scalar* row, Index visible, Index size) {
   const Scalar largest = *std::max_element(row, row + visible);

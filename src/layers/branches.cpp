@@ -17,9 +17,12 @@ enum class BranchKind { sum, product, concat };
 
 std::string kind_name(BranchKind kind) {
   switch (kind) {
-    case BranchKind::sum: return "sum";
-    case BranchKind::product: return "product";
-    case BranchKind::concat: return "concat";
+    case BranchKind::sum:
+      return "sum";
+    case BranchKind::product:
+      return "product";
+    case BranchKind::concat:
+      return "concat";
   }
   return {};
 }
@@ -32,8 +35,10 @@ struct WeightedBranch {
 
 class Branches final : public LayerModel {
  public:
-  Branches(BranchKind kind, std::vector<WeightedBranch> branches) : kind_{kind}, branches_{std::move(branches)} {
-    if (branches_.empty()) throw ArgumentError(fmt::format("{}: expected at least one branch, got none", this->kind()));
+  Branches(BranchKind kind, std::vector<WeightedBranch> branches)
+      : kind_{kind}, branches_{std::move(branches)} {
+    if (branches_.empty())
+      throw ArgumentError(fmt::format("{}: expected at least one branch, got none", this->kind()));
     for (const WeightedBranch& branch : branches_) require_finite(this->kind(), weight_name(), branch.weight);
     if (kind_ == BranchKind::concat) check_shares();
   }
@@ -70,14 +75,18 @@ class Branches final : public LayerModel {
         throw ArgumentError(fmt::format("concat: share must be in (0, 1], got {}", branch.weight));
       sum += branch.weight;
     }
-    if (std::abs(sum - 1) > 1e-9) throw ArgumentError(fmt::format("concat: shares must sum to 1, got {}", sum));
+    if (std::abs(sum - 1) > 1e-9)
+      throw ArgumentError(fmt::format("concat: shares must sum to 1, got {}", sum));
   }
 
   State join(Lowering& lowering, const std::vector<LoweredBranch>& lowered) const {
     switch (kind_) {
-      case BranchKind::sum: return lowering.sum(lowered);
-      case BranchKind::product: return lowering.product(lowered);
-      case BranchKind::concat: return lowering.concatenation(lowered);
+      case BranchKind::sum:
+        return lowering.sum(lowered);
+      case BranchKind::product:
+        return lowering.product(lowered);
+      case BranchKind::concat:
+        return lowering.concatenation(lowered);
     }
     return {};
   }
@@ -120,7 +129,8 @@ std::vector<WeightedBranch> weighted(std::vector<UserBranch> branches, double Us
 LayerReader reader_of(BranchKind kind) {
   return [kind](FieldReader& fields) {
     const nlohmann::json& list = fields.value("branches");
-    if (!list.is_array()) fields.fail("branches", fmt::format("expected a list of branches, got {}", list.type_name()));
+    if (!list.is_array())
+      fields.fail("branches", fmt::format("expected a list of branches, got {}", list.type_name()));
     std::vector<WeightedBranch> branches;
     for (std::size_t i = 0; i < list.size(); ++i) {
       FieldReader branch(list[i], fmt::format("{}.branches[{}]", fields.path(), i));
@@ -151,7 +161,9 @@ Layer repeat(Index times, Layers layers) { return Layer(std::make_shared<Repeat>
 void add_branch_kinds(LayerReaders& readers) {
   for (const BranchKind kind : {BranchKind::sum, BranchKind::product, BranchKind::concat})
     readers[kind_name(kind)] = reader_of(kind);
-  readers["repeat"] = [](FieldReader& fields) { return repeat(fields.integer("times"), fields.layers("layers")); };
+  readers["repeat"] = [](FieldReader& fields) {
+    return repeat(fields.integer("times"), fields.layers("layers"));
+  };
 }
 
 }  // namespace widelimit::layers

@@ -9,7 +9,8 @@
 namespace widelimit::layers {
 
 void require_finite(std::string_view layer, std::string_view name, double value) {
-  if (!std::isfinite(value)) throw ArgumentError(fmt::format("{}: {} must be finite, got {}", layer, name, value));
+  if (!std::isfinite(value))
+    throw ArgumentError(fmt::format("{}: {} must be finite, got {}", layer, name, value));
 }
 
 void require_not_negative(std::string_view layer, std::string_view name, double value) {

@@ -36,7 +36,8 @@ class Convolution final : public LayerModel {
   }
 
   State lower(Lowering& lowering, const State& input) const override {
-    return sharing_ == Sharing::shared ? lowering.affine(input, affine_) : lowering.local_affine(input, affine_);
+    return sharing_ == Sharing::shared ? lowering.affine(input, affine_)
+                                       : lowering.local_affine(input, affine_);
   }
 
  private:

@@ -8,11 +8,13 @@
 namespace widelimit::layers {
 namespace {
 
-/// A user's stage under a kind of its own. The stage's address stands for its parameters, which we cannot see.
+/// A user's stage under a kind of its own. The stage's address stands for its parameters, which we cannot
+/// see.
 template <typename Stage>
 class CustomLayer final : public LayerModel {
  public:
-  CustomLayer(std::string kind, std::shared_ptr<const Stage> stage) : kind_{std::move(kind)}, stage_{std::move(stage)} {
+  CustomLayer(std::string kind, std::shared_ptr<const Stage> stage)
+      : kind_{std::move(kind)}, stage_{std::move(stage)} {
     if (!stage_) throw ArgumentError(fmt::format("{}: expected a stage, got a null pointer", kind_));
   }
 
@@ -23,8 +25,10 @@ class CustomLayer final : public LayerModel {
   }
 
   State lower(Lowering& lowering, const State& input) const override {
-    if constexpr (std::is_same_v<Stage, PairStage>) return lowering.pair(input, stage_);
-    else return lowering.row(input, stage_);
+    if constexpr (std::is_same_v<Stage, PairStage>)
+      return lowering.pair(input, stage_);
+    else
+      return lowering.row(input, stage_);
   }
 
  private:

@@ -41,7 +41,8 @@ class DropoutStage final : public RowStageOf<DropoutStage> {
 class Dropout final : public LayerModel {
  public:
   explicit Dropout(double keep) : keep_{keep} {
-    if (!(keep > 0 && keep <= 1)) throw ArgumentError(fmt::format("dropout: keep must be in (0, 1], got {}", keep));
+    if (!(keep > 0 && keep <= 1))
+      throw ArgumentError(fmt::format("dropout: keep must be in (0, 1], got {}", keep));
   }
 
   std::string kind() const override { return "dropout"; }

@@ -11,7 +11,8 @@ namespace widelimit::layers {
 class PreparedVariances {
  public:
   PreparedVariances(const numerics::Activation& activation, const Vector<double>& variances)
-      : size_{variances.size()}, numbers_(static_cast<Index>(activation.auxiliary_count()), variances.size()) {
+      : size_{variances.size()},
+        numbers_(static_cast<Index>(activation.auxiliary_count()), variances.size()) {
     std::vector<double*> rows;
     for (Index k = 0; k < numbers_.rows(); ++k) rows.push_back(numbers_.row(k).data());
     activation.prepare(variances.data(), rows.data(), static_cast<std::size_t>(size_));
@@ -47,8 +48,8 @@ class DualRows {
     }
     values_ = factor * Eigen::Map<const Vector<double>>(covariances, values_.size());
     derivatives_.setOnes();
-    activation_.apply(numerics::DualRow<double>{values_.data(), derivatives_.data(), left_.data(), right_.data(),
-                                                static_cast<std::size_t>(values_.size())});
+    activation_.apply(numerics::DualRow<double>{values_.data(), derivatives_.data(), left_.data(),
+                                                right_.data(), static_cast<std::size_t>(values_.size())});
   }
 
   [[nodiscard]] const Vector<double>& values() const { return values_; }

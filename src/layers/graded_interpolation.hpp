@@ -9,10 +9,11 @@
 
 namespace widelimit::layers {
 
-/// Interpolates a function on [-1, 1] that is smooth inside but singular at the ends, like the dual activations of
-/// homogeneous functions: on the intervals 1 - 2^-k <= |rho| <= 1 - 2^-(k+1), k = 0, 1, ..., where the distance to the
-/// singularity is at least the interval's length, Chebyshev interpolation gains a factor 3 + sqrt(8) a node. Intervals
-/// are tabulated when they are first asked for. |rho| = 1 is a table of its own.
+/// Interpolates a function on [-1, 1] that is smooth inside but singular at the ends, like the dual
+/// activations of homogeneous functions: on the intervals 1 - 2^-k <= |rho| <= 1 - 2^-(k+1), k = 0, 1, ...,
+/// where the distance to the singularity is at least the interval's length, Chebyshev interpolation gains a
+/// factor 3 + sqrt(8) a node. Intervals are tabulated when they are first asked for. |rho| = 1 is a table of
+/// its own.
 ///
 /// Function has a type Value (with the fields of AttentionSums) and Value operator()(double rho) const.
 template <typename Function>
@@ -33,7 +34,8 @@ class GradedInterpolation {
     const double distance = 1 - std::abs(rho);
     if (distance <= 0) return end_value(sign);
     int exponent = 0;
-    const double mantissa = std::frexp(distance, &exponent);  // in [1/2, 1): distance in [2^(exponent-1), 2^exponent)
+    const double mantissa =
+        std::frexp(distance, &exponent);  // in [1/2, 1): distance in [2^(exponent-1), 2^exponent)
     const int k = mantissa == 0.5 ? 1 - exponent : -exponent;  // distance in (2^-(k+1), 2^-k]
     const double outer = std::exp2(-k), centre = 0.75 * outer, radius = 0.25 * outer;
     const auto& table = interval(sign, k, centre, radius);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "numerics/rows/linear_rows.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "network/layer_model.hpp"
+#include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -21,9 +21,10 @@ class NormStage final : public RowStageOf<NormStage> {
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
 
   StageLaw law() const override {
-    return {.accepts = kind_ == NormKind::layer_norm ? StageLaw::Accepts::gaussian : StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
-            .fresh_weights = false};
+    return {
+        .accepts = kind_ == NormKind::layer_norm ? StageLaw::Accepts::gaussian : StageLaw::Accepts::anything,
+        .leaves = StageLaw::Leaves::as_it_was,
+        .fresh_weights = false};
   }
 
   std::size_t auxiliary_count() const override { return 1; }
@@ -46,7 +47,8 @@ class NormStage final : public RowStageOf<NormStage> {
   }
 
  private:
-  /// A variance of 0 without epsilon belongs to an all-zero position, whose covariances are 0: any factor will do.
+  /// A variance of 0 without epsilon belongs to an all-zero position, whose covariances are 0: any factor
+  /// will do.
   template <typename Scalar>
   Scalar inverse_root(Scalar variance) const {
     const Scalar shifted = variance + static_cast<Scalar>(epsilon_);
@@ -76,7 +78,8 @@ class Norm final : public LayerModel {
     const FeatureNorm feature_norm{
         options_.axes == NormAxes::channels ? NormAxesKind::channels : NormAxesKind::channels_and_space,
         kind_ == NormKind::layer_norm ? Centring::over_axes : Centring::none, options_.epsilon};
-    return lowering.norm(input, feature_norm, std::make_shared<NormStage>(kind_, options_.axes, options_.epsilon));
+    return lowering.norm(input, feature_norm,
+                         std::make_shared<NormStage>(kind_, options_.axes, options_.epsilon));
   }
 
  private:
@@ -88,16 +91,21 @@ NormOptions read_options(FieldReader& fields) {
   const auto axes = fields.texts("axes", std::vector<std::string>{"channels"});
   const bool space = axes == std::vector<std::string>{"channels", "space"};
   if (!space && axes != std::vector<std::string>{"channels"})
-    fields.fail("axes", fmt::format("expected [\"channels\"] or [\"channels\", \"space\"], got [{}]", fmt::join(axes, ", ")));
+    fields.fail("axes", fmt::format("expected [\"channels\"] or [\"channels\", \"space\"], got [{}]",
+                                    fmt::join(axes, ", ")));
   return {.axes = space ? NormAxes::channels_and_space : NormAxes::channels,
           .epsilon = fields.number("epsilon", 1e-12)};
 }
 
 }  // namespace
 
-Layer layer_norm(const NormOptions& options) { return Layer(std::make_shared<Norm>(NormKind::layer_norm, options)); }
+Layer layer_norm(const NormOptions& options) {
+  return Layer(std::make_shared<Norm>(NormKind::layer_norm, options));
+}
 
-Layer rms_norm(const NormOptions& options) { return Layer(std::make_shared<Norm>(NormKind::rms_norm, options)); }
+Layer rms_norm(const NormOptions& options) {
+  return Layer(std::make_shared<Norm>(NormKind::rms_norm, options));
+}
 
 void add_norm_kinds(LayerReaders& readers) {
   readers["layer_norm"] = [](FieldReader& fields) { return layer_norm(read_options(fields)); };

@@ -9,9 +9,12 @@ namespace widelimit::layers {
 /// "same", "valid" or "circular".
 inline std::string padding_name(Padding padding) {
   switch (padding) {
-    case Padding::same: return "same";
-    case Padding::valid: return "valid";
-    case Padding::circular: return "circular";
+    case Padding::same:
+      return "same";
+    case Padding::valid:
+      return "valid";
+    case Padding::circular:
+      return "circular";
   }
   return {};
 }

@@ -24,10 +24,13 @@ class Pooling final : public LayerModel {
   std::string kind() const override { return kind_ == PoolKind::average ? "average_pool" : "sum_pool"; }
 
   nlohmann::ordered_json fields() const override {
-    return {{"window", window_.sizes}, {"strides", window_.strides}, {"padding", padding_name(window_.padding)}};
+    return {
+        {"window", window_.sizes}, {"strides", window_.strides}, {"padding", padding_name(window_.padding)}};
   }
 
-  State lower(Lowering& lowering, const State& input) const override { return lowering.pool(input, window_, kind_); }
+  State lower(Lowering& lowering, const State& input) const override {
+    return lowering.pool(input, window_, kind_);
+  }
 
  private:
   Window window_;
@@ -40,16 +43,21 @@ class Readout final : public LayerModel {
 
   std::string kind() const override {
     switch (kind_) {
-      case ReadoutKind::average: return "global_average_pool";
-      case ReadoutKind::sum: return "global_sum_pool";
-      case ReadoutKind::flatten: return "flatten";
+      case ReadoutKind::average:
+        return "global_average_pool";
+      case ReadoutKind::sum:
+        return "global_sum_pool";
+      case ReadoutKind::flatten:
+        return "flatten";
     }
     return {};
   }
 
   nlohmann::ordered_json fields() const override { return nlohmann::ordered_json::object(); }
 
-  State lower(Lowering& lowering, const State& input) const override { return lowering.readout(input, kind_); }
+  State lower(Lowering& lowering, const State& input) const override {
+    return lowering.readout(input, kind_);
+  }
 
  private:
   ReadoutKind kind_;
@@ -67,7 +75,9 @@ Layer average_pool(const PoolingOptions& options) {
   return Layer(std::make_shared<Pooling>(options, PoolKind::average));
 }
 
-Layer sum_pool(const PoolingOptions& options) { return Layer(std::make_shared<Pooling>(options, PoolKind::sum)); }
+Layer sum_pool(const PoolingOptions& options) {
+  return Layer(std::make_shared<Pooling>(options, PoolKind::sum));
+}
 
 Layer global_average_pool() { return Layer(std::make_shared<Readout>(ReadoutKind::average)); }
 

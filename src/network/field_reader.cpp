@@ -60,7 +60,8 @@ std::string FieldReader::text(std::string_view field, std::optional<std::string>
 
 std::vector<double> FieldReader::numbers(std::string_view field) {
   const json& list = value(field);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_number(); }))
+  if (!list.is_array() ||
+      !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_number(); }))
     fail(field, fmt::format("expected a list of numbers, got {}", list.dump()));
   return list.get<std::vector<double>>();
 }
@@ -74,10 +75,12 @@ std::vector<Index> FieldReader::integers(std::string_view field, std::optional<s
   return list.get<std::vector<Index>>();
 }
 
-std::vector<std::string> FieldReader::texts(std::string_view field, std::optional<std::vector<std::string>> fallback) {
+std::vector<std::string> FieldReader::texts(std::string_view field,
+                                            std::optional<std::vector<std::string>> fallback) {
   if (!has(field) && fallback) return *fallback;
   const json& list = value(field);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_string(); }))
+  if (!list.is_array() ||
+      !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_string(); }))
     fail(field, fmt::format("expected a list of strings, got {}", list.dump()));
   return list.get<std::vector<std::string>>();
 }

@@ -14,7 +14,8 @@ Shape without_positions(const Shape& input) {
 }
 
 Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
-  if (const auto* pool = std::get_if<FeaturePool>(&transform)) return window_output_shape(input, pool->window);
+  if (const auto* pool = std::get_if<FeaturePool>(&transform))
+    return window_output_shape(input, pool->window);
   if (std::holds_alternative<FeatureReadout>(transform)) return without_positions(input);
   return input;
 }
@@ -29,7 +30,9 @@ struct ShapeRule {
     return shape;
   }
   Shape operator()(const AffineNode& node) const { return window_output_shape(inputs[0], node.window); }
-  Shape operator()(const LocalAffineNode& node) const { return window_output_shape(inputs[0], node.affine.window); }
+  Shape operator()(const LocalAffineNode& node) const {
+    return window_output_shape(inputs[0], node.affine.window);
+  }
   Shape operator()(const PoolNode& node) const { return window_output_shape(inputs[0], node.window); }
   Shape operator()(const ReadoutNode&) const { return without_positions(inputs[0]); }
   Shape operator()(const PairNode& node) const { return node.stage->output_shape(inputs[0]); }
@@ -40,8 +43,9 @@ struct ShapeRule {
   Shape common_shape() const {
     for (std::size_t i = 1; i < inputs.size(); ++i)
       if (inputs[i] != inputs[0])
-        throw ArgumentError(fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
-                                        to_string(inputs[0]), to_string(inputs[i]), i));
+        throw ArgumentError(
+            fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
+                        to_string(inputs[0]), to_string(inputs[i]), i));
     return inputs[0];
   }
 };

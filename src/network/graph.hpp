@@ -12,8 +12,9 @@
 #include "widelimit/network/row_stage.hpp"
 #include "widelimit/network/shape.hpp"
 
-/// The graph that lowering makes of a network: primitive operations on the covariance of a pair of inputs. Layers
-/// know how to write themselves into it (layer_model.hpp); the kernel engine schedules and executes it.
+/// The graph that lowering makes of a network: primitive operations on the covariance of a pair of inputs.
+/// Layers know how to write themselves into it (layer_model.hpp); the kernel engine schedules and executes
+/// it.
 namespace widelimit {
 
 using NodeId = std::size_t;
@@ -78,8 +79,8 @@ struct PairNode {
   std::shared_ptr<const PairStage> stage;
 };
 
-using Operation =
-    std::variant<InputNode, AffineNode, LocalAffineNode, RowNode, SumNode, ProductNode, PoolNode, ReadoutNode, PairNode>;
+using Operation = std::variant<InputNode, AffineNode, LocalAffineNode, RowNode, SumNode, ProductNode,
+                               PoolNode, ReadoutNode, PairNode>;
 
 struct Node {
   Operation operation;

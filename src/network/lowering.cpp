@@ -14,10 +14,14 @@ constexpr std::uint64_t all_levels = ~std::uint64_t{0};
 
 std::string law_name(Law law) {
   switch (law) {
-    case Law::raw: return "raw inputs";
-    case Law::gaussian: return "Gaussian channels";
-    case Law::mixture: return "a mixture of channel groups";
-    case Law::other: return "channels that are not Gaussian";
+    case Law::raw:
+      return "raw inputs";
+    case Law::gaussian:
+      return "Gaussian channels";
+    case Law::mixture:
+      return "a mixture of channel groups";
+    case Law::other:
+      return "channels that are not Gaussian";
   }
   return {};
 }
@@ -58,10 +62,11 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
   lowering.replicate_ = replicate;
   const State end = lowering.sequence(network.layers(), lowering.start(input), "layers");
   if (!end.shape.empty())
-    throw NetworkError(fmt::format(
-        "network '{}': expected no positions behind the last layer, got {}; add flatten, global_average_pool or "
-        "global_sum_pool",
-        network.name(), to_string(end.shape)));
+    throw NetworkError(
+        fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
+                    "global_average_pool or "
+                    "global_sum_pool",
+                    network.name(), to_string(end.shape)));
   lowering.graph_.output = end.node;
   return reachable_part(lowering.graph_);
 }
@@ -136,11 +141,13 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
       law.accepts == StageLaw::Accepts::gaussian && law.leaves == StageLaw::Leaves::not_gaussian;
   if (law.accepts == StageLaw::Accepts::gaussian) {
     const auto is_gaussian = [](const ChannelGroup& group) { return group.law == Law::gaussian; };
-    const bool fits = input.law == Law::gaussian ||
-                      (input.law == Law::mixture && std::all_of(input.groups.begin(), input.groups.end(), is_gaussian));
+    const bool fits =
+        input.law == Law::gaussian ||
+        (input.law == Law::mixture && std::all_of(input.groups.begin(), input.groups.end(), is_gaussian));
     if (!fits)
-      reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
-                         law_name(input.law)));
+      reject(
+          fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
+                      law_name(input.law)));
   }
   if (nonlinearity && input.law == Law::mixture) {
     // phi acts channel by channel, so on each group with the group's own covariances.
@@ -162,12 +169,15 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
   if (law.leaves == StageLaw::Leaves::not_gaussian || state.law == Law::mixture || state.law == Law::raw)
     state.law = Law::other;
   state.groups.clear();
-  if (law.fresh_weights) state.fresh = all_levels;
-  else if (nonlinearity) state.fresh = 0;
+  if (law.fresh_weights)
+    state.fresh = all_levels;
+  else if (nonlinearity)
+    state.fresh = 0;
   return state;
 }
 
-State Lowering::norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage) {
+State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
+                     std::shared_ptr<const RowStage> stage) {
   if (input.law == Law::raw) return append_feature(input, feature_norm);
   return row(input, std::move(stage));
 }
@@ -192,14 +202,17 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   if (law.leaves == StageLaw::Leaves::not_gaussian || state.law == Law::mixture || state.law == Law::raw)
     state.law = Law::other;
   state.groups.clear();
-  if (law.fresh_weights) state.fresh = all_levels;
-  else if (law.leaves != StageLaw::Leaves::as_it_was) state.fresh = 0;
+  if (law.fresh_weights)
+    state.fresh = all_levels;
+  else if (law.leaves != StageLaw::Leaves::as_it_was)
+    state.fresh = 0;
   return state;
 }
 
 SampledDraws Lowering::draws(std::int64_t samples) {
   graph_.fewest_samples = graph_.fewest_samples == 0 ? samples : std::min(graph_.fewest_samples, samples);
-  const std::int64_t share = samples / replicate_.count + (replicate_.index < samples % replicate_.count ? 1 : 0);
+  const std::int64_t share =
+      samples / replicate_.count + (replicate_.index < samples % replicate_.count ? 1 : 0);
   return {share, sampled_stages_++ * static_cast<std::uint64_t>(replicate_.count) +
                      static_cast<std::uint64_t>(replicate_.index)};
 }
@@ -236,7 +249,8 @@ void Lowering::check_independent(const std::vector<LoweredBranch>& branches) con
     if ((branches[i].state.fresh & fresh_bit()) == 0) dependent.push_back(i);
   if (dependent.size() > 1)
     reject(fmt::format(
-        "expected independent branches, but branches {} carry their input or a nonlinearity's output without weights of "
+        "expected independent branches, but branches {} carry their input or a nonlinearity's output without "
+        "weights of "
         "their own behind it; end all but one of them with a dense, convolutional or attention layer",
         fmt::join(dependent, " and ")));
 }
@@ -279,7 +293,8 @@ State Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
   std::vector<ChannelGroup> groups;
   for (const LoweredBranch& branch : branches) {
     node.factors.push_back(branch.factor);
-    if (branch.state.law != Law::mixture) groups.push_back({branch.state.node, branch.factor, branch.state.law});
+    if (branch.state.law != Law::mixture)
+      groups.push_back({branch.state.node, branch.factor, branch.state.law});
     for (const ChannelGroup& group : branch.state.groups)
       groups.push_back({group.node, group.share * branch.factor, group.law});
   }

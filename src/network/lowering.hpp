@@ -31,7 +31,8 @@ struct State {
   Shape shape;
   Law law = Law::raw;
   std::vector<ChannelGroup> groups;  ///< Of a mixture.
-  /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or norms only.
+  /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or
+  /// norms only.
   std::uint64_t fresh = 0;
 };
 
@@ -48,7 +49,8 @@ struct TraceLine {
   Shape shape;
 };
 
-/// Sampled stages share their samples among independent replicates of the network, whose scatter tells the error.
+/// Sampled stages share their samples among independent replicates of the network, whose scatter tells the
+/// error.
 struct Replicate {
   std::int64_t index = 0;
   std::int64_t count = 1;
@@ -84,7 +86,8 @@ class Lowering {
   SampledDraws draws(std::int64_t samples);
 
   State sequence(const Layers& layers, State state, const std::string& field);
-  /// Lowers a branch as `field`[index]; enter_branches() and leave_branches() stand around all branches of a layer.
+  /// Lowers a branch as `field`[index]; enter_branches() and leave_branches() stand around all branches of a
+  /// layer.
   State branch(const Layers& layers, const State& input, std::size_t index);
   void enter_branches() { ++branch_depth_; }
   void leave_branches() { --branch_depth_; }

@@ -14,7 +14,8 @@ void print_layers(std::ostream& stream, const nlohmann::ordered_json& layers, st
   for (std::size_t i = 0; i < layers.size(); ++i) {
     stream << fmt::format("{:{}}{:>3}  {}", "", 4 * depth, i, layers[i]["layer"].get<std::string>());
     for (const auto& [name, value] : layers[i].items())
-      if (name != "layer" && name != "layers" && name != "branches") stream << fmt::format("  {}={}", name, value.dump());
+      if (name != "layer" && name != "layers" && name != "branches")
+        stream << fmt::format("  {}={}", name, value.dump());
     stream << '\n';
     if (layers[i].contains("layers")) print_layers(stream, layers[i]["layers"], depth + 1);
     if (!layers[i].contains("branches")) continue;

@@ -22,14 +22,16 @@ class Registry {
   void add(const std::string& kind, LayerReader reader) {
     const std::scoped_lock lock(mutex_);
     if (!readers_.emplace(kind, std::move(reader)).second)
-      throw ArgumentError(fmt::format("register_layer_kind: the kind \"{}\" exists already; choose another name", kind));
+      throw ArgumentError(
+          fmt::format("register_layer_kind: the kind \"{}\" exists already; choose another name", kind));
   }
 
   LayerReader find(const std::string& kind, const std::string& path) const {
     const std::scoped_lock lock(mutex_);
     const auto found = readers_.find(kind);
     if (found == readers_.end())
-      throw NetworkError(fmt::format("{}.layer: unknown kind \"{}\"; known are {}", path, kind, joined_kinds()));
+      throw NetworkError(
+          fmt::format("{}.layer: unknown kind \"{}\"; known are {}", path, kind, joined_kinds()));
     return found->second;
   }
 
@@ -71,7 +73,8 @@ Layers read_layers(const nlohmann::json& array, const std::string& path) {
   if (!array.is_array())
     throw NetworkError(fmt::format("{}: expected a list of layers, got {}", path, array.type_name()));
   Layers layers;
-  for (std::size_t i = 0; i < array.size(); ++i) layers.push_back(read_layer(array[i], fmt::format("{}[{}]", path, i)));
+  for (std::size_t i = 0; i < array.size(); ++i)
+    layers.push_back(read_layer(array[i], fmt::format("{}[{}]", path, i)));
   return layers;
 }
 

@@ -7,8 +7,8 @@
 
 namespace widelimit {
 
-/// Reads one layer object, or a JSON array of them, by the registered readers. `path` names it in messages. Throws
-/// NetworkError.
+/// Reads one layer object, or a JSON array of them, by the registered readers. `path` names it in messages.
+/// Throws NetworkError.
 Layer read_layer(const nlohmann::json& object, const std::string& path);
 Layers read_layers(const nlohmann::json& array, const std::string& path);
 

@@ -43,8 +43,8 @@ void check_window(const std::string& layer, const Window& window) {
     throw ArgumentError(
         fmt::format("{}: expected a window with 1, 2 or 3 axes, got {}", layer, window.sizes.size()));
   if (window.strides.size() != window.sizes.size())
-    throw ArgumentError(fmt::format("{}: expected one stride an axis ({}), got {}", layer, window.sizes.size(),
-                                    window.strides.size()));
+    throw ArgumentError(fmt::format("{}: expected one stride an axis ({}), got {}", layer,
+                                    window.sizes.size(), window.strides.size()));
   for (const Index size : window.sizes)
     if (size < 1) throw ArgumentError(fmt::format("{}: window sizes must be positive, got {}", layer, size));
   for (const Index stride : window.strides)

@@ -8,9 +8,9 @@ namespace {
 template <typename Scalar>
 void apply_entrywise(const Activation& activation, const DualRow<Scalar>& row) {
   for (std::size_t i = 0; i < row.size; ++i) {
-    const auto [value, derivative] = activation.dual(static_cast<double>(row.left[0][i]),
-                                                     static_cast<double>(row.right[0][i]),
-                                                     static_cast<double>(row.nngp[i]));
+    const auto [value, derivative] =
+        activation.dual(static_cast<double>(row.left[0][i]), static_cast<double>(row.right[0][i]),
+                        static_cast<double>(row.nngp[i]));
     row.nngp[i] = static_cast<Scalar>(value);
     if (row.ntk != nullptr) row.ntk[i] = static_cast<Scalar>(static_cast<double>(row.ntk[i]) * derivative);
   }

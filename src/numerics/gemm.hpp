@@ -14,11 +14,13 @@ struct MatrixView {
   std::ptrdiff_t leading;
 };
 
-/// C = alpha op(A) op(B) + beta C with op(A) [m, k], op(B) [k, n], C [m, n] with `leading` numbers from row to row. Calls
-/// BLAS on as many threads as it is set to (see blas_threads.hpp).
-void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, float alpha,
-          const MatrixView<float>& a, const MatrixView<float>& b, float beta, float* c, std::ptrdiff_t leading);
-void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, double alpha,
-          const MatrixView<double>& a, const MatrixView<double>& b, double beta, double* c, std::ptrdiff_t leading);
+/// C = alpha op(A) op(B) + beta C with op(A) [m, k], op(B) [k, n], C [m, n] with `leading` numbers from row
+/// to row. Calls BLAS on as many threads as it is set to (see blas_threads.hpp).
+void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
+          float alpha, const MatrixView<float>& a, const MatrixView<float>& b, float beta, float* c,
+          std::ptrdiff_t leading);
+void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
+          double alpha, const MatrixView<double>& a, const MatrixView<double>& b, double beta, double* c,
+          std::ptrdiff_t leading);
 
 }  // namespace widelimit::numerics

@@ -56,7 +56,8 @@ class Homogeneous final : public Activation {
   [[nodiscard]] Dual<double> dual(double p, double q, double c) const override {
     const double root = root_determinant(p, q, c);
     const double angle = p > 0 && q > 0 ? std::atan2(root, std::abs(c)) : std::numbers::pi / 2;
-    const double derivative = c < 0 ? dual_.opposed + dual_.weight * angle : dual_.aligned - dual_.weight * angle;
+    const double derivative =
+        c < 0 ? dual_.opposed + dual_.weight * angle : dual_.aligned - dual_.weight * angle;
     return {dual_.weight * root + derivative * c, derivative};
   }
 
@@ -74,11 +75,13 @@ class Homogeneous final : public Activation {
   template <typename Scalar>
   void prepare_row(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
     for (std::size_t i = 0; i < size; ++i)
-      if (variance[i] != 0 && !(variance[i] >= smallest_variance<Scalar> && variance[i] <= largest_variance<Scalar>))
-        throw NumericalError(fmt::format(
-            "a variance before a ReLU-like activation must be 0 or in [{:g}, {:g}] in this precision, got {:g}; rescale "
-            "the inputs or weights, or use double",
-            smallest_variance<Scalar>, largest_variance<Scalar>, variance[i]));
+      if (variance[i] != 0 &&
+          !(variance[i] >= smallest_variance<Scalar> && variance[i] <= largest_variance<Scalar>))
+        throw NumericalError(
+            fmt::format("a variance before a ReLU-like activation must be 0 or in [{:g}, {:g}] in this "
+                        "precision, got {:g}; rescale "
+                        "the inputs or weights, or use double",
+                        smallest_variance<Scalar>, largest_variance<Scalar>, variance[i]));
     homogeneous_rows<Scalar>().prepare(variance, auxiliary, size);
   }
 

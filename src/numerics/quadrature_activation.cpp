@@ -141,12 +141,13 @@ class QuadratureActivation::Implementation {
     return level;
   }
 
-  /// Horner's scheme in rho, or in rho^2 where every other order vanishes, over a block of entries. Every entry takes
-  /// its own number of orders, so that its bits do not depend on its neighbours.
+  /// Horner's scheme in rho, or in rho^2 where every other order vanishes, over a block of entries. Every
+  /// entry takes its own number of orders, so that its bits do not depend on its neighbours.
   template <typename Scalar>
   void sum_series(const DualRow<Scalar>& row, std::size_t begin, std::size_t size,
-                  const std::array<std::size_t, block_size>& orders, const std::array<Scalar, block_size>& rho,
-                  std::array<Scalar, block_size>& values, std::array<Scalar, block_size>& derivatives) const {
+                  const std::array<std::size_t, block_size>& orders,
+                  const std::array<Scalar, block_size>& rho, std::array<Scalar, block_size>& values,
+                  std::array<Scalar, block_size>& derivatives) const {
     const std::size_t rise_offset = table.has_jumps() ? truncations.back() : 0;
     for (std::size_t j = *std::max_element(orders.begin(), orders.end()); j-- > 0;) {
       const std::size_t gap = table.order(j + 1) - table.order(j);

@@ -46,9 +46,10 @@ AttentionOptions sqrt_relu(ValueEncodings values) {
   return options;
 }
 
-/// The same attention by interpolation and by the direct sum. No nonlinearity follows: behind nearly identical inputs it
-/// would turn the last bit of a correlation into half of the digits.
-void check_interpolation(const xt::xarray<double>& x, const Layers& before, const Layer& readout, ValueEncodings values) {
+/// The same attention by interpolation and by the direct sum. No nonlinearity follows: behind nearly
+/// identical inputs it would turn the last bit of a correlation into half of the digits.
+void check_interpolation(const xt::xarray<double>& x, const Layers& before, const Layer& readout,
+                         ValueEncodings values) {
   const auto network = [&](std::shared_ptr<const PairStage> stage) {
     Layers layers = before;
     layers.insert(layers.end(), {pair_layer("tested", std::move(stage)), readout, dense()});
@@ -73,7 +74,8 @@ TEST_CASE("interpolated homogeneous attention equals the direct sum: nearly iden
   for (Index t = 0; t < 6; ++t)
     for (Index c = 0; c < 3; ++c) {
       x(1, t, c) = x(0, t, c) + 1e-5 * random.normal();
-      // Any closer, and the rounding of the covariances themselves decides about the angle: 1 - correlation is 1e-13.
+      // Any closer, and the rounding of the covariances themselves decides about the angle: 1 - correlation
+      // is 1e-13.
       x(2, t, c) = x(0, t, c) * (1 + 3e-7 * random.normal());
       x(3, t, c) = x(0, t, c);
     }
@@ -101,20 +103,24 @@ TEST_CASE("the identity weights agree with the dual activation of the identity")
     AttentionOptions options = sqrt_width(AttentionWeights::elementwise(identity()));
     options.mask = mask;
     options.positions = PositionalEncodings{IdentityPositions{0.5}, 0.9, 0.6, ValueEncodings::present};
-    const auto closed =
-        gram<double>(Network({dense(), pair_layer("closed", make_identity_attention(options)), global_average_pool()}), x);
-    const auto sums =
-        gram<double>(Network({dense(), pair_layer("sums", make_elementwise_attention(options)), global_average_pool()}), x);
+    const auto closed = gram<double>(
+        Network({dense(), pair_layer("closed", make_identity_attention(options)), global_average_pool()}), x);
+    const auto sums = gram<double>(
+        Network({dense(), pair_layer("sums", make_elementwise_attention(options)), global_average_pool()}),
+        x);
     CHECK(largest_deviation(closed.nngp, sums.nngp) < 1e-13);
     CHECK(largest_deviation(closed.ntk, sums.ntk) < 1e-13);
   }
 }
 
-TEST_CASE("identity attention without encodings followed by layer norm is layer norm alone, on a single input") {
+TEST_CASE(
+    "identity attention without encodings followed by layer norm is layer norm alone, on a single input") {
   const auto x = sequences(1, 6, 5, 7);
   const Layer norm = layer_norm();
-  const auto with = gram<double>(
-      Network({dense(), attention(sqrt_width(AttentionWeights::elementwise(identity()))), norm, global_average_pool()}), x);
+  const auto with =
+      gram<double>(Network({dense(), attention(sqrt_width(AttentionWeights::elementwise(identity()))), norm,
+                            global_average_pool()}),
+                   x);
   const auto without = gram<double>(Network({dense(), norm, global_average_pool()}), x);
   CHECK(with.nngp(0, 0) == doctest::Approx(without.nngp(0, 0)).epsilon(1e-12));
 }
@@ -133,12 +139,13 @@ TEST_CASE("permuting the positions of all inputs changes nothing without encodin
 TEST_CASE("24 transformer blocks stay finite and positive semidefinite") {
   const auto x = sequences(6, 5, 8, 9);
   AttentionOptions options = sqrt_relu(ValueEncodings::absent);
-  for (const AttentionScaling scaling : {AttentionScaling::inverse_width, AttentionScaling::inverse_sqrt_width}) {
+  for (const AttentionScaling scaling :
+       {AttentionScaling::inverse_width, AttentionScaling::inverse_sqrt_width}) {
     options.scaling = scaling;
     const Layers attend = {layer_norm(), attention(options)};
     const Layers feed = {layer_norm(), dense({.weight_variance = 2}), relu(), dense()};
-    const Network network({dense(), repeat(24, {sum({{1, {}}, {0.5, attend}}), sum({{1, {}}, {0.5, feed}})}), layer_norm(),
-                           global_average_pool()});
+    const Network network({dense(), repeat(24, {sum({{1, {}}, {0.5, attend}}), sum({{1, {}}, {0.5, feed}})}),
+                           layer_norm(), global_average_pool()});
     const auto result = gram<double>(network, x);
     for (const Matrix<double>& kernel : {result.nngp, result.ntk}) {
       const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(kernel);
@@ -162,7 +169,8 @@ TEST_CASE("black images: attention of zero covariance gives zero") {
   xt::xarray<double> x = sequences(2, 4, 3, 11);
   for (Index t = 0; t < 4; ++t)
     for (Index c = 0; c < 3; ++c) x(1, t, c) = 0;
-  for (const AttentionWeights& weights : {AttentionWeights::elementwise(relu()), AttentionWeights::elementwise(erf())}) {
+  for (const AttentionWeights& weights :
+       {AttentionWeights::elementwise(relu()), AttentionWeights::elementwise(erf())}) {
     const auto result = gram<double>(Network({attention(sqrt_width(weights)), flatten()}), x);
     CHECK(result.nngp(0, 0) > 0);
     CHECK(result.nngp(0, 1) == 0);

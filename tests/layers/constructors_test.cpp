@@ -176,8 +176,9 @@ TEST_CASE("positional encodings") {
   CHECK(matrix(1, 2, 2, 1) ==
         "attention: the positions' matrix must be positive semidefinite, got the eigenvalue -1");
   CHECK(matrix(1, nan, 0, 1) == "attention: matrix[0][1] must be finite, got nan");
-  CHECK(attention_error(with({MatrixPositions{Matrix<double>::Zero(2, 3), 1}, 1, 1, ValueEncodings::absent})) ==
-        "attention: the positions' matrix must be square, got 2 x 3");
+  CHECK(
+      attention_error(with({MatrixPositions{Matrix<double>::Zero(2, 3), 1}, 1, 1, ValueEncodings::absent})) ==
+      "attention: the positions' matrix must be square, got 2 x 3");
 }
 
 }  // namespace

@@ -220,12 +220,14 @@ TEST_CASE("describe gives one line a layer with the shape behind it") {
       "block", {conv3(), sum({{0.5, {}}, {1, {relu(), conv3()}}}), repeat(2, {relu(), dense()}), flatten()});
   CHECK(network.describe(image) ==
         "block  input 4x4\n"
-        "  4x4           conv  filter=[3,3]  strides=[1,1]  padding=\"same\"  weight_variance=1.0  bias_variance=0.0\n"
+        "  4x4           conv  filter=[3,3]  strides=[1,1]  padding=\"same\"  weight_variance=1.0  "
+        "bias_variance=0.0\n"
         "  4x4           sum\n"
         "  4x4             branch 0\n"
         "  4x4             branch 1\n"
         "  4x4               relu\n"
-        "  4x4               conv  filter=[3,3]  strides=[1,1]  padding=\"same\"  weight_variance=1.0  bias_variance=0.0\n"
+        "  4x4               conv  filter=[3,3]  strides=[1,1]  padding=\"same\"  weight_variance=1.0  "
+        "bias_variance=0.0\n"
         "  4x4           repeat  times=2\n"
         "  4x4             relu\n"
         "  4x4             dense  weight_variance=1.0  bias_variance=0.0\n"

@@ -47,5 +47,6 @@ TEST_CASE("random stream: below is uniform over its range and rejects an empty o
   std::vector<int> counts(7, 0);
   for (int i = 0; i < 70'000; ++i) ++counts[stream.below(7)];
   for (const int count : counts) CHECK(std::abs(count - 10'000) < 5 * std::sqrt(10'000.0));
-  CHECK_THROWS_WITH_AS(stream.below(0), "RandomStream::below: bound must be positive, got 0", widelimit::ArgumentError);
+  CHECK_THROWS_WITH_AS(stream.below(0), "RandomStream::below: bound must be positive, got 0",
+                       widelimit::ArgumentError);
 }

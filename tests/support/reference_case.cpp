@@ -33,7 +33,8 @@ double entry_deviation(const Matrix<double>& computed, const xt::xarray<double>&
 
 /// In standard errors of the difference: the reference has errors of its own.
 double standard_error_deviation(const Matrix<double>& computed, const Matrix<double>& computed_error,
-                                const xt::xarray<double>& expected, const xt::xarray<double>& expected_error) {
+                                const xt::xarray<double>& expected,
+                                const xt::xarray<double>& expected_error) {
   double largest = 0;
   for (Index i = 0; i < computed.rows(); ++i)
     for (Index j = 0; j < computed.cols(); ++j)
@@ -42,8 +43,8 @@ double standard_error_deviation(const Matrix<double>& computed, const Matrix<dou
   return largest;
 }
 
-double compare(const ReferenceCase& reference, const Matrix<double>& computed, const Matrix<double>& computed_error,
-               const std::string& kernel) {
+double compare(const ReferenceCase& reference, const Matrix<double>& computed,
+               const Matrix<double>& computed_error, const std::string& kernel) {
   const auto expected = data::read_npy<double>(reference.folder / (kernel + ".npy"));
   if (reference.comparison == Comparison::entrywise) return entry_deviation(computed, expected);
   if (reference.comparison == Comparison::in_norm) return norm_deviation(computed, expected);
@@ -92,13 +93,17 @@ std::string network_text(const ReferenceCase& reference) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-bool has_lengths(const ReferenceCase& reference) { return std::filesystem::exists(reference.folder / "lengths1.npy"); }
+bool has_lengths(const ReferenceCase& reference) {
+  return std::filesystem::exists(reference.folder / "lengths1.npy");
+}
 
 template <typename Scalar>
 Deviation deviation(const ReferenceCase& reference, const GramOptions& options) {
   const GramResult<Scalar> result = compute<Scalar>(reference, options);
-  return {compare(reference, result.nngp.template cast<double>(), result.nngp_error.template cast<double>(), "nngp"),
-          compare(reference, result.ntk.template cast<double>(), result.ntk_error.template cast<double>(), "ntk")};
+  return {compare(reference, result.nngp.template cast<double>(), result.nngp_error.template cast<double>(),
+                  "nngp"),
+          compare(reference, result.ntk.template cast<double>(), result.ntk_error.template cast<double>(),
+                  "ntk")};
 }
 
 template Deviation deviation<float>(const ReferenceCase&, const GramOptions&);

@@ -9,15 +9,16 @@
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/network/network.hpp"
 
-/// Reference cases: a folder with network.json, x1.npy, optional x2.npy, nngp.npy and ntk.npy (and their standard
-/// errors), listed in index.json with their tolerances. Written by an independent implementation.
+/// Reference cases: a folder with network.json, x1.npy, optional x2.npy, nngp.npy and ntk.npy (and their
+/// standard errors), listed in index.json with their tolerances. Written by an independent implementation.
 namespace widelimit::testing {
 
 /// How results are compared with the reference.
 enum class Comparison {
   in_norm,          ///< Frobenius norm of the deviation relative to that of the reference.
   entrywise,        ///< Largest deviation of an entry relative to that entry.
-  standard_errors,  ///< Largest deviation of an entry in the reference's standard errors; the tolerance is their number.
+  standard_errors,  ///< Largest deviation of an entry in the reference's standard errors; the tolerance is
+                    ///< their number.
 };
 
 struct ReferenceCase {

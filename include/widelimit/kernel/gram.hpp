@@ -23,11 +23,13 @@ struct GramOptions {
   Kernels kernels = Kernels::both;
   /// Worker threads; 0: one a core. Results do not depend on it.
   int threads = 0;
-  /// Memory for what is kept of the inputs between pairs, at least one input a side; more inputs are taken in blocks.
+  /// Memory for what is kept of the inputs between pairs, at least one input a side; more inputs are taken in
+  /// blocks.
   std::size_t state_memory_bytes = std::size_t{1} << 30;
   /// Inputs a side of a tile of pairs, at most; 0: the library chooses. Results do not depend on it.
   Index tile_size = 0;
-  /// Whether to compute only those covariance entries that the output needs, or all of them (to check the former).
+  /// Whether to compute only those covariance entries that the output needs, or all of them (to check the
+  /// former).
   enum class Demand { minimal, everything } demand = Demand::minimal;
   /// Called now and then, from one thread at a time.
   std::function<void(const GramProgress&)> progress = {};
@@ -40,28 +42,32 @@ template <typename Scalar>
 struct GramResult {
   Matrix<Scalar> nngp;
   Matrix<Scalar> ntk;
-  /// Standard errors of every entry, for networks with sampled layers (softmax attention with 1/sqrt(width)); else
-  /// empty. Such networks are run in up to 16 replicates that share the layers' samples; the results are the means.
-  /// With a single sample the error is NaN.
+  /// Standard errors of every entry, for networks with sampled layers (softmax attention with 1/sqrt(width));
+  /// else empty. Such networks are run in up to 16 replicates that share the layers' samples; the results are
+  /// the means. With a single sample the error is NaN.
   Matrix<Scalar> nngp_error;
   Matrix<Scalar> ntk_error;
 };
 
-/// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or double.
+/// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or
+/// double.
 ///
-/// Errors  NetworkError when the network cannot be applied to such inputs; ArgumentError for inputs that are not
-///         finite (naming the first) or options out of range; NumericalError when a result is not finite (naming the
-///         pair); Cancelled.
-/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries times layers;
-///         attention adds matrix products of d x d. Memory: the result, the state (see GramOptions), and workspaces
-///         of a few MB a thread.
+/// Errors  NetworkError when the network cannot be applied to such inputs; ArgumentError for inputs that are
+/// not
+///         finite (naming the first) or options out of range; NumericalError when a result is not finite
+///         (naming the pair); Cancelled.
+/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries times
+/// layers;
+///         attention adds matrix products of d x d. Memory: the result, the state (see GramOptions), and
+///         workspaces of a few MB a thread.
 template <typename Scalar>
-[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options = {});
+[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
+                                      const GramOptions& options = {});
 
 /// The kernels between two batches of equal spatial shape and channels.
 template <typename Scalar>
-[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
-                                      const GramOptions& options = {});
+[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1,
+                                      const Inputs<Scalar>& x2, const GramOptions& options = {});
 
 /// The kernels of every input with itself, [n, 1]: the diagonal of gram(network, x), bit for bit.
 template <typename Scalar>

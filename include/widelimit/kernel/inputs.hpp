@@ -13,18 +13,20 @@
 
 namespace widelimit {
 
-/// A batch of inputs, channels last: [n, C] for vectors, [n, spatial..., C] with one to three spatial axes. Row-major.
+/// A batch of inputs, channels last: [n, C] for vectors, [n, spatial..., C] with one to three spatial axes.
+/// Row-major.
 ///
-/// Made from xtensor or Eigen containers by conversion. Refers to the container's memory and must not outlive it;
-/// only what is not row-major is copied.
+/// Made from xtensor or Eigen containers by conversion. Refers to the container's memory and must not outlive
+/// it; only what is not row-major is copied.
 template <typename Scalar>
 class Inputs {
  public:
-  /// `data` holds the product of `dimensions` numbers, row-major. Throws ArgumentError for fewer than two or more than
-  /// five dimensions, empty inputs or channels.
+  /// `data` holds the product of `dimensions` numbers, row-major. Throws ArgumentError for fewer than two or
+  /// more than five dimensions, empty inputs or channels.
   Inputs(const Scalar* data, std::vector<Index> dimensions);
 
-  Inputs(const xt::xarray<Scalar>& array)  // NOLINT(google-explicit-constructor): a view, meant to be implicit
+  Inputs(
+      const xt::xarray<Scalar>& array)  // NOLINT(google-explicit-constructor): a view, meant to be implicit
       : Inputs(array.data(), {array.shape().begin(), array.shape().end()}) {}
 
   template <std::size_t Rank>
@@ -35,7 +37,8 @@ class Inputs {
       : Inputs(matrix.data(), {matrix.rows(), matrix.cols()}) {}
 
   /// Column-major: copied.
-  Inputs(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& matrix)  // NOLINT(google-explicit-constructor)
+  Inputs(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>&
+             matrix)  // NOLINT(google-explicit-constructor)
       : Inputs(std::make_shared<const Matrix<Scalar>>(matrix)) {}
 
   [[nodiscard]] Index size() const { return size_; }

@@ -7,8 +7,8 @@
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/activation.hpp"
 
-/// Elementwise nonlinearities. All need Gaussian channels. Constructor arguments that are not finite or out of range
-/// throw ArgumentError. Formulas and accuracy: widelimit/numerics/activations.hpp.
+/// Elementwise nonlinearities. All need Gaussian channels. Constructor arguments that are not finite or out
+/// of range throw ArgumentError. Formulas and accuracy: widelimit/numerics/activations.hpp.
 namespace widelimit::layers {
 
 [[nodiscard]] Layer relu();
@@ -37,7 +37,8 @@ namespace widelimit::layers {
 /// The normalised probabilists' Hermite polynomial of the degree.
 [[nodiscard]] Layer hermite(Index degree);
 
-/// A nonlinearity of a user's own. To let it stand in network files, register `kind` with register_layer_kind().
+/// A nonlinearity of a user's own. To let it stand in network files, register `kind` with
+/// register_layer_kind().
 [[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation);
 
 /// The activation inside a nonlinearity layer; ArgumentError for any other layer.

@@ -42,13 +42,14 @@ class AttentionWeights {
 struct IdentityPositions {
   double rho = 1;  ///< >= 0
 };
-/// R = rho exp(-phi r^2); r^2 the squared distance with every axis measured in units of its length (images), or
-/// |i/n - j/n'| for the 1-based positions i of n and j of n' of two sequences. rho, phi >= 0.
+/// R = rho exp(-phi r^2); r^2 the squared distance with every axis measured in units of its length (images),
+/// or |i/n - j/n'| for the 1-based positions i of n and j of n' of two sequences. rho, phi >= 0.
 struct StructuredPositions {
   double rho = 1;
   double phi = 1;
 };
-/// Any d x d position covariance, symmetric positive semidefinite; times rho. Shorter sequences use its leading block.
+/// Any d x d position covariance, symmetric positive semidefinite; times rho. Shorter sequences use its
+/// leading block.
 struct MatrixPositions {
   Matrix<double> covariance = {};
   double rho = 1;
@@ -71,8 +72,8 @@ struct AttentionOptions {
   double query_key_std = 1;          ///< sigma_Q sigma_K >= 0
   double output_value_variance = 1;  ///< (sigma_O sigma_V)^2 >= 0
   double bias_variance = 0;          ///< >= 0
-  /// Absent: tied for inverse_width, untied for inverse_sqrt_width. Untied weights with inverse_width are allowed for
-  /// softmax only, which then averages over all positions.
+  /// Absent: tied for inverse_width, untied for inverse_sqrt_width. Untied weights with inverse_width are
+  /// allowed for softmax only, which then averages over all positions.
   std::optional<QueryKeyWeights> query_key_weights = {};
   AttentionMask mask = AttentionMask::none;
   std::optional<PositionalEncodings> positions = {};
@@ -80,10 +81,10 @@ struct AttentionOptions {
   std::uint64_t seed = 0;       ///< The same.
 };
 
-/// Multi-head self-attention with infinitely many heads. Needs positions; output channels are Gaussian. Throws
-/// ArgumentError for options out of range or that do not fit each other.
-/// Cost    inverse_width: two d x d x d' products a pair for NNGP, four with the NTK.
-/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540.
+/// Multi-head self-attention with infinitely many heads. Needs positions; output channels are Gaussian.
+/// Throws ArgumentError for options out of range or that do not fit each other. Cost    inverse_width: two d
+/// x d x d' products a pair for NNGP, four with the NTK. Source  Hron, Bahri, Sohl-Dickstein, Novak,
+/// "Infinite attention", ICML 2020, arXiv:2006.10540.
 [[nodiscard]] Layer attention(const AttentionOptions& options = {});
 
 }  // namespace widelimit::layers

@@ -2,14 +2,13 @@
 
 #include <vector>
 
-
 #include "widelimit/network/layer.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit::layers {
 
-/// A branch of a sum or product: its output is multiplied by `scale`, its covariances by scale^2. No layers: the skip
-/// connection.
+/// A branch of a sum or product: its output is multiplied by `scale`, its covariances by scale^2. No layers:
+/// the skip connection.
 struct Branch {
   double scale = 1;
   Layers layers = {};
@@ -21,8 +20,8 @@ struct ConcatBranch {
   Layers layers = {};
 };
 
-/// Sum of branches with independent weights. All but one branch must end in fresh weights, followed by linear layers
-/// or norms only. Throws ArgumentError for no branch or a scale that is not finite.
+/// Sum of branches with independent weights. All but one branch must end in fresh weights, followed by linear
+/// layers or norms only. Throws ArgumentError for no branch or a scale that is not finite.
 [[nodiscard]] Layer sum(std::vector<Branch> branches);
 
 /// Elementwise product of independent branches; same condition.

@@ -8,15 +8,16 @@
 namespace widelimit::layers {
 
 struct ConvolutionOptions {
-  std::vector<Index> filter;   ///< One size >= 1 an axis; 1, 2 or 3 axes.
+  std::vector<Index> filter;        ///< One size >= 1 an axis; 1, 2 or 3 axes.
   std::vector<Index> strides = {};  ///< One stride >= 1 an axis; empty: all 1.
   Padding padding = Padding::same;
-  double weight_variance = 1;  ///< sigma_w^2 >= 0; the fan-in is channels times filter positions, padded ones included.
-  double bias_variance = 0;    ///< sigma_b^2 >= 0.
+  double weight_variance =
+      1;  ///< sigma_w^2 >= 0; the fan-in is channels times filter positions, padded ones included.
+  double bias_variance = 0;  ///< sigma_b^2 >= 0.
 };
 
-/// Convolution with shared weights: K'[a, b] = (w / |F|) sum_o K[s a + o, s b + o] + b. Throws ArgumentError for bad
-/// options; lowering rejects inputs with another number of axes or smaller than a valid filter.
+/// Convolution with shared weights: K'[a, b] = (w / |F|) sum_o K[s a + o, s b + o] + b. Throws ArgumentError
+/// for bad options; lowering rejects inputs with another number of axes or smaller than a valid filter.
 /// Source  Novak et al. 2019 (arXiv:1810.05148), Garriga-Alonso et al. 2019 (arXiv:1808.05587).
 [[nodiscard]] Layer conv(const ConvolutionOptions& options);
 

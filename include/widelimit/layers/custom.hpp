@@ -7,9 +7,9 @@
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
 
-/// Layers of a user's own (docs/extending.md). Such a layer works everywhere at once: Gram matrices, inference,
-/// printing, law checks. To let it stand in network files, register its kind with register_layer_kind(). Layers of
-/// equal kind count as equal only if they share their stage.
+/// Layers of a user's own (docs/extending.md). Such a layer works everywhere at once: Gram matrices,
+/// inference, printing, law checks. To let it stand in network files, register its kind with
+/// register_layer_kind(). Layers of equal kind count as equal only if they share their stage.
 namespace widelimit::layers {
 
 /// A layer that transforms the covariance of a pair as a matrix.

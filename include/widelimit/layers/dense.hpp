@@ -5,12 +5,13 @@
 namespace widelimit::layers {
 
 struct DenseOptions {
-  double weight_variance = 1;  ///< sigma_w^2 >= 0 of the standard normal parametrisation, w = sigma_w / sqrt(fan_in) z.
-  double bias_variance = 0;    ///< sigma_b^2 >= 0.
+  double weight_variance =
+      1;  ///< sigma_w^2 >= 0 of the standard normal parametrisation, w = sigma_w / sqrt(fan_in) z.
+  double bias_variance = 0;  ///< sigma_b^2 >= 0.
 };
 
-/// Fully connected layer, applied at every position: K' = w K + b, T' = K' + w T. Throws ArgumentError for variances
-/// that are negative or not finite.
+/// Fully connected layer, applied at every position: K' = w K + b, T' = K' + w T. Throws ArgumentError for
+/// variances that are negative or not finite.
 [[nodiscard]] Layer dense(const DenseOptions& options = {});
 
 }  // namespace widelimit::layers

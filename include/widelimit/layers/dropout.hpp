@@ -4,8 +4,9 @@
 
 namespace widelimit::layers {
 
-/// Dropout while training: every unit is kept with probability `keep` in (0, 1] and divided by it. Variances of a
-/// position with itself grow by 1 / keep, other covariances stay. Throws ArgumentError for `keep` out of range.
+/// Dropout while training: every unit is kept with probability `keep` in (0, 1] and divided by it. Variances
+/// of a position with itself grow by 1 / keep, other covariances stay. Throws ArgumentError for `keep` out of
+/// range.
 [[nodiscard]] Layer dropout(double keep);
 
 }  // namespace widelimit::layers

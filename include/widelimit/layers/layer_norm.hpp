@@ -12,9 +12,10 @@ struct NormOptions {
   double epsilon = 1e-12;  ///< >= 0, added to the variance.
 };
 
-/// Layer norm: subtracts the mean and divides by the standard deviation, over channels or over channels and positions.
-/// K' = K / sqrt((p + eps) (q + eps)) and the same factor on T, p and q the variances of the two positions or their
-/// means over positions. Needs Gaussian channels, or raw inputs, where the mean is removed exactly.
+/// Layer norm: subtracts the mean and divides by the standard deviation, over channels or over channels and
+/// positions. K' = K / sqrt((p + eps) (q + eps)) and the same factor on T, p and q the variances of the two
+/// positions or their means over positions. Needs Gaussian channels, or raw inputs, where the mean is removed
+/// exactly.
 [[nodiscard]] Layer layer_norm(const NormOptions& options = {});
 
 /// The same without removing the mean; stands behind anything.

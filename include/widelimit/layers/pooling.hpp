@@ -8,8 +8,8 @@
 namespace widelimit::layers {
 
 struct PoolingOptions {
-  std::vector<Index> window;   ///< One size >= 1 an axis.
-  std::vector<Index> strides = {};  ///< Empty: the window.
+  std::vector<Index> window;         ///< One size >= 1 an axis.
+  std::vector<Index> strides = {};   ///< Empty: the window.
   Padding padding = Padding::valid;  ///< `same` or `valid`; padded positions count as zeros in the mean.
 };
 

@@ -6,8 +6,8 @@
 
 namespace widelimit {
 
-/// What a window sees beyond the border: zeros, with output size ceil(size / stride); nothing (windows that do not fit
-/// are dropped); or the opposite border, with the output size of `same`.
+/// What a window sees beyond the border: zeros, with output size ceil(size / stride); nothing (windows that
+/// do not fit are dropped); or the opposite border, with the output size of `same`.
 enum class Padding { same, valid, circular };
 
 /// A window moved over the spatial axes; one entry an axis. Empty sizes mean a single position (dense).

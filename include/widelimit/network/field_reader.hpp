@@ -13,8 +13,8 @@
 
 namespace widelimit {
 
-/// Reads the fields of one JSON object and keeps account of them, so that missing, unknown and wrong fields are
-/// errors that name their path (`layers[3].filter`). All functions throw NetworkError.
+/// Reads the fields of one JSON object and keeps account of them, so that missing, unknown and wrong fields
+/// are errors that name their path (`layers[3].filter`). All functions throw NetworkError.
 class FieldReader {
  public:
   /// `object` must outlive the reader. `path` stands in front of field names in messages.
@@ -29,8 +29,10 @@ class FieldReader {
   bool boolean(std::string_view field, std::optional<bool> fallback = std::nullopt);
   std::string text(std::string_view field, std::optional<std::string> fallback = std::nullopt);
   std::vector<double> numbers(std::string_view field);
-  std::vector<Index> integers(std::string_view field, std::optional<std::vector<Index>> fallback = std::nullopt);
-  std::vector<std::string> texts(std::string_view field, std::optional<std::vector<std::string>> fallback = std::nullopt);
+  std::vector<Index> integers(std::string_view field,
+                              std::optional<std::vector<Index>> fallback = std::nullopt);
+  std::vector<std::string> texts(std::string_view field,
+                                 std::optional<std::vector<std::string>> fallback = std::nullopt);
 
   /// One of the given words.
   std::string choice(std::string_view field, std::initializer_list<std::string_view> words,

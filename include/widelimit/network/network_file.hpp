@@ -10,20 +10,20 @@
 
 namespace widelimit {
 
-/// Network files are JSON, described in docs/network-format.md. Writing and reading again gives an equal network.
-/// Unknown kinds or fields, missing fields and values out of range throw NetworkError naming their path; a file that
-/// cannot be opened or is not JSON throws DataError naming the file.
+/// Network files are JSON, described in docs/network-format.md. Writing and reading again gives an equal
+/// network. Unknown kinds or fields, missing fields and values out of range throw NetworkError naming their
+/// path; a file that cannot be opened or is not JSON throws DataError naming the file.
 [[nodiscard]] Network read_network(const std::filesystem::path& file);
 [[nodiscard]] Network parse_network(const std::string& json_text);
 [[nodiscard]] std::string to_json(const Network& network);
 void write_network(const std::filesystem::path& file, const Network& network);
 
-/// Makes a layer from the fields of its JSON object ("layer" itself is already read). Must read every field it knows;
-/// the caller reports the rest as unknown. ArgumentErrors are passed on with the path in front.
+/// Makes a layer from the fields of its JSON object ("layer" itself is already read). Must read every field
+/// it knows; the caller reports the rest as unknown. ArgumentErrors are passed on with the path in front.
 using LayerReader = std::function<Layer(FieldReader&)>;
 
-/// Adds a kind of layer to network files, for layers of a user's own. Kinds are never overridden: a name that exists
-/// already throws ArgumentError. Call it before files are read; safe to call from any thread.
+/// Adds a kind of layer to network files, for layers of a user's own. Kinds are never overridden: a name that
+/// exists already throws ArgumentError. Call it before files are read; safe to call from any thread.
 void register_layer_kind(const std::string& kind, LayerReader reader);
 
 /// All registered kinds, sorted.

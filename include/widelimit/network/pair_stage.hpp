@@ -8,14 +8,16 @@
 
 namespace widelimit {
 
-/// Which entries of a pair's d x d' covariance are meant: the diagonal (position a with position a) or all of them.
+/// Which entries of a pair's d x d' covariance are meant: the diagonal (position a with position a) or all of
+/// them.
 enum class Entries { diagonal, all };
 
 /// The covariance of one input with itself, as a stage's prepare() sees it.
 template <typename Scalar>
 struct SelfView {
-  Eigen::Map<const Matrix<Scalar>> nngp;  ///< [d, d]; only the entries asked for by self_entries() are defined, others NaN.
-  const Shape& shape;                     ///< Shape of the input at this stage; d positions.
+  Eigen::Map<const Matrix<Scalar>>
+      nngp;            ///< [d, d]; only the entries asked for by self_entries() are defined, others NaN.
+  const Shape& shape;  ///< Shape of the input at this stage; d positions.
 };
 
 /// A pair of inputs (left, right) at the input of a stage.
@@ -42,22 +44,24 @@ struct PairResult {
   Scalar* scratch;
 };
 
-/// A layer that sees the covariance of a pair as a matrix: attention, and a user's own layers that mix positions.
+/// A layer that sees the covariance of a pair as a matrix: attention, and a user's own layers that mix
+/// positions.
 ///
 /// Laws, checked by check_laws() for any stage:
 ///   1. Exchanging left and right transposes the result.
 ///   2. The result of a pair depends on that pair and the states of its two inputs only.
 ///   3. With wanted == diagonal the diagonal is the same as with wanted == all.
 ///   4. Positive semidefinite in, positive semidefinite out.
-/// Implementations are immutable; all functions may be called from any number of threads. PairStageOf implements both
-/// precisions from one template.
+/// Implementations are immutable; all functions may be called from any number of threads. PairStageOf
+/// implements both precisions from one template.
 class PairStage {
  public:
   virtual ~PairStage() = default;
 
   [[nodiscard]] virtual StageLaw law() const = 0;
 
-  /// Shape behind the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot take.
+  /// Shape behind the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot
+  /// take.
   [[nodiscard]] virtual Shape output_shape(const Shape& input) const = 0;
 
   /// The entries of the input that the wanted entries of the output need. Default: all.
@@ -70,7 +74,9 @@ class PairStage {
   [[nodiscard]] virtual std::size_t state_size(const Shape&) const { return 0; }
 
   /// Numbers of scratch space that apply() needs for a pair. Default: none.
-  [[nodiscard]] virtual std::size_t scratch_size(const Shape& /*left*/, const Shape& /*right*/) const { return 0; }
+  [[nodiscard]] virtual std::size_t scratch_size(const Shape& /*left*/, const Shape& /*right*/) const {
+    return 0;
+  }
 
   /// Computes the state of one input, once, before any pair.
   virtual void prepare(const SelfView<float>& input, float* state) const = 0;
@@ -88,10 +94,18 @@ class PairStage {
 template <typename Derived>
 class PairStageOf : public PairStage {
  public:
-  void prepare(const SelfView<float>& input, float* state) const override { self().prepare_input(input, state); }
-  void prepare(const SelfView<double>& input, double* state) const override { self().prepare_input(input, state); }
-  void apply(const PairView<float>& pair, PairResult<float>& result) const override { self().apply_pair(pair, result); }
-  void apply(const PairView<double>& pair, PairResult<double>& result) const override { self().apply_pair(pair, result); }
+  void prepare(const SelfView<float>& input, float* state) const override {
+    self().prepare_input(input, state);
+  }
+  void prepare(const SelfView<double>& input, double* state) const override {
+    self().prepare_input(input, state);
+  }
+  void apply(const PairView<float>& pair, PairResult<float>& result) const override {
+    self().apply_pair(pair, result);
+  }
+  void apply(const PairView<double>& pair, PairResult<double>& result) const override {
+    self().apply_pair(pair, result);
+  }
 
  private:
   const Derived& self() const { return static_cast<const Derived&>(*this); }

@@ -12,20 +12,21 @@ struct StageLaw {
   enum class Leaves { gaussian, as_it_was, not_gaussian };
   Accepts accepts = Accepts::anything;
   Leaves leaves = Leaves::not_gaussian;
-  /// True for a layer with weights of its own, whose output is therefore zero-mean and independent of its input.
+  /// True for a layer with weights of its own, whose output is therefore zero-mean and independent of its
+  /// input.
   bool fresh_weights = false;
 };
 
-/// A layer that acts on every covariance entry by itself, given the variances of the two positions: nonlinearities,
-/// norms, dropout, and a user's own. Such a layer joins plane runs (it is "offset-local").
+/// A layer that acts on every covariance entry by itself, given the variances of the two positions:
+/// nonlinearities, norms, dropout, and a user's own. Such a layer joins plane runs (it is "offset-local").
 ///
-/// A row stage may keep a few numbers a position of an input, its auxiliary arrays, prepared once an input from the
-/// variances at the stage's input. Laws:
+/// A row stage may keep a few numbers a position of an input, its auxiliary arrays, prepared once an input
+/// from the variances at the stage's input. Laws:
 ///   1. apply() treats entries independently of each other and of how they are cut into rows.
 ///   2. Exchanging left and right leaves the result unchanged.
 ///   3. apply_self() on the variances gives the variances after the stage.
-/// Implementations are immutable; all functions may be called from any number of threads. Implement the float and
-/// double functions from one template; RowStageOf does it for you.
+/// Implementations are immutable; all functions may be called from any number of threads. Implement the float
+/// and double functions from one template; RowStageOf does it for you.
 class RowStage {
  public:
   virtual ~RowStage() = default;
@@ -35,7 +36,8 @@ class RowStage {
   /// Auxiliary numbers a position.
   [[nodiscard]] virtual std::size_t auxiliary_count() const = 0;
 
-  /// Fills auxiliary[k][i], k < auxiliary_count(), i < positions, from variance[i] >= 0, the variances of one input.
+  /// Fills auxiliary[k][i], k < auxiliary_count(), i < positions, from variance[i] >= 0, the variances of one
+  /// input.
   virtual void prepare(const float* variance, std::size_t positions, float* const* auxiliary) const = 0;
   virtual void prepare(const double* variance, std::size_t positions, double* const* auxiliary) const = 0;
 
@@ -43,7 +45,8 @@ class RowStage {
   virtual void apply(const numerics::DualRow<float>& row) const = 0;
   virtual void apply(const numerics::DualRow<double>& row) const = 0;
 
-  /// The same for entries that pair a position of an input with itself (dropout differs there). Default: apply().
+  /// The same for entries that pair a position of an input with itself (dropout differs there). Default:
+  /// apply().
   virtual void apply_self(const numerics::DualRow<float>& row) const { apply(row); }
   virtual void apply_self(const numerics::DualRow<double>& row) const { apply(row); }
 };

@@ -9,8 +9,9 @@ namespace widelimit {
 /// Sizes and positions.
 using Index = std::ptrdiff_t;
 
-/// The sizes of the spatial axes at some point of a network, channels excluded: {32, 32} for an image, {n} for a
-/// sequence of n tokens, {} where there are no positions (vectors, or after a global pooling or flatten).
+/// The sizes of the spatial axes at some point of a network, channels excluded: {32, 32} for an image, {n}
+/// for a sequence of n tokens, {} where there are no positions (vectors, or after a global pooling or
+/// flatten).
 using Shape = std::vector<Index>;
 
 /// Number of positions d: the product of the sizes, 1 for no positions.

@@ -23,7 +23,8 @@ struct HomogeneousSlopes {
 ///   3. Price's theorem: the slope of .value in c is .derivative (except where phi jumps, as in sign, whose
 ///      derivative dual is 0 by convention).
 ///   4. A zero variance means the constant 0: dual(0, q, 0).value = phi(0) E[phi(v)]; never NaN.
-///   5. Perfect correlation is exact: dual(p, p, p).value = E[phi(u)^2] to rounding, also where the closed form is
+///   5. Perfect correlation is exact: dual(p, p, p).value = E[phi(u)^2] to rounding, also where the closed
+///   form is
 ///      singular there, and c^2 > pq by rounding counts as perfect correlation.
 ///   6. The row functions agree with dual() to the precision of their scalar type.
 ///
@@ -48,8 +49,8 @@ class Activation {
   /// default is one: the variance itself.
   [[nodiscard]] virtual std::size_t auxiliary_count() const { return 1; }
 
-  /// Fills `auxiliary[k][i]`, k < auxiliary_count(), from `variance[i]`, i < size. Variances may be 0. No pointer
-  /// aliases another. The default copies the variance.
+  /// Fills `auxiliary[k][i]`, k < auxiliary_count(), from `variance[i]`, i < size. Variances may be 0. No
+  /// pointer aliases another. The default copies the variance.
   virtual void prepare(const float* variance, float* const* auxiliary, std::size_t size) const;
   virtual void prepare(const double* variance, double* const* auxiliary, std::size_t size) const;
 

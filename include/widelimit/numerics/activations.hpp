@@ -73,7 +73,8 @@ namespace widelimit::numerics {
 /// Any variance; at p = q = 1 the value is c^degree.
 [[nodiscard]] ActivationPtr hermite(int degree);
 
-/// Smooth functions without a closed form, by quadrature: see quadrature_activation.hpp for accuracy and cost.
+/// Smooth functions without a closed form, by quadrature: see quadrature_activation.hpp for accuracy and
+/// cost.
 
 /// phi(x) = tanh(x).
 [[nodiscard]] ActivationPtr tanh();

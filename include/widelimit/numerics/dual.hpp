@@ -11,9 +11,9 @@ struct Dual {
   Scalar derivative;  ///< E[phi'(u) phi'(v)]: the factor on the incoming NTK entry.
 };
 
-/// A contiguous run of covariance entries, transformed in place. Entry i belongs to a position of the left input and
-/// one of the right input; `left[k][i]` and `right[k][i]` are the k-th auxiliary numbers that the activation prepared
-/// from the variances of those positions.
+/// A contiguous run of covariance entries, transformed in place. Entry i belongs to a position of the left
+/// input and one of the right input; `left[k][i]` and `right[k][i]` are the k-th auxiliary numbers that the
+/// activation prepared from the variances of those positions.
 template <typename Scalar>
 struct DualRow {
   Scalar* nngp;                ///< [size] covariances in, E[phi phi] out.

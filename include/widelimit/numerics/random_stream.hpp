@@ -8,8 +8,8 @@ namespace widelimit::numerics {
 
 /// A counter-based random stream (Philox 4x32, 10 rounds, from Random123).
 ///
-/// Equal (seed, stream) give equal numbers on every machine; different streams of one seed are independent. A task
-/// that owns its stream therefore gives the same bits whatever thread runs it. Satisfies
+/// Equal (seed, stream) give equal numbers on every machine; different streams of one seed are independent. A
+/// task that owns its stream therefore gives the same bits whatever thread runs it. Satisfies
 /// std::uniform_random_bit_generator.
 ///
 /// Source  Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.

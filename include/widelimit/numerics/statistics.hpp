@@ -23,9 +23,9 @@ struct Estimate {
 /// An ascending copy.
 [[nodiscard]] std::vector<double> sorted(std::span<const double> sample);
 
-/// The p-quantile of an ascending sample, linear between order statistics at p (N - 1). The standard error is a quarter of
-/// the distance of the quantiles at p -+ 2 sqrt(p (1 - p) / N), cut at the ends of the sample, and needs no density
-/// estimate; it varies by N^{-1/4} of itself. Expects 0 <= p <= 1.
+/// The p-quantile of an ascending sample, linear between order statistics at p (N - 1). The standard error is
+/// a quarter of the distance of the quantiles at p -+ 2 sqrt(p (1 - p) / N), cut at the ends of the sample,
+/// and needs no density estimate; it varies by N^{-1/4} of itself. Expects 0 <= p <= 1.
 [[nodiscard]] Estimate quantile(std::span<const double> ascending, double p);
 
 /// The two-sample Kolmogorov-Smirnov distance, ties allowed, O(N log N).

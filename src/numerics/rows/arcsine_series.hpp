@@ -6,9 +6,9 @@
 
 namespace widelimit::numerics {
 
-/// Coefficients, lowest order first, of a polynomial in t = s^2 close to arcsin(s) / s for 0 <= s <= 1/sqrt(2): the
-/// interpolant at the Chebyshev nodes of t in [0, 1/2]. The function is analytic up to t = 1, so each degree gains a
-/// factor 3 + sqrt(8): degree 8 gives 1e-8, degree 20 gives 1e-17.
+/// Coefficients, lowest order first, of a polynomial in t = s^2 close to arcsin(s) / s for 0 <= s <=
+/// 1/sqrt(2): the interpolant at the Chebyshev nodes of t in [0, 1/2]. The function is analytic up to t = 1,
+/// so each degree gains a factor 3 + sqrt(8): degree 8 gives 1e-8, degree 20 gives 1e-17.
 template <typename Scalar, int degree>
 std::array<Scalar, degree + 1> arcsine_series() {
   constexpr int count = degree + 1;

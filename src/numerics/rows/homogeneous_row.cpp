@@ -46,7 +46,8 @@ struct HomogeneousRowLoops {
   static void apply(const HomogeneousDual& dual, const DualRow<Scalar>& row) {
     const D d;
     const V zero = hn::Zero(d), right_angle = hn::Set(d, static_cast<Scalar>(std::numbers::pi / 2));
-    const V aligned = hn::Set(d, static_cast<Scalar>(dual.aligned)), opposed = hn::Set(d, static_cast<Scalar>(dual.opposed));
+    const V aligned = hn::Set(d, static_cast<Scalar>(dual.aligned)),
+            opposed = hn::Set(d, static_cast<Scalar>(dual.opposed));
     const V weight = hn::Set(d, static_cast<Scalar>(dual.weight));
     for_each_vector<Scalar>(row.size, [&](auto tag, auto block) {
       const V c = block.load(tag, row.nngp);
@@ -54,7 +55,8 @@ struct HomogeneousRowLoops {
       // pq - c^2 after Kahan: the plain difference cancels near correlation 1.
       const V square = hn::Mul(c, c);
       const V determinant =
-          hn::Sub(hn::MulSub(block.load(tag, row.left[0]), block.load(tag, row.right[0]), square), hn::MulSub(c, c, square));
+          hn::Sub(hn::MulSub(block.load(tag, row.left[0]), block.load(tag, row.right[0]), square),
+                  hn::MulSub(c, c, square));
       const V root = hn::Sqrt(hn::Max(determinant, zero));
       // Sine and cosine of the angle from the nearer end; the smaller of them has the accurate arcsine.
       const V sine = hn::Mul(root, inverse), cosine = hn::Mul(hn::Abs(c), inverse);

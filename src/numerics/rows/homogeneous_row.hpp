@@ -6,17 +6,17 @@
 
 namespace widelimit::numerics {
 
-/// A positively homogeneous activation as its dual sees it: with theta the angle between u and v from the nearer of
-/// correlation 1 and -1, derivative = aligned - weight theta or opposed + weight theta.
+/// A positively homogeneous activation as its dual sees it: with theta the angle between u and v from the
+/// nearer of correlation 1 and -1, derivative = aligned - weight theta or opposed + weight theta.
 struct HomogeneousDual {
   double aligned;  ///< E[phi'(u)^2]
   double opposed;  ///< E[phi'(u) phi'(-u)]
   double weight;   ///< (positive slope - negative slope)^2 / (2 pi)
 };
 
-/// Vectorised dual of positively homogeneous activations. Auxiliary arrays: 0 the variance p, 1 its inverse root (0 for
-/// p = 0). Errors, relative to sqrt(pq) and 1: below 3e-7 (float) and 1e-15 (double) for every correlation, +-1
-/// included; bitwise equal p, q and c give the angle 0 exactly.
+/// Vectorised dual of positively homogeneous activations. Auxiliary arrays: 0 the variance p, 1 its inverse
+/// root (0 for p = 0). Errors, relative to sqrt(pq) and 1: below 3e-7 (float) and 1e-15 (double) for every
+/// correlation, +-1 included; bitwise equal p, q and c give the angle 0 exactly.
 template <typename Scalar>
 struct HomogeneousRows {
   void (*prepare)(const Scalar* variance, Scalar* const* auxiliary, std::size_t size);

@@ -25,8 +25,8 @@ struct LinearRowLoops {
     });
   }
 
-  static void product_sum(const Scalar* const* left, const Scalar* const* right, std::size_t count, Scalar factor,
-                          Scalar* target, std::size_t size) {
+  static void product_sum(const Scalar* const* left, const Scalar* const* right, std::size_t count,
+                          Scalar factor, Scalar* target, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
       auto sum = hn::Zero(d);
       for (std::size_t k = 0; k < count; ++k)
@@ -44,11 +44,12 @@ struct LinearRowLoops {
   }
 
   static void window_sum(const Scalar* source, const Taps& taps, Scalar* target, std::size_t size) {
-    for_each_vector<Scalar>(size, [&](auto d, auto block) { block.store(d, tap_sum(d, block, source, taps), target); });
+    for_each_vector<Scalar>(
+        size, [&](auto d, auto block) { block.store(d, tap_sum(d, block, source, taps), target); });
   }
 
-  static void window_affine(const Scalar* source_nngp, const Scalar* source_ntk, const Taps& taps, Scalar scale,
-                            Scalar bias, Scalar* nngp, Scalar* ntk, std::size_t size) {
+  static void window_affine(const Scalar* source_nngp, const Scalar* source_ntk, const Taps& taps,
+                            Scalar scale, Scalar bias, Scalar* nngp, Scalar* ntk, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
       const V scales = hn::Set(d, scale);
       const V value = hn::MulAdd(scales, tap_sum(d, block, source_nngp, taps), hn::Set(d, bias));
@@ -65,7 +66,8 @@ struct LinearRowLoops {
 
   static void multiply(const Scalar* source, Scalar factor, Scalar* target, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
-      block.store(d, hn::Mul(hn::Mul(hn::Set(d, factor), block.load(d, source)), block.load(d, target)), target);
+      block.store(d, hn::Mul(hn::Mul(hn::Set(d, factor), block.load(d, source)), block.load(d, target)),
+                  target);
     });
   }
 
@@ -79,17 +81,19 @@ struct LinearRowLoops {
   static double dot(const Scalar* left, const Scalar* right, std::size_t size) {
     const D d;
     V sum = hn::Zero(d);
-    for_each_vector<Scalar>(
-        size, [&](auto tag, auto block) { sum = hn::MulAdd(block.load(tag, left), block.load(tag, right), sum); });
+    for_each_vector<Scalar>(size, [&](auto tag, auto block) {
+      sum = hn::MulAdd(block.load(tag, left), block.load(tag, right), sum);
+    });
     return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   }
 };
 
 template <typename Scalar>
 constexpr LinearRows<Scalar> table = {
-    LinearRowLoops<Scalar>::scale,         LinearRowLoops<Scalar>::product_sum, LinearRowLoops<Scalar>::window_sum,
-    LinearRowLoops<Scalar>::window_affine, LinearRowLoops<Scalar>::add,         LinearRowLoops<Scalar>::multiply,
-    LinearRowLoops<Scalar>::sum,           LinearRowLoops<Scalar>::dot};
+    LinearRowLoops<Scalar>::scale,      LinearRowLoops<Scalar>::product_sum,
+    LinearRowLoops<Scalar>::window_sum, LinearRowLoops<Scalar>::window_affine,
+    LinearRowLoops<Scalar>::add,        LinearRowLoops<Scalar>::multiply,
+    LinearRowLoops<Scalar>::sum,        LinearRowLoops<Scalar>::dot};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

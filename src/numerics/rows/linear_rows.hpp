@@ -13,9 +13,10 @@ struct Taps {
   std::size_t count;
 };
 
-/// Linear operations on rows of numbers, compiled for every instruction set and chosen at run time. Every entry of a
-/// result is computed by the same operations wherever it stands in its row, so that results do not depend on how
-/// entries are cut into rows. Rows do not overlap unless said otherwise; nothing beyond a row is touched.
+/// Linear operations on rows of numbers, compiled for every instruction set and chosen at run time. Every
+/// entry of a result is computed by the same operations wherever it stands in its row, so that results do not
+/// depend on how entries are cut into rows. Rows do not overlap unless said otherwise; nothing beyond a row
+/// is touched.
 template <typename Scalar>
 struct LinearRows {
   /// nngp *= left[0] right[0], and ntk likewise if there is one.
@@ -31,8 +32,8 @@ struct LinearRows {
   /// The last window sum of a convolution together with weights and bias:
   ///     nngp[i] = scale sum source_nngp + bias,   ntk[i] = nngp[i] + scale sum source_ntk.
   /// The ntk pointers may be null. With a single tap at 0 the sources may be the targets.
-  void (*window_affine)(const Scalar* source_nngp, const Scalar* source_ntk, const Taps& taps, Scalar scale, Scalar bias,
-                        Scalar* nngp, Scalar* ntk, std::size_t size);
+  void (*window_affine)(const Scalar* source_nngp, const Scalar* source_ntk, const Taps& taps, Scalar scale,
+                        Scalar bias, Scalar* nngp, Scalar* ntk, std::size_t size);
 
   /// target[i] += factor source[i].
   void (*add)(const Scalar* source, Scalar factor, Scalar* target, std::size_t size);

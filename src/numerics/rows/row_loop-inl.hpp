@@ -29,8 +29,8 @@ struct WholeBlock {
   }
 };
 
-/// The entries behind the last whole vector. They go through a buffer, so that nothing beyond the row is touched and
-/// every entry still sees the vector instructions.
+/// The entries behind the last whole vector. They go through a buffer, so that nothing beyond the row is
+/// touched and every entry still sees the vector instructions.
 struct TailBlock {
   std::size_t begin;
   std::size_t count;
