@@ -173,8 +173,9 @@ TEST_CASE("positional encodings") {
   CHECK(matrix(1, 1, 1, 1) == "no error");
   CHECK(matrix(1, 0.5, 0.4, 1) ==
         "attention: the positions' matrix must be symmetric, got 0.5 at [0][1] and 0.4 at [1][0]");
-  CHECK(matrix(1, 2, 2, 1) ==
-        "attention: the positions' matrix must be positive semidefinite, got the eigenvalue -1");
+  CHECK(matrix(1, 2, 2, 1)
+            .find("attention: the positions' matrix must be positive semidefinite, got the eigenvalue -") ==
+        0);
   CHECK(matrix(1, nan, 0, 1) == "attention: matrix[0][1] must be finite, got nan");
   CHECK(
       attention_error(with({MatrixPositions{Matrix<double>::Zero(2, 3), 1}, 1, 1, ValueEncodings::absent})) ==
