@@ -46,8 +46,9 @@ bench: packages
 format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
 
-tidy: packages build/release/build.ninja
-	git ls-files 'src/*.cpp' 'examples/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p build/release --quiet
+tidy: packages
+	cmake --preset tidy -G Ninja
+	git ls-files 'src/*.cpp' 'examples/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p build/tidy --quiet
 
 clean:
 	rm -rf build

@@ -105,19 +105,10 @@ CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<doub
     run_networks<ExplicitNetwork>(network, v0, options, ensemble);
     return ensemble;
   }
-  switch (v0.rows()) {
-    case 2:
-      run_networks<NetworkChain<2>>(network, v0, options, ensemble);
-      break;
-    case 3:
-      run_networks<NetworkChain<3>>(network, v0, options, ensemble);
-      break;
-    case 4:
-      run_networks<NetworkChain<4>>(network, v0, options, ensemble);
-      break;
-    default:
-      run_networks<NetworkChain<Eigen::Dynamic>>(network, v0, options, ensemble);
-  }
+  if (v0.rows() == 2)
+    run_networks<NetworkChain<2>>(network, v0, options, ensemble);
+  else
+    run_networks<NetworkChain<Eigen::Dynamic>>(network, v0, options, ensemble);
   return ensemble;
 }
 

@@ -187,19 +187,10 @@ CovarianceEnsemble simulate(const SdeModel& model, const Matrix<double>& v0,
                             const SimulationOptions& options) {
   require_options(model, v0, options);
   CovarianceEnsemble ensemble(v0.rows(), options.paths, options.times);
-  switch (v0.rows()) {
-    case 2:
-      run_paths<2>(model, v0, options, ensemble);
-      break;
-    case 3:
-      run_paths<3>(model, v0, options, ensemble);
-      break;
-    case 4:
-      run_paths<4>(model, v0, options, ensemble);
-      break;
-    default:
-      run_paths<Eigen::Dynamic>(model, v0, options, ensemble);
-  }
+  if (v0.rows() == 2)
+    run_paths<2>(model, v0, options, ensemble);
+  else
+    run_paths<Eigen::Dynamic>(model, v0, options, ensemble);
   return ensemble;
 }
 

@@ -10,9 +10,9 @@
 
 namespace widelimit::covariance_sde {
 
-/// Time steps of one path, with the workspace for them. M is the number of tokens or Eigen::Dynamic: for two
-/// to four tokens the fixed size saves most of the time, which is spent on allocation and loop overhead
-/// otherwise.
+/// Time steps of one path, with the workspace for them. M is 2 or Eigen::Dynamic: for two tokens, the case of
+/// most figures, the fixed size saves most of the time, which is spent on allocation and loop overhead
+/// otherwise. More fixed sizes would cost more compilation than they save.
 ///
 /// Full attention only. `s` is G_1 + G_1^T.
 template <int M>

@@ -75,10 +75,9 @@ TEST_CASE("inputs that are not finite are refused by name, input and entry") {
 TEST_CASE("batches must be of equal shape and channels") {
   const auto x = random_inputs(4, {2, 4, 4, 1}), wide = random_inputs(5, {2, 4, 5, 1}),
              deep = random_inputs(6, {2, 4, 4, 3});
-  CHECK_THROWS_WITH_AS(
-      static_cast<void>(gram<double>(images_network(), x, wide)),
-      "gram: x1 and x2 must have equal shapes, got 4x4 with 1 channels and 4x5 with 1",
-      ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(images_network(), x, wide)),
+                       "gram: x1 and x2 must have equal shapes, got 4x4 with 1 channels and 4x5 with 1",
+                       ArgumentError);
   CHECK_THROWS_AS(static_cast<void>(gram<double>(images_network(), x, deep)), ArgumentError);
 }
 
