@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "widelimit/data/labelled_images.hpp"
+#include "widelimit/data/labelled_texts.hpp"
+
+/// The Large Movie Review Dataset (aclImdb): a folder for each split with a file for each review,
+/// SPLIT/pos/ID_RATING.txt and SPLIT/neg/ID_RATING.txt, UTF-8. Files whose name begins with a dot are passed
+/// over, as is everything beside pos and neg.
+///
+/// Every reader throws DataError naming folder or file: one that is missing, a folder without reviews, a file
+/// of another name, bytes that are not UTF-8 (with the offset of the first). An empty file is an empty text.
+///
+/// Source  A. L. Maas, R. E. Daly, P. T. Pham, D. Huang, A. Y. Ng, C. Potts, "Learning Word Vectors for
+///         Sentiment Analysis", ACL 2011.
+namespace widelimit::data {
+
+/// Where a review is, and what its name says.
+struct ReviewFile {
+  std::filesystem::path path;
+  int label;   ///< 1: pos, 0: neg.
+  int rating;  ///< 0 to 10.
+};
+
+/// The reviews of a split, e.g. aclImdb/train: neg, then pos, each by ID, then rating.
+std::vector<ReviewFile> list_reviews(const std::filesystem::path& split_folder);
+
+/// Their texts, in that order; labels 0 (neg) and 1 (pos).
+LabelledTexts read_reviews(std::span<const ReviewFile> files);
+
+struct ReviewCounts {
+  std::size_t train = 0;
+  std::size_t validation = 0;  ///< May be 0.
+  std::size_t test = 0;
+};
+
+struct ReviewSets {
+  LabelledTexts train;
+  LabelledTexts validation;
+  LabelledTexts test;
+};
+
+/// Disjoint random choices of reviews: training reviews from `folder`/train, test reviews from `folder`/test,
+/// validation reviews from `folder`/val where there is such a folder, else from what the training reviews
+/// leave of train; see split_indices. Only what is chosen is read. Errors  as above; ArgumentError, naming
+/// the folder, if it has too few reviews.
+ReviewSets read_imdb(const std::filesystem::path& folder, const ReviewCounts& counts, ClassBalance balance,
+                     std::uint64_t seed);
+
+}  // namespace widelimit::data

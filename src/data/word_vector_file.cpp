@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "data/text_lines.hpp"
+#include "data/utf8.hpp"
+#include "widelimit/data/word_vectors.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::data {
+namespace {
+
+constexpr std::string_view blanks = " \t";
+
+/// Takes the next field off the front of `line`; empty behind the last.
+std::string_view take_field(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+  const std::string_view field = line.substr(0, std::min(line.find_first_of(blanks), line.size()));
+  line.remove_prefix(field.size());
+  return field;
+}
+
+std::optional<std::size_t> integer(std::string_view field) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
+  return value;
+}
+
+/// The numbers of a header line "WORDS DIMENSION", if the line can be one.
+struct Header {
+  std::size_t words;
+  std::size_t dimension;
+};
+
+std::optional<Header> header_in(std::string_view line) {
+  const auto words = integer(take_field(line)), dimension = integer(take_field(line));
+  if (!words || !dimension || !take_field(line).empty()) return std::nullopt;
+  return Header{*words, *dimension};
+}
+
+std::size_t count_numbers(std::string_view line) {
+  std::size_t fields = 0;
+  while (!take_field(line).empty()) ++fields;
+  return fields == 0 ? 0 : fields - 1;
+}
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, BadLines policy) : path_{path}, lines_{path}, policy_{policy} {}
+
+  WordVectorFile read() {
+    read_first_lines();
+    if (!vectors_) dimension_unknown();
+    while (const auto line = lines_.next()) add(lines_.line(), *line);
+    if (header_ && header_->words != lines_.line() - 1) {
+      bad(1, fmt::format("expected the number of lines that follow, {}, found {}", lines_.line() - 1,
+                         header_->words));
+    }
+    if (vectors_->size() == 0) throw DataError(fmt::format("{}: no line is usable", path_.string()));
+    return {.vectors = std::move(*vectors_), .bad_lines = std::move(bad_lines_)};
+  }
+
+ private:
+  [[noreturn]] void dimension_unknown() const {
+    throw DataError(fmt::format("{}: line 1: expected a word and its numbers, found none", path_.string()));
+  }
+
+  void bad(std::size_t line, std::string reason) {
+    if (policy_ == BadLines::reject) {
+      throw DataError(fmt::format("{}: line {}: {}; repair the file, or leave such lines out", path_.string(),
+                                  line, reason));
+    }
+    bad_lines_.push_back({.line = line, .reason = std::move(reason)});
+  }
+
+  /// Finds out the dimension and whether there is a header.
+  void read_first_lines() {
+    auto line = lines_.next();
+    if (line && line->starts_with("\xEF\xBB\xBF")) line->remove_prefix(3);
+    std::string first(line.value_or(""));
+    const auto header = header_in(first);
+    line = header ? lines_.next() : std::nullopt;
+    if (line) {
+      const std::size_t numbers = count_numbers(*line);
+      if (numbers == header->dimension && numbers > 0) {
+        header_ = header;
+        vectors_.emplace(numbers);
+      } else if (numbers > 1) {
+        throw DataError(fmt::format("{}: line 2: expected {} numbers as the header says, found {}",
+                                    path_.string(), header->dimension, numbers));
+      }
+    }
+    if (!header_) {
+      if (const std::size_t numbers = count_numbers(first); numbers > 0) vectors_.emplace(numbers);
+      if (!vectors_) dimension_unknown();
+      add(1, first);
+    }
+    if (line) add(2, *line);
+  }
+
+  void add(std::size_t number, std::string_view line) {
+    values_.clear();
+    const std::string_view word = take_field(line);
+    if (word.empty()) return bad(number, "expected a word and its numbers, found an empty line");
+    if (const auto invalid = first_invalid_utf8(word))
+      return bad(number, fmt::format("expected UTF-8, found {}", byte_text(word[*invalid])));
+    for (auto field = take_field(line); !field.empty(); field = take_field(line))
+      if (!add_number(number, field)) return;
+    if (values_.size() != vectors_->dimension()) {
+      return bad(number, fmt::format("expected {} numbers behind '{}', found {}", vectors_->dimension(), word,
+                                     values_.size()));
+    }
+    if (vectors_->add(word, values_)) {
+      line_of_.push_back(number);
+    } else {
+      bad(number, fmt::format("expected a new word, found '{}' of line {} again", word,
+                              line_of_[*vectors_->find(word)]));
+    }
+  }
+
+  bool add_number(std::size_t number, std::string_view field) {
+    const std::string_view digits = field.starts_with('+') ? field.substr(1) : field;
+    float value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    // Numbers closer to 0 than a float can be are 0.
+    if (error == std::errc::result_out_of_range && is_tiny(digits)) {
+      value = 0;
+    } else if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
+      bad(number,
+          fmt::format("expected a finite number as field {}, found '{}'", values_.size() + 2, shown(field)));
+      return false;
+    }
+    values_.push_back(value);
+    return true;
+  }
+
+  static bool is_tiny(std::string_view digits) {
+    double value = 1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && std::abs(value) < 1;
+  }
+
+  /// A field for a message, even if it is long or no text.
+  static std::string shown(std::string_view field) {
+    if (first_invalid_utf8(field)) return "bytes that are not UTF-8";
+    return field.size() <= 40 ? std::string(field) : fmt::format("{} bytes", field.size());
+  }
+
+  const std::filesystem::path& path_;
+  TextLines lines_;
+  BadLines policy_;
+  std::optional<Header> header_;
+  std::optional<WordVectors> vectors_;
+  std::vector<BadLine> bad_lines_;
+  std::vector<std::size_t> line_of_;  ///< Of each word.
+  std::vector<float> values_;         ///< Of the line at hand.
+};
+
+}  // namespace
+
+WordVectorFile read_word_vectors(const std::filesystem::path& path, BadLines bad_lines) {
+  return Reader(path, bad_lines).read();
+}
+
+}  // namespace widelimit::data
