@@ -6,14 +6,13 @@
 
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
+#include "layers/layer_parts.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
 namespace {
-
-enum class BranchKind { sum, product, concat };
 
 std::string kind_name(BranchKind kind) {
   switch (kind) {
@@ -26,12 +25,6 @@ std::string kind_name(BranchKind kind) {
   }
   return {};
 }
-
-/// `weight` is a branch's scale, or its share in a concatenation.
-struct WeightedBranch {
-  double weight;
-  Layers layers;
-};
 
 class Branches final : public LayerModel {
  public:
@@ -51,6 +44,8 @@ class Branches final : public LayerModel {
       list.push_back({{weight_name(), branch.weight}, {"layers", to_json(branch.layers)}});
     return {{"branches", list}};
   }
+
+  BranchParts parts() const { return {kind_, branches_}; }
 
   State lower(Lowering& lowering, const State& input) const override {
     lowering.enter_branches();
@@ -103,6 +98,8 @@ class Repeat final : public LayerModel {
 
   std::string kind() const override { return "repeat"; }
   nlohmann::ordered_json fields() const override { return {{"times", times_}, {"layers", to_json(layers_)}}; }
+
+  RepeatParts parts() const { return {times_, layers_}; }
 
   State lower(Lowering& lowering, const State& input) const override {
     State state = input;
@@ -157,6 +154,16 @@ Layer concat(std::vector<ConcatBranch> branches) {
 }
 
 Layer repeat(Index times, Layers layers) { return Layer(std::make_shared<Repeat>(times, std::move(layers))); }
+
+std::optional<BranchParts> branch_parts(const Layer& layer) {
+  const auto* model = dynamic_cast<const Branches*>(&layer.model());
+  return model == nullptr ? std::nullopt : std::optional(model->parts());
+}
+
+std::optional<RepeatParts> repeat_parts(const Layer& layer) {
+  const auto* model = dynamic_cast<const Repeat*>(&layer.model());
+  return model == nullptr ? std::nullopt : std::optional(model->parts());
+}
 
 void add_branch_kinds(LayerReaders& readers) {
   for (const BranchKind kind : {BranchKind::sum, BranchKind::product, BranchKind::concat})

@@ -1,0 +1,185 @@
+#include "finite/affine_layers.hpp"
+
+#include <cmath>
+
+#include "finite/affine_map.hpp"
+#include "finite/patches.hpp"
+
+namespace widelimit::finite {
+namespace {
+
+/// A dense layer, applied at every position. Tape: the input.
+template <typename Scalar>
+class Dense final : public FiniteLayer<Scalar> {
+ public:
+  Dense(const Site& site, const AffineVariances& variances)
+      : output_{site.input.shape, site.channels},
+        map_(0, site.input.channels, site.channels, variances.weight, variances.bias) {}
+
+  Form output() const override { return output_; }
+  Index parameter_count() const override { return map_.parameter_count(); }
+
+  Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
+                              Tape<Scalar>& tape) const override {
+    auto output = input.with(map_.apply(parameters, input.values));
+    tape.saved.push_back(std::move(input.values));
+    return output;
+  }
+
+  Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
+                               Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
+    return gradient.with(map_.backward(parameters, tape.saved[0], gradient.values, gradient.inputs, sink));
+  }
+
+  Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
+                              Activations<Scalar> direction,
+                              const Scalar* parameter_direction) const override {
+    return direction.with(map_.tangent(parameters, tape.saved[0], direction.values, parameter_direction));
+  }
+
+ private:
+  Form output_;
+  AffineMap<Scalar> map_;
+};
+
+/// A dense layer on what the window sees. Tape: that.
+template <typename Scalar>
+class Convolution final : public FiniteLayer<Scalar> {
+ public:
+  Convolution(const Site& site, const Window& window, const AffineVariances& variances)
+      : input_{site.input.shape},
+        patches_(window, site.input.shape),
+        output_{patches_.output_shape(), site.channels},
+        map_(0, site.input.channels * patches_.window_size(), site.channels, variances.weight,
+             variances.bias) {}
+
+  Form output() const override { return output_; }
+  Index parameter_count() const override { return map_.parameter_count(); }
+
+  Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
+                              Tape<Scalar>& tape) const override {
+    tape.saved.push_back(patches_.gather(input.values, input.inputs));
+    return input.with(map_.apply(parameters, tape.saved[0]), output_.shape);
+  }
+
+  Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
+                               Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
+    const Matrix<Scalar> seen =
+        map_.backward(parameters, tape.saved[0], gradient.values, gradient.inputs, sink);
+    return gradient.with(patches_.scatter(seen, gradient.inputs), input_);
+  }
+
+  Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
+                              Activations<Scalar> direction,
+                              const Scalar* parameter_direction) const override {
+    const Matrix<Scalar> seen = patches_.gather(direction.values, direction.inputs);
+    return direction.with(map_.tangent(parameters, tape.saved[0], seen, parameter_direction), output_.shape);
+  }
+
+ private:
+  Shape input_;
+  Patches patches_;
+  Form output_;
+  AffineMap<Scalar> map_;
+};
+
+/// A convolution with weights of its own at every position: the rows of a position, in steps of all
+/// positions, are a small dense layer. Tape: what the window sees.
+template <typename Scalar>
+class LocalConvolution final : public FiniteLayer<Scalar> {
+ public:
+  LocalConvolution(const Site& site, const Window& window, const AffineVariances& variances)
+      : input_{site.input.shape},
+        patches_(window, site.input.shape),
+        output_{patches_.output_shape(), site.channels},
+        in_{site.input.channels * patches_.window_size()},
+        weight_scale_{static_cast<Scalar>(std::sqrt(variances.weight / static_cast<double>(in_)))},
+        bias_scale_{static_cast<Scalar>(std::sqrt(variances.bias))} {}
+
+  Form output() const override { return output_; }
+  Index parameter_count() const override { return position_count(output_.shape) * block(); }
+
+  Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
+                              Tape<Scalar>& tape) const override {
+    tape.saved.push_back(patches_.gather(input.values, input.inputs));
+    Matrix<Scalar> z(tape.saved[0].rows(), output_.channels);
+    apply(parameters, tape.saved[0], Scalar{0}, z);
+    add_biases(parameters, z);
+    return input.with(std::move(z), output_.shape);
+  }
+
+  Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
+                               Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
+    sink.affine({0, tape.saved[0], gradient.values, gradient.inputs, weight_scale_, bias_scale_,
+                 Sharing::by_position});
+    Matrix<Scalar> seen(gradient.values.rows(), in_);
+    const Index d = position_count(output_.shape), out = output_.channels;
+    for (Index a = 0; a < d; ++a)
+      numerics::gemm(Transpose::no, Transpose::yes, gradient.inputs, in_, out, weight_scale_,
+                     {gradient.values.data() + a * out, d * out}, {parameters + a * block(), out}, Scalar{0},
+                     seen.data() + a * in_, d * in_);
+    return gradient.with(patches_.scatter(seen, gradient.inputs), input_);
+  }
+
+  Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
+                              Activations<Scalar> direction,
+                              const Scalar* parameter_direction) const override {
+    Matrix<Scalar> z(tape.saved[0].rows(), output_.channels);
+    apply(parameter_direction, tape.saved[0], Scalar{0}, z);
+    apply(parameters, patches_.gather(direction.values, direction.inputs), Scalar{1}, z);
+    add_biases(parameter_direction, z);
+    return direction.with(std::move(z), output_.shape);
+  }
+
+ private:
+  /// Parameters of a position.
+  Index block() const { return (in_ + (bias_scale_ == 0 ? 0 : 1)) * output_.channels; }
+
+  /// z = scale seen W + keep z, position by position.
+  void apply(const Scalar* parameters, const Matrix<Scalar>& seen, Scalar keep, Matrix<Scalar>& z) const {
+    const Index d = position_count(output_.shape), out = output_.channels;
+    for (Index a = 0; a < d; ++a)
+      numerics::gemm(Transpose::no, Transpose::no, seen.rows() / d, out, in_, weight_scale_,
+                     {seen.data() + a * in_, d * in_}, {parameters + a * block(), out}, keep,
+                     z.data() + a * out, d * out);
+  }
+
+  void add_biases(const Scalar* parameters, Matrix<Scalar>& z) const {
+    if (bias_scale_ == 0) return;
+    const Index d = position_count(output_.shape), out = output_.channels;
+    using Row = Eigen::Matrix<Scalar, 1, Eigen::Dynamic>;
+    for (Index row = 0; row < z.rows(); ++row)
+      z.row(row) += bias_scale_ * Eigen::Map<const Row>(parameters + (row % d) * block() + in_ * out, out);
+  }
+
+  Shape input_;
+  Patches patches_;
+  Form output_;
+  Index in_;
+  Scalar weight_scale_;
+  Scalar bias_scale_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+std::unique_ptr<FiniteLayer<Scalar>> make_dense(const Site& site, const AffineVariances& variances) {
+  return std::make_unique<Dense<Scalar>>(site, variances);
+}
+
+template <typename Scalar>
+std::unique_ptr<FiniteLayer<Scalar>> make_convolution(const Site& site, const Window& window,
+                                                      const AffineVariances& variances, Sharing sharing) {
+  if (sharing == Sharing::by_position)
+    return std::make_unique<LocalConvolution<Scalar>>(site, window, variances);
+  return std::make_unique<Convolution<Scalar>>(site, window, variances);
+}
+
+template std::unique_ptr<FiniteLayer<float>> make_dense(const Site&, const AffineVariances&);
+template std::unique_ptr<FiniteLayer<double>> make_dense(const Site&, const AffineVariances&);
+template std::unique_ptr<FiniteLayer<float>> make_convolution(const Site&, const Window&,
+                                                              const AffineVariances&, Sharing);
+template std::unique_ptr<FiniteLayer<double>> make_convolution(const Site&, const Window&,
+                                                               const AffineVariances&, Sharing);
+
+}  // namespace widelimit::finite

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cmath>
+
+#include "finite/products.hpp"
+#include "widelimit/finite/finite_layer.hpp"
+
+namespace widelimit::finite {
+
+/// z = sqrt(w / in) x W + sqrt(b) beta, the same at every position: what every layer with weights is made of.
+/// Parameters, from `offset` on: W [in, out], then beta [out] unless b = 0.
+template <typename Scalar>
+class AffineMap {
+ public:
+  AffineMap(Index offset, Index in, Index out, double weight_variance, double bias_variance = 0)
+      : offset_{offset},
+        in_{in},
+        out_{out},
+        weight_scale_{static_cast<Scalar>(std::sqrt(weight_variance / static_cast<double>(in)))},
+        bias_scale_{static_cast<Scalar>(std::sqrt(bias_variance))} {}
+
+  [[nodiscard]] Index in() const { return in_; }
+  [[nodiscard]] Index out() const { return out_; }
+  [[nodiscard]] Index parameter_count() const { return (in_ + (bias_scale_ == 0 ? 0 : 1)) * out_; }
+
+  [[nodiscard]] Matrix<Scalar> apply(const Scalar* parameters, const Matrix<Scalar>& x) const {
+    Matrix<Scalar> z = product(weight_scale_, x, weights(parameters));
+    if (bias_scale_ != 0) z.rowwise() += bias_scale_ * biases(parameters);
+    return z;
+  }
+
+  /// The gradient with respect to x; that of the parameters goes to the sink.
+  [[nodiscard]] Matrix<Scalar> backward(const Scalar* parameters, const Matrix<Scalar>& x,
+                                        const Matrix<Scalar>& gradient, Index inputs,
+                                        GradientSink<Scalar>& sink) const {
+    sink.affine({offset_, x, gradient, inputs, weight_scale_, bias_scale_});
+    return product_transposed(weight_scale_, gradient, weights(parameters));
+  }
+
+  /// The derivative along (x', W', beta').
+  [[nodiscard]] Matrix<Scalar> tangent(const Scalar* parameters, const Matrix<Scalar>& x,
+                                       const Matrix<Scalar>& x_direction,
+                                       const Scalar* parameter_direction) const {
+    Matrix<Scalar> z = apply(parameter_direction, x);
+    multiply(Transpose::no, Transpose::no, weight_scale_, map_of(x_direction), weights(parameters), Scalar{1},
+             z);
+    return z;
+  }
+
+ private:
+  [[nodiscard]] ConstMap<Scalar> weights(const Scalar* parameters) const {
+    return ConstMap<Scalar>(parameters + offset_, in_, out_);
+  }
+  [[nodiscard]] auto biases(const Scalar* parameters) const {
+    using Row = Eigen::Matrix<Scalar, 1, Eigen::Dynamic>;
+    return Eigen::Map<const Row>(parameters + offset_ + in_ * out_, out_);
+  }
+
+  Index offset_;
+  Index in_;
+  Index out_;
+  Scalar weight_scale_;
+  Scalar bias_scale_;
+};
+
+}  // namespace widelimit::finite

@@ -1,0 +1,284 @@
+#include "finite/attention_layer.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <cmath>
+
+#include "finite/affine_map.hpp"
+#include "finite/head_weights.hpp"
+#include "finite/normalised_rows.hpp"
+#include "layers/attention_positions.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::finite {
+namespace {
+
+using layers::AttentionOptions;
+using layers::AttentionScaling;
+using layers::QueryKeyWeights;
+
+/// A square root of the encodings' covariance, times the root of their weight; it may be singular.
+Matrix<double> position_root(const layers::PositionalEncodings& positions, const Shape& shape) {
+  const Matrix<double> covariance = layers::position_covariance(positions, shape, shape);
+  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(covariance);
+  const Vector<double> roots =
+      (positions.position_weight * solver.eigenvalues().array().max(0.0)).sqrt().matrix();
+  return solver.eigenvectors() * roots.asDiagonal();
+}
+
+enum class Tying { tied, untied };
+
+Tying tying(const AttentionOptions& options) {
+  const bool inverse_width = options.scaling == AttentionScaling::inverse_width;
+  const auto weights =
+      options.query_key_weights.value_or(inverse_width ? QueryKeyWeights::tied : QueryKeyWeights::untied);
+  return weights == QueryKeyWeights::tied ? Tying::tied : Tying::untied;
+}
+
+double logit_scale(const AttentionOptions& options, Index key_width) {
+  const auto width = static_cast<double>(key_width);
+  return options.query_key_std /
+         (options.scaling == AttentionScaling::inverse_width ? width : std::sqrt(width));
+}
+
+/// The affine maps inside attention; parameters behind those of the encodings.
+template <typename Scalar>
+struct AttentionMaps {
+  AffineMap<Scalar> query;
+  AffineMap<Scalar> key;  ///< The query's if tied.
+  AffineMap<Scalar> value;
+  AffineMap<Scalar> output;
+  Index parameter_count;
+};
+
+template <typename Scalar>
+AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& options, const HeadWidths& heads) {
+  Index offset = options.positions ? position_count(site.input.shape) * site.input.channels : 0;
+  const auto next = [&offset](Index in, Index out, double weight_variance, double bias_variance) {
+    const AffineMap<Scalar> map(offset, in, out, weight_variance, bias_variance);
+    offset += map.parameter_count();
+    return map;
+  };
+  const Index channels = site.input.channels;
+  const auto query = next(channels, heads.count * heads.key, 1, 0);
+  const auto key = tying(options) == Tying::tied ? query : next(channels, heads.count * heads.key, 1, 0);
+  const auto value = next(channels, heads.count * heads.value, 1, 0);
+  const auto output =
+      next(heads.count * heads.value, site.channels, options.output_value_variance, options.bias_variance);
+  return {query, key, value, output, offset};
+}
+
+/// Places in the tape's list of matrices.
+enum Saved : std::size_t {
+  saved_encoded,  ///< X~
+  saved_raw,      ///< X where the values see it instead of X~, else empty
+  saved_queries,  ///< Q, all heads side by side
+  saved_keys,     ///< K; empty if tied
+  saved_values,   ///< V
+  saved_weights,  ///< zeta(G): [d, d] for every input and head
+  saved_slopes,   ///< zeta'(G) for elementwise weights, else empty
+  saved_joined,   ///< zeta(G) V, all heads side by side, normalised if there is a norm
+  saved_roots,    ///< what the norm leaves behind
+  saved_count
+};
+
+template <typename Scalar>
+class Attention final : public FiniteLayer<Scalar> {
+  using Mat = Matrix<Scalar>;
+
+ public:
+  Attention(const Site& site, const AttentionOptions& options, const HeadWidths& heads)
+      : output_{site.input.shape, site.channels},
+        heads_{heads},
+        d_{position_count(site.input.shape)},
+        tying_{tying(options)},
+        encodes_values_{!options.positions || options.positions->values == layers::ValueEncodings::present},
+        logit_scale_{static_cast<Scalar>(logit_scale(options, heads.key))},
+        zeta_(options),
+        maps_{make_maps<Scalar>(site, options, heads)},
+        norm_(Centring::mean, 1e-12) {
+    if (!options.positions) return;
+    input_scale_ = static_cast<Scalar>(std::sqrt(options.positions->input_weight));
+    root_ = position_root(*options.positions, site.input.shape).template cast<Scalar>();
+  }
+
+  Form output() const override { return output_; }
+  Index parameter_count() const override { return maps_.parameter_count; }
+
+  Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
+                              Tape<Scalar>& tape) const override {
+    auto& saved = tape.saved;
+    saved.resize(saved_count);
+    saved[saved_encoded] = encode(parameters, input.values, input.inputs);
+    if (!encodes_values_) saved[saved_raw] = std::move(input.values);
+    saved[saved_queries] = maps_.query.apply(parameters, saved[saved_encoded]);
+    if (tying_ == Tying::untied) saved[saved_keys] = maps_.key.apply(parameters, saved[saved_encoded]);
+    saved[saved_values] = maps_.value.apply(parameters, value_input(tape));
+    saved[saved_weights].resize(input.inputs * heads_.count * d_, d_);
+    if (!zeta_.is_softmax()) saved[saved_slopes].resize(input.inputs * heads_.count * d_, d_);
+    saved[saved_joined].resize(input.inputs * d_, heads_.count * heads_.value);
+    for_each_head(input.inputs, [&](Index i, Index h) {
+      auto weights = square(saved[saved_weights], i, h);
+      weights.noalias() =
+          logit_scale_ * query_block(saved[saved_queries], i, h) * query_block(keys(tape), i, h).transpose();
+      zeta_.apply(weights, slopes(saved[saved_slopes], i, h));
+      value_block(saved[saved_joined], i, h).noalias() = weights * value_block(saved[saved_values], i, h);
+    });
+    if (heads_.norm == HeadNorm::layer_norm)
+      saved[saved_roots] = norm_.normalise(head_rows(saved[saved_joined]));
+    return input.with(maps_.output.apply(parameters, saved[saved_joined]));
+  }
+
+  Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
+                               Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
+    const auto& saved = tape.saved;
+    const Index n = gradient.inputs;
+    Mat joined = maps_.output.backward(parameters, saved[saved_joined], gradient.values, n, sink);
+    if (heads_.norm == HeadNorm::layer_norm)
+      norm_.differentiate(head_rows(saved[saved_joined]), saved[saved_roots], head_rows(joined));
+    Mat queries(n * d_, heads_.count * heads_.key), key_gradient(queries.rows(), queries.cols());
+    Mat values(n * d_, heads_.count * heads_.value), logits(d_, d_);
+    for_each_head(n, [&](Index i, Index h) {
+      const auto weights = square(saved[saved_weights], i, h);
+      const auto out = value_block(joined, i, h);
+      value_block(values, i, h).noalias() = weights.transpose() * out;
+      logits.noalias() = out * value_block(saved[saved_values], i, h).transpose();
+      zeta_.differentiate(weights, slopes(saved[saved_slopes], i, h), logits);
+      query_block(queries, i, h).noalias() = logit_scale_ * logits * query_block(keys(tape), i, h);
+      query_block(key_gradient, i, h).noalias() =
+          logit_scale_ * logits.transpose() * query_block(saved[saved_queries], i, h);
+    });
+    return input_gradient(parameters, tape, {queries, key_gradient, values}, gradient, sink);
+  }
+
+  Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
+                              Activations<Scalar> direction,
+                              const Scalar* parameter_direction) const override {
+    const auto& saved = tape.saved;
+    const Index n = direction.inputs;
+    const Mat encoded = encode(parameter_direction, direction.values, n);
+    const Mat queries = maps_.query.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
+    const Mat keys_direction =
+        maps_.key.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
+    const Mat values = maps_.value.tangent(parameters, value_input(tape),
+                                           encodes_values_ ? encoded : direction.values, parameter_direction);
+    Mat joined(n * d_, heads_.count * heads_.value), logits(d_, d_);
+    for_each_head(n, [&](Index i, Index h) {
+      const auto weights = square(saved[saved_weights], i, h);
+      logits.noalias() =
+          logit_scale_ * query_block(queries, i, h) * query_block(keys(tape), i, h).transpose();
+      logits.noalias() += logit_scale_ * query_block(saved[saved_queries], i, h) *
+                          query_block(keys_direction, i, h).transpose();
+      zeta_.differentiate(weights, slopes(saved[saved_slopes], i, h), logits);
+      auto target = value_block(joined, i, h);
+      target.noalias() = logits * value_block(saved[saved_values], i, h);
+      target.noalias() += weights * value_block(values, i, h);
+    });
+    if (heads_.norm == HeadNorm::layer_norm)
+      norm_.differentiate(head_rows(saved[saved_joined]), saved[saved_roots], head_rows(joined));
+    return direction.with(maps_.output.tangent(parameters, saved[saved_joined], joined, parameter_direction));
+  }
+
+ private:
+  /// Gradients with respect to queries, keys and values.
+  struct HeadGradients {
+    Mat& queries;
+    const Mat& keys;
+    const Mat& values;
+  };
+
+  Activations<Scalar> input_gradient(const Scalar* parameters, const Tape<Scalar>& tape,
+                                     const HeadGradients& heads, const Activations<Scalar>& like,
+                                     GradientSink<Scalar>& sink) const {
+    const Mat& encoded = tape.saved[saved_encoded];
+    const Index n = like.inputs;
+    if (tying_ == Tying::tied) heads.queries += heads.keys;
+    Mat through_encoded = maps_.query.backward(parameters, encoded, heads.queries, n, sink);
+    if (tying_ == Tying::untied)
+      through_encoded += maps_.key.backward(parameters, encoded, heads.keys, n, sink);
+    Mat through_values = maps_.value.backward(parameters, value_input(tape), heads.values, n, sink);
+    if (encodes_values_) through_encoded += through_values;
+    if (root_.size() == 0) return like.with(std::move(through_encoded));
+    const Mat roots = root_.replicate(n, 1);
+    sink.affine({0, roots, through_encoded, n, Scalar{1}});
+    through_encoded *= input_scale_;
+    if (!encodes_values_) through_encoded += through_values;
+    return like.with(std::move(through_encoded));
+  }
+
+  /// X~ = sqrt(w_in) X + root Z; linear in (X, Z), so it is its own derivative.
+  Mat encode(const Scalar* parameters, const Mat& input, Index n) const {
+    if (root_.size() == 0) return input;
+    const Mat encodings = product(Scalar{1}, root_, ConstMap<Scalar>(parameters, d_, input.cols()));
+    Mat encoded = input_scale_ * input;
+    for (Index i = 0; i < n; ++i) encoded.middleRows(i * d_, d_) += encodings;
+    return encoded;
+  }
+
+  const Mat& value_input(const Tape<Scalar>& tape) const {
+    return tape.saved[encodes_values_ ? saved_encoded : saved_raw];
+  }
+  const Mat& keys(const Tape<Scalar>& tape) const {
+    return tape.saved[tying_ == Tying::tied ? saved_queries : saved_keys];
+  }
+
+  template <typename Body>
+  void for_each_head(Index n, const Body& body) const {
+    for (Index i = 0; i < n; ++i)
+      for (Index h = 0; h < heads_.count; ++h) body(i, h);
+  }
+  /// The part of input i and head h.
+  template <typename Block>
+  auto query_block(Block& all, Index i, Index h) const {
+    return all.block(i * d_, h * heads_.key, d_, heads_.key);
+  }
+  template <typename Block>
+  auto value_block(Block& all, Index i, Index h) const {
+    return all.block(i * d_, h * heads_.value, d_, heads_.value);
+  }
+  template <typename Block>
+  auto square(Block& all, Index i, Index h) const {
+    return all.middleRows((i * heads_.count + h) * d_, d_);
+  }
+  template <typename Block>
+  auto slopes(Block& all, Index i, Index h) const {
+    return zeta_.is_softmax() ? all.middleRows(0, 0) : square(all, i, h);
+  }
+  /// Every head of every position as a row.
+  auto head_rows(Mat& all) const {
+    return Eigen::Map<Mat>(all.data(), all.size() / heads_.value, heads_.value);
+  }
+  auto head_rows(const Mat& all) const {
+    return Eigen::Map<const Mat>(all.data(), all.size() / heads_.value, heads_.value);
+  }
+
+  Form output_;
+  HeadWidths heads_;
+  Index d_;
+  Tying tying_;
+  bool encodes_values_;  ///< Or there is nothing to encode.
+  Scalar logit_scale_;
+  HeadWeights<Scalar> zeta_;
+  AttentionMaps<Scalar> maps_;
+  NormalisedRows<Scalar> norm_;
+  Scalar input_scale_ = 1;
+  Mat root_;  ///< Empty without encodings.
+};
+
+}  // namespace
+
+template <typename Scalar>
+std::unique_ptr<FiniteLayer<Scalar>> make_attention(const Site& site, const AttentionOptions& options,
+                                                    const HeadWidths& heads) {
+  if (site.input.shape.empty())
+    throw ArgumentError(
+        "expected inputs with positions, got vectors; put attention before flatten or global pooling");
+  if (options.positions) layers::check_positions_fit(*options.positions, site.input.shape);
+  return std::make_unique<Attention<Scalar>>(site, options, heads);
+}
+
+template std::unique_ptr<FiniteLayer<float>> make_attention(const Site&, const AttentionOptions&,
+                                                            const HeadWidths&);
+template std::unique_ptr<FiniteLayer<double>> make_attention(const Site&, const AttentionOptions&,
+                                                             const HeadWidths&);
+
+}  // namespace widelimit::finite
