@@ -45,19 +45,20 @@ Matrix<double> read_start(FieldReader& fields) {
     return v;
   }
   const nlohmann::json& rows = fields.value("V0");
-  const std::size_t m = rows.is_array() ? rows.size() : 0;
+  if (!rows.is_array() || rows.empty())
+    fields.fail("V0", fmt::format("must be a square matrix, one row a token, got {}", rows.dump()));
+  const std::size_t m = rows.size();
   Matrix<double> v(static_cast<Index>(m), static_cast<Index>(m));
   for (std::size_t a = 0; a < m; ++a) {
     if (!rows[a].is_array() || rows[a].size() != m)
       fields.fail("V0",
-                  fmt::format("must be a square matrix, got {} rows and row {} of another length", m, a));
+                  fmt::format("must be a square matrix of {} rows, got row {} = {}", m, a, rows[a].dump()));
     for (std::size_t b = 0; b < m; ++b) {
       if (!rows[a][b].is_number())
         fields.fail("V0", fmt::format("must hold numbers, got {}", rows[a][b].dump()));
       v(static_cast<Index>(a), static_cast<Index>(b)) = rows[a][b].get<double>();
     }
   }
-  if (m == 0) fields.fail("V0", "must be a square matrix, got none");
   return v;
 }
 
@@ -68,8 +69,11 @@ StopBounds read_bounds(FieldReader& fields, StopBounds otherwise) {
 std::vector<double> read_times(FieldReader& fields) {
   if (fields.has("times")) return fields.numbers("times");
   if (fields.has("horizon")) return {fields.number("horizon")};
+  const Index depth = fields.integer("depth"), width = fields.integer("width");
+  for (const auto& [name, value] : {std::pair{"depth", depth}, std::pair{"width", width}})
+    if (value < 1) fields.fail(name, fmt::format("must be at least 1, got {}", value));
   // T = depth / width, in this order: a layer is time 1 / n.
-  return {static_cast<double>(fields.integer("depth")) / static_cast<double>(fields.integer("width"))};
+  return {static_cast<double>(depth) / static_cast<double>(width)};
 }
 
 SdeModel read_model(FieldReader& fields) {
@@ -171,8 +175,11 @@ std::vector<double> take_gammas(nlohmann::json& config, const std::string& path)
   FieldReader fields(config, path);
   const std::vector<double> gammas = fields.numbers("gammas");
   if (gammas.empty()) fields.fail("gammas", "must hold at least one residual weight");
-  if (fields.has("gamma") || fields.has("gamma_squared"))
-    fields.fail("gammas", "stands beside gamma; give one of them");
+  for (const char* other : {"gamma", "gamma_squared", "lambda"})
+    if (fields.has(other)) fields.fail("gammas", fmt::format("stands beside {}; give one of them", other));
+  for (const double gamma : gammas)
+    if (!(gamma >= 0 && gamma <= 1))
+      fields.fail("gammas", fmt::format("must lie in [0, 1] because lambda^2 + gamma^2 = 1, got {}", gamma));
   config.erase("gammas");
   config["gamma"] = gammas.front();
   return gammas;

@@ -24,10 +24,6 @@ constexpr int kGramRuns = 6;
 // Above this the vector form of SGD takes minutes; the file's own values then come from the Gram form, too.
 constexpr Index kLargestVectorDimension = 500;
 
-HeadActivation activation_of(const JsonFields& in) {
-  return head_activation_from_name(in.text("activation"));
-}
-
 StochasticFields bayes_risk_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
   const BayesRisk risk =
       bayes_risk(Prior::from_json(in.at("prior")), in.integer("L"), description.integer("samples"), seed);

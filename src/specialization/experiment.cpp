@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "checks.hpp"
 #include "experiment_parts.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/flow.hpp"
@@ -24,7 +25,10 @@ HeadParameters start_of(const JsonFields& in, HeadActivation activation, Index h
     return noise_start(activation, heads, features, in.number("eta", 1), seed_of(in) + kStartSeed);
   const JsonFields start(in.at("start"), "config.start");
   start.allow_only({"m", "r", "S", "b", "v"});
-  const Matrix<double> r = start.has("S") ? symmetric_root(start.matrix("S")) : start.matrix("r");
+  if (start.has("S") == start.has("r")) throw ArgumentError("config.start: give either S or r");
+  const Matrix<double> root = start.matrix(start.has("S") ? "S" : "r");
+  check_shape("config.start", start.has("S") ? "S" : "r", root, heads, heads);
+  const Matrix<double> r = start.has("S") ? symmetric_root(root) : root;
   HeadParameters parameters = with_initial_offsets(activation, start.matrix("m"), r);
   if (start.has("b")) parameters.b = start.vector("b");
   if (start.has("v")) parameters.v = start.vector("v");
@@ -49,7 +53,7 @@ FlowRun run_flow(const JsonFields& in) {
   const Index tokens = in.integer("tokens"), heads = in.integer("heads");
   FlowOptions options;
   options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, options.step);
+  options.steps = steps_in(in, "step", options.step);
   options.record = records_of(in, options.steps, 200);
   options.variant = choice<FlowVariant>(
       in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}}, "frame");

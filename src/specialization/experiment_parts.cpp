@@ -25,23 +25,24 @@ std::optional<std::pair<double, double>> flip_strengths(const Prior& prior) {
 
 }  // namespace
 
-HeadActivation activation_of(const JsonFields& in) {
-  return head_activation_from_name(in.text("activation"));
-}
 Prior prior_of(const JsonFields& in) { return Prior::from_json(in.at("prior")); }
-std::uint64_t seed_of(const JsonFields& in) { return static_cast<std::uint64_t>(in.integer("seed", 1)); }
+
+std::uint64_t seed_of(const JsonFields& in) {
+  const Index seed = in.integer("seed", 1);
+  check_at_least("config", "seed", seed, 0);
+  return static_cast<std::uint64_t>(seed);
+}
 
 SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise) {
   return choice<SampleSymmetry>(
       in, "symmetry", {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}}, otherwise);
 }
 
-/// Number of steps of a size in a time, and about `records` of them to record.
-Index steps_in(const JsonFields& in, double step) {
+Index steps_in(const JsonFields& in, const std::string& field, double step) {
   const double tau = in.number("tau");
   if (!(tau >= 0) || !std::isfinite(tau))
     throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
-  check_positive("config", "step or gamma", step);
+  check_positive("config", field, step);
   return static_cast<Index>(std::llround(tau / step));
 }
 

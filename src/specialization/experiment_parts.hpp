@@ -35,13 +35,12 @@ Value choice(const JsonFields& in, const std::string& field, const std::map<std:
       fmt::format("config.{}: expected {}, got \"{}\"", field, fmt::join(names, " or "), name));
 }
 
-HeadActivation activation_of(const JsonFields& in);
 Prior prior_of(const JsonFields& in);
 std::uint64_t seed_of(const JsonFields& in);
 SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise);
 
-/// Number of steps of a size in the time "tau".
-Eigen::Index steps_in(const JsonFields& in, double step);
+/// Number of steps of a size, which the given field has set, in the time "tau".
+Eigen::Index steps_in(const JsonFields& in, const std::string& field, double step);
 /// Steps to record, about "records" of them.
 std::vector<Eigen::Index> records_of(const JsonFields& in, Eigen::Index steps, Eigen::Index otherwise);
 

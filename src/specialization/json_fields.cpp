@@ -115,4 +115,8 @@ std::vector<Index> JsonFields::integers(const std::string& field) const {
   return value.get<std::vector<Index>>();
 }
 
+HeadActivation activation_of(const JsonFields& fields) {
+  return head_activation_from_name(fields.text("activation"));
+}
+
 }  // namespace widelimit::specialization

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/specialization/activation.hpp"
 
 namespace widelimit::specialization {
 
@@ -38,5 +39,8 @@ class JsonFields {
   const nlohmann::json& object_;
   std::string context_;
 };
+
+/// The activation that the field "activation" names.
+HeadActivation activation_of(const JsonFields& fields);
 
 }  // namespace widelimit::specialization

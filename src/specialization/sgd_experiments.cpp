@@ -35,7 +35,7 @@ SgdRun run_sgd_experiment(const JsonFields& in) {
   options.tokens = in.integer("tokens");
   options.batch = in.integer("batch", dimension);
   options.gamma = in.number("gamma", 0.02);
-  options.steps = steps_in(in, options.gamma);
+  options.steps = steps_in(in, "gamma", options.gamma);
   options.record = records_of(in, options.steps, 100);
   options.seed = seed_of(in);
   const double eta = in.number("eta", 1);
@@ -60,7 +60,7 @@ SgdRun run_sgd_experiment(const JsonFields& in) {
 std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, const MatchedFlow& matched) {
   FlowOptions options;
   options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, options.step);
+  options.steps = steps_in(in, "step", options.step);
   options.batch_noise = run.noise;
   for (const SgdPoint& point : run.points) {
     const Index step = static_cast<Index>(std::llround(point.tau / options.step));
@@ -95,7 +95,7 @@ std::optional<double> flow_split_time(const JsonFields& in, const Prior& prior, 
                              {symmetry_of(in, "closed"), matched.spike_root});
   FlowOptions options;
   options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, options.step);
+  options.steps = steps_in(in, "step", options.step);
   options.record = record_every(1, options.steps);
   std::vector<double> tau;
   std::vector<Matrix<double>> m;
@@ -176,8 +176,11 @@ ExperimentTable phase_transition_experiment(const JsonFields& in) {
   ExperimentTable table;
   table.columns = {"eta", "run", "log_scale", "specialisation_time", "ratio"};
   std::vector<std::pair<double, double>> points;
-  for (const double eta : in.vector("etas")) {
-    check_positive("config", "etas", eta);
+  const Vector<double> etas = in.vector("etas");
+  if (etas.size() == 0)
+    throw ArgumentError("config.etas: must hold at least one size of the start, got none");
+  for (const double eta : etas) check_positive("config", "etas", eta);
+  for (const double eta : etas) {
     const double scale = std::log(std::sqrt(in.number("dimension")) / eta);
     for (Index run = 0; run < runs; ++run) {
       const auto time = flow_split_time(in, prior, eta, seed_of(in) + static_cast<std::uint64_t>(run));

@@ -117,11 +117,29 @@ TEST_CASE("experiment: rejections name the field") {
   CHECK(error_of("flow", changed("variant", "best")) ==
         "config.variant: expected frame or symmetric, got \"best\"");
   CHECK(error_of("flow", changed("tau", -1)) == "config.tau: must be >= 0, got -1");
-  CHECK(error_of("flow", changed("step", 0)) == "config: step or gamma must be positive and finite, got 0");
+  CHECK(error_of("flow", changed("step", 0)) == "config: step must be positive and finite, got 0");
   CHECK(error_of("flow", changed("heads", 2.5)) == "config.heads: expected an integer, got 2.5");
   CHECK(error_of("flow", changed("head", 2)).find("config.head: unknown field; known are prior, tokens") ==
         0);
   CHECK(error_of("flow", changed("start", {{"m", {{1, 0}}}, {"r", {{1}}}})) ==
         "config.start.m: must have 3 rows, one a head, got 1");
+  const json heads3 = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, m = {{1, 0}, {0, 1}, {1, 1}};
+  CHECK(error_of("flow", changed("start", {{"m", m}})) == "config.start: give either S or r");
+  CHECK(error_of("flow", changed("start", {{"m", m}, {"S", heads3}, {"r", heads3}})) ==
+        "config.start: give either S or r");
+  CHECK(error_of("flow", changed("start", {{"m", m}, {"S", {{1, 0}, {0, 1}}}})) ==
+        "config.start: S must be 3 x 3, got 2 x 2");
+  CHECK(error_of("flow", changed("seed", -1)) == "config: seed must be at least 0, got -1");
   CHECK(error_of("bayes", {{"tokens", 3}}) == "config.prior: missing");
+  const auto transition = [](const json& etas) {
+    json config = flow_config();
+    for (const char* field : {"fresh_samples", "records"}) config.erase(field);
+    config["dimension"] = 100;
+    config["etas"] = etas;
+    return config;
+  };
+  CHECK(error_of("phase-transition", transition(json::array())) ==
+        "config.etas: must hold at least one size of the start, got none");
+  CHECK(error_of("phase-transition", transition({0.1, -1})) ==
+        "config: etas must be positive and finite, got -1");
 }

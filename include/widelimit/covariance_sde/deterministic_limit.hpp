@@ -8,8 +8,7 @@ namespace widelimit::covariance_sde {
 /// V_T of the drift alone, dV = b(V) dt, by Dormand-Prince with the given relative tolerance.
 ///
 /// Errors  ArgumentError unless v0 is a covariance and time >= 0; NumericalError if an entry passes 1e12
-/// before T: the
-///         attention drift is cubic and its flow explodes.
+///         before T: the attention drift is cubic and its flow explodes.
 [[nodiscard]] Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, double time,
                                         double relative_tolerance = 1e-11);
 

@@ -61,10 +61,9 @@ class DiffusionLaw {
 ///     d Delta = (gamma^2 / tau_0^2) Delta^3 dt + sqrt(2 s Delta^2 + 4 gamma^4 Delta^4 / tau_0^2) dB.
 ///
 /// Accuracy  2e-9 for quantiles from 5 to 95 percent while less than 1e-3 of the mass has exploded by T; the
-/// expansion
-///           converges algebraically at the wall where explosion is possible.
+///           expansion converges algebraically at the wall where explosion is possible.
 /// Errors    ArgumentError unless the residual weights preserve variance, gamma, temperature, gap0 and time
-/// are positive.
+///           are positive.
 [[nodiscard]] DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, double time);
 
 /// Probability that two tokens under shaped attention, with gap gap0, explode in finite time: 0 from gamma^2

@@ -95,14 +95,13 @@ struct NetworkOptions {
 /// covariance v0 and their feature axes in general position (which matters to Pre-LN alone).
 ///
 /// Randomness  Sample p draws from RandomStream(seed, 2^63 + p), so that it shares no number with an SDE path
-/// of the same
-///             seed; equal bits for any number of threads. An attention block draws the query-key factors
-///             (the Bartlett factor by rows, then Z', both m x m; with n_k < m two m x n_k matrices), then Z,
-///             then the Wishart factor; a feedforward block draws its hidden units one after another, then Z,
-///             then the Wishart factor. Pre-LN first draws the feature means.
+///             of the same seed; equal bits for any number of threads. An attention block draws the query-key
+///             factors (the Bartlett factor by rows, then Z', both m x m; with n_k < m two m x n_k matrices),
+///             then Z, then the Wishart factor; a feedforward block draws its hidden units one after another,
+///             then Z, then the Wishart factor. Pre-LN first draws the feature means.
 /// Errors      ArgumentError unless v0 is a covariance within the bounds, layers increase, and the network is
-/// valid:
-///             width > m, temperature positive, lambda^2 + gamma^2 = 1 except in unshaped networks.
+///             valid: width at least m (m + 1 with Pre-LN), temperature positive, lambda^2 + gamma^2 = 1
+///             except in unshaped networks.
 [[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
                                                  const NetworkOptions& options);
 

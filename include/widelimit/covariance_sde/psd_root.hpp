@@ -16,7 +16,8 @@ namespace widelimit::covariance_sde {
 /// 1e-15 of its diagonal entry is taken as 0, and so is its column.
 ///
 /// Errors    ArgumentError as for symmetric_root; NumericalError if a pivot is below -1e-12 of its diagonal
-/// entry. Cost      O(m^3).
+///           entry.
+/// Cost      O(m^3).
 [[nodiscard]] Matrix<double> lower_root(const Matrix<double>& v);
 
 }  // namespace widelimit::covariance_sde

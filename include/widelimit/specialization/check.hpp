@@ -11,8 +11,10 @@ namespace widelimit::specialization {
 /// Deterministic cases must agree within their rel_tol and abs_tol; stochastic ones (under "stochastic")
 /// within four combined standard errors; where a mean over a few repetitions is compared, the own one pools
 /// the variances of ours and the file's. One row an output field, named "case/field", holds the entry
-/// furthest from its tolerance. Errors   ArgumentError for another subject, an unknown function and missing
-/// fields. Cost     about a minute on two cores for the project's file, most of it for the SGD runs.
+/// furthest from its tolerance.
+///
+/// Errors   ArgumentError for another subject, an unknown function and missing fields.
+/// Cost     about a minute on two cores for the project's file, most of it for the SGD runs.
 check::CheckReport check_reference(const nlohmann::json& file);
 
 }  // namespace widelimit::specialization

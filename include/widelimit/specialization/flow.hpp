@@ -9,7 +9,7 @@ namespace widelimit::specialization {
 /// Which flow of r is followed.
 ///   frame      r is a free matrix of coordinates in a fixed frame; S = r r^T then follows SGD exactly.
 ///   symmetric  the gradient of r is symmetrised, as the paper prints it; differs from SGD unless S commutes
-///   with it.
+///              with it.
 enum class FlowVariant { frame, symmetric };
 
 /// How the flow is integrated: the paper's explicit step, or Boost.odeint's classical Runge-Kutta scheme with

@@ -13,8 +13,10 @@ struct Softmax1Point {
 };
 
 /// Where the flow of softmax1 at m = r = 0 ends from a common b0 and v0: b - L exp(-b) + v^2 / (2H) is
-/// conserved. Errors   ArgumentError for L < 2, H < 1, non-finite starts; NumericalError if the end lies
-/// outside b in [-60, 60].
+/// conserved.
+///
+/// Errors   ArgumentError for L < 2, H < 1, non-finite starts; NumericalError if the end lies outside b in
+///          [-60, 60].
 Softmax1Point softmax1_fixed_point(Eigen::Index tokens, Eigen::Index heads, double b0 = 0, double v0 = 1);
 
 /// Coefficients of the loss to second order around m = 0, r = 0, common b, for heads with m E[theta] = 0:
@@ -57,7 +59,7 @@ struct SplitRate {
 };
 /// By the trapezoid rule with `points` nodes on [-span, span] for each of the L scores; cost points^L.
 /// Errors   ArgumentError for L < 2 or more than 1e9 nodes, H < 2, negative nu, and activations other than
-/// softmax and bayes.
+///          softmax and bayes.
 SplitRate split_rate_by_quadrature(HeadActivation activation, Eigen::Index tokens, Eigen::Index heads,
                                    double nu1, double nu2, Eigen::Index points = 81, double span = 9);
 /// By Monte Carlo over `count` draws; any L >= 2.

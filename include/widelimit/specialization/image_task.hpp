@@ -13,9 +13,10 @@ namespace widelimit::specialization {
 class ImageTask {
  public:
   /// `pixels` (N x D, 0 to 255) are divided by 255 and centred by their mean image; `labels` (N) are classes
-  /// from 0. `amplitude` nu multiplies the image (an amplitude, not a variance). Errors  ArgumentError for N
-  /// = 0, D = 0, another number of labels than images, negative labels, a class without
-  ///         an image, pixels outside [0, 255] and amplitude < 0.
+  /// from 0. `amplitude` nu multiplies the image (an amplitude, not a variance).
+  ///
+  /// Errors  ArgumentError for N = 0, D = 0, another number of labels than images, negative labels, a class
+  ///         without an image, pixels outside [0, 255] and amplitude < 0.
   ImageTask(const Matrix<double>& pixels, std::vector<int> labels, double amplitude);
 
   const Matrix<double>& images() const { return images_; }  ///< N x D, centred.

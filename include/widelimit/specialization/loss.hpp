@@ -42,8 +42,9 @@ struct SampledLoss {
 /// has the
 ///           same bits for any number of threads.
 /// Errors    ArgumentError where m, r, b or v does not fit the samples (m: H x F, r: H x noises) or is not
-/// finite. Cost      2 n L H (F + H) multiply-adds twice and n L H exponentials. Source    arXiv:2603.03993,
-/// (9).
+///           finite.
+/// Cost      2 n L H (F + H) multiply-adds twice and n L H exponentials.
+/// Source    arXiv:2603.03993, (9).
 template <typename Scalar>
 SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parameters,
                          const SampleSet<Scalar>& samples, LossDetail detail = LossDetail::gradients);

@@ -51,7 +51,7 @@ class SampleSet {
       1024;  ///< Samples summed before the sum over blocks; one random stream.
 
   /// Errors  ArgumentError for n = 0, sizes that do not match, weights <= 0, eps outside [0, L), non-finite
-  /// values.
+  ///         values.
   explicit SampleSet(const SampleValues& values);
 
   /// Draws n samples of a prior. Depends on the seed alone, never on the number of threads; the first samples

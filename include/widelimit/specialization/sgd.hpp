@@ -66,9 +66,8 @@ SgdStart plant(SgdStart start, const Matrix<double>& m);
 /// Online SGD with vectors: k <- k - gamma grad, likewise b and v.
 ///
 /// Depends on the seed, not on the number of threads. Tokens are drawn and multiplied in single precision.
-/// Errors   ArgumentError for gamma <= 0, N_b < 1, L < 1, shapes; NumericalError naming the step at which the
-/// state
-///          stopped being finite.
+/// Errors   ArgumentError for gamma <= 0, N_b < 1, L < 1, shapes; NumericalError naming the step at which
+///          the state stopped being finite.
 /// Cost     N_b L D (2H + 3) multiply-adds and N_b L D normals a step.
 std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const SgdStart& start,
                           const SgdOptions& options);

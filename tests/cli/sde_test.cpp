@@ -1,0 +1,324 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.hpp"
+
+using nlohmann::json;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+/// A configuration in a folder of its own, and what `widelimit sde COMMAND` makes of it.
+struct SdeRun : TemporaryFolder {
+  SdeRun(const std::string& command, const json& config, const std::string& options = "--no-pictures") {
+    std::ofstream(*this / "config.json") << config;
+    const auto result = run_program("sde " + command + " " + (*this / "config.json").string() + " --out " +
+                                    (*this / "out").string() + " " + options);
+    code = result.code;
+    output = result.output;
+    errors = result.errors;
+  }
+
+  [[nodiscard]] std::string text(const std::string& file) const { return file_text(*this / "out" / file); }
+  [[nodiscard]] json read(const std::string& file) const { return json::parse(text(file)); }
+  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path() / name; }
+
+  int code = -1;
+  std::string output;
+  std::string errors;
+};
+
+/// Column of a CSV file whose rows all hold numbers there.
+std::vector<double> column(const std::string& text, const std::string& name) {
+  std::istringstream stream(text);
+  std::string line, cell;
+  std::getline(stream, line);
+  std::istringstream header(line);
+  int place = 0;
+  while (std::getline(header, cell, ',') && cell != name) ++place;
+  REQUIRE(cell == name);
+  std::vector<double> values;
+  while (std::getline(stream, line)) {
+    std::istringstream row(line);
+    for (int i = 0; i <= place; ++i) std::getline(row, cell, ',');
+    values.push_back(std::stod(cell));
+  }
+  return values;
+}
+
+json attention(int samples) {
+  return {{"network", "shaped_attention"},
+          {"gamma_squared", 0.125},
+          {"width", 100},
+          {"depth", 50},
+          {"samples", samples},
+          {"seed", 3}};
+}
+
+/// Exit code 1, nothing on standard output, one line of error with the message behind the configuration's
+/// path, if the message begins with a dot, and behind "widelimit: " otherwise.
+void check_fails(const std::string& command, const json& config, const std::string& message) {
+  CAPTURE(command);
+  CAPTURE(config);
+  const SdeRun run(command, config);
+  CHECK(run.code == 1);
+  CHECK(run.output.empty());
+  const std::string place = message.front() == '.' ? (run / "config.json").string() : "";
+  CHECK(run.errors == "widelimit: " + place + message + "\n");
+}
+
+}  // namespace
+
+TEST_CASE("sde simulate: one token is log-normal") {
+  const SdeRun run("simulate", {{"model", "resnet"},
+                                {"gamma_squared", 0.5},
+                                {"tokens", 1},
+                                {"variance", 2},
+                                {"horizon", 1.0 / 3},
+                                {"paths", 4000}});
+  REQUIRE(run.code == 0);
+  CHECK(run.errors.empty());
+  CHECK(run.read("summary.json") == json::parse(run.output));
+  CHECK(run.read("summary.json") == json::parse(R"({"tokens": 1, "paths": 4000, "cone_exits": 0,
+    "ended": {"horizon": 4000, "above": 0, "below": 0, "not_finite": 0}})"));
+  // log V_T ~ N(log 2 - s T, 2 s T) with s = 2 gamma^2 = 1: mean and variance, within 4 standard errors.
+  double sum = 0, squares = 0;
+  for (const double v : column(run.text("samples.csv"), "V0_0")) {
+    sum += std::log(v);
+    squares += std::log(v) * std::log(v);
+  }
+  const double mean = sum / 4000, variance = squares / 4000 - mean * mean;
+  CHECK(std::abs(mean - (std::log(2) - 1.0 / 3)) < 4 * std::sqrt(2.0 / 3 / 4000));
+  CHECK(std::abs(variance - 2.0 / 3) < 4 * 2.0 / 3 * std::sqrt(2.0 / 4000));
+  CHECK(run.text("quantiles.csv").find("V00,0.5,") != std::string::npos);
+}
+
+TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed and not on the threads") {
+  const json by_depth{{"model", "transformer"}, {"gamma", 0.3}, {"depth", 30}, {"width", 120}, {"paths", 50}};
+  json by_horizon = by_depth;
+  by_horizon.erase("depth");
+  by_horizon.erase("width");
+  by_horizon["horizon"] = 0.25;
+  const SdeRun one("simulate", by_depth, "--no-pictures --threads 1");
+  const SdeRun three("simulate", by_horizon, "--no-pictures --threads 3");
+  REQUIRE(one.code == 0);
+  CHECK(one.text("samples.csv") == three.text("samples.csv"));
+  by_horizon["seed"] = 1;
+  CHECK(SdeRun("simulate", by_horizon).text("samples.csv") != one.text("samples.csv"));
+}
+
+TEST_CASE("sde simulate: the causal mask runs with the dense scheme, which it needs") {
+  json config{{"model", "attention"}, {"gamma", 0.5}, {"mask", "causal"}, {"horizon", 0.05}, {"paths", 20}};
+  check_fails(
+      "simulate", config,
+      "simulate: needs full attention, got a causal mask; take the Euler-Maruyama scheme with a dense "
+      "root for it");
+  config["scheme"] = "euler_maruyama_dense";
+  CHECK(SdeRun("simulate", config).code == 0);
+}
+
+TEST_CASE("sde network: one input keeps its mean") {
+  json config = attention(4000);
+  config["tokens"] = 1;
+  const SdeRun run("network", config);
+  REQUIRE(run.code == 0);
+  double sum = 0, squares = 0;
+  for (const double v : column(run.text("samples.csv"), "V0_0")) {
+    sum += v;
+    squares += v * v;
+  }
+  const double mean = sum / 4000, deviation = std::sqrt(squares / 4000 - mean * mean);
+  CHECK(deviation > 0.3);
+  CHECK(std::abs(mean - 1) < 4 * deviation / std::sqrt(4000.0));
+}
+
+TEST_CASE("sde network: unit weights in the unshaped baselines only") {
+  for (const char* network : {"unshaped", "unshaped_pre_ln"}) {
+    const SdeRun run("network", {{"network", network},
+                                 {"gamma", 1},
+                                 {"lambda", 1},
+                                 {"width", 20},
+                                 {"layers", {1, 4}},
+                                 {"samples", 20}});
+    CHECK(run.code == 0);
+    // Both layers are kept: time = layer / width.
+    CHECK(run.text("quantiles.csv").find("\n0.05,V00,") != std::string::npos);
+    CHECK(run.text("quantiles.csv").find("\n0.2,V00,") != std::string::npos);
+  }
+  json shaped = attention(10);
+  shaped.erase("gamma_squared");
+  shaped["gamma"] = 1;
+  shaped["lambda"] = 1;
+  check_fails("network", shaped,
+              "sample_networks: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard "
+              "softmax, ReLU), got lambda = gamma = 1");
+}
+
+TEST_CASE("sde network: interventions go by the names of the list") {
+  json config = attention(20);
+  config["network"] = "centring only";
+  CHECK(SdeRun("network", config).code == 0);
+  config["network"] = "vit";
+  check_fails("network", config,
+              ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, unshaped, "
+              "unshaped_pre_ln, shaped, no identity, no centring, no width in temperature, identity only, "
+              "centring only, width in temperature only, standard softmax; got vit");
+}
+
+TEST_CASE("sde compare: a network agrees with its limit, and not with another time") {
+  const SdeRun run("compare", attention(2000));
+  REQUIRE(run.code == 0);
+  const json distances = run.read("compare.json")["kolmogorov_smirnov"];
+  CHECK(distances.size() == 5);
+  for (const char* quantity : {"V00", "V01", "rho01", "V11", "largest_eigenvalue"}) {
+    CHECK(distances[quantity]["p_value"].get<double>() > 1e-3);
+    CHECK(run.output.find(quantity) != std::string::npos);
+  }
+  // Standard softmax at 1 / sqrt(key width) has no SDE limit.
+  json unshaped = attention(10);
+  unshaped["network"] = "unshaped";
+  check_fails("compare", unshaped,
+              "limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
+              "temperature tau_0 sqrt(n n_k), no normalisation");
+}
+
+TEST_CASE("sde stopping-time: nothing moves at gamma = 0, more tokens explode sooner") {
+  json config = attention(200);
+  config.erase("gamma_squared");
+  config["variance"] = 100;
+  config["tokens"] = 4;
+  config["gammas"] = {0, 0.5};
+  const SdeRun run("stopping-time", config);
+  REQUIRE(run.code == 0);
+  const json rows = run.read("stopping_times.json");
+  REQUIRE(rows.size() == 2);
+  for (const json& quantile : rows[0]["quantiles"]) CHECK(quantile["time"] == 0.5);
+  CHECK(rows[1]["gamma"] == 0.5);
+  CHECK(rows[1]["quantiles"][1]["time"].get<double>() < 0.3);
+  CHECK(rows[1]["counts"]["ended"]["above"].get<int>() > 100);
+  CHECK(run.output.find("gamma 0.5 ") != std::string::npos);
+}
+
+TEST_CASE("sde stopping-time: residual weights are refused before any work") {
+  json config = attention(10);
+  config.erase("gamma_squared");
+  const auto check = [&](const json& gammas, const std::string& message) {
+    config["gammas"] = gammas;
+    check_fails("stopping-time", config, message);
+  };
+  check(json::array(), ".gammas: must hold at least one residual weight");
+  check({0.2, 1.5}, ".gammas: must lie in [0, 1] because lambda^2 + gamma^2 = 1, got 1.5");
+  check({0.2, -0.5}, ".gammas: must lie in [0, 1] because lambda^2 + gamma^2 = 1, got -0.5");
+  config["lambda"] = 1;
+  check({0.2}, ".gammas: stands beside lambda; give one of them");
+}
+
+TEST_CASE("sde: pictures") {
+  if (std::system("gnuplot --version >/dev/null 2>&1") != 0) {
+    MESSAGE("skipped: gnuplot is not installed");
+    return;
+  }
+  const std::string signature = "\x89PNG";
+  const SdeRun paths("simulate", {{"model", "mlp"}, {"horizon", 0.1}, {"paths", 50}}, "");
+  REQUIRE(paths.code == 0);
+  CHECK(paths.text("densities.png").rfind(signature, 0) == 0);
+  CHECK(SdeRun("compare", attention(50), "").text("compare.png").rfind(signature, 0) == 0);
+  CHECK(SdeRun("stopping-time", attention(50), "").text("stopping_times.png").rfind(signature, 0) == 0);
+}
+
+TEST_CASE("sde: a start that is no covariance") {
+  const auto check = [](const json& v0, const std::string& message) {
+    check_fails("simulate", {{"model", "attention"}, {"gamma", 0.5}, {"horizon", 0.1}, {"V0", v0}}, message);
+  };
+  check({{1, 2}, {2, 1}},
+        "simulate: a covariance must be positive semidefinite, got eigenvalues from -1 to 3");
+  check({{1, 0.2}, {0.3, 1}},
+        "simulate: a covariance must be symmetric, got 0.3 at (1, 0) and 0.2 at (0, 1)");
+  check({{1, 0.2}}, ".V0: must be a square matrix of 1 rows, got row 0 = [1,0.2]");
+  check({{1, 0.2}, {0.2}}, ".V0: must be a square matrix of 2 rows, got row 1 = [0.2]");
+  check({{1, "x"}, {0.2, 1}}, ".V0: must hold numbers, got \"x\"");
+  check(json::array(), ".V0: must be a square matrix, one row a token, got []");
+  check(2, ".V0: must be a square matrix, one row a token, got 2");
+  json network = attention(10);
+  network["rho0"] = 1.2;
+  check_fails(
+      "network", network,
+      "sample_networks: a covariance must be positive semidefinite, got eigenvalues from -0.2 to 2.2");
+  network["rho0"] = 0.2;
+  network["tokens"] = 0;
+  check_fails("network", network, ".tokens: must be at least 1, got 0");
+  network["tokens"] = 101;
+  check_fails("network", network, "sample_networks: width must be at least 101, got 100");
+}
+
+TEST_CASE("sde: residual weights, temperatures and sizes") {
+  const auto check = [](const json& change, const std::string& message) {
+    json config{{"model", "attention"}, {"gamma", 0.5}, {"horizon", 0.1}, {"paths", 10}};
+    config.merge_patch(change);
+    check_fails("simulate", config, message);
+  };
+  check({{"lambda", 0.6}},
+        "ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got lambda = 0.6, "
+        "gamma = 0.5, sum of squares 0.61");
+  check({{"lambda", 1}, {"gamma", 1}},
+        "attention_model: lambda^2 + gamma^2 must be 1, got lambda = gamma = 1; with other weights the drift "
+        "is of order one a layer and no SDE exists");
+  check({{"gamma", nullptr}, {"gamma_squared", 1.5}},
+        "ResidualWeights: gamma^2 must lie in [0, 1] because lambda^2 + gamma^2 = 1, got 1.5");
+  check({{"gamma", -0.5}}, ".gamma: must be at least 0, got -0.5");
+  check({{"gamma_squared", 0.25}}, ".gamma_squared: give either gamma_squared or gamma");
+  check({{"temperature", 0}}, "attention_model: temperature must be positive and finite, got 0");
+  check({{"temperature", -1}}, "attention_model: temperature must be positive and finite, got -1");
+  check({{"horizon", -0.1}}, "simulate: times must be positive, finite and increasing, got -0.1 after 0");
+  check({{"horizon", nullptr}, {"depth", 10}, {"width", 0}}, ".width: must be at least 1, got 0");
+  check({{"horizon", nullptr}, {"depth", 0}, {"width", 10}}, ".depth: must be at least 1, got 0");
+  check({{"paths", 0}}, "simulate: paths must be at least 1, got 0");
+  check({{"max_step", 0}}, "simulate: max_step must be positive and finite, got 0");
+  check({{"seed", -1}}, ".seed: must be at least 0, got -1");
+  check({{"lower", 0.9}, {"upper", 1}},
+        "simulate: the eigenvalues of V_0 must lie within the stopping bounds 0.9 and 1");
+  check({{"scheme", "heun"}},
+        ".scheme: expected one of geometric, euler_maruyama, euler_maruyama_dense, got \"heun\"");
+  check({{"steps", 10}}, ".steps: unknown field");
+  json network = attention(10);
+  network["temperature"] = 0;
+  check_fails("network", network, "sample_networks: temperature must be positive and finite, got 0");
+  network["temperature"] = 1;
+  network["lambda"] = 0.9;
+  check_fails(
+      "network", network,
+      "ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got lambda = "
+      "0.9, gamma = 0.3535533905932738, sum of squares 0.935");
+  network.erase("lambda");
+  network["layers"] = {3, 2};
+  network.erase("depth");
+  check_fails("network", network, "sample_networks: layers must increase from at least 1, got 2 after 3");
+}
+
+TEST_CASE("sde: files that cannot be read or made") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& config, const std::string& out) {
+    return run_program("sde simulate " + (folder / config).string() + " --out " + (folder / out).string());
+  };
+  CHECK(run("none.json", "out").errors ==
+        "widelimit: " + folder.string() + "/none.json: cannot open the configuration\n");
+  std::ofstream(folder / "text.json") << "gamma = 1";
+  CHECK(run("text.json", "out").errors.rfind("widelimit: " + folder.string() + "/text.json: not JSON", 0) ==
+        0);
+  std::ofstream(folder / "list.json") << "[1]";
+  CHECK(run("list.json", "out").errors ==
+        "widelimit: " + folder.string() + "/list.json: expected a JSON object, got array\n");
+  const auto result = run("list.json", "list.json/out");
+  CHECK(result.code == 1);
+  CHECK(result.errors.find("cannot make the folder") != std::string::npos);
+  CHECK(run_program("sde").code == 2);
+  CHECK(run_program("sde simulate").code == 2);
+  CHECK(run_program("sde simulate x.json --out y --threads -1").code == 2);
+}
