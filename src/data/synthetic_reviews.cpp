@@ -24,7 +24,7 @@ constexpr std::string_view negations[] = {"not", "never", "hardly"};
 constexpr std::string_view degrees[] = {"very", "really", "so", "quite"};
 constexpr std::string_view nouns[] = {"film",   "plot", "acting", "music",    "script", "story",
                                       "ending", "cast", "camera", "dialogue", "pace",   "humour"};
-constexpr std::string_view neutral[] = {"long", "old", "loud", "short", "new", "quiet", "late", "foreign"};
+constexpr std::string_view neutral[] = {"long", "big", "loud", "short", "new", "quiet", "late", "foreign"};
 constexpr std::string_view days[] = {"monday", "friday", "sunday", "holiday"};
 constexpr std::string_view others[] = {"the",    "was", "is", "it", "i",    "found", "we", "watched", "and",
                                        "to",     "me",  "on", "a",  "with", "my",    "in", "theatre", "at",
