@@ -1,20 +1,84 @@
-#include <map>
-
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/dual_rows.hpp"
 #include "layers/graded_interpolation.hpp"
+#include "numerics/rows/linear_rows.hpp"
 #include "widelimit/layers/activations.hpp"
 
 namespace widelimit::layers {
 namespace {
 
+/// The sums of AttentionSums for all (a, b) at once, as functions of one variable: with the standard
+/// deviations of positions a and b taken out and rho their correlation,
+///     g(rho) = sum_ij V_ij E[zeta zeta](K~_ii, K~_jj, rho K~_ij)
+/// and likewise for the others, in the order of AttentionSums.
+class SumFunctions {
+ public:
+  SumFunctions(const numerics::Activation& zeta, const EncodedPair& encoded, const Vector<double>& left,
+               const Vector<double>& right)
+      : zeta_{zeta},
+        encoded_{encoded},
+        left_(zeta, left),
+        right_(zeta, right),
+        value_logits_(encoded.values.cwiseProduct(encoded.logits)) {
+    if (with_ntk()) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
+    const auto [negative, positive] = *zeta.homogeneous();
+    const double total = value_logits_.sum();
+    mirror_ = (negative + positive) * (negative + positive) / 2 *
+              FunctionValues(total, with_ntk() ? encoded.value_ntks.cwiseProduct(encoded.logits).sum() : 0,
+                             total, value_logit_ntks_.sum());
+  }
+
+  /// values[n] += the sums at rho = points[n]. A block of columns goes through all points while it is in the
+  /// first-level cache.
+  void operator()(const std::vector<double>& points, std::vector<FunctionValues>& values) const {
+    constexpr Index block = 256;
+    for (Index begin = 0; begin < encoded_.logits.cols(); begin += block) {
+      const Index size = std::min(block, encoded_.logits.cols() - begin);
+      DualRows rows(zeta_, size);
+      for (Index i = 0; i < encoded_.logits.rows(); ++i) {
+        rows.select(left_, i, right_, begin);
+        for (std::size_t n = 0; n < points.size(); ++n) {
+          rows.compute(points[n], &encoded_.logits(i, begin));
+          values[n] += row_sums(rows, i, begin, static_cast<std::size_t>(size));
+        }
+      }
+    }
+  }
+
+  /// The sums at -rho from those at rho, rho >= 0: with the slopes n and p of zeta, E[zeta(u) zeta(-v)] =
+  /// E[zeta(u) zeta(v)] - (n + p)^2 / 2 E[u v], and the slopes of both sides in E[u v] follow.
+  [[nodiscard]] FunctionValues mirrored(const FunctionValues& values, double rho) const {
+    return {values[0] - rho * mirror_[0], values[1] - rho * mirror_[1], mirror_[2] - values[2],
+            mirror_[3] - values[3]};
+  }
+
+ private:
+  [[nodiscard]] bool with_ntk() const { return encoded_.logit_ntks.size() > 0; }
+
+  [[nodiscard]] FunctionValues row_sums(const DualRows& rows, Index i, Index begin, std::size_t size) const {
+    const auto dot = [&](const Matrix<double>& weights, const Vector<double>& row) {
+      return numerics::linear_rows<double>().dot(&weights(i, begin), row.data(), size);
+    };
+    if (!with_ntk()) return {dot(encoded_.values, rows.values()), 0, 0, 0};
+    return {dot(encoded_.values, rows.values()), dot(encoded_.value_ntks, rows.values()),
+            dot(value_logits_, rows.derivatives()), dot(value_logit_ntks_, rows.derivatives())};
+  }
+
+  const numerics::Activation& zeta_;
+  const EncodedPair& encoded_;
+  PreparedVariances left_;
+  PreparedVariances right_;
+  Matrix<double> value_logits_;
+  Matrix<double> value_logit_ntks_;
+  FunctionValues mirror_;  ///< What tells the sums at -rho from those at rho.
+};
+
 /// For positively homogeneous weights the standard deviations of the logits factor out:
-///     sum_ij V_ij E_{ai,bj} = qk^2 s_a s_b g(rho_ab),   g(rho) = sum_ij V_ij E[zeta zeta](K~_ii, K~_jj, rho
-///     K~_ij),
-/// s the roots of the encoded variances, rho_ab their correlation; the sums with D likewise without the
-/// factor. So all entries need a few functions of one variable, which are singular at rho = +-1 only: each is
-/// tabulated once a pair on intervals graded towards +-1 and interpolated.
+///     sum_ij V_ij E_{ai,bj} = qk^2 s_a s_b g(rho_ab)
+/// with s the roots of the encoded variances, rho_ab their correlation and g as in SumFunctions; the sums
+/// with D likewise without the factor. So all entries need a few functions of one variable, which are
+/// singular at rho = +-1 only: they are tabulated once a pair on intervals graded towards 1 and interpolated.
 class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
  public:
   explicit HomogeneousAttention(const AttentionOptions& options)
@@ -36,63 +100,33 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
         Eigen::Map<const Vector<Scalar>>(pair.left_state, pair.nngp.rows()).template cast<double>();
     const Vector<double> right =
         Eigen::Map<const Vector<Scalar>>(pair.right_state, pair.nngp.cols()).template cast<double>();
+    const Vector<double> left_roots = left.cwiseSqrt(), right_roots = right.cwiseSqrt();
+    Matrix<double> correlations(encoded.logits.rows(), encoded.logits.cols());
+    GradedInterpolation interpolated(sizeof(Scalar) == 4 ? 6 : 10);
+    for_each_wanted(pair, [&](Index a, Index b) {
+      correlations(a, b) =
+          correlation(left[a], right[b], left_roots[a] * right_roots[b], encoded.logits(a, b));
+      interpolated.want(std::abs(correlations(a, b)));
+    });
     const SumFunctions functions(*zeta_, encoded, left, right);
-    GradedInterpolation<SumFunctions> interpolated(functions, sizeof(Scalar) == 4 ? 6 : 10);
+    interpolated.tabulate(functions);
     const double qk2 = options().query_key_std * options().query_key_std;
     for_each_wanted(pair, [&](Index a, Index b) {
-      const double deviations = std::sqrt(left[a]) * std::sqrt(right[b]);
-      AttentionSums sums = interpolated(correlation(left[a], right[b], encoded.logits(a, b)));
-      sums.values *= qk2 * deviations;
-      sums.value_ntks *= qk2 * deviations;
-      write_entry(sums, encoded, a, b, result);
+      const double rho = correlations(a, b), scale = qk2 * left_roots[a] * right_roots[b];
+      FunctionValues values = interpolated(std::abs(rho));
+      if (rho < 0) values = functions.mirrored(values, -rho);
+      write_entry({scale * values[0], scale * values[1], values[2], values[3]}, encoded, a, b, result);
     });
   }
 
  private:
-  /// g and its siblings.
-  class SumFunctions {
-   public:
-    using Value = AttentionSums;
-
-    SumFunctions(const numerics::Activation& zeta, const EncodedPair& encoded, const Vector<double>& left,
-                 const Vector<double>& right)
-        : encoded_{encoded},
-          left_(zeta, left),
-          right_(zeta, right),
-          rows_(zeta, right.size()),
-          value_logits_(encoded.values.cwiseProduct(encoded.logits)) {
-      if (encoded.logit_ntks.size() > 0) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
-    }
-
-    AttentionSums operator()(double rho) const {
-      AttentionSums sums;
-      for (Index i = 0; i < encoded_.logits.rows(); ++i) {
-        rows_.compute(left_, i, right_, rho, encoded_.logits.row(i).data());
-        sums.values += encoded_.values.row(i).dot(rows_.values());
-        if (value_logit_ntks_.size() == 0) continue;
-        sums.value_ntks += encoded_.value_ntks.row(i).dot(rows_.values());
-        sums.value_logits += value_logits_.row(i).dot(rows_.derivatives());
-        sums.value_logit_ntks += value_logit_ntks_.row(i).dot(rows_.derivatives());
-      }
-      return sums;
-    }
-
-   private:
-    const EncodedPair& encoded_;
-    PreparedVariances left_;
-    PreparedVariances right_;
-    mutable DualRows rows_;
-    Matrix<double> value_logits_;
-    Matrix<double> value_logit_ntks_;
-  };
-
-  /// c / sqrt(pq), exactly +-1 where c^2 = pq, 0 for a zero variance.
-  static double correlation(double p, double q, double c) {
-    if (!(p > 0 && q > 0)) return 0;
+  /// c / roots, roots the root of p q; exactly +-1 where c^2 = pq, 0 for a zero variance.
+  static double correlation(double p, double q, double roots, double c) {
+    if (!(roots > 0)) return 0;
     const double cc = c * c;
     const double determinant = std::fma(p, q, -cc) + std::fma(-c, c, cc);
     if (determinant <= 0) return c < 0 ? -1 : 1;
-    return std::clamp(c / (std::sqrt(p) * std::sqrt(q)), -1.0, 1.0);
+    return std::clamp(c / roots, -1.0, 1.0);
   }
 
   numerics::ActivationPtr zeta_;

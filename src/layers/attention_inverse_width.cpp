@@ -2,6 +2,7 @@
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
+#include "network/linear_stages.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/layers/activations.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 using numerics::gemm;
 using numerics::Transpose;
 
-class InverseWidthAttention final : public AttentionStage<InverseWidthAttention> {
+class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>, public SandwichStage {
  public:
   explicit InverseWidthAttention(const AttentionOptions& options)
       : AttentionStage(options),
@@ -29,22 +30,32 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     return static_cast<std::size_t>(2 * position_count(left) * position_count(right));
   }
 
+  Form form() const override {
+    return {.factor = options().output_value_variance,
+            .bias = options().bias_variance,
+            .input_weight = encodes_values() ? options().positions->input_weight : 1};
+  }
+
+  std::shared_ptr<const Matrix<double>> value_positions(const Shape& left,
+                                                        const Shape& right) const override {
+    return encodes_values() ? weighted_positions(left, right) : nullptr;
+  }
+
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     const Index d = position_count(input.shape);
     Eigen::Map<Matrix<Scalar>> weights(state, d, d);
-    if (tied_) {
+    if (tied_)
       write_encoded(input.nngp, input.shape, input.shape, weights);
-      weights *= static_cast<Scalar>(options().query_key_std);
-    } else {
+    else
       weights.setZero();
-    }
+    const double scale = options().query_key_std;
     for (Index a = 0; a < d; ++a) {
       const Index visible = visible_positions(options().mask, a, d);
       if (zeta_)
-        elementwise_row(*zeta_, &weights(a, 0), visible, d);
+        elementwise_row(*zeta_, &weights(a, 0), scale, visible, d);
       else
-        softmax_row(&weights(a, 0), visible, d);
+        softmax_row(&weights(a, 0), scale, visible, d);
     }
   }
 

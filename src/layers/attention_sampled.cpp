@@ -122,9 +122,9 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   }
 
   Matrix<double> weights(Matrix<double> logits) const {
-    logits *= options().query_key_std;
     for (Index a = 0; a < logits.rows(); ++a)
-      softmax_row(&logits(a, 0), visible_positions(options().mask, a, logits.rows()), logits.cols());
+      softmax_row(&logits(a, 0), options().query_key_std,
+                  visible_positions(options().mask, a, logits.rows()), logits.cols());
     return logits;
   }
 

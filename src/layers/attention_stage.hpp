@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <mutex>
+
 #include "layers/attention_positions.hpp"
 #include "layers/attention_sums.hpp"
 #include "widelimit/error.hpp"
@@ -44,10 +47,24 @@ class AttentionStage : public PairStageOf<Derived> {
       target = covariance.template cast<Scalar>();
       return;
     }
+    target = static_cast<Scalar>(options_.positions->input_weight) * covariance.template cast<Scalar>() +
+             weighted_positions(left, right)->template cast<Scalar>();
+  }
+
+  /// w_pe R. Pairs of equal shapes follow each other, so the last one is remembered.
+  std::shared_ptr<const Matrix<double>> weighted_positions(const Shape& left, const Shape& right) const {
+    {
+      const std::scoped_lock lock(last_.mutex);
+      if (last_.weighted && last_.left == left && last_.right == right) return last_.weighted;
+    }
     const auto& positions = *options_.positions;
-    target =
-        static_cast<Scalar>(positions.input_weight) * covariance.template cast<Scalar>() +
-        (positions.position_weight * position_covariance(positions, left, right)).template cast<Scalar>();
+    auto weighted = std::make_shared<const Matrix<double>>(positions.position_weight *
+                                                           position_covariance(positions, left, right));
+    const std::scoped_lock lock(last_.mutex);
+    last_.left = left;
+    last_.right = right;
+    last_.weighted = weighted;
+    return weighted;
   }
 
   /// Writes K~_aa of one input into its state: the logits' variances are products of them.
@@ -57,10 +74,8 @@ class AttentionStage : public PairStageOf<Derived> {
     Eigen::Map<Vector<Scalar>> variances(state, d);
     variances = input.nngp.diagonal();
     if (!options_.positions) return;
-    const auto& positions = *options_.positions;
-    const Matrix<double> r = position_covariance(positions, input.shape, input.shape);
-    variances = static_cast<Scalar>(positions.input_weight) * variances +
-                (positions.position_weight * r.diagonal()).template cast<Scalar>();
+    variances = static_cast<Scalar>(options_.positions->input_weight) * variances +
+                weighted_positions(input.shape, input.shape)->diagonal().template cast<Scalar>();
   }
 
   template <typename Scalar>
@@ -101,7 +116,15 @@ class AttentionStage : public PairStageOf<Derived> {
   }
 
  private:
+  struct LastPositions {
+    std::mutex mutex;
+    Shape left;
+    Shape right;
+    std::shared_ptr<const Matrix<double>> weighted;
+  };
+
   AttentionOptions options_;
+  mutable LastPositions last_;
 };
 
 }  // namespace widelimit::layers

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "widelimit/matrix.hpp"
@@ -11,11 +12,10 @@ namespace widelimit::layers {
 class PreparedVariances {
  public:
   PreparedVariances(const numerics::Activation& activation, const Vector<double>& variances)
-      : size_{variances.size()},
-        numbers_(static_cast<Index>(activation.auxiliary_count()), variances.size()) {
+      : numbers_(static_cast<Index>(activation.auxiliary_count()), variances.size()) {
     std::vector<double*> rows;
     for (Index k = 0; k < numbers_.rows(); ++k) rows.push_back(numbers_.row(k).data());
-    activation.prepare(variances.data(), rows.data(), static_cast<std::size_t>(size_));
+    activation.prepare(variances.data(), rows.data(), static_cast<std::size_t>(variances.size()));
   }
 
   [[nodiscard]] Index arrays() const { return numbers_.rows(); }
@@ -23,11 +23,10 @@ class PreparedVariances {
   [[nodiscard]] double at(Index k, Index i) const { return numbers_(k, i); }
 
  private:
-  Index size_;
   Matrix<double> numbers_;
 };
 
-/// E[phi phi] and E[phi' phi'] of one left variance with many right ones, row by row.
+/// E[phi phi] and E[phi' phi'] of one left variance with `size` right ones.
 class DualRows {
  public:
   DualRows(const numerics::Activation& activation, Index size)
@@ -36,17 +35,20 @@ class DualRows {
         values_(size),
         derivatives_(size) {}
 
-  /// Row of `left`'s i-th variance with all of `right`, the covariances being factor * covariances[j].
-  void compute(const PreparedVariances& left, Index i, const PreparedVariances& right, double factor,
-               const double* covariances) {
+  /// Chooses `left`'s i-th variance and `right`'s from `begin` on; both must live as long as they are used.
+  void select(const PreparedVariances& left, Index i, const PreparedVariances& right, Index begin) {
     left_.clear();
     right_.clear();
     for (Index k = 0; k < left.arrays(); ++k) {
       broadcast_.row(k).setConstant(left.at(k, i));
       left_.push_back(broadcast_.row(k).data());
-      right_.push_back(right.array(k));
+      right_.push_back(right.array(k) + begin);
     }
-    values_ = factor * Eigen::Map<const Vector<double>>(covariances, values_.size());
+  }
+
+  /// The row for the selected variances, the covariances being factor * covariances[j].
+  void compute(double factor, const double* covariances) {
+    for (Index j = 0; j < values_.size(); ++j) values_[j] = factor * covariances[j];
     derivatives_.setOnes();
     activation_.apply(numerics::DualRow<double>{values_.data(), derivatives_.data(), left_.data(),
                                                 right_.data(), static_cast<std::size_t>(values_.size())});

@@ -1,89 +1,112 @@
 #pragma once
 
+#include <Eigen/Core>
+#include <array>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <vector>
 
-#include "layers/attention_sums.hpp"
-
 namespace widelimit::layers {
 
-/// Interpolates a function on [-1, 1] that is smooth inside but singular at the ends, like the dual
-/// activations of homogeneous functions: on the intervals 1 - 2^-k <= |rho| <= 1 - 2^-(k+1), k = 0, 1, ...,
-/// where the distance to the singularity is at least the interval's length, Chebyshev interpolation gains a
-/// factor 3 + sqrt(8) a node. Intervals are tabulated when they are first asked for. |rho| = 1 is a table of
-/// its own.
+/// A few functions of one variable, tabulated together.
+using FunctionValues = Eigen::Array4d;
+
+/// Interpolates functions on [0, 1] that are smooth inside but singular at 1, like the dual activations of
+/// homogeneous functions: on the intervals 1 - 2^-k <= x <= 1 - 2^-(k+1), k = 0, 1, ..., where the distance
+/// to the singularity is at least the interval's length, Chebyshev interpolation gains a factor 3 + sqrt(8) a
+/// node. x = 1 is a table of its own.
 ///
-/// Function has a type Value (with the fields of AttentionSums) and Value operator()(double rho) const.
-template <typename Function>
+/// First say where the functions will be wanted (want()), then tabulate() those intervals, then ask.
 class GradedInterpolation {
  public:
-  using Value = typename Function::Value;
+  /// `nodes` an interval, at least 1.
+  explicit GradedInterpolation(int nodes) : nodes_{nodes} {
+    table_of_.fill(-1);
+    for (int i = 0; i < nodes; ++i) node_.push_back(std::cos(std::numbers::pi * (2 * i + 1) / (2 * nodes)));
+  }
 
-  GradedInterpolation(const Function& function, int nodes) : function_{function}, nodes_{nodes} {
-    for (int i = 0; i < nodes; ++i) {
-      const double angle = std::numbers::pi * (2 * i + 1) / (2 * nodes);
-      node_.push_back(std::cos(angle));
-      weight_.push_back((i % 2 == 0 ? 1 : -1) * std::sin(angle));  // barycentric
+  /// 0 <= x <= 1.
+  void want(double x) {
+    int& table = table_of_[interval_of(x)];
+    if (table >= 0) return;
+    table = static_cast<int>(tables_.size());
+    tables_.push_back({interval_of(x), {}});
+  }
+
+  /// `evaluate(points, values)` fills values[i] with the functions at points[i], for all points at once.
+  template <typename Evaluate>
+  void tabulate(const Evaluate& evaluate) {
+    std::vector<double> points;
+    for (const Table& table : tables_) append_points(table.interval, points);
+    std::vector<FunctionValues> values(points.size(), FunctionValues::Zero());
+    evaluate(points, values);
+    auto next = values.begin();
+    for (Table& table : tables_) {
+      if (table.interval == end) {
+        table.coefficients = {*next++};
+      } else {
+        table.coefficients = coefficients(&*next);
+        next += nodes_;
+      }
     }
   }
 
-  Value operator()(double rho) {
-    const double sign = rho < 0 ? -1 : 1;
-    const double distance = 1 - std::abs(rho);
-    if (distance <= 0) return end_value(sign);
-    int exponent = 0;
-    const double mantissa =
-        std::frexp(distance, &exponent);  // in [1/2, 1): distance in [2^(exponent-1), 2^exponent)
-    const int k = mantissa == 0.5 ? 1 - exponent : -exponent;  // distance in (2^-(k+1), 2^-k]
-    const double outer = std::exp2(-k), centre = 0.75 * outer, radius = 0.25 * outer;
-    const auto& table = interval(sign, k, centre, radius);
-    return interpolate(table, (distance - centre) / radius);
+  /// The functions at an x that was wanted.
+  [[nodiscard]] FunctionValues operator()(double x) const {
+    const std::size_t interval = interval_of(x);
+    const auto& c = tables_[static_cast<std::size_t>(table_of_[interval])].coefficients;
+    if (interval == end) return c[0];
+    // Clenshaw's recursion; 1 - x is exact for the x close to 1 where it matters.
+    const double t = (1 - x - centre(interval)) / radius(interval);
+    FunctionValues next = FunctionValues::Zero(), after = next;
+    for (std::size_t k = c.size(); k-- > 1;) {
+      const FunctionValues current = c[k] + 2 * t * next - after;
+      after = next;
+      next = current;
+    }
+    return c[0] + t * next - after;
   }
 
  private:
-  const Value& end_value(double sign) {
-    auto& table = tables_[{sign, -1}];
-    if (table.empty()) table.push_back(function_(sign));
-    return table.front();
+  struct Table {
+    std::size_t interval;
+    std::vector<FunctionValues> coefficients;  ///< Of Chebyshev polynomials of (1 - x - centre) / radius.
+  };
+
+  /// 1 - x is a multiple of 2^-53, or 0.
+  static constexpr std::size_t end = 54;
+
+  static std::size_t interval_of(double x) {
+    const double distance = 1 - x;
+    if (distance <= 0) return end;
+    int exponent = 0;
+    const double mantissa = std::frexp(distance, &exponent);  // in [1/2, 1)
+    return static_cast<std::size_t>(mantissa == 0.5 ? 1 - exponent : -exponent);
+  }
+  static double centre(std::size_t interval) { return 0.75 * std::exp2(-static_cast<double>(interval)); }
+  static double radius(std::size_t interval) { return 0.25 * std::exp2(-static_cast<double>(interval)); }
+
+  void append_points(std::size_t interval, std::vector<double>& points) const {
+    if (interval == end) return points.push_back(1);
+    for (const double node : node_) points.push_back(1 - (centre(interval) + radius(interval) * node));
   }
 
-  const std::vector<Value>& interval(double sign, int k, double centre, double radius) {
-    auto& table = tables_[{sign, k}];
-    if (table.empty())
-      for (const double node : node_) table.push_back(function_(sign * (1 - (centre + radius * node))));
-    return table;
-  }
-
-  /// The barycentric formula at x in [-1, 1].
-  Value interpolate(const std::vector<Value>& table, double x) const {
-    Value sum;
-    double norm = 0;
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      const double difference = x - node_[i];
-      if (difference == 0) return table[i];
-      const double weight = weight_[i] / difference;
-      norm += weight;
-      add(table[i], weight, sum);
+  /// From values at the nodes.
+  std::vector<FunctionValues> coefficients(const FunctionValues* values) const {
+    std::vector<FunctionValues> result;
+    for (int k = 0; k < nodes_; ++k) {
+      FunctionValues sum = FunctionValues::Zero();
+      for (int i = 0; i < nodes_; ++i)
+        sum += std::cos(std::numbers::pi * k * (2 * i + 1) / (2 * nodes_)) * values[i];
+      result.push_back((k == 0 ? 1.0 : 2.0) / nodes_ * sum);
     }
-    Value result;
-    add(sum, 1 / norm, result);
     return result;
   }
 
-  static void add(const AttentionSums& term, double factor, AttentionSums& sum) {
-    sum.values += factor * term.values;
-    sum.value_ntks += factor * term.value_ntks;
-    sum.value_logits += factor * term.value_logits;
-    sum.value_logit_ntks += factor * term.value_logit_ntks;
-  }
-
-  const Function& function_;
   int nodes_;
   std::vector<double> node_;
-  std::vector<double> weight_;
-  std::map<std::pair<double, int>, std::vector<Value>> tables_;  ///< (sign, interval) -> values at the nodes
+  std::vector<Table> tables_;
+  std::array<int, end + 1> table_of_{};  ///< Number of an interval's table, -1 if there is none.
 };
 
 }  // namespace widelimit::layers

@@ -8,6 +8,7 @@
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "network/layer_model.hpp"
+#include "network/linear_stages.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit::layers {
@@ -16,7 +17,7 @@ namespace {
 enum class NormKind { layer_norm, rms_norm };
 
 /// K' = K r r' and T' = T r r' with r = 1 / sqrt(variance + epsilon), prepared once a position.
-class NormStage final : public RowStageOf<NormStage> {
+class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
  public:
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "network/layer_model.hpp"
+#include "network/pull_back.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -68,7 +69,7 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
                     "global_sum_pool",
                     network.name(), to_string(end.shape)));
   lowering.graph_.output = end.node;
-  return reachable_part(lowering.graph_);
+  return reachable_part(pull_back_readouts(reachable_part(lowering.graph_)));
 }
 
 std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& input) {

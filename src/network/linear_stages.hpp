@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
+
+/// What lowering knows of stages that are linear in the covariance of a pair once the states of both inputs
+/// are given: readouts can be pulled back through them (pull_back.hpp).
+namespace widelimit {
+
+/// A row stage with K'_ab = r_a K_ab r'_b and T'_ab = r_a T_ab r'_b, where r is its only auxiliary array.
+class ScalingStage {
+ public:
+  virtual ~ScalingStage() = default;
+};
+
+/// A pair stage that leaves shapes as they are, with
+///     K' = f A V A'^T + b,   T' = f A (T_V + 2 V) A'^T + b,   V = w K + R,   T_V = w T + R,
+/// where A [d, d], row by row, is its state of an input.
+class SandwichStage {
+ public:
+  virtual ~SandwichStage() = default;
+
+  struct Form {
+    double factor;        ///< f
+    double bias;          ///< b
+    double input_weight;  ///< w
+  };
+  [[nodiscard]] virtual Form form() const = 0;
+
+  /// R between inputs of these shapes, [d, d']; null for 0.
+  [[nodiscard]] virtual std::shared_ptr<const Matrix<double>> value_positions(const Shape& left,
+                                                                              const Shape& right) const = 0;
+};
+
+}  // namespace widelimit

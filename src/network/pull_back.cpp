@@ -1,0 +1,98 @@
+#include "network/pull_back.hpp"
+
+#include <optional>
+
+#include "network/pulled_readout.hpp"
+
+namespace widelimit {
+namespace {
+
+class PullBack {
+ public:
+  explicit PullBack(const Graph& graph) : graph_{graph}, consumers_(graph.nodes.size(), 0) {
+    for (const Node& node : graph.nodes)
+      for (const NodeId input : node.inputs) ++consumers_[input];
+  }
+
+  Graph run() {
+    Graph result;
+    result.fewest_samples = graph_.fewest_samples;
+    std::vector<NodeId> renamed;
+    for (const Node& old : graph_.nodes) {
+      Node node = old;
+      if (const auto* readout = std::get_if<ReadoutNode>(&old.operation)) {
+        if (auto pulled = pulled_readout(*readout, old.inputs[0])) {
+          result.nodes.push_back({PairNode{std::move(pulled)}, {renamed[*source_]}, old.path});
+          node.operation = ReadoutNode{ReadoutKind::sum};
+          node.inputs = {result.nodes.size() - 1};
+          renamed.push_back(result.nodes.size());
+          result.nodes.push_back(std::move(node));
+          continue;
+        }
+      }
+      for (NodeId& input : node.inputs) input = renamed[input];
+      renamed.push_back(result.nodes.size());
+      result.nodes.push_back(std::move(node));
+    }
+    result.output = renamed[graph_.output];
+    return result;
+  }
+
+ private:
+  std::shared_ptr<const PairStage> pulled_readout(const ReadoutNode& readout, NodeId input) {
+    source_.reset();
+    has_sandwich_ = false;
+    auto tree = tree_at(input);
+    if (!tree || !has_sandwich_) return nullptr;
+    return make_pulled_readout(readout.kind, std::move(*tree));
+  }
+
+  /// The linear layers that end at a node; nothing if they do not begin at one and the same node.
+  std::optional<LinearTree> tree_at(NodeId id) {
+    const Node& node = graph_.nodes[id];
+    // A node that others read as well has to be computed anyway.
+    auto operation = consumers_[id] > 1 ? std::nullopt : linear_operation(node);
+    if (!operation) {
+      if (source_ && *source_ != id) return std::nullopt;
+      source_ = id;
+      return LinearTree{LinearInput{}, {}};
+    }
+    LinearTree tree{std::move(*operation), {}};
+    for (const NodeId input : node.inputs) {
+      auto subtree = tree_at(input);
+      if (!subtree) return std::nullopt;
+      tree.inputs.push_back(std::move(*subtree));
+    }
+    return tree;
+  }
+
+  std::optional<decltype(LinearTree::operation)> linear_operation(const Node& node) {
+    if (const auto* sum = std::get_if<SumNode>(&node.operation)) return LinearSum{sum->factors};
+    if (const auto* row = std::get_if<RowNode>(&node.operation)) {
+      if (dynamic_cast<const ScalingStage*>(row->stage.get()) == nullptr) return std::nullopt;
+      return LinearScaling{row->stage};
+    }
+    if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
+      if (!affine->window.sizes.empty()) return std::nullopt;
+      return LinearDense{affine->weight_variance, affine->bias_variance};
+    }
+    if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
+      const auto* sandwich = dynamic_cast<const SandwichStage*>(pair->stage.get());
+      if (sandwich == nullptr) return std::nullopt;
+      has_sandwich_ = true;
+      return LinearSandwich{pair->stage, sandwich, node.path};
+    }
+    return std::nullopt;
+  }
+
+  const Graph& graph_;
+  std::vector<int> consumers_;
+  std::optional<NodeId> source_;  ///< In front of the layers of the current readout.
+  bool has_sandwich_ = false;
+};
+
+}  // namespace
+
+Graph pull_back_readouts(const Graph& graph) { return PullBack(graph).run(); }
+
+}  // namespace widelimit

@@ -1,0 +1,272 @@
+#include "network/pulled_readout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "network/pulled_state.hpp"
+#include "numerics/gemm.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+using numerics::gemm;
+using numerics::linear_rows;
+using numerics::Transpose;
+
+/// Matrices [d, d'] that a pair needs at once below a node of the tree.
+Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
+  const WeightsForm in_front = form_in_front(tree, form);
+  Index own = 0, below = 0;
+  if (std::holds_alternative<LinearSandwich>(tree.operation))
+    own = in_front == WeightsForm::outer ? 0 : form == WeightsForm::full ? 2 : 1;
+  if (std::holds_alternative<LinearScaling>(tree.operation)) own = form == WeightsForm::full ? 1 : 0;
+  for (const LinearTree& input : tree.inputs) below = std::max(below, scratch_matrices(input, in_front));
+  return own + below;
+}
+
+/// The functional's values for a covariance and its NTK.
+struct Values {
+  double nngp = 0;
+  double ntk = 0;
+};
+
+/// Evaluates the functional for one pair, walking down the tree along both states.
+template <typename Scalar>
+class PairWalk {
+ public:
+  PairWalk(const PairView<Scalar>& pair, Scalar* scratch)
+      : pair_{pair},
+        d_{pair.nngp.rows()},
+        e_{pair.nngp.cols()},
+        left_{pair.left_state},
+        right_{pair.right_state},
+        scratch_{scratch} {}
+
+  /// `full`: W, if it has all entries.
+  Values run(const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    return std::visit([&](const auto& operation) { return step(operation, tree, form, full); },
+                      tree.operation);
+  }
+
+ private:
+  /// Numbers of both states; with W given by vectors, these.
+  struct Sides {
+    const Scalar* left;
+    const Scalar* right;
+  };
+
+  Values step(const LinearInput&, const LinearTree&, WeightsForm form, const Scalar* full) {
+    const Sides weights = take_weights(form);
+    return {contract(form, weights, full, pair_.nngp.data()),
+            with_ntk() ? contract(form, weights, full, pair_.ntk.data()) : 0};
+  }
+
+  Values step(const LinearScaling&, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    if (form != WeightsForm::full) return run(tree.inputs[0], form, full);
+    const Sides r = take(d_, e_);
+    Scalar* scaled = take_scratch();
+    for (Index a = 0; a < d_; ++a)
+      for (Index b = 0; b < e_; ++b) scaled[a * e_ + b] = full[a * e_ + b] * r.left[a] * r.right[b];
+    const Values values = run(tree.inputs[0], form, scaled);
+    scratch_ -= d_ * e_;
+    return values;
+  }
+
+  Values step(const LinearDense& dense, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    const double bias = dense.bias_variance * sum(form, take_weights(form), full, dense.bias_variance);
+    const Values before = run(tree.inputs[0], form, full);
+    const double nngp = dense.weight_variance * before.nngp + bias;
+    return {nngp, nngp + dense.weight_variance * before.ntk};
+  }
+
+  Values step(const LinearSum& node, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    Values values;
+    for (std::size_t i = 0; i < tree.inputs.size(); ++i) {
+      const Values branch = run(tree.inputs[i], form, full);
+      values.nngp += node.factors[i] * branch.nngp;
+      values.ntk += node.factors[i] * branch.ntk;
+    }
+    return values;
+  }
+
+  Values step(const LinearSandwich& layer, const LinearTree& tree, WeightsForm form, const Scalar* full) {
+    const auto [factor, bias_variance, input_weight] = layer.sandwich->form();
+    const double bias = bias_variance * sum(form, take_weights(form), full, bias_variance);
+    Scalar* const scratch_before = scratch_;
+    const auto [in_front, weights] = weights_in_front(form, full);
+    const double positions = position_term(layer, form, weights, in_front);
+    const Values before = run(tree.inputs[0], in_front_of_sandwich(form), in_front);
+    scratch_ = scratch_before;
+    const double nngp = input_weight * before.nngp + positions;
+    const double ntk = input_weight * before.ntk + positions;
+    return {factor * nngp + bias, factor * (ntk + 2 * nngp) + bias};
+  }
+
+  struct InFront {
+    const Scalar* full;
+    Sides vectors;
+  };
+  /// A^T W A'.
+  InFront weights_in_front(WeightsForm form, const Scalar* full) {
+    if (form == WeightsForm::outer) return {nullptr, take(d_, e_)};
+    const Sides matrices = take(d_ * d_, e_ * e_);
+    Scalar* target = take_scratch();
+    if (form == WeightsForm::diagonal) {
+      gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {matrices.left, d_}, {matrices.right, e_},
+           Scalar{0}, target, e_);
+      return {target, {}};
+    }
+    Scalar* half = take_scratch();
+    gemm(Transpose::yes, Transpose::no, d_, e_, d_, Scalar{1}, {matrices.left, d_}, {full, e_}, Scalar{0},
+         half, e_);
+    gemm(Transpose::no, Transpose::no, d_, e_, e_, Scalar{1}, {half, e_}, {matrices.right, e_}, Scalar{0},
+         target, e_);
+    return {target, {}};
+  }
+
+  double position_term(const LinearSandwich& layer, WeightsForm form, const Sides& vectors,
+                       const Scalar* full) const {
+    const auto positions = layer.sandwich->value_positions(pair_.left_shape, pair_.right_shape);
+    if (!positions) return 0;
+    const Matrix<Scalar> r = positions->template cast<Scalar>();
+    return contract(in_front_of_sandwich(form), vectors, full, r.data());
+  }
+
+  /// sum_ab W_ab M_ab.
+  double contract(WeightsForm form, const Sides& weights, const Scalar* full, const Scalar* matrix) const {
+    const auto& rows = linear_rows<Scalar>();
+    double total = 0;
+    if (form == WeightsForm::diagonal) {
+      for (Index a = 0; a < d_; ++a)
+        total += static_cast<double>(weights.left[a] * weights.right[a] * matrix[a * e_ + a]);
+      return total;
+    }
+    for (Index a = 0; a < d_; ++a) {
+      const Scalar* row = matrix + a * e_;
+      if (form == WeightsForm::full)
+        total += rows.dot(full + a * e_, row, static_cast<std::size_t>(e_));
+      else
+        total +=
+            static_cast<double>(weights.left[a]) * rows.dot(weights.right, row, static_cast<std::size_t>(e_));
+    }
+    return total;
+  }
+
+  /// Sum of the entries of W; not needed for a factor of 0.
+  double sum(WeightsForm form, const Sides& weights, const Scalar* full, double factor) const {
+    if (factor == 0) return 0;
+    const auto& rows = linear_rows<Scalar>();
+    const auto d = static_cast<std::size_t>(d_), e = static_cast<std::size_t>(e_);
+    if (form == WeightsForm::diagonal) return rows.dot(weights.left, weights.right, d);
+    if (form == WeightsForm::outer) return rows.sum(weights.left, d) * rows.sum(weights.right, e);
+    double total = 0;
+    for (Index a = 0; a < d_; ++a) total += rows.sum(full + a * e_, e);
+    return total;
+  }
+
+  Sides take(Index left, Index right) {
+    const Sides numbers{left_, right_};
+    left_ += left;
+    right_ += right;
+    return numbers;
+  }
+  Sides take_weights(WeightsForm form) { return form == WeightsForm::full ? Sides{} : take(d_, e_); }
+  Scalar* take_scratch() {
+    Scalar* matrix = scratch_;
+    scratch_ += d_ * e_;
+    return matrix;
+  }
+  [[nodiscard]] bool with_ntk() const { return pair_.ntk.size() > 0; }
+
+  const PairView<Scalar>& pair_;
+  Index d_;
+  Index e_;
+  const Scalar* left_;
+  const Scalar* right_;
+  Scalar* scratch_;
+};
+
+class PulledReadout final : public PairStageOf<PulledReadout> {
+ public:
+  PulledReadout(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
+
+  StageLaw law() const override {
+    return {.accepts = StageLaw::Accepts::anything,
+            .leaves = StageLaw::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+
+  Shape output_shape(const Shape& input) const override {
+    check_shape(layers_, input);
+    return {1};
+  }
+
+  Entries self_entries() const override { return Entries::all; }
+
+  std::size_t state_size(const Shape& input) const override {
+    return static_cast<std::size_t>(pulled_state_size(layers_, form(), position_count(input)));
+  }
+
+  std::size_t scratch_size(const Shape& left, const Shape& right) const override {
+    return static_cast<std::size_t>(scratch_matrices(layers_, form()) * position_count(left) *
+                                    position_count(right));
+  }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    write_pulled_state(layers_, form(), input, readout_weight<Scalar>(input.nngp.rows()), state);
+  }
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    PairWalk<Scalar> walk(pair, result.scratch);
+    const Values values = walk.run(layers_, form(), nullptr);
+    result.nngp(0, 0) = static_cast<Scalar>(values.nngp);
+    if (result.ntk.size() > 0) result.ntk(0, 0) = static_cast<Scalar>(values.ntk);
+  }
+
+ private:
+  [[nodiscard]] WeightsForm form() const {
+    return kind_ == ReadoutKind::flatten ? WeightsForm::diagonal : WeightsForm::outer;
+  }
+
+  /// Each side's share of the readout's weights.
+  template <typename Scalar>
+  [[nodiscard]] Scalar readout_weight(Index d) const {
+    switch (kind_) {
+      case ReadoutKind::flatten:
+        return 1 / std::sqrt(static_cast<Scalar>(d));
+      case ReadoutKind::average:
+        return 1 / static_cast<Scalar>(d);
+      case ReadoutKind::sum:
+        break;
+    }
+    return 1;
+  }
+
+  static void check_shape(const LinearTree& tree, const Shape& input) {
+    if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) {
+      try {
+        static_cast<void>(layer->stage->output_shape(input));
+      } catch (const ArgumentError& error) {
+        throw ArgumentError(fmt::format("{}: {}", layer->path, error.what()));
+      }
+    }
+    for (const LinearTree& before : tree.inputs) check_shape(before, input);
+  }
+
+  ReadoutKind kind_;
+  LinearTree layers_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers) {
+  return std::make_shared<PulledReadout>(kind, std::move(layers));
+}
+
+}  // namespace widelimit

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "network/pulled_readout.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+/// What a readout that is pulled back (pulled_readout.hpp) keeps of an input.
+namespace widelimit {
+
+/// How the functional's weights W [d, d'] are given at a point of the tree: u u'^T, the diagonal matrix of
+/// p_a p'_a, or all entries.
+enum class WeightsForm { outer, diagonal, full };
+
+/// In front of a 1/width attention with W' = A^T W A'.
+WeightsForm in_front_of_sandwich(WeightsForm form);
+
+/// In front of any layer.
+WeightsForm form_in_front(const LinearTree& tree, WeightsForm form);
+
+/// Numbers of state for an input of d positions. They lie in the order of a walk down the tree:
+///     inputs, dense layers   u or p, unless W has all entries
+///     scalings               r, if W has all entries
+///     1/width attention      u or p, unless W has all entries; then what makes W in front of it: A^T u,
+///                            diag(p) A, or A
+Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d);
+
+/// Runs the layers on one input with itself and writes the state; u and p are `weight` at the readout.
+/// Scalar is float or double.
+template <typename Scalar>
+void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
+                        Scalar weight, Scalar* state);
+
+}  // namespace widelimit

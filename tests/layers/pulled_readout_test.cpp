@@ -1,0 +1,187 @@
+// Readouts pulled back through attention and norms against the layers executed one by one.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "network/lowering.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/custom.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+#include "widelimit/models/blocks.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+template <typename Scalar>
+xt::xarray<Scalar> images(Index count, Index side, Index channels) {
+  numerics::RandomStream random(21);
+  xt::xarray<Scalar> x = xt::zeros<Scalar>({count, side, side, channels});
+  for (Scalar& value : x) value = static_cast<Scalar>(random.normal());
+  return x;
+}
+
+/// Does nothing; lowering cannot know that, so that a readout behind it is not pulled back.
+class Opaque final : public RowStageOf<Opaque> {
+ public:
+  StageLaw law() const override {
+    return {.accepts = StageLaw::Accepts::anything,
+            .leaves = StageLaw::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+  std::size_t auxiliary_count() const override { return 0; }
+  template <typename Scalar>
+  void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>&) const {}
+};
+
+Network network(const Layers& linear, const Layer& readout, bool direct) {
+  Layers all = {conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.1}), relu()};
+  all.insert(all.end(), linear.begin(), linear.end());
+  if (direct) all.push_back(row_layer("opaque", std::make_shared<Opaque>()));
+  // The nonlinearity behind the readout sees the variances that the functional leaves.
+  all.insert(all.end(), {readout, dense({.weight_variance = 2, .bias_variance = 0.2}), relu(), dense()});
+  return Network(all);
+}
+
+AttentionOptions structured(ValueEncodings values) {
+  AttentionOptions options;
+  options.query_key_std = 1.4;
+  options.output_value_variance = 0.8;
+  options.bias_variance = 0.3;
+  options.positions = PositionalEncodings{StructuredPositions{0.9, 3}, 0.7, 0.5, values};
+  return options;
+}
+
+AttentionOptions elementwise(const Layer& weights, AttentionMask mask) {
+  AttentionOptions options;
+  options.weights = AttentionWeights::elementwise(weights);
+  options.query_key_std = 0.3;
+  options.mask = mask;
+  return options;
+}
+
+struct Case {
+  std::string name;
+  Layers layers;
+};
+
+std::vector<Case> linear_layers() {
+  const Layer softmax = attention(structured(ValueEncodings::absent));
+  const Layer with_values = attention(structured(ValueEncodings::present));
+  const Layer space_norm = layer_norm({.axes = NormAxes::channels_and_space, .epsilon = 1e-3});
+  const Layer causal = attention(elementwise(abs(), AttentionMask::causal));
+  AttentionOptions untied;
+  untied.query_key_weights = QueryKeyWeights::untied;
+  Layers residual = models::residual_attention();
+  residual.push_back(rms_norm());
+  return {{"attention", {softmax}},
+          {"attention and norm", {softmax, layer_norm()}},
+          {"attention and norm over space", {with_values, space_norm}},
+          {"causal, elementwise", {causal, layer_norm()}},
+          {"untied", {attention(untied)}},
+          {"two attentions", {with_values, layer_norm(), softmax, layer_norm()}},
+          {"dense layers between and behind",
+           {softmax, dense({.weight_variance = 1.3, .bias_variance = 0.4}), rms_norm(), causal,
+            dense({.weight_variance = 0.6, .bias_variance = 0.2})}},
+          {"residual attention", residual},
+          {"branches of attention",
+           {sum({{0.5, {softmax, layer_norm()}}, {0.7, {with_values}}, {0.3, {dense()}}}), rms_norm()}}};
+}
+
+template <typename Scalar>
+double deviation(const Matrix<Scalar>& one, const Matrix<Scalar>& other) {
+  return static_cast<double>((one - other).cwiseAbs().maxCoeff() / other.cwiseAbs().maxCoeff());
+}
+
+const std::vector<Layer> readouts{flatten(), global_average_pool(), global_sum_pool()};
+
+/// True if lowering leaves attention's weights to a functional.
+bool is_pulled_back(const Network& network) {
+  const Graph graph = Lowering::lower(network, {4, 4});
+  const auto readout = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return std::holds_alternative<ReadoutNode>(node.operation);
+  });
+  return node_shapes(graph, {4, 4})[readout->inputs[0]] == Shape{1};
+}
+
+TEST_CASE_TEMPLATE("a readout that is pulled back equals the direct execution", Scalar, float, double) {
+  const auto x = images<Scalar>(4, 4, 3);
+  const double tolerance = sizeof(Scalar) == 4 ? 3e-6 : 1e-14;
+  for (const Case& linear : linear_layers())
+    for (const Layer& readout : readouts) {
+      CAPTURE(linear.name);
+      const Network pulled = network(linear.layers, readout, false),
+                    direct = network(linear.layers, readout, true);
+      REQUIRE(is_pulled_back(pulled));
+      REQUIRE(!is_pulled_back(direct));
+      const auto result = gram<Scalar>(pulled, x), expected = gram<Scalar>(direct, x);
+      CHECK(deviation(result.nngp, expected.nngp) < tolerance);
+      CHECK(deviation(result.ntk, expected.ntk) < tolerance);
+    }
+}
+
+TEST_CASE("the NNGP alone is that of both") {
+  const auto x = images<double>(3, 4, 3);
+  for (const Case& linear : linear_layers()) {
+    CAPTURE(linear.name);
+    const Network pulled = network(linear.layers, flatten(), false);
+    CHECK(gram<double>(pulled, x, {.kernels = Kernels::nngp}).nngp == gram<double>(pulled, x).nngp);
+  }
+}
+
+TEST_CASE("an input with itself has the variance that its state has: correlation 1 behind the readout") {
+  // Behind 20 ReLU layers a correlation that is 1 only up to rounding would have lost 8 digits of the NTK.
+  const auto x = images<double>(3, 4, 3);
+  for (const Layer& readout : readouts) {
+    const auto at_depth = [&](Index depth) {
+      Layers all = {conv({.filter = {3, 3}, .weight_variance = 2}),
+                    relu(),
+                    attention(structured(ValueEncodings::absent)),
+                    layer_norm(),
+                    readout,
+                    dense()};
+      for (Index i = 0; i < depth; ++i) {
+        all.push_back(relu());
+        all.push_back(dense({.weight_variance = 2}));
+      }
+      return gram<double>(Network(all), x);
+    };
+    // With weight variance 2 a ReLU keeps K of an input with itself, and T gains K a layer.
+    const auto shallow = at_depth(0), deep = at_depth(20);
+    for (Index i = 0; i < 3; ++i) {
+      CHECK(deep.nngp(i, i) == doctest::Approx(shallow.nngp(i, i)).epsilon(1e-14));
+      CHECK(deep.ntk(i, i) == doctest::Approx(shallow.ntk(i, i) + 20 * shallow.nngp(i, i)).epsilon(1e-13));
+    }
+  }
+}
+
+TEST_CASE("what is not linear in the covariance is not pulled back") {
+  const Layer softmax = attention();
+  AttentionOptions identity_weights;
+  identity_weights.scaling = AttentionScaling::inverse_sqrt_width;
+  identity_weights.weights = AttentionWeights::elementwise(identity());
+  const auto pulled = [](const Layers& layers) {
+    return is_pulled_back(network(layers, global_average_pool(), false));
+  };
+  CHECK(!pulled({}));
+  CHECK(!pulled({rms_norm(), dense()}));
+  CHECK(!pulled({attention(identity_weights)}));
+  CHECK(!pulled({product({{1, {softmax}}, {1, {dense()}}})}));
+  CHECK(!pulled({softmax, relu()}));
+  CHECK(!pulled({softmax, dropout(0.5)}));
+  // A branch with a nonlinearity of its own has another input in front of its linear layers.
+  CHECK(!pulled({sum({{1, {softmax}}, {1, {dense(), relu(), dense()}}})}));
+}
+
+}  // namespace
+}  // namespace widelimit::layers
