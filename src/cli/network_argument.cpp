@@ -43,9 +43,11 @@ Network network_from_argument(const std::string& argument, std::size_t axes, std
   }
   const std::size_t colon = argument.find(':');
   models::NetworkSettings settings = settings_from(argument, colon);
-  settings.try_emplace("axes", static_cast<double>(axes));
+  const std::string name = argument.substr(0, colon);
+  if (models::find_named_network(name).has_option("axes"))
+    settings.try_emplace("axes", static_cast<double>(axes));
   if (depth) settings.try_emplace("depth", static_cast<double>(*depth));
-  return models::named_network(argument.substr(0, colon), settings);
+  return models::named_network(name, settings);
 }
 
 }  // namespace widelimit::cli

@@ -18,7 +18,7 @@ namespace {
 struct NetworksArguments {
   std::string network;
   std::optional<Index> depth;
-  std::vector<Index> size{32, 32};
+  std::vector<Index> size;
   bool json = false;
 };
 
@@ -33,10 +33,19 @@ void list_networks() {
   std::fputs(text.c_str(), stdout);
 }
 
+/// Sizes of inputs for a network as the user writes it: its own if it has a name, else those of an image.
+Shape example_shape(const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find(':'));
+  for (const models::NamedNetwork& network : models::named_networks())
+    if (network.name == name) return network.example_shape;
+  return {32, 32};
+}
+
 void run(const NetworksArguments& arguments) {
   if (arguments.network.empty()) return list_networks();
-  const Network network = network_from_argument(arguments.network, arguments.size.size(), arguments.depth);
-  std::fputs((arguments.json ? to_json(network) + "\n" : network.describe(arguments.size)).c_str(), stdout);
+  const Shape size = arguments.size.empty() ? example_shape(arguments.network) : arguments.size;
+  const Network network = network_from_argument(arguments.network, size.size(), arguments.depth);
+  std::fputs((arguments.json ? to_json(network) + "\n" : network.describe(size)).c_str(), stdout);
 }
 
 }  // namespace
@@ -50,7 +59,8 @@ void add_networks_command(CLI::App& program) {
   command
       ->add_option(
           "--size", arguments->size,
-          "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32]")
+          "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32; "
+          "imdb-... 200]")
       ->delimiter(',')
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("S,...");

@@ -16,7 +16,8 @@ namespace {
 const std::vector<NetworkRecipe>& recipes() {
   static const std::vector<NetworkRecipe> all = [] {
     std::vector<NetworkRecipe> list;
-    for (auto&& part : {fully_connected_recipes(), convolutional_recipes(), attention_recipes()})
+    for (auto&& part :
+         {fully_connected_recipes(), convolutional_recipes(), attention_recipes(), sequence_recipes()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
@@ -68,6 +69,11 @@ Settings::Settings(const NamedNetwork& network, const NetworkSettings& given) {
 double Settings::real(std::string_view name) const { return values_.find(name)->second; }
 
 Index Settings::integer(std::string_view name) const { return static_cast<Index>(real(name)); }
+
+bool NamedNetwork::has_option(std::string_view option) const {
+  return std::any_of(options.begin(), options.end(),
+                     [option](const NetworkOption& known) { return known.name == option; });
+}
 
 const std::vector<NamedNetwork>& named_networks() {
   static const std::vector<NamedNetwork> all = [] {

@@ -29,5 +29,6 @@ struct NetworkRecipe {
 [[nodiscard]] std::vector<NetworkRecipe> fully_connected_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> convolutional_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> attention_recipes();
+[[nodiscard]] std::vector<NetworkRecipe> sequence_recipes();
 
 }  // namespace widelimit::models

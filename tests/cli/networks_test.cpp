@@ -27,7 +27,9 @@ TEST_CASE("networks: prints a network with the shapes behind its layers") {
   CHECK(run_program("networks struct").output == models::named_network("struct").describe({32, 32}));
 }
 
-TEST_CASE("networks: as many axes as sizes") {
+TEST_CASE("networks: as many axes as sizes; networks for texts have one") {
+  CHECK(run_program("networks imdb-struct --depth 2").output ==
+        models::named_network("imdb-struct", {{"depth", 2}}).describe({200}));
   CHECK(run_program("networks conv-gap --size 16").output ==
         models::named_network("conv-gap", {{"axes", 1}}).describe({16}));
 }
@@ -57,7 +59,7 @@ TEST_CASE("networks: errors in one line, exit code 1") {
   check(
       "alexnet",
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, vanilla, "
-      "struct, residual-attention");
+      "struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct");
   check("fcn:depth=many", "network 'fcn:depth=many': expected a number behind '=', got 'many'");
   check("fcn:depth=", "network 'fcn:depth=': expected a number behind '=', got ''");
   check("fcn:depth", "network 'fcn:depth': expected OPTION=VALUE, got 'depth'");

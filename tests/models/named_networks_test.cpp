@@ -45,14 +45,20 @@ TEST_CASE("named networks: the names that are promised, each once, each with a d
     CHECK(network.description.find('\n') == std::string::npos);
   }
   CHECK(names == std::set<std::string>{"fcn", "conv-flatten", "conv-gap", "conv-lap", "vanilla", "struct",
-                                       "residual-attention", "myrtle5", "resnet"});
+                                       "residual-attention", "myrtle5", "resnet", "imdb-gap", "imdb-gap-fcn",
+                                       "imdb-cnn-gap", "imdb-struct"});
 }
 
-TEST_CASE("named networks: all lower on small and large images, and survive their file") {
-  for (const auto& [name, description, options] : models::named_networks()) {
+TEST_CASE("named networks: all lower on small and large images or texts, and survive their file") {
+  for (const auto& named : models::named_networks()) {
+    const std::string& name = named.name;
     CAPTURE(name);
     const Network network = named_network(name);
-    for (const Shape& shape : {Shape{8, 8}, Shape{32, 32}, Shape{9, 13}}) {
+    const bool images = named.example_shape.size() == 2;
+    const auto shapes =
+        images ? std::vector<Shape>{{8, 8}, {32, 32}, {9, 13}} : std::vector<Shape>{{1}, {7}, {1000}};
+    CHECK_NOTHROW(static_cast<void>(network.describe(named.example_shape)));
+    for (const Shape& shape : shapes) {
       CAPTURE(to_string(shape));
       const std::string text = network.describe(shape);
       CHECK(text.find(name) == 0);
@@ -64,12 +70,18 @@ TEST_CASE("named networks: all lower on small and large images, and survive thei
 }
 
 TEST_CASE("named networks: every option is used, within its range and not beyond") {
-  for (const auto& [name, description, options] : models::named_networks())
-    for (const auto& option : options) {
+  for (const auto& named : models::named_networks())
+    for (const auto& option : named.options) {
+      const std::string& name = named.name;
       CAPTURE(name);
       CAPTURE(option.name);
       const double other = option.smallest != option.default_value ? option.smallest : option.smallest + 1;
-      CHECK_FALSE(named_network(name, {{option.name, other}}) == named_network(name));
+      // Some options are those of hidden layers.
+      models::NetworkSettings deep;
+      if (named.has_option("depth")) deep["depth"] = 2;
+      models::NetworkSettings changed = deep;
+      changed[option.name] = other;
+      CHECK_FALSE(named_network(name, changed) == named_network(name, deep));
       CHECK(named_network(name, {{option.name, option.default_value}}) == named_network(name));
       CHECK_NOTHROW(static_cast<void>(named_network(name, {{option.name, option.smallest}})));
       CHECK_NOTHROW(static_cast<void>(named_network(name, {{option.name, option.largest}})));
@@ -93,10 +105,11 @@ TEST_CASE("named networks: vectors, sequences and volumes through the option axe
 }
 
 TEST_CASE("named networks: kernels are finite and positive definite on different images") {
-  const auto x = some_inputs({4, 8, 8, 3});
-  for (const auto& [name, description, options] : models::named_networks()) {
+  const auto images = some_inputs({4, 8, 8, 3}), texts = some_inputs({4, 30, 6});
+  for (const auto& named : models::named_networks()) {
+    const std::string& name = named.name;
     CAPTURE(name);
-    const auto kernels = gram<double>(named_network(name), x);
+    const auto kernels = gram<double>(named_network(name), named.example_shape.size() == 2 ? images : texts);
     for (const auto& kernel : {kernels.nngp, kernels.ntk}) {
       CHECK(kernel.allFinite());
       const Eigen::LLT<Eigen::MatrixXd> cholesky(kernel);
@@ -135,11 +148,69 @@ TEST_CASE("named networks: limits in which two of them agree") {
       {"layer": "relu"}, {"layer": "global_average_pool"}, {"layer": "dense"}]})"));
 }
 
+TEST_CASE("named networks: of linear texts the kernel is that of mean words") {
+  const auto x = some_inputs({3, 12, 5});
+  Matrix<double> means = Matrix<double>::Zero(3, 5);
+  for (Index n = 0; n < 3; ++n)
+    for (Index i = 0; i < 12; ++i)
+      means.row(n) += Eigen::Map<const Eigen::RowVectorXd>(x.data() + 5 * (12 * n + i), 5) / 12;
+  const Matrix<double> expected = means * means.transpose() / 5;
+  const auto linear = gram<double>(named_network("imdb-gap"), x).nngp;
+  CHECK(largest_difference(linear, expected) < 1e-14);
+  const auto close = [&](const char* name, const models::NetworkSettings& settings) {
+    CAPTURE(name);
+    CHECK(largest_difference(gram<double>(named_network(name, settings), x).nngp, expected) < 1e-14);
+  };
+  close("imdb-gap-fcn", {{"depth", 0}});
+  close("imdb-cnn-gap", {{"depth", 0}});
+  // Without logits every word sees the mean of all.
+  close("imdb-struct", {{"query_key_std", 0}, {"attention_norm", 0}});
+  const auto unit = gram<double>(named_network("imdb-gap", {{"norm", 1}}), x).nngp;
+  CHECK(unit(0, 1) ==
+        doctest::Approx(expected(0, 1) / std::sqrt(expected(0, 0) * expected(1, 1))).epsilon(1e-9));
+}
+
+TEST_CASE("named networks: networks for texts, layer by layer") {
+  const auto check = [](const char* name, const models::NetworkSettings& settings,
+                        const std::string& layers) {
+    CAPTURE(name);
+    CHECK(named_network(name, settings) == parse_network(R"({"widelimit": 1, "name": ")" + std::string(name) +
+                                                         R"(", "layers": [)" + layers + "]}"));
+  };
+  const std::string pool = R"({"layer": "global_average_pool"}, )", readout = R"({"layer": "dense"})";
+  const std::string norm = R"({"layer": "rms_norm"}, )";
+  const std::string dense =
+      R"({"layer": "dense", "weight_variance": 2, "bias_variance": 0.01}, {"layer": "relu"}, )";
+  const std::string dense_erf =
+      R"({"layer": "dense", "weight_variance": 1.7562, "bias_variance": 0.1841}, {"layer": "erf"}, )";
+  const std::string conv =
+      R"({"layer": "conv", "filter": [9], "weight_variance": 2, "bias_variance": 0.01}, {"layer": "relu"}, )";
+  const std::string conv_erf =
+      R"({"layer": "conv", "filter": [5], "weight_variance": 1.7562, "bias_variance": 0.1841}, {"layer": "erf"}, )";
+  const std::string attention =
+      R"({"layer": "attention", "query_key_std": 2, "positions": {"kind": "structured", "rho": 1, "phi": 2.5,
+          "input_weight": 0.75, "position_weight": 0.25}}, )";
+  const std::string normed = attention + R"({"layer": "layer_norm"}, )";
+  check("imdb-gap", {}, pool + readout);
+  check("imdb-gap", {{"norm", 1}}, pool + norm + readout);
+  check("imdb-gap-fcn", {{"depth", 2}}, pool + dense + dense + readout);
+  check("imdb-gap-fcn", {{"erf", 1}, {"norm", 1}}, pool + norm + dense_erf + readout);
+  check("imdb-cnn-gap", {{"depth", 2}}, conv + conv + pool + readout);
+  check("imdb-cnn-gap", {{"erf", 1}, {"filter", 5}, {"dense", 1}, {"norm", 1}},
+        conv_erf + pool + norm + dense_erf + readout);
+  check("imdb-struct", {}, normed + pool + readout);
+  check("imdb-struct", {{"attentions", 2}, {"attention_norm", 0}}, attention + attention + pool + readout);
+  check("imdb-struct", {{"depth", 1}}, conv + normed + pool + readout);
+  check("imdb-struct", {{"depth", 3}, {"attentions", 2}, {"dense", 1}, {"norm", 1}},
+        conv + conv + normed + conv + normed + pool + norm + dense + readout);
+  check("imdb-struct", {{"depth", 1}, {"attentions", 3}}, normed + normed + conv + normed + pool + readout);
+}
+
 TEST_CASE("named networks: errors list what there is") {
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("alexnet")),
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, "
-      "vanilla, struct, residual-attention",
+      "vanilla, struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct",
       ArgumentError);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("fcn", {{"filter", 3}})),

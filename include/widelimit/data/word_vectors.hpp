@@ -77,7 +77,7 @@ struct WordVectorFile {
 /// the lines there are. Errors  DataError "FILE: line N: expected ..., found ..." for a bad line (see
 /// BadLines), a missing or empty
 ///         file and one without any usable line.
-/// Cost    about a second for 400,000 words of 100 dimensions; 4 bytes a number.
+/// Cost    about two seconds for 400,000 words of 100 dimensions; 4 bytes a number.
 WordVectorFile read_word_vectors(const std::filesystem::path& path, BadLines bad_lines = BadLines::reject);
 
 }  // namespace widelimit::data
