@@ -26,15 +26,15 @@ HeadParameters start_of(const JsonFields& in, HeadActivation activation, Index h
   const JsonFields start(in.at("start"), "config.start");
   start.allow_only({"m", "r", "S", "b", "v"});
   if (start.has("S") == start.has("r")) throw ArgumentError("config.start: give either S or r");
-  const Matrix<double> root = start.matrix(start.has("S") ? "S" : "r");
-  check_shape("config.start", start.has("S") ? "S" : "r", root, heads, heads);
-  const Matrix<double> r = start.has("S") ? symmetric_root(root) : root;
-  HeadParameters parameters = with_initial_offsets(activation, start.matrix("m"), r);
+  const Matrix<double> m = start.matrix("m"), given = start.matrix(start.has("S") ? "S" : "r");
+  if (m.rows() != heads)
+    throw ArgumentError(
+        fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
+  check_shape("config.start", start.has("S") ? "S" : "r", given, heads, heads);
+  HeadParameters parameters =
+      with_initial_offsets(activation, m, start.has("S") ? symmetric_root(given) : given);
   if (start.has("b")) parameters.b = start.vector("b");
   if (start.has("v")) parameters.v = start.vector("v");
-  if (parameters.m.rows() != heads)
-    throw ArgumentError(
-        fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, parameters.m.rows()));
   return parameters;
 }
 
