@@ -10,6 +10,7 @@
 #include "widelimit/check/check_report.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/propagation/check_reference.hpp"
 #include "widelimit/specialization/check.hpp"
 
 namespace widelimit::cli {
@@ -31,9 +32,10 @@ check::CheckReport recompute(const nlohmann::json& reference, const std::filesys
   const std::string subject = reference.is_object() ? reference.value("subject", "") : "";
   if (subject == "shaped-transformer") return covariance_sde::check_reference(reference);
   if (subject == "head-specialization") return specialization::check_reference(reference);
-  throw DataError(
-      fmt::format("{}: expected the subject shaped-transformer or head-specialization, got \"{}\"",
-                  file.string(), subject));
+  if (subject == "signal-propagation") return propagation::check_reference(reference);
+  throw DataError(fmt::format(
+      "{}: expected the subject shaped-transformer, head-specialization or signal-propagation, got \"{}\"",
+      file.string(), subject));
 }
 
 void print(const check::CheckReport& report) {

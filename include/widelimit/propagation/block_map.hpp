@@ -1,0 +1,54 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/propagation/attention_map.hpp"
+#include "widelimit/propagation/mlp_map.hpp"
+
+namespace widelimit::propagation {
+
+/// d(q', gap') / d(q, gap).
+using StateJacobian = Eigen::Matrix2d;
+
+/// One transformer block acting on norms and dot products of tokens.
+///
+/// Errors  the constructor as require_parameters; all others ArgumentError for a state with q <= 0 or with a
+///         cosine outside [-1 / (n - 1), 1], for a Gram matrix that is not symmetric (1e-12), positive
+///         semidefinite (1e-10) or has a zero on the diagonal.
+class BlockMap {
+ public:
+  explicit BlockMap(Parameters parameters);
+
+  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+  [[nodiscard]] const MlpMap& mlp_map() const { return mlp_; }
+
+  /// Permutation-symmetric tokens.
+  [[nodiscard]] TokenState attention(const TokenState& state) const;
+  [[nodiscard]] TokenState mlp(const TokenState& state) const;
+  [[nodiscard]] TokenState block(const TokenState& state) const;
+
+  /// The state at the start and behind each block: blocks + 1 states.
+  [[nodiscard]] std::vector<TokenState> trajectory(const TokenState& start, Index blocks) const;
+
+  [[nodiscard]] StateJacobian attention_jacobian(const TokenState& state) const;
+  [[nodiscard]] StateJacobian mlp_jacobian(const TokenState& state) const;
+  [[nodiscard]] StateJacobian block_jacobian(const TokenState& state) const;
+
+  /// Any tokens: [m, m] Gram matrix X X^T / d in and out; m need not be parameters().tokens.
+  [[nodiscard]] Matrix<double> attention(const Matrix<double>& gram,
+                                         AttentionMask mask = AttentionMask::full) const;
+  [[nodiscard]] Matrix<double> mlp(const Matrix<double>& gram) const;
+  [[nodiscard]] Matrix<double> block(const Matrix<double>& gram,
+                                     AttentionMask mask = AttentionMask::full) const;
+
+ private:
+  void require_state(const char* where, const TokenState& state) const;
+
+  Parameters parameters_;
+  MlpMap mlp_;
+};
+
+/// The same derivative in the basis (q, p).
+[[nodiscard]] Eigen::Matrix2d in_norm_and_product(const StateJacobian& jacobian);
+
+}  // namespace widelimit::propagation

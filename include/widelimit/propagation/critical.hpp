@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+
+#include "widelimit/propagation/phase_plane.hpp"
+
+/// Critical parameters by bracketing roots (TOMS 748, to the last digits).
+namespace widelimit::propagation {
+
+/// The sigma_w in [0.05, 60] at which an exponent vanishes, all else as given (sigma_out follows if shared);
+/// nothing if it does not change sign there.
+[[nodiscard]] std::optional<double> critical_sigma_w(Exponent which, const Parameters& parameters,
+                                                     const ExponentOptions& options = {});
+
+/// The same for alpha_M in (0, 1) and for alpha_A in (0, 1).
+[[nodiscard]] std::optional<double> critical_alpha_M(Exponent which, const Parameters& parameters,
+                                                     const ExponentOptions& options = {});
+[[nodiscard]] std::optional<double> critical_alpha_A(Exponent which, const Parameters& parameters,
+                                                     const ExponentOptions& options = {});
+
+/// The sigma_w at which the boundaries lambda_a = 0 and lambda_g = 0 meet: both strengths go to 0 at the
+/// given ratio alpha_A / alpha_M, where f - k_out is the squared ratio. On lambda_a = 0 elsewhere lambda_g >
+/// 0. Errors: NumericalError if there is none in [0.05, 60] (ReLU).
+[[nodiscard]] double boundary_meeting_gain(const Parameters& parameters, double strength_ratio);
+
+/// The kink of lambda_g = 0, where contrasts and mean of the tokens carry equal gradients.
+struct StrengthAndGain {
+  double alpha = 0, sigma_w = 0;
+};
+struct Strengths {
+  double alpha_A = 0, alpha_M = 0;
+};
+/// In the plane (alpha_A = alpha_M, sigma_w), and in the plane (alpha_A, alpha_M) at parameters.sigma_w.
+/// NumericalError if there is none.
+[[nodiscard]] StrengthAndGain gradient_kink(const Parameters& parameters,
+                                            const ExponentOptions& options = {});
+[[nodiscard]] Strengths gradient_kink_of_strengths(const Parameters& parameters,
+                                                   const ExponentOptions& options = {});
+
+/// What the recipe may choose.
+enum class FreeParameters {
+  strengths_and_gain,  ///< alpha_A, alpha_M at their given ratio, and sigma_w.
+  gain,                ///< sigma_w.
+  mlp_strength,        ///< alpha_M.
+  attention_strength   ///< alpha_A.
+};
+
+struct CriticalInitialisation {
+  Parameters parameters;
+  double lambda_a = 0;
+  double lambda_g = 0;
+  double log_gradient_growth = 0;  ///< depth * lambda_g: ln of the growth of the squared gradient.
+};
+
+/// Parameters on lambda_a = 0 for a network of the given depth. With strengths_and_gain the largest strengths
+/// at which the squared gradient grows by no more than e^tolerance over the whole network; smaller ones on
+/// the line are as good. With one free parameter the tolerance is not used, see log_gradient_growth. Errors
+/// ArgumentError unless depth >= 1, tolerance > 0; NumericalError, naming the free parameter, if no
+///         value is critical.
+[[nodiscard]] CriticalInitialisation critical_initialisation(
+    const Parameters& parameters, Index depth, FreeParameters free = FreeParameters::strengths_and_gain,
+    double tolerance = 0.1);
+
+/// For strengths too large for both exponents to be small: the sigma_w between the two boundaries at which
+/// weight_g lambda_g = -weight_a lambda_a. Expects positive weights. Errors: NumericalError if there is none.
+[[nodiscard]] CriticalInitialisation balanced_initialisation(const Parameters& parameters, Index depth,
+                                                             double weight_a = 1, double weight_g = 1);
+
+}  // namespace widelimit::propagation

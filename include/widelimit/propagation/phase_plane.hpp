@@ -1,0 +1,117 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "widelimit/matrix.hpp"
+#include "widelimit/propagation/exponents.hpp"
+
+/// Exponents over planes of two parameters: grids, and the lines where an exponent vanishes.
+namespace widelimit::propagation {
+
+/// A parameter that a plane can have as an axis.
+enum class Coordinate { alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, tokens, depth, mlp_depth };
+
+/// "alpha" (alpha_A = alpha_M), "alpha_A", ... "mlp_depth", and back. ArgumentError for another name.
+[[nodiscard]] std::string_view coordinate_name(Coordinate coordinate);
+[[nodiscard]] Coordinate coordinate_of(std::string_view name);
+
+enum class Exponent {
+  angle,    ///< lambda_a
+  gradient  ///< lambda_g at finite depth
+};
+
+/// Which number stands for the angle exponent.
+enum class AngleMeasure {
+  collapsed,  ///< lambda_a, the linearisation at the collapsed point; rules deep networks.
+  one_block   ///< Log growth of a vanishing gap in one block from norm 1; what the paper measures.
+};
+
+enum class Formula {
+  corrected,
+  published  ///< The printed eqs. 18 and 19: q_star for q_M.
+};
+
+struct ExponentOptions {
+  double depth = 16;  ///< L of the gradient exponent.
+  AttentionMask mask = AttentionMask::full;
+  AngleMeasure angle = AngleMeasure::collapsed;
+  Formula formula = Formula::corrected;
+};
+
+/// One exponent at one point. With AngleMeasure::collapsed the angle exponent is lambda_a, not its logarithm.
+/// Errors: as collapsed_point; ArgumentError for Formula::published beside a causal mask.
+[[nodiscard]] double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options);
+
+/// Values of one parameter, e.g. evenly_spaced().
+struct Axis {
+  Coordinate coordinate = Coordinate::alpha;
+  std::vector<double> values;
+};
+
+/// `count` >= 2 values from `from` to `to`; tokens, depth and mlp_depth are rounded to integers.
+[[nodiscard]] Axis evenly_spaced(Coordinate coordinate, double from, double to, Index count);
+
+struct PhaseOptions {
+  int threads = 0;  ///< 0: as many as there are processors.
+  /// Called now and then with the rows done and all rows, from one thread at a time.
+  std::function<void(Index, Index)> progress;
+  std::stop_token stop;  ///< Cancelled is thrown once a stop was asked for.
+};
+
+/// Both exponents over a plane; entry (row, column) belongs to y.values[row], x.values[column].
+struct PhaseDiagram {
+  Axis x, y;
+  Matrix<double> lambda_a;  ///< As exponent(Exponent::angle) gives it.
+  Matrix<double> lambda_g;
+};
+
+/// Cost: two dual activations an MLP nonlinearity and different (sigma_w, sigma_out), 0.1 us an entry
+/// otherwise (full mask). Errors: as exponent(), naming parameter and value; ArgumentError if both axes set
+/// the same parameter.
+[[nodiscard]] PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
+                                         const ExponentOptions& options = {}, const PhaseOptions& run = {});
+
+/// A rectangle in a plane of two parameters.
+struct Plane {
+  Coordinate x = Coordinate::alpha;
+  double x_from = 0.01, x_to = 0.95;
+  Coordinate y = Coordinate::sigma_w;
+  double y_from = 0.2, y_to = 4;
+};
+
+struct PlanePoint {
+  double x = 0, y = 0;
+};
+
+struct BoundaryCurve {
+  std::vector<PlanePoint> points;
+  bool closed = false;
+};
+
+struct TraceOptions {
+  double largest_step = 0.02;  ///< Of the rectangle's sides.
+  Index scan_lines = 16;       ///< Each way, where curves are looked for.
+};
+
+/// The curves on which an exponent vanishes within a rectangle: roots on scan lines (bracketing, TOMS 748)
+/// are continued along the tangent and corrected by a root along the normal, so that every point lies on the
+/// curve to 1e-12 of the sides. A curve that crosses no scan line is missed. The exponents must not vanish on
+/// a whole area: leave out strengths of 0.
+/// Errors  ArgumentError for an empty rectangle, equal axes, mlp_depth as an axis, or tokens or depth as one
+///         under a causal mask (those do not change continuously); as exponent().
+[[nodiscard]] std::vector<BoundaryCurve> trace_boundary(Exponent which, const Parameters& base,
+                                                        const Plane& plane,
+                                                        const ExponentOptions& options = {},
+                                                        const TraceOptions& trace = {});
+
+/// Points where the boundaries of both exponents cross: crossings of the traced curves, refined by Newton's
+/// method. For a full mask and AngleMeasure::collapsed there is none with alpha_A > 0, see
+/// boundary_meeting_gain().
+[[nodiscard]] std::vector<PlanePoint> boundary_intersections(const Parameters& base, const Plane& plane,
+                                                             const ExponentOptions& options = {},
+                                                             const TraceOptions& trace = {});
+
+}  // namespace widelimit::propagation

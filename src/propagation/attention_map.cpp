@@ -1,0 +1,190 @@
+#include "widelimit/propagation/attention_map.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "propagation/arguments.hpp"
+
+namespace widelimit::propagation {
+
+namespace {
+
+constexpr Index most_direct = 16;  // different cosines
+constexpr int fewest_nodes = 16, most_nodes = 1024;
+constexpr double settled = 1e-12;
+constexpr double rounding = 1e-10;
+
+void require_cosines(const char* where, const Matrix<double>& cosines) {
+  const Index n = cosines.rows();
+  if (n < 1 || cosines.cols() != n)
+    throw ArgumentError(
+        fmt::format("{}: cosines must be square, got {} x {}", where, cosines.rows(), cosines.cols()));
+  if (!cosines.allFinite() || !cosines.isApprox(cosines.transpose(), rounding) ||
+      (cosines.diagonal().array() - 1).abs().maxCoeff() > rounding ||
+      cosines.cwiseAbs().maxCoeff() > 1 + rounding)
+    throw ArgumentError(fmt::format(
+        "{}: cosines must be a symmetric matrix of numbers in [-1, 1] with unit diagonal", where));
+}
+
+/// For one value t of the cosine of two queries: sum_kl c_kl e^{s t c_kl} / sum_kl e^{s t c_kl}, s =
+/// sigma_A^2, over all k, l.
+class FullMean {
+ public:
+  FullMean(const Matrix<double>& cosines, double score_variance)
+      : cosines_{cosines}, score_variance_{score_variance} {}
+
+  double operator()(double t) const {
+    const double shift = score_variance_ * std::abs(t);
+    double numerator = 0, denominator = 0;
+    for (Index k = 0; k < cosines_.size(); ++k) {
+      const double c = cosines_.data()[k];
+      const double weight = std::exp(score_variance_ * t * c - shift);
+      numerator += weight * c;
+      denominator += weight;
+    }
+    return numerator / denominator;
+  }
+
+ private:
+  const Matrix<double>& cosines_;
+  double score_variance_;
+};
+
+/// The same over k <= i, l <= j, for every (i, j).
+Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance, double t) {
+  const double shift = score_variance * std::abs(t);
+  const Matrix<double> weights = (score_variance * t * cosines.array() - shift).exp();
+  Matrix<double> numerator = weights.cwiseProduct(cosines), denominator = weights;
+  for (Matrix<double>* sums : {&numerator, &denominator}) {
+    for (Index i = 1; i < sums->rows(); ++i) sums->row(i) += sums->row(i - 1);
+    for (Index j = 1; j < sums->cols(); ++j) sums->col(j) += sums->col(j - 1);
+  }
+  return numerator.cwiseQuotient(denominator);
+}
+
+double node(int j, int degree) { return std::cos(std::numbers::pi * j / degree); }
+
+/// Barycentric weights of node j of `degree` + 1 Chebyshev points at t; one of them alone at a node.
+std::vector<double> weights_at(double t, int degree) {
+  std::vector<double> weights(static_cast<std::size_t>(degree) + 1);
+  double norm = 0;
+  for (int j = 0; j <= degree; ++j) {
+    const double difference = t - node(j, degree);
+    if (difference == 0) {
+      std::fill(weights.begin(), weights.end(), 0);
+      weights[static_cast<std::size_t>(j)] = 1;
+      return weights;
+    }
+    const double weight = (j % 2 == 0 ? 1 : -1) * (j == 0 || j == degree ? 0.5 : 1) / difference;
+    weights[static_cast<std::size_t>(j)] = weight;
+    norm += weight;
+  }
+  for (double& weight : weights) weight /= norm;
+  return weights;
+}
+
+Matrix<double> interpolated_full(const Matrix<double>& cosines, const FullMean& mean, int degree) {
+  std::vector<double> values;
+  for (int j = 0; j <= degree; ++j) values.push_back(mean(node(j, degree)));
+  return cosines.unaryExpr([&](double t) {
+    const std::vector<double> weights = weights_at(t, degree);
+    double sum = 0;
+    for (std::size_t j = 0; j < values.size(); ++j) sum += weights[j] * values[j];
+    return sum;
+  });
+}
+
+Matrix<double> interpolated_causal(const Matrix<double>& cosines, double score_variance, int degree) {
+  Matrix<double> numerator = Matrix<double>::Zero(cosines.rows(), cosines.cols()), norm = numerator;
+  Matrix<double> exact = Matrix<double>::Constant(cosines.rows(), cosines.cols(), std::nan(""));
+  for (int j = 0; j <= degree; ++j) {
+    const double at = node(j, degree);
+    const Matrix<double> means = causal_means(cosines, score_variance, at);
+    const double weight = (j % 2 == 0 ? 1 : -1) * (j == 0 || j == degree ? 0.5 : 1);
+    for (Index k = 0; k < cosines.size(); ++k) {
+      const double difference = cosines.data()[k] - at;
+      if (difference == 0) {
+        exact.data()[k] = means.data()[k];
+      } else {
+        numerator.data()[k] += weight / difference * means.data()[k];
+        norm.data()[k] += weight / difference;
+      }
+    }
+  }
+  return exact.array().isNaN().select(numerator.cwiseQuotient(norm), exact);
+}
+
+std::vector<double> different_values(const Matrix<double>& cosines) {
+  std::vector<double> values(cosines.data(), cosines.data() + cosines.size());
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+Matrix<double> direct(const Matrix<double>& cosines, double score_variance, AttentionMask mask,
+                      const std::vector<double>& values) {
+  Matrix<double> result(cosines.rows(), cosines.cols());
+  const FullMean full(cosines, score_variance);
+  for (const double value : values) {
+    const Matrix<double> means = mask == AttentionMask::causal
+                                     ? causal_means(cosines, score_variance, value)
+                                     : Matrix<double>::Constant(cosines.rows(), cosines.cols(), full(value));
+    result = (cosines.array() == value).select(means, result);
+  }
+  return result;
+}
+
+}  // namespace
+
+TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
+  require_at_least("attention_core", "tokens", tokens, 2);
+  require_gain("attention_core", "sigma_A", sigma_A);
+  const double score_variance = sigma_A * sigma_A, e = cosine_gap;
+  // phi(t) = w / (1 + w), w = (n - 1) exp(-s t e): the weight of the other tokens.
+  const double equal = (tokens - 1) * std::exp(-score_variance * e);
+  const double different = (tokens - 1) * std::exp(-score_variance * e * (1 - e));
+  const double rise = equal * std::expm1(score_variance * e * e);
+  return {1 - e * equal / (1 + equal), e * rise / ((1 + equal) * (1 + different))};
+}
+
+double softmax_second_moment(const Matrix<double>& cosines, double sigma_A, Index query_i, Index key_j,
+                             Index query_k, Index key_l) {
+  constexpr const char* where = "softmax_second_moment";
+  require_cosines(where, cosines);
+  require_gain(where, "sigma_A", sigma_A);
+  require_index(where, "query_i", query_i, cosines.rows());
+  require_index(where, "key_j", key_j, cosines.rows());
+  require_index(where, "query_k", query_k, cosines.rows());
+  require_index(where, "key_l", key_l, cosines.rows());
+  const double scale = sigma_A * sigma_A * cosines(query_i, query_k);
+  double sum = 0;
+  for (Index k = 0; k < cosines.size(); ++k)
+    sum += std::exp(scale * (cosines.data()[k] - cosines(key_j, key_l)));
+  return 1 / sum;
+}
+
+Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, AttentionMask mask) {
+  constexpr const char* where = "attention_outputs";
+  require_cosines(where, cosines);
+  require_gain(where, "sigma_A", sigma_A);
+  const double score_variance = sigma_A * sigma_A;
+  const std::vector<double> values = different_values(cosines);
+  if (static_cast<Index>(values.size()) <= most_direct) return direct(cosines, score_variance, mask, values);
+  const FullMean full(cosines, score_variance);
+  const auto at_degree = [&](int degree) {
+    return mask == AttentionMask::causal ? interpolated_causal(cosines, score_variance, degree)
+                                         : interpolated_full(cosines, full, degree);
+  };
+  Matrix<double> coarse = at_degree(fewest_nodes);
+  for (int degree = 2 * fewest_nodes; degree <= most_nodes; degree *= 2) {
+    Matrix<double> fine = at_degree(degree);
+    if ((fine - coarse).cwiseAbs().maxCoeff() <= settled) return fine;
+    coarse = std::move(fine);
+  }
+  throw NumericalError(
+      fmt::format("{}: interpolation in {} nodes does not settle at sigma_A = {}; take a smaller sigma_A",
+                  where, most_nodes, sigma_A));
+}
+
+}  // namespace widelimit::propagation

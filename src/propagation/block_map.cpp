@@ -1,0 +1,147 @@
+#include "widelimit/propagation/block_map.hpp"
+
+#include <Eigen/Cholesky>
+#include <cmath>
+
+#include "propagation/arguments.hpp"
+
+namespace widelimit::propagation {
+
+namespace {
+
+constexpr double symmetry_tolerance = 1e-12, cone_tolerance = 1e-10;
+constexpr double state_rounding = 1e-12;
+
+double square(double x) { return x * x; }
+
+void require_gram(const char* where, const Matrix<double>& gram) {
+  if (gram.rows() < 1 || gram.rows() != gram.cols())
+    throw ArgumentError(fmt::format("{}: gram must be square, got {} x {}", where, gram.rows(), gram.cols()));
+  if (!gram.allFinite()) throw ArgumentError(fmt::format("{}: gram must be finite", where));
+  for (Index i = 0; i < gram.rows(); ++i)
+    if (!(gram(i, i) > 0))
+      throw ArgumentError(
+          fmt::format("{}: gram must have a positive diagonal, got {} at token {}", where, gram(i, i), i));
+  const double scale = gram.diagonal().maxCoeff();
+  if ((gram - gram.transpose()).cwiseAbs().maxCoeff() > symmetry_tolerance * scale)
+    throw ArgumentError(fmt::format("{}: gram must be symmetric", where));
+  const double pivot = Eigen::LDLT<Eigen::MatrixXd>(gram).vectorD().minCoeff();
+  if (!(pivot >= -cone_tolerance * scale))
+    throw ArgumentError(
+        fmt::format("{}: gram must be positive semidefinite, its Cholesky factorization has a pivot of {}",
+                    where, pivot));
+}
+
+/// Exactly 1 on the diagonal, within [-1, 1] elsewhere.
+Matrix<double> cosines_of(const Matrix<double>& gram) {
+  Matrix<double> cosines(gram.rows(), gram.cols());
+  for (Index i = 0; i < gram.rows(); ++i) {
+    cosines(i, i) = 1;
+    for (Index j = 0; j < i; ++j)
+      cosines(i, j) = cosines(j, i) =
+          std::clamp(gram(i, j) / (std::sqrt(gram(i, i)) * std::sqrt(gram(j, j))), -1.0, 1.0);
+  }
+  return cosines;
+}
+
+}  // namespace
+
+BlockMap::BlockMap(Parameters parameters) : parameters_{std::move(parameters)}, mlp_{parameters_} {}
+
+void BlockMap::require_state(const char* where, const TokenState& state) const {
+  require_positive(where, "q", state.q);
+  const auto n = static_cast<double>(parameters_.tokens);
+  if (!(state.cosine_gap() >= 0 && state.cosine_gap() <= n / (n - 1) * (1 + state_rounding)))
+    throw ArgumentError(fmt::format("{}: the cosine must lie in [-1 / (n - 1), 1] = [{}, 1], got {}", where,
+                                    -1 / (n - 1), state.cosine()));
+}
+
+TokenState BlockMap::attention(const TokenState& state) const {
+  require_state("BlockMap::attention", state);
+  const TokenState core =
+      attention_core(static_cast<double>(parameters_.tokens), parameters_.sigma_A, state.cosine_gap());
+  const double branch = square(parameters_.alpha_A), rest = 1 - branch;
+  return {rest * state.q + branch * core.q, rest * state.gap + branch * core.gap};
+}
+
+TokenState BlockMap::mlp(const TokenState& state) const {
+  require_state("BlockMap::mlp", state);
+  const double branch = square(parameters_.alpha_M), rest = 1 - branch;
+  return {rest * state.q + branch * mlp_.statistics().k_out,
+          rest * state.gap + branch * mlp_.output_gap(state.cosine_gap())};
+}
+
+TokenState BlockMap::block(const TokenState& state) const { return mlp(attention(state)); }
+
+std::vector<TokenState> BlockMap::trajectory(const TokenState& start, Index blocks) const {
+  require_at_least("BlockMap::trajectory", "blocks", static_cast<double>(blocks), 0);
+  require_state("BlockMap::trajectory", start);
+  std::vector<TokenState> states{start};
+  for (Index t = 0; t < blocks; ++t) states.push_back(block(states.back()));
+  return states;
+}
+
+StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
+  require_state("BlockMap::attention_jacobian", state);
+  const double n = static_cast<double>(parameters_.tokens), s = square(parameters_.sigma_A);
+  const double e = state.cosine_gap(), branch = square(parameters_.alpha_A);
+  const double equal = (n - 1) * std::exp(-s * e), different = (n - 1) * std::exp(-s * e * (1 - e));
+  const double phi_equal = equal / (1 + equal), phi_different = different / (1 + different);
+  const double equal_slope = -s * phi_equal / (1 + equal);
+  const double different_slope = -s * (1 - 2 * e) * phi_different / (1 + different);
+  const double core_gap = attention_core(n, parameters_.sigma_A, e).gap;
+  const double norm_slope = -(phi_equal + e * equal_slope);
+  const double gap_slope = (e > 0 ? core_gap / e : 0) + e * (different_slope - equal_slope);
+  // de/dq = -e / q, de/dgap = 1 / q.
+  StateJacobian result = StateJacobian::Identity() * (1 - branch);
+  result(0, 0) -= branch * norm_slope * e / state.q;
+  result(0, 1) += branch * norm_slope / state.q;
+  result(1, 0) -= branch * gap_slope * e / state.q;
+  result(1, 1) += branch * gap_slope / state.q;
+  return result;
+}
+
+StateJacobian BlockMap::mlp_jacobian(const TokenState& state) const {
+  require_state("BlockMap::mlp_jacobian", state);
+  const double branch = square(parameters_.alpha_M), e = state.cosine_gap();
+  const double gap_slope = mlp_.slope(e);
+  StateJacobian result = StateJacobian::Identity() * (1 - branch);
+  result(1, 0) -= branch * gap_slope * e / state.q;
+  result(1, 1) += branch * gap_slope / state.q;
+  return result;
+}
+
+StateJacobian BlockMap::block_jacobian(const TokenState& state) const {
+  return mlp_jacobian(attention(state)) * attention_jacobian(state);
+}
+
+Eigen::Matrix2d in_norm_and_product(const StateJacobian& jacobian) {
+  const Eigen::Matrix2d change{{1, 0}, {1, -1}};  // (q, gap) to (q, p), its own inverse
+  return change * jacobian * change;
+}
+
+Matrix<double> BlockMap::attention(const Matrix<double>& gram, AttentionMask mask) const {
+  require_gram("BlockMap::attention", gram);
+  const double branch = square(parameters_.alpha_A);
+  return (1 - branch) * gram + branch * attention_outputs(cosines_of(gram), parameters_.sigma_A, mask);
+}
+
+Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
+  require_gram("BlockMap::mlp", gram);
+  const double branch = square(parameters_.alpha_M), k_out = mlp_.statistics().k_out;
+  const Matrix<double> cosines = cosines_of(gram);
+  Matrix<double> result = (1 - branch) * gram;
+  for (Index i = 0; i < gram.rows(); ++i)
+    for (Index j = 0; j <= i; ++j) {
+      const double output = k_out - (i == j ? 0 : mlp_.output_gap(1 - cosines(i, j)));
+      result(i, j) += branch * output;
+      result(j, i) = result(i, j);
+    }
+  return result;
+}
+
+Matrix<double> BlockMap::block(const Matrix<double>& gram, AttentionMask mask) const {
+  return mlp(attention(gram, mask));
+}
+
+}  // namespace widelimit::propagation

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "widelimit/propagation/exponents.hpp"
+
+/// Closed forms of exponents from statistics of the MLP that a scan has at hand; parameters are not checked.
+namespace widelimit::propagation {
+
+/// `where` stands in the message about a fixed point that is 0.
+[[nodiscard]] CollapsedPoint collapsed_point_of(const char* where, const Parameters& parameters, double k_out,
+                                                double f);
+
+/// With q_star in the place of q_M in the MLP, as the paper prints it.
+[[nodiscard]] CollapsedPoint as_published(CollapsedPoint point, const Parameters& parameters);
+
+[[nodiscard]] double one_block_limit_of(const Parameters& parameters, double k_out, double f, double q0,
+                                        AttentionMask mask);
+
+[[nodiscard]] double causal_gradient_exponent_of(const CollapsedPoint& point, const Parameters& parameters,
+                                                 Index depth);
+
+}  // namespace widelimit::propagation

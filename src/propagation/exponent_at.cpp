@@ -1,0 +1,127 @@
+#include "propagation/exponent_at.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "propagation/arguments.hpp"
+#include "propagation/collapsed.hpp"
+
+namespace widelimit::propagation {
+
+namespace {
+
+constexpr const char* where = "exponent";
+
+struct CoordinateName {
+  Coordinate coordinate;
+  std::string_view name;
+};
+
+constexpr std::array<CoordinateName, 9> names{{{Coordinate::alpha, "alpha"},
+                                               {Coordinate::alpha_A, "alpha_A"},
+                                               {Coordinate::alpha_M, "alpha_M"},
+                                               {Coordinate::sigma_w, "sigma_w"},
+                                               {Coordinate::sigma_out, "sigma_out"},
+                                               {Coordinate::sigma_A, "sigma_A"},
+                                               {Coordinate::tokens, "tokens"},
+                                               {Coordinate::depth, "depth"},
+                                               {Coordinate::mlp_depth, "mlp_depth"}}};
+
+double gradient_at(const PlaneParameters& point, const CollapsedPoint& collapsed) {
+  if (point.options.mask == AttentionMask::full)
+    return gradient_exponent(collapsed, point.tokens, point.options.depth);
+  return causal_gradient_exponent_of(collapsed, point.parameters,
+                                     static_cast<Index>(std::lround(point.options.depth)));
+}
+
+double angle_at(const PlaneParameters& point, const MlpStatistics& mlp, const CollapsedPoint& collapsed) {
+  const Parameters& parameters = point.parameters;
+  if (point.options.angle == AngleMeasure::one_block)
+    return one_block_limit_of(parameters, mlp.k_out, mlp.f, 1, point.options.mask);
+  if (point.options.mask == AttentionMask::full) return collapsed.lambda_a();
+  const double branch = parameters.alpha_A * parameters.alpha_A;
+  return collapsed.m * (collapsed.a0 + branch / (4 * collapsed.q_star)) - 1;
+}
+
+}  // namespace
+
+std::string_view coordinate_name(Coordinate coordinate) {
+  for (const CoordinateName& entry : names)
+    if (entry.coordinate == coordinate) return entry.name;
+  return "";
+}
+
+Coordinate coordinate_of(std::string_view name) {
+  std::string known;
+  for (const CoordinateName& entry : names) {
+    if (entry.name == name) return entry.coordinate;
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw ArgumentError(fmt::format("coordinate: expected one of {}, got '{}'", known, name));
+}
+
+PlaneParameters plane_parameters(const Parameters& base, const ExponentOptions& options) {
+  return {base, static_cast<double>(base.tokens), options};
+}
+
+void set_coordinate(PlaneParameters& point, Coordinate coordinate, double value) {
+  Parameters& parameters = point.parameters;
+  switch (coordinate) {
+    case Coordinate::alpha:
+      parameters.alpha_A = parameters.alpha_M = value;
+      return;
+    case Coordinate::alpha_A:
+      parameters.alpha_A = value;
+      return;
+    case Coordinate::alpha_M:
+      parameters.alpha_M = value;
+      return;
+    case Coordinate::sigma_w:
+      parameters.sigma_w = value;
+      return;
+    case Coordinate::sigma_out:
+      parameters.sigma_out = OutputGain::fixed(value);
+      return;
+    case Coordinate::sigma_A:
+      parameters.sigma_A = value;
+      return;
+    case Coordinate::tokens:
+      point.tokens = value;
+      parameters.tokens = static_cast<Index>(std::lround(value));
+      return;
+    case Coordinate::depth:
+      point.options.depth = value;
+      return;
+    case Coordinate::mlp_depth:
+      parameters.mlp_depth = static_cast<int>(std::lround(value));
+      return;
+  }
+}
+
+bool changes_mlp(Coordinate coordinate) {
+  return coordinate == Coordinate::sigma_w || coordinate == Coordinate::sigma_out ||
+         coordinate == Coordinate::mlp_depth;
+}
+
+double exponent_at(Exponent which, const PlaneParameters& point, const MlpStatistics& mlp) {
+  require_ranges(where, point.parameters);
+  require_at_least(where, "depth", point.options.depth, 1);
+  CollapsedPoint collapsed = collapsed_point_of(where, point.parameters, mlp.k_out, mlp.f);
+  if (point.options.formula == Formula::published) {
+    if (point.options.mask == AttentionMask::causal)
+      throw ArgumentError("exponent: the published formula is for full attention, got a causal mask");
+    collapsed = as_published(collapsed, point.parameters);
+  }
+  return which == Exponent::angle ? angle_at(point, mlp, collapsed) : gradient_at(point, collapsed);
+}
+
+double exponent_at(Exponent which, const PlaneParameters& point) {
+  return exponent_at(which, point, mlp_statistics(point.parameters));
+}
+
+double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options) {
+  require_parameters(where, parameters);
+  return exponent_at(which, plane_parameters(parameters, options));
+}
+
+}  // namespace widelimit::propagation

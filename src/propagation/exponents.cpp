@@ -1,0 +1,190 @@
+#include "widelimit/propagation/exponents.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "propagation/arguments.hpp"
+#include "propagation/collapsed.hpp"
+
+namespace widelimit::propagation {
+
+namespace {
+
+double square(double x) { return x * x; }
+
+/// ln((1 - 1/n) e^a + e^b / n)
+double log_mix(double a, double b, double tokens) {
+  const double share = 1 / tokens;
+  if (a == -std::numeric_limits<double>::infinity()) return b + std::log(share);
+  return a >= b ? a + std::log1p(share * std::expm1(b - a))
+                : b + std::log(share + (1 - share) * std::exp(a - b));
+}
+
+/// |M^k|_F^2 for k = 0 .. depth, M the averages over earlier tokens: applying it to a matrix takes running
+/// means of its rows.
+std::vector<double> causal_power_norms(Index tokens, Index depth) {
+  Matrix<double> power = Matrix<double>::Identity(tokens, tokens);
+  std::vector<double> norms{static_cast<double>(tokens)};
+  for (Index k = 1; k <= depth; ++k) {
+    for (Index i = 1; i < tokens; ++i) power.row(i) += power.row(i - 1);
+    for (Index i = 1; i < tokens; ++i) power.row(i) /= static_cast<double>(i + 1);
+    norms.push_back(power.squaredNorm());
+  }
+  return norms;
+}
+
+double log_binomial(double n, double k) {
+  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+
+}  // namespace
+
+double CollapsedPoint::lambda_a_log() const { return std::log(mu_delta); }
+
+CollapsedPoint collapsed_point_of(const char* where, const Parameters& parameters, double k_out, double f) {
+  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  CollapsedPoint point;
+  point.k_out = k_out;
+  point.f = f;
+  point.a0 = 1 - branch_A;
+  point.mu_q = (1 - branch_A) * (1 - branch_M);
+  // 1 - mu_q without cancellation at small strengths.
+  point.q_star = ((1 - branch_M) * branch_A + branch_M * k_out) / (branch_A + branch_M - branch_A * branch_M);
+  point.q_M = (1 - branch_A) * point.q_star + branch_A;
+  if (!(point.q_M > 0) || !(point.q_star > 0))
+    throw ArgumentError(
+        fmt::format("{}: the fixed point of the norm must be positive, but the MLP's output variance is {} "
+                    "at sigma_w = {} "
+                    "with alpha_A = {}, alpha_M = {}",
+                    where, k_out, parameters.sigma_w, parameters.alpha_A, parameters.alpha_M));
+  point.m = (1 - branch_M) + branch_M * f / point.q_M;
+  point.a1 = point.q_M / point.q_star;
+  point.r = branch_A / ((1 - branch_A) * point.q_star);
+  point.mu_delta = point.a0 * point.m;
+  return point;
+}
+
+CollapsedPoint collapsed_point(const Parameters& parameters) {
+  require_parameters("collapsed_point", parameters);
+  const MlpStatistics mlp = mlp_statistics(parameters);
+  return collapsed_point_of("collapsed_point", parameters, mlp.k_out, mlp.f);
+}
+
+double gradient_exponent(const CollapsedPoint& point, double tokens, double depth) {
+  require_at_least("gradient_exponent", "tokens", tokens, 1);
+  require_positive("gradient_exponent", "depth", depth);
+  return log_mix(depth * std::log(point.mu_delta), depth * infinite_gradient_exponent(point), tokens) / depth;
+}
+
+double infinite_gradient_exponent(const CollapsedPoint& point) { return std::log(point.m * point.a1); }
+
+double log_jacobian_norm(const CollapsedPoint& point, double tokens, double width, double depth) {
+  require_positive("log_jacobian_norm", "width", width);
+  return std::log(width * tokens) + depth * gradient_exponent(point, tokens, depth);
+}
+
+CollapsedPoint as_published(CollapsedPoint point, const Parameters& parameters) {
+  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  point.m = (1 - branch_M) + branch_M * point.f / point.q_star;
+  point.a1 = (1 - branch_A) + branch_A / point.q_star;
+  point.mu_delta = point.a0 * point.m;
+  return point;
+}
+
+double published_gradient_exponent(const Parameters& parameters, double depth) {
+  return gradient_exponent(as_published(collapsed_point(parameters), parameters),
+                           static_cast<double>(parameters.tokens), depth);
+}
+
+JacobianMoments jacobian_moments(const Parameters& parameters, double width) {
+  require_positive("jacobian_moments", "width", width);
+  const CollapsedPoint point = collapsed_point(parameters);
+  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  const auto n = static_cast<double>(parameters.tokens);
+  return {point.mu_q, (1 - branch_A) * branch_M * point.f / (width * point.q_M),
+          branch_A * point.m / (width * point.q_star * n * n)};
+}
+
+Eigen::Matrix2d collapsed_jacobian(const Parameters& parameters) {
+  const CollapsedPoint point = collapsed_point(parameters);
+  const auto n = static_cast<double>(parameters.tokens);
+  const double s =
+      -(1 - square(parameters.alpha_M)) * square(parameters.alpha_A) * (n - 1) / (n * point.q_star);
+  return Eigen::Matrix2d{{point.mu_q + s, -s}, {point.mu_q + s - point.mu_delta, point.mu_delta - s}};
+}
+
+double one_block_exponent(const BlockMap& map, double q0, double cosine_gap) {
+  require_positive("one_block_exponent", "cosine_gap", cosine_gap);
+  return std::log(map.block(TokenState{q0, q0 * cosine_gap}).cosine_gap() / cosine_gap);
+}
+
+double one_block_exponent_limit(const Parameters& parameters, double q0, AttentionMask mask) {
+  require_parameters("one_block_exponent_limit", parameters);
+  require_positive("one_block_exponent_limit", "q0", q0);
+  const MlpStatistics mlp = mlp_statistics(parameters);
+  return one_block_limit_of(parameters, mlp.k_out, mlp.f, q0, mask);
+}
+
+double one_block_limit_of(const Parameters& parameters, double k_out, double f, double q0,
+                          AttentionMask mask) {
+  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  const double q_M = (1 - branch_A) * q0 + branch_A;
+  double attention = 1 - branch_A;
+  if (mask == AttentionMask::causal) attention += branch_A * causal_gap_share(parameters.tokens) / q0;
+  const double gap = attention * ((1 - branch_M) + branch_M * f / q_M) * q0;
+  return std::log(gap / ((1 - branch_M) * q_M + branch_M * k_out));
+}
+
+double causal_gap_share(Index tokens) {
+  require_at_least("causal_gap_share", "tokens", static_cast<double>(tokens), 2);
+  double harmonic = 0;
+  for (Index i = tokens; i >= 1; --i) harmonic += 1 / static_cast<double>(i);
+  const auto n = static_cast<double>(tokens);
+  return harmonic / n - 2 * (n - harmonic) / (n * (n - 1));
+}
+
+double causal_angle_exponent(const Parameters& parameters) {
+  const CollapsedPoint point = collapsed_point(parameters);
+  return point.m * (point.a0 + square(parameters.alpha_A) / (4 * point.q_star)) - 1;
+}
+
+double causal_gradient_exponent(const Parameters& parameters, Index depth) {
+  require_at_least("causal_gradient_exponent", "depth", static_cast<double>(depth), 1);
+  const CollapsedPoint point = collapsed_point(parameters);
+  return causal_gradient_exponent_of(point, parameters, depth);
+}
+
+double causal_gradient_exponent_of(const CollapsedPoint& point, const Parameters& parameters, Index depth) {
+  // G -> m (a0 G + b M^T G M): tr G_L = m^L sum_k binom(L, k) a0^{L-k} b^k |M^k|^2.
+  const std::vector<double> norms = causal_power_norms(parameters.tokens, depth);
+  const double log_a0 = std::log(point.a0), log_b = std::log(square(parameters.alpha_A) / point.q_star);
+  const auto length = static_cast<double>(depth);
+  std::vector<double> terms;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (Index k = 0; k <= depth; ++k) {
+    const auto count = static_cast<double>(k);
+    // 0 * log 0 is 0 here.
+    const double term = log_binomial(length, count) + (k < depth ? (length - count) * log_a0 : 0) +
+                        (k > 0 ? count * log_b : 0) + std::log(norms[static_cast<std::size_t>(k)]);
+    terms.push_back(term);
+    largest = std::max(largest, term);
+  }
+  double sum = 0;
+  for (const double term : terms) sum += std::exp(term - largest);
+  return std::log(point.m) +
+         (largest + std::log(sum) - std::log(static_cast<double>(parameters.tokens))) / length;
+}
+
+double critical_curvature(const Parameters& parameters) {
+  const BlockMap map(parameters);
+  const CollapsedPoint point = collapsed_point(parameters);
+  const auto n = static_cast<double>(parameters.tokens);
+  const double branch_A = square(parameters.alpha_A), branch_M = square(parameters.alpha_M);
+  const double share = (n - 1) / n;
+  const double slow_norm = (1 - branch_M) * branch_A * share / (point.q_star * (1 - point.mu_q));
+  const double tau = branch_A * share / point.q_star + (1 - branch_A) * slow_norm;
+  return point.q_star * branch_M * (1 - branch_A) / square(point.q_M) *
+         ((1 - branch_A) * map.mlp_map().curvature() / 2 - point.f * tau);
+}
+
+}  // namespace widelimit::propagation

@@ -1,0 +1,211 @@
+#include "widelimit/propagation/loss_predictor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+#include <string>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::propagation {
+
+namespace {
+
+using Point = std::array<double, 3>;  // weight_a, weight_g, bias
+
+/// Nelder and Mead's simplex search: reflect the worst corner, expand, contract or shrink.
+template <typename Objective>
+Point simplex_search(const Objective& objective, const Point& start, const Point& spread) {
+  constexpr int most_steps = 2000;
+  constexpr double settled = 1e-15;
+  std::array<std::pair<double, Point>, 4> corners;
+  for (std::size_t i = 0; i < corners.size(); ++i) {
+    Point point = start;
+    if (i > 0) point[i - 1] += spread[i - 1];
+    corners[i] = {objective(point), point};
+  }
+  const auto along = [](const Point& from, const Point& to, double step) {
+    Point point{};
+    for (std::size_t k = 0; k < point.size(); ++k) point[k] = from[k] + step * (to[k] - from[k]);
+    return point;
+  };
+  const auto evaluated = [&](const Point& point) { return std::pair{objective(point), point}; };
+  for (int step = 0; step < most_steps; ++step) {
+    std::sort(corners.begin(), corners.end());
+    if (corners[3].first - corners[0].first <= settled * (1 + corners[0].first)) break;
+    Point centre{};
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t k = 0; k < 3; ++k) centre[k] += corners[i].second[k] / 3;
+    const auto reflected = evaluated(along(centre, corners[3].second, -1));
+    if (reflected.first < corners[0].first) {
+      corners[3] = std::min(reflected, evaluated(along(centre, corners[3].second, -2)));
+    } else if (reflected.first < corners[2].first) {
+      corners[3] = reflected;
+    } else {
+      const auto contracted = evaluated(along(centre, std::min(reflected, corners[3]).second, 0.5));
+      if (contracted.first < std::min(reflected, corners[3]).first) {
+        corners[3] = contracted;
+      } else {
+        for (std::size_t i = 1; i < 4; ++i)
+          corners[i] = evaluated(along(corners[0].second, corners[i].second, 0.5));
+      }
+    }
+  }
+  return std::min_element(corners.begin(), corners.end())->second;
+}
+
+LossPredictor predictor_of(const Point& point, double ceiling) {
+  return {std::abs(point[0]), std::abs(point[1]), point[2], ceiling};
+}
+
+std::vector<double> ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> result(values.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    for (std::size_t i = begin; i < end; ++i) result[order[i]] = static_cast<double>(begin + end - 1) / 2;
+    begin = end;
+  }
+  return result;
+}
+
+void require_outcomes(std::span<const TrainingOutcome> outcomes) {
+  constexpr std::size_t fewest = 4;
+  if (outcomes.size() < fewest)
+    throw ArgumentError(
+        fmt::format("fit_loss_predictor: outcomes must be at least {}, got {}", fewest, outcomes.size()));
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (!std::isfinite(outcomes[i].lambda_a) || !std::isfinite(outcomes[i].lambda_g) ||
+        !std::isfinite(outcomes[i].loss))
+      throw ArgumentError(fmt::format(
+          "fit_loss_predictor: outcomes must be finite, got lambda_a = {}, lambda_g = {}, loss = {} at {}",
+          outcomes[i].lambda_a, outcomes[i].lambda_g, outcomes[i].loss, i));
+}
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> cells;
+  std::stringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, ',');) {
+    const std::size_t begin = cell.find_first_not_of(" \t\r\""), end = cell.find_last_not_of(" \t\r\"");
+    cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, end - begin + 1));
+  }
+  return cells;
+}
+
+double number(const std::string& file, std::size_t line, const std::vector<std::string>& cells,
+              std::size_t column) {
+  if (column >= cells.size())
+    throw DataError(
+        fmt::format("{}:{}: expected at least {} columns, got {}", file, line, column + 1, cells.size()));
+  const std::string& text = cells[column];
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size())
+    throw DataError(
+        fmt::format("{}:{}: expected a number in column {}, got '{}'", file, line, column + 1, text));
+  return value;
+}
+
+}  // namespace
+
+double LossPredictor::operator()(double lambda_a, double lambda_g) const {
+  return std::min(bias + std::max(weight_a * std::abs(lambda_a), weight_g * std::abs(lambda_g)), ceiling);
+}
+
+double rank_correlation(std::span<const double> first, std::span<const double> second) {
+  if (first.size() != second.size() || first.size() < 2)
+    throw ArgumentError(
+        fmt::format("rank_correlation: expected two samples of one size of at least 2, got {} and {}",
+                    first.size(), second.size()));
+  const std::vector<double> a = ranks(first), b = ranks(second);
+  const double centre = static_cast<double>(a.size() - 1) / 2;
+  double product = 0, square_a = 0, square_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    product += (a[i] - centre) * (b[i] - centre);
+    square_a += (a[i] - centre) * (a[i] - centre);
+    square_b += (b[i] - centre) * (b[i] - centre);
+  }
+  return square_a > 0 && square_b > 0 ? product / std::sqrt(square_a * square_b) : 0;
+}
+
+PredictorFit fit_loss_predictor(std::span<const TrainingOutcome> outcomes, double ceiling) {
+  require_outcomes(outcomes);
+  double lowest = HUGE_VAL, highest = -HUGE_VAL, mean = 0, scale_a = 1e-12, scale_g = 1e-12;
+  for (const TrainingOutcome& outcome : outcomes) {
+    lowest = std::min(lowest, outcome.loss);
+    highest = std::max(highest, outcome.loss);
+    mean += outcome.loss / static_cast<double>(outcomes.size());
+    scale_a = std::max(scale_a, std::abs(outcome.lambda_a));
+    scale_g = std::max(scale_g, std::abs(outcome.lambda_g));
+  }
+  if (!(highest > lowest))
+    throw ArgumentError(fmt::format("fit_loss_predictor: losses must differ, all are {}", lowest));
+  const auto squared_error = [&](const Point& point) {
+    const LossPredictor predictor = predictor_of(point, ceiling);
+    double sum = 0;
+    for (const TrainingOutcome& outcome : outcomes) {
+      const double error = predictor(outcome.lambda_a, outcome.lambda_g) - outcome.loss;
+      sum += error * error;
+    }
+    return sum;
+  };
+  const double rise = highest - lowest;
+  Point best{rise / scale_a, rise / scale_g, lowest};
+  for (const double a : {0.0, 0.3, 1.0, 3.0, 10.0})
+    for (const double g : {0.0, 0.3, 1.0, 3.0, 10.0})
+      for (const double bias : {lowest, mean}) {
+        const Point start{a * rise / scale_a, g * rise / scale_g, bias};
+        const Point spread{0.5 * rise / scale_a, 0.5 * rise / scale_g, 0.2 * rise};
+        // A restart frees a simplex that collapsed onto a ridge.
+        const Point end = simplex_search(squared_error, simplex_search(squared_error, start, spread), spread);
+        if (squared_error(end) < squared_error(best)) best = end;
+      }
+  PredictorFit fit;
+  fit.predictor = predictor_of(best, ceiling);
+  double variance = 0;
+  std::vector<double> predicted, actual;
+  for (const TrainingOutcome& outcome : outcomes) {
+    predicted.push_back(fit.predictor(outcome.lambda_a, outcome.lambda_g));
+    actual.push_back(outcome.loss);
+    variance += (outcome.loss - mean) * (outcome.loss - mean);
+  }
+  fit.root_mean_square_error = std::sqrt(squared_error(best) / static_cast<double>(outcomes.size()));
+  fit.explained_variance = 1 - squared_error(best) / variance;
+  fit.rank_correlation = rank_correlation(predicted, actual);
+  return fit;
+}
+
+std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  const std::string name = file.string();
+  std::string line;
+  if (!stream || !std::getline(stream, line))
+    throw DataError(fmt::format("{}: expected a CSV file with the columns lambda_a, lambda_g, loss", name));
+  const std::vector<std::string> header = split(line);
+  std::array<std::size_t, 3> columns{};
+  constexpr std::array<const char*, 3> wanted{"lambda_a", "lambda_g", "loss"};
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const auto found = std::find(header.begin(), header.end(), wanted[k]);
+    if (found == header.end())
+      throw DataError(fmt::format("{}:1: expected a column '{}', got '{}'", name, wanted[k], line));
+    columns[k] = static_cast<std::size_t>(found - header.begin());
+  }
+  std::vector<TrainingOutcome> outcomes;
+  for (std::size_t at = 2; std::getline(stream, line); ++at) {
+    const std::vector<std::string> cells = split(line);
+    if (cells.empty()) continue;
+    outcomes.push_back({number(name, at, cells, columns[0]), number(name, at, cells, columns[1]),
+                        number(name, at, cells, columns[2])});
+  }
+  return outcomes;
+}
+
+}  // namespace widelimit::propagation

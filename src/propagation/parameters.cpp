@@ -1,0 +1,30 @@
+#include "widelimit/propagation/parameters.hpp"
+
+#include "propagation/arguments.hpp"
+#include "propagation/pair_map.hpp"
+
+namespace widelimit::propagation {
+
+void require_ranges(const char* where, const Parameters& parameters) {
+  require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 2);
+  require_gain(where, "sigma_A", parameters.sigma_A);
+  require_strength(where, "alpha_A", parameters.alpha_A);
+  require_strength(where, "alpha_M", parameters.alpha_M);
+  require_gain(where, "sigma_w", parameters.sigma_w);
+  require_gain(where, "sigma_out", parameters.sigma_out.value(parameters.sigma_w));
+  require_at_least(where, "mlp_depth", parameters.mlp_depth, 1);
+  if (!parameters.activation)
+    throw ArgumentError(fmt::format("{}: activation must be given, got none", where));
+  if (parameters.alpha_A == 0 && parameters.alpha_M == 0)
+    throw ArgumentError(
+        fmt::format("{}: alpha_A and alpha_M must not both be 0: then no block changes anything and there is "
+                    "no fixed point",
+                    where));
+}
+
+void require_parameters(const char* where, const Parameters& parameters) {
+  require_ranges(where, parameters);
+  require_continuous(where, *parameters.activation);
+}
+
+}  // namespace widelimit::propagation
