@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -24,7 +25,9 @@ struct GpArguments {
   std::optional<Index> depth;
   std::string data;
   std::filesystem::path path;
+  std::filesystem::path vectors;
   ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
+  TextChoice texts;  ///< Counts and seed are those of `images`.
   KernelOptions kernel;
   std::optional<double> regulariser;
   std::vector<double> times;
@@ -34,22 +37,43 @@ struct GpArguments {
 
 void check_usage(const CLI::App& command, const GpArguments& arguments) {
   const auto given = [&](const char* option) { return command.count(option) > 0; };
-  if (arguments.data == "sample" && given("--path"))
-    throw CLI::ValidationError("--path", "--data sample has no files");
-  if (arguments.data != "sample" && !given("--path"))
-    throw CLI::RequiredError("--path DIR for --data " + arguments.data);
+  const bool generated = arguments.data == "sample" || arguments.data == "reviews";
+  if (generated && given("--path"))
+    throw CLI::ValidationError("--path", "--data " + arguments.data + " has no files");
+  if (!generated && !given("--path")) throw CLI::RequiredError("--path DIR for --data " + arguments.data);
+  if (arguments.data == "imdb" && !given("--vectors"))
+    throw CLI::RequiredError("--vectors FILE for --data imdb");
+  const bool texts = arguments.data == "imdb" || arguments.data == "reviews";
+  if (texts && given("--size"))
+    throw CLI::ValidationError("--size", "reviews have no size, see --max-length");
+  if (!texts && given("--max-length"))
+    throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
+  for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
+    if (arguments.data != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
   if (arguments.data == "npy") {
     for (const char* option : {"--train", "--validation", "--test", "--size"})
       if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
   } else if (!arguments.regulariser && arguments.images.validation == 0) {
-    throw CLI::ValidationError("--validation", "without validation images give --regulariser");
+    throw CLI::ValidationError("--validation", "without validation data give --regulariser");
   }
   if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
 }
 
+TextChoice text_choice(const GpArguments& arguments) {
+  TextChoice choice = arguments.texts;
+  choice.counts = {.train = arguments.images.train,
+                   .validation = arguments.images.validation,
+                   .test = arguments.images.test};
+  choice.seed = arguments.images.seed;
+  return choice;
+}
+
 template <typename Scalar>
 GpTask<Scalar> load_task(const GpArguments& arguments) {
+  if (arguments.data == "reviews") return reviews_task<Scalar>(text_choice(arguments));
+  if (arguments.data == "imdb")
+    return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
   if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
   if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
   GpTask<Scalar> task = npy_task<Scalar>(arguments.path);
@@ -61,7 +85,14 @@ GpTask<Scalar> load_task(const GpArguments& arguments) {
   return task;
 }
 
-Shape shape_of(const auto& x) { return {x.shape().begin() + 1, x.shape().end() - 1}; }
+/// Spatial shape of the inputs, of the longest ones if they differ.
+template <typename Scalar>
+Shape shape_of(const GpSet<Scalar>& set) {
+  if (set.sequences.empty()) return {set.x.shape().begin() + 1, set.x.shape().end() - 1};
+  std::size_t longest = 0;
+  for (const auto& sequence : set.sequences) longest = std::max(longest, sequence.shape(0));
+  return {static_cast<Index>(longest)};
+}
 
 /// A folder for each network if there are several.
 std::vector<std::filesystem::path> output_folders(const GpArguments& arguments,
@@ -83,7 +114,7 @@ std::vector<std::filesystem::path> output_folders(const GpArguments& arguments,
 template <typename Scalar>
 void run(const GpArguments& arguments) {
   const GpTask<Scalar> task = load_task<Scalar>(arguments);
-  const Shape shape = shape_of(task.train.x);
+  const Shape shape = shape_of(task.train);
   std::vector<Network> networks;
   for (const std::string& argument : arguments.networks)
     networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
@@ -99,6 +130,7 @@ void run(const GpArguments& arguments) {
                           .times = arguments.times,
                           .threads = arguments.kernel.threads};
   fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
+  for (const std::string& note : task.notes) fmt::print("{}\n", note);
   for (std::size_t i = 0; i < networks.size(); ++i) {
     fmt::print("\n{}\n", arguments.networks[i]);
     std::fflush(stdout);
@@ -117,14 +149,18 @@ void run(const GpArguments& arguments) {
 
 void add_data_options(CLI::App& command, GpArguments& arguments) {
   command
-      .add_option("--data", arguments.data, "sample: generated images; cifar10: binary files; npy: arrays")
+      .add_option("--data", arguments.data,
+                  "sample: generated images; reviews: generated texts; cifar10: binary files; imdb: aclImdb; "
+                  "npy: arrays")
       ->required()
-      ->check(CLI::IsMember({"sample", "cifar10", "npy"}).description(""))
-      ->type_name("sample|cifar10|npy");
+      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "imdb", "npy"}).description(""))
+      ->type_name("sample|reviews|cifar10|imdb|npy");
   command
       .add_option(
           "--path", arguments.path,
-          "Folder of data_batch_*.bin and test_batch.bin, or of x_train.npy, y_train.npy (integer labels "
+          "Folder of data_batch_*.bin and test_batch.bin, of train/pos/ID_RATING.txt, train/neg/..., "
+          "test/... "
+          "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
           "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
       ->type_name("DIR");
   const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
@@ -133,15 +169,37 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
         ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
         ->type_name("N");
   };
-  count("--train", arguments.images.train, 1, "Training images");
-  count("--validation", arguments.images.validation, 0, "Validation images, to choose the regulariser on");
-  count("--test", arguments.images.test, 1, "Test images");
+  count("--train", arguments.images.train, 1, "Training images or reviews");
+  count("--validation", arguments.images.validation, 0,
+        "Validation images or reviews, to choose the regulariser on");
+  count("--test", arguments.images.test, 1, "Test images or reviews");
   command
       .add_option("--size", arguments.images.size,
                   fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("S");
-  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images [0]")->type_name("K");
+  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
+      ->type_name("K");
+}
+
+void add_text_options(CLI::App& command, GpArguments& arguments) {
+  command
+      .add_option("--vectors", arguments.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
+      ->type_name("FILE");
+  command
+      .add_option("--dimensions", arguments.texts.dimensions,
+                  "Leading numbers of each word vector to use: weaker vectors [all]")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("D");
+  command
+      .add_option(
+          "--max-length", arguments.texts.max_length,
+          fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length))
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""))
+      ->type_name("L");
+  command.add_flag_callback(
+      "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
+      "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
 }
 
 void add_inference_options(CLI::App& command, GpArguments& arguments) {
@@ -181,6 +239,7 @@ void add_gp_command(CLI::App& program) {
       ->type_name("NETWORK");
   command->add_option("--depth", arguments->depth, "Option depth of the named networks")->type_name("D");
   add_data_options(*command, *arguments);
+  add_text_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);
   add_inference_options(*command, *arguments);
   command->footer(
@@ -191,6 +250,8 @@ void add_gp_command(CLI::App& program) {
       "  widelimit gp --network struct --network conv-gap --data sample\n"
       "  widelimit gp --network conv-gap:depth=8 --data cifar10 --path cifar10 --train 2000 --test 1000 "
       "--size 8\n"
+      "  widelimit gp --network imdb-struct --data imdb --path aclImdb --vectors vectors.txt --train 3200 "
+      "--validation 1600 --test 1600\n"
       "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
       "results");
   command->callback([arguments, command] {

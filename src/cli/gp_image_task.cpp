@@ -17,7 +17,9 @@ GpSet<Scalar> prepared(const data::LabelledImages& images, std::size_t size) {
   xt::xarray<Scalar> x = xt::xarray<Scalar>::from_shape({values.shape().begin(), values.shape().end()});
   std::transform(values.begin(), values.end(), x.begin(),
                  [](float value) { return static_cast<Scalar>(value); });
-  return {.x = std::move(x), .targets = gp::class_targets(images.labels, static_cast<int>(images.classes))};
+  return {.x = std::move(x),
+          .sequences = {},
+          .targets = gp::class_targets(images.labels, static_cast<int>(images.classes))};
 }
 
 template <typename Scalar>

@@ -139,7 +139,7 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
                        const TargetReader& reader) {
   const Path x_file = folder / ("x_" + name + ".npy");
   const Path y_file = folder / ("y_" + name + ".npy");
-  GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file), .targets = std::nullopt};
+  GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file), .sequences = {}, .targets = std::nullopt};
   check_same_shape(set.x, x_file, train.x);
   if (std::filesystem::exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
   return set;

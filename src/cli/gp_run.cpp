@@ -34,10 +34,10 @@ struct GpGrams {
 template <typename Scalar>
 GpGrams<Scalar> compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                               const Interrupt& interrupt) {
-  const Inputs<Scalar> train(task.train.x), test(task.test.x);
+  const Inputs<Scalar> train = task.train.inputs(), test = task.test.inputs();
   const bool validate = !options.regulariser;
   const Index n = train.size();
-  const Index n_validation = validate ? static_cast<Index>(task.validation->x.shape(0)) : 0;
+  const Index n_validation = validate ? task.validation->inputs().size() : 0;
   const Index pairs = n * (n + 1) / 2 + (n_validation + test.size()) * n;
   ProgressBar bar(network.name());
   Index before = 0, now = n * (n + 1) / 2;  // Pairs of the Gram matrices before this one, and of this one.
@@ -55,7 +55,7 @@ GpGrams<Scalar> compute_grams(const Network& network, const GpTask<Scalar>& task
   grams.train = gram(network, train, gram_options);
   before = std::exchange(now, n_validation * n);
   if (validate) {
-    grams.validation = gram(network, Inputs<Scalar>(task.validation->x), train, gram_options);
+    grams.validation = gram(network, task.validation->inputs(), train, gram_options);
     before += now;
   }
   now = test.size() * n;

@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 #include <xtensor/xarray.hpp>
 
-#include "widelimit/data/labelled_images.hpp"
+#include "widelimit/data/imdb.hpp"
+#include "widelimit/data/word_vectors.hpp"
+#include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::cli {
@@ -15,8 +18,16 @@ namespace widelimit::cli {
 /// Inputs with what is known about them.
 template <typename Scalar>
 struct GpSet {
-  xt::xarray<Scalar> x;                   ///< [n, spatial..., channels]
-  std::optional<Matrix<double>> targets;  ///< [n, outputs]
+  xt::xarray<Scalar> x;                       ///< [n, spatial..., channels], or
+  std::vector<xt::xarray<Scalar>> sequences;  ///< inputs of different length, each [length, channels].
+  std::optional<Matrix<double>> targets;      ///< [n, outputs]
+
+  /// Refers to the memory of this set.
+  [[nodiscard]] Inputs<Scalar> inputs() const {
+    if constexpr (std::is_constructible_v<Inputs<Scalar>, const std::vector<xt::xarray<Scalar>>&>)
+      if (!sequences.empty()) return Inputs<Scalar>(sequences);
+    return Inputs<Scalar>(x);
+  }
 };
 
 /// Whether the largest output (or the sign of a single one) names a class.
@@ -25,7 +36,8 @@ enum class TargetKind { classes, numbers };
 /// Data of a regression or classification.
 template <typename Scalar>
 struct GpTask {
-  std::string description;  ///< For people: what, how many, of which shape.
+  std::string description;         ///< For people: what, how many, of which shape.
+  std::vector<std::string> notes;  ///< For people: what was left out, a line each.
   TargetKind kind = TargetKind::classes;
   GpSet<Scalar> train;                      ///< With targets.
   std::optional<GpSet<Scalar>> validation;  ///< With targets.
@@ -49,6 +61,25 @@ template <typename Scalar>
 /// images from test_batch.bin, all balanced over the classes; prepared in the same way.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> cifar10_task(const std::filesystem::path& folder, const ImageChoice& choice);
+
+/// How reviews are chosen and prepared.
+struct TextChoice {
+  data::ReviewCounts counts;
+  std::size_t max_length = 1000;          ///< Known words; the last ones stay.
+  std::optional<std::size_t> dimensions;  ///< Leading numbers of each word vector; absent: all.
+  data::BadLines bad_lines = data::BadLines::reject;
+  std::uint64_t seed = 0;
+};
+
+/// Reviews of the generated corpus with their word vectors. Targets are 1/2 for a kind review, -1/2 else.
+template <typename Scalar>
+[[nodiscard]] GpTask<Scalar> reviews_task(const TextChoice& choice);
+
+/// Film reviews in the layout of aclImdb, balanced over the classes, with the word vectors of a text file;
+/// see data::read_imdb and data::embed. The same targets. The notes say what was dropped.
+template <typename Scalar>
+[[nodiscard]] GpTask<Scalar> imdb_task(const std::filesystem::path& folder,
+                                       const std::filesystem::path& vectors, const TextChoice& choice);
 
 /// x_train.npy, y_train.npy, x_test.npy and, where they exist, y_test.npy, x_validation.npy,
 /// y_validation.npy, as they are. Integer y are labels [n], which become one-hot targets with as many classes
