@@ -82,9 +82,13 @@ struct AttentionOptions {
 };
 
 /// Multi-head self-attention with infinitely many heads. Needs positions; output channels are Gaussian.
-/// Throws ArgumentError for options out of range or that do not fit each other. Cost    inverse_width: two d
-/// x d x d' products a pair for NNGP, four with the NTK. Source  Hron, Bahri, Sohl-Dickstein, Novak,
-/// "Infinite attention", ICML 2020, arXiv:2006.10540.
+///
+/// Errors  ArgumentError for options out of range or that do not fit each other.
+///
+/// Cost    inverse_width: two d x d x d' products a pair for the NNGP, four with the NTK; one for both before
+///         flatten, none before global pooling. inverse_sqrt_width: see docs/layers.md.
+///
+/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540.
 [[nodiscard]] Layer attention(const AttentionOptions& options = {});
 
 }  // namespace widelimit::layers
