@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "widelimit/network/network.hpp"
+
+/// The check of a layer's limit against sampled finite networks, built-in or a user's own: one line in a
+/// test, `CHECK(check_limit(my_layer()).passed())`. The checker knows no kind of layer; a user's layer needs
+/// a finite counterpart (finite_layer.hpp).
+namespace widelimit::finite {
+
+struct LimitOptions {
+  /// Widths to sample at, ascending, at least two. Attention has width / width_per_head heads, keys and
+  /// values of width / 8 channels: all of it grows.
+  std::vector<Index> widths = {64, 128, 256};
+  Index width_per_head = 16;
+  Index draws = 64;  ///< Networks of every width, at least 8.
+  /// Shapes of inputs; a layer is checked on the first that it can take.
+  std::vector<Shape> shapes = {{}, {4}, {2, 2}, {2, 2, 2}};
+  Index channels = 3;      ///< Of the inputs.
+  Index inputs = 3;        ///< Random ones; two of them are close.
+  std::uint64_t seed = 0;  ///< Of inputs and networks.
+  int threads = 0;         ///< 0: one a core. Results do not depend on it.
+  /// Largest distance allowed between limit and extrapolated mean, in standard errors.
+  double largest_z = 4;
+  /// Deviation of the slope from -1 allowed besides four of its standard errors: finite widths bend it.
+  double slope_tolerance = 0.25;
+};
+
+/// One kernel of one network.
+struct LimitRow {
+  std::string network;
+  std::string kernel;  ///< "nngp" or "ntk"
+  /// Of all entries the largest |extrapolated mean - limit| in standard errors; the means of all widths are
+  /// extrapolated to 1 / width = 0 by weighted least squares, a straight line in 1 / width.
+  double largest_z;
+  /// Mean squared distance of a single network's kernel to the limit, relative to the limit's squared norm,
+  /// at every width, and the slope of its logarithm in that of the width with its standard error. Networks
+  /// scatter around the limit with a variance of order 1 / width: about -1.
+  std::vector<double> distances;
+  double slope;
+  double slope_error;
+  bool passed;
+};
+
+struct LimitReport {
+  std::vector<Index> widths;
+  std::vector<LimitRow> rows;
+
+  [[nodiscard]] bool passed() const;
+};
+
+/// A table, one line a kernel.
+[[nodiscard]] std::string to_string(const LimitReport& report);
+
+/// Checks the layer between dense layers and in a deeper network with nonlinearities around it, as far as the
+/// rules of what may follow what allow. Throws NetworkError if the layer can be used with none of the shapes
+/// or has no finite counterpart; ArgumentError for options out of range. Cost  draws networks of every width:
+/// seconds for the defaults.
+[[nodiscard]] LimitReport check_limit(const Layer& layer, const LimitOptions& options = {});
+
+/// The same for a whole network.
+[[nodiscard]] LimitReport check_limit(const Network& network, const LimitOptions& options = {});
+
+}  // namespace widelimit::finite

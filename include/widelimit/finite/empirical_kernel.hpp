@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+
+#include "widelimit/finite/finite_network.hpp"
+
+namespace widelimit::finite {
+
+/// Empirical NNGP of a finite network: products of the outputs of x1 [n1] and x2 [n2], averaged over outputs,
+/// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws.
+template <typename Scalar>
+[[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
+                                            const Inputs<Scalar>& x2);
+
+/// The same of all pairs of one batch.
+template <typename Scalar>
+[[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x);
+
+/// Ways to an empirical NTK: the sum over parameters of products of gradients. With n inputs a side, O
+/// outputs, P parameters, and for every affine map d positions, C channels in and C' out:
+enum class NtkMethod {
+  /// By affine map the cheaper of the two below.
+  automatic,
+  /// Gradients of all parameters of a map, then one matrix product: 2 n O backward passes, n^2 O P; memory
+  /// for a slice of the gradients of a map.
+  jacobian_contraction,
+  /// Inputs and gradients of affine maps contracted without ever forming the product of the two: 2 n O
+  /// backward passes, n^2 O d^2 (C + C') in place of n^2 O P = n^2 O C C'. Best for few positions.
+  structured,
+  /// A Jacobian-vector product of all of x1 with every gradient of x2: n O backward and n^2 O forward passes.
+  /// Memory for one vector of parameters only; the slowest for more than a few inputs, as weights that
+  /// positions share are passed once for every position.
+  vector_products,
+};
+
+struct NtkOptions {
+  NtkMethod method = NtkMethod::automatic;
+  /// The NTK is averaged over the first so many outputs; 0: all.
+  Index outputs = 0;
+  /// Memory for what is kept of the inputs of a block; inputs are taken in blocks that fit, at least one.
+  std::size_t memory_bytes = std::size_t{1} << 28;
+};
+
+/// Empirical NTK, averaged over outputs, [n1, n2]. Sums over parameters run in Scalar. All ways give the same
+/// up to rounding. ArgumentError for inputs that do not fit the network or options out of range.
+template <typename Scalar>
+[[nodiscard]] Matrix<Scalar> empirical_ntk(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
+                                           const Inputs<Scalar>& x2, const NtkOptions& options = {});
+
+template <typename Scalar>
+[[nodiscard]] Matrix<Scalar> empirical_ntk(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x,
+                                           const NtkOptions& options = {});
+
+}  // namespace widelimit::finite

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "widelimit/finite/empirical_kernel.hpp"
+
+namespace widelimit::finite {
+
+/// Running mean and scatter of matrices of one shape (Welford's recurrence).
+struct KernelMoments {
+  Index draws = 0;
+  Matrix<double> mean = {};
+  Matrix<double> squares = {};  ///< Sum of squared deviations from the mean.
+
+  void add(const Matrix<double>& draw);
+  /// Of the mean; NaN for fewer than two draws.
+  [[nodiscard]] Matrix<double> standard_error() const;
+};
+
+/// What networks of one width, sampled over and over, say about a kernel. NTK empty if it was not asked for.
+struct MonteCarloKernel {
+  KernelMoments nngp;
+  KernelMoments ntk;
+};
+
+struct MonteCarloOptions {
+  Widths widths = {};
+  Heads heads = {};
+  std::uint64_t seed = 0;
+  Index first_draw = 0;  ///< Draw k is the network with number k of this seed, whatever is drawn beside it.
+  Index draws = 64;
+  enum class Kernels { nngp, both } kernels = Kernels::both;
+  NtkOptions ntk = {.outputs = 1};
+  int threads = 0;  ///< Draws at a time; 0: one a core. Results do not depend on it.
+  /// Called with every draw's kernels, in the order of draws, from one thread at a time.
+  std::function<void(Index draw, const Matrix<double>& nngp, const Matrix<double>& ntk)> on_draw = {};
+};
+
+/// Mean over independent networks of their empirical kernels between x1 and x2, with standard errors.
+///
+/// Resuming: give `so_far` the result of draws 0 .. k - 1 and first_draw = k; the result is the same bit for
+/// bit as that of one run. Errors as FiniteNetwork; ArgumentError for fewer than one draw or a `so_far` of
+/// another shape. Cost a network a draw; memory a network and its passes a thread.
+template <typename Scalar>
+[[nodiscard]] MonteCarloKernel monte_carlo_kernel(const Network& network, const Inputs<Scalar>& x1,
+                                                  const Inputs<Scalar>& x2, const MonteCarloOptions& options,
+                                                  MonteCarloKernel so_far = {});
+
+/// The same of all pairs of one batch.
+template <typename Scalar>
+[[nodiscard]] MonteCarloKernel monte_carlo_kernel(const Network& network, const Inputs<Scalar>& x,
+                                                  const MonteCarloOptions& options,
+                                                  MonteCarloKernel so_far = {});
+
+}  // namespace widelimit::finite

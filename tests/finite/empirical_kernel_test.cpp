@@ -1,0 +1,182 @@
+#include "widelimit/finite/empirical_kernel.hpp"
+
+#include <doctest/doctest.h>
+
+#include "finite/layer_zoo.hpp"
+#include "support/random_inputs.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/finite/monte_carlo.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/pooling.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using namespace widelimit::finite;
+using namespace widelimit::layers;
+
+template <typename Scalar = double>
+xt::xarray<Scalar> inputs_of(const Shape& shape, Index count, unsigned seed = 3) {
+  std::vector<Index> dimensions{count};
+  dimensions.insert(dimensions.end(), shape.begin(), shape.end());
+  dimensions.push_back(3);
+  return random_inputs<Scalar>(seed, dimensions);
+}
+
+template <typename Scalar>
+FiniteNetwork<Scalar> network_of(const ZooLayer& subject, int threads = 1) {
+  return FiniteNetwork<Scalar>(zoo_network(subject), Form{subject.shape, 3},
+                               {.hidden = 6, .outputs = 3, .layers = {}},
+                               {.count = 2, .key_width = 3, .value_width = 2}, 5, threads);
+}
+
+double relative_difference(const Matrix<double>& value, const Matrix<double>& expected) {
+  return (value - expected).norm() / expected.norm();
+}
+
+void check_methods(const ZooLayer& subject) {
+  CAPTURE(subject.name);
+  const auto network = network_of<double>(subject);
+  const auto x1 = inputs_of(subject.shape, 3), x2 = inputs_of(subject.shape, 2, 4);
+  // The definition: Jacobians, output by output. Dropout numbers the inputs of x2 behind those of x1, so that
+  // they are put into one batch.
+  const xt::xarray<double> both = xt::concatenate(xt::xtuple(x1, x2), 0);
+  Matrix<double> expected = Matrix<double>::Zero(3, 2);
+  for (Index output = 0; output < 3; ++output) {
+    const Matrix<double> jacobian = network.jacobian(both, output);
+    expected += jacobian.topRows(3) * jacobian.bottomRows(2).transpose() / 3;
+  }
+  for (const NtkMethod method : {NtkMethod::automatic, NtkMethod::jacobian_contraction, NtkMethod::structured,
+                                 NtkMethod::vector_products}) {
+    CAPTURE(static_cast<int>(method));
+    NtkOptions options;
+    options.method = method;
+    CHECK(relative_difference(empirical_ntk<double>(network, x1, x2, options), expected) < 1e-12);
+    options.memory_bytes = 1;  // one input and one column at a time
+    CHECK(relative_difference(empirical_ntk<double>(network, x1, x2, options), expected) < 1e-12);
+  }
+  const Matrix<double> outputs = network.forward(both);
+  CHECK(relative_difference(empirical_nngp<double>(network, x1, x2),
+                            outputs.topRows(3) * outputs.bottomRows(2).transpose() / 3) < 1e-14);
+}
+
+TEST_CASE("all ways to the empirical NTK give the product of Jacobians") {
+  for (const ZooLayer& subject : zoo_layers())
+    if (subject.layer.kind() != "sign") check_methods(subject);
+}
+
+TEST_CASE("all ways to the empirical NTK of attention give the product of Jacobians") {
+  for (const ZooLayer& subject : zoo_attention()) check_methods(subject);
+}
+
+TEST_CASE("the empirical NTK averages over the outputs that are asked for") {
+  const auto subject = zoo_layers().front();
+  const auto network = network_of<double>(subject);
+  const auto x = inputs_of(subject.shape, 3);
+  const Matrix<double> jacobian = network.jacobian(x, 0);
+  NtkOptions options;
+  options.outputs = 1;
+  CHECK(relative_difference(empirical_ntk<double>(network, x, options), jacobian * jacobian.transpose()) <
+        1e-12);
+  options.outputs = 4;
+  CHECK_THROWS_WITH_AS(static_cast<void>(empirical_ntk<double>(network, x, options)),
+                       "empirical_ntk: outputs must be in [0, 3], got 4", ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(empirical_ntk<double>(network, inputs_of({2}, 3))),
+                       "empirical_ntk: expected inputs of no positions and 3 channels, got 2 and 3 channels",
+                       ArgumentError);
+}
+
+TEST_CASE("float agrees with double") {
+  for (const auto& zoo : {zoo_layers(), zoo_attention()})
+    for (const ZooLayer& subject : zoo) {
+      CAPTURE(subject.name);
+      const auto exact = network_of<double>(subject);
+      const auto rounded = network_of<float>(subject);
+      const xt::xarray<float> x = inputs_of<float>(subject.shape, 3);
+      const xt::xarray<double> wide = xt::cast<double>(x);
+      CHECK(relative_difference(rounded.forward(x).cast<double>(), exact.forward(wide)) < 1e-4);
+      CHECK(relative_difference(empirical_ntk<float>(rounded, x).cast<double>(),
+                                empirical_ntk<double>(exact, wide)) < 1e-4);
+    }
+}
+
+TEST_CASE("results do not depend on the number of threads") {
+  const ZooLayer subject = zoo_attention()[4];
+  const auto one = network_of<double>(subject, 1), three = network_of<double>(subject, 3);
+  const auto x = inputs_of(subject.shape, 150);
+  CHECK(one.parameters() == three.parameters());
+  CHECK(one.forward(x) == three.forward(x));
+  CHECK(one.jacobian(x, 1) == three.jacobian(x, 1));
+  const Matrix<double> weights = Matrix<double>::Constant(150, 3, 0.1);
+  CHECK(one.vector_jacobian(x, weights) == three.vector_jacobian(x, weights));
+  CHECK(empirical_ntk<double>(one, x) == empirical_ntk<double>(three, x));
+}
+
+Network small_network() { return Network("small", {dense({1.5, 0.1}), relu(), dense()}); }
+
+MonteCarloOptions sampling_options(Index first, Index draws, int threads) {
+  MonteCarloOptions options;
+  options.widths = {.hidden = 16, .outputs = 2, .layers = {}};
+  options.seed = 9;
+  options.first_draw = first;
+  options.draws = draws;
+  options.threads = threads;
+  return options;
+}
+
+TEST_CASE("a Monte-Carlo run goes on where it stopped, bit for bit, with any number of threads") {
+  const auto x = inputs_of({}, 3);
+  const auto whole = monte_carlo_kernel<double>(small_network(), x, sampling_options(0, 11, 1));
+  auto parts = monte_carlo_kernel<double>(small_network(), x, sampling_options(0, 4, 3));
+  parts = monte_carlo_kernel<double>(small_network(), x, sampling_options(4, 7, 2), parts);
+  CHECK(whole.nngp.draws == 11);
+  CHECK(parts.nngp.draws == 11);
+  CHECK(whole.nngp.mean == parts.nngp.mean);
+  CHECK(whole.nngp.squares == parts.nngp.squares);
+  CHECK(whole.ntk.mean == parts.ntk.mean);
+  CHECK(whole.ntk.squares == parts.ntk.squares);
+}
+
+TEST_CASE("Monte-Carlo means and errors are those of the draws") {
+  const auto x = inputs_of({}, 2), y = inputs_of({}, 3, 4);
+  auto options = sampling_options(2, 5, 2);
+  std::vector<Matrix<double>> draws;
+  std::vector<Index> numbers;
+  options.on_draw = [&](Index number, const Matrix<double>& nngp, const Matrix<double>&) {
+    numbers.push_back(number);
+    draws.push_back(nngp);
+  };
+  const auto result = monte_carlo_kernel<double>(small_network(), x, y, options);
+  CHECK(numbers == std::vector<Index>{2, 3, 4, 5, 6});
+  Matrix<double> mean = Matrix<double>::Zero(2, 3), squares = mean;
+  for (const auto& draw : draws) mean += draw / 5;
+  for (const auto& draw : draws) squares += (draw - mean).cwiseAbs2();
+  CHECK(relative_difference(result.nngp.mean, mean) < 1e-14);
+  CHECK(relative_difference(result.nngp.standard_error(), (squares / 20).cwiseSqrt()) < 1e-13);
+  CHECK(std::isnan(
+      monte_carlo_kernel<double>(small_network(), x, sampling_options(0, 1, 1)).ntk.standard_error()(0, 0)));
+  CHECK_THROWS_WITH_AS(static_cast<void>(monte_carlo_kernel<double>(small_network(), x, options, result)),
+                       "monte_carlo_kernel: expected kernels of [2, 2] to go on from, got [2, 3]",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(monte_carlo_kernel<double>(small_network(), x, sampling_options(0, 0, 1))),
+      "monte_carlo_kernel: draws must be at least 1, got 0", ArgumentError);
+}
+
+TEST_CASE("masks of dropout differ between inputs and passes, not between calls") {
+  const Network network("dropout", {dense(), dropout(0.5), dense()});
+  const FiniteNetwork<double> sample(network, {{}, 3}, {.hidden = 64, .outputs = 1, .layers = {}}, {}, 1);
+  xt::xarray<double> x = xt::ones<double>({2, 3});
+  const Matrix<double> outputs = sample.forward(x);
+  CHECK(outputs(0, 0) != outputs(1, 0));
+  CHECK(sample.forward(x) == outputs);
+  CHECK(sample.forward(x, 1) != outputs);
+  CHECK(sample.forward(x, 0, 1)(0, 0) == outputs(1, 0));
+}
+
+}  // namespace
+}  // namespace widelimit::testing

@@ -1,0 +1,143 @@
+#include "finite/layer_zoo.hpp"
+
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using namespace widelimit::layers;
+
+void add_convolutions(std::vector<ZooLayer>& zoo) {
+  for (const Padding padding : {Padding::same, Padding::valid, Padding::circular}) {
+    const std::string name = std::vector{"same", "valid", "circular"}[static_cast<std::size_t>(padding)];
+    zoo.push_back({"conv " + name, conv({{3}, {}, padding, 1.3, 0.2}), {5}});
+    zoo.push_back({"conv strided " + name, conv({{2, 3}, {2, 1}, padding, 1.3, 0}), {4, 3}});
+    zoo.push_back({"local_conv " + name, local_conv({{2}, {}, padding, 1.3, 0.2}), {4}});
+  }
+  zoo.push_back({"local_conv strided", local_conv({{2, 2}, {1, 2}, Padding::same, 1.3, 0}), {2, 4}});
+  zoo.push_back({"conv 3d", conv({{2, 1, 2}, {}, Padding::same, 1, 0.1}), {2, 2, 2}});
+}
+
+void add_poolings(std::vector<ZooLayer>& zoo) {
+  zoo.push_back({"average_pool valid", average_pool({{2}, {1}, Padding::valid}), {5}});
+  zoo.push_back({"average_pool same", average_pool({{2, 2}, {2, 1}, Padding::same}), {3, 2}});
+  zoo.push_back({"sum_pool", sum_pool({{2}, {}, Padding::valid}), {4}});
+  zoo.push_back({"global_average_pool", global_average_pool(), {3, 2}});
+  zoo.push_back({"global_sum_pool", global_sum_pool(), {3}});
+  zoo.push_back({"flatten", flatten(), {2, 3}});
+}
+
+void add_activations(std::vector<ZooLayer>& zoo) {
+  for (const Layer& layer :
+       {relu(), leaky_relu(0.2), layers::abs(), identity(), sign(), layers::erf(), gelu(), layers::tanh(),
+        sigmoid(), silu(), softplus(), layers::sin(1.1, 0.9, 0.3), layers::cos(1.2, 0.8, 0.1),
+        layers::exp(0.7, 0.4), gaussian(1, -0.5), rbf(0.6), polynomial({0.3, 1, -0.2}), hermite(2)})
+    zoo.push_back({layer.kind(), layer, {}});
+}
+
+void add_branches(std::vector<ZooLayer>& zoo) {
+  const Layer relu_dense = dense({1.5, 0.1});
+  zoo.push_back({"sum", sum({{0.8, {}}, {0.6, {relu(), relu_dense}}}), {}});
+  zoo.push_back({"sum of fresh", sum({{0.8, {dense()}}, {-0.6, {relu(), relu_dense}}}), {3}});
+  zoo.push_back({"product", product({{1.1, {}}, {0.7, {relu_dense}}, {1, {dense({1, 0.5})}}}), {}});
+  zoo.push_back({"concat", concat({{0.25, {dense()}}, {0.75, {relu_dense, relu()}}}), {2}});
+  zoo.push_back({"concat with input", concat({{0.5, {}}, {0.5, {relu(), relu_dense}}}), {}});
+  zoo.push_back({"repeat", repeat(2, {relu_dense, relu()}), {2}});
+}
+
+/// Four kinds of weights with both scalings.
+void add_plain_attention(std::vector<ZooLayer>& zoo) {
+  for (const AttentionScaling scaling :
+       {AttentionScaling::inverse_width, AttentionScaling::inverse_sqrt_width}) {
+    const std::string name = scaling == AttentionScaling::inverse_width ? "1/width " : "1/sqrt(width) ";
+    AttentionOptions options;
+    options.scaling = scaling;
+    options.query_key_std = 1.2;
+    options.output_value_variance = 1.3;
+    options.bias_variance = 0.1;
+    options.samples = 40'000;
+    zoo.push_back({name + "softmax", attention(options), {4}});
+    for (const Layer& weights : {identity(), relu(), layers::abs()}) {
+      options.weights = AttentionWeights::elementwise(weights);
+      zoo.push_back({name + weights.kind(), attention(options), {4}});
+    }
+  }
+}
+
+/// Masks, encodings and untied weights.
+void add_encoded_attention(std::vector<ZooLayer>& zoo) {
+  AttentionOptions options;
+  options.mask = AttentionMask::causal;
+  options.positions = PositionalEncodings{StructuredPositions{0.9, 1.4}, 0.7, 0.3, ValueEncodings::present};
+  zoo.push_back({"1/width causal, structured in values", attention(options), {4}});
+  options.mask = AttentionMask::none;
+  options.positions = PositionalEncodings{IdentityPositions{0.5}, 1, 1};
+  zoo.push_back({"1/width identity positions", attention(options), {2, 2}});
+  options.positions.reset();
+  options.query_key_weights = QueryKeyWeights::untied;
+  zoo.push_back({"1/width untied", attention(options), {3}});
+
+  AttentionOptions sqrt;
+  sqrt.scaling = AttentionScaling::inverse_sqrt_width;
+  sqrt.weights = AttentionWeights::elementwise(relu());
+  sqrt.mask = AttentionMask::causal;
+  sqrt.positions = PositionalEncodings{StructuredPositions{0.9, 1.4}, 0.7, 0.3};
+  zoo.push_back({"1/sqrt(width) relu causal, structured", attention(sqrt), {4}});
+  sqrt.weights = AttentionWeights::elementwise(identity());
+  sqrt.mask = AttentionMask::none;
+  Matrix<double> r(3, 3);
+  r << 1, 0.5, 0.2, 0.5, 1, 0.5, 0.2, 0.5, 1;
+  sqrt.positions = PositionalEncodings{MatrixPositions{r, 0.8}, 0.6, 0.4, ValueEncodings::present};
+  zoo.push_back({"1/sqrt(width) identity, matrix in values", attention(sqrt), {3}});
+  sqrt.weights = AttentionWeights::softmax();
+  sqrt.mask = AttentionMask::causal;
+  sqrt.samples = 40'000;
+  sqrt.positions = PositionalEncodings{IdentityPositions{0.5}, 0.5, 0.5};
+  zoo.push_back({"1/sqrt(width) softmax causal, identity positions", attention(sqrt), {3}});
+  sqrt.positions.reset();
+  sqrt.mask = AttentionMask::none;
+  sqrt.weights = AttentionWeights::elementwise(layers::erf());
+  zoo.push_back({"1/sqrt(width) erf", attention(sqrt), {3}});
+}
+
+}  // namespace
+
+std::vector<ZooLayer> zoo_layers() {
+  std::vector<ZooLayer> zoo{{"dense", dense({1.3, 0.2}), {}}, {"dense at positions", dense({1.3, 0}), {3}}};
+  add_convolutions(zoo);
+  add_poolings(zoo);
+  add_activations(zoo);
+  for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {
+    const std::string name = axes == NormAxes::channels ? "channels" : "channels and space";
+    zoo.push_back({"layer_norm " + name, layer_norm({axes, 1e-3}), {3}});
+    zoo.push_back({"rms_norm " + name, rms_norm({axes, 1e-3}), {3}});
+  }
+  zoo.push_back({"dropout", dropout(0.7), {2}});
+  add_branches(zoo);
+  return zoo;
+}
+
+std::vector<ZooLayer> zoo_attention() {
+  std::vector<ZooLayer> zoo;
+  add_plain_attention(zoo);
+  add_encoded_attention(zoo);
+  return zoo;
+}
+
+Network zoo_network(const ZooLayer& subject) {
+  Layers layers{dense({1.2, 0.1}), subject.layer};
+  if (!subject.shape.empty() && subject.layer.kind() != "flatten" &&
+      subject.layer.kind().rfind("global", 0) != 0)
+    layers.push_back(global_average_pool());
+  layers.push_back(dense({1.1, 0.3}));
+  return {subject.name, layers};
+}
+
+}  // namespace widelimit::testing

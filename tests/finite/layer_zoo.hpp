@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "widelimit/network/network.hpp"
+
+namespace widelimit::testing {
+
+/// A layer of the library with a form of input that suits it.
+struct ZooLayer {
+  std::string name;
+  Layer layer;
+  Shape shape;
+};
+
+/// Every kind of layer but attention.
+std::vector<ZooLayer> zoo_layers();
+
+/// Attention: both scalings with softmax, identity, ReLU and abs weights; masks, encodings of every sort in
+/// queries and keys and in values too, untied weights.
+std::vector<ZooLayer> zoo_attention();
+
+/// dense, the layer, a readout if there are positions behind it, dense.
+Network zoo_network(const ZooLayer& subject);
+
+}  // namespace widelimit::testing
