@@ -21,6 +21,8 @@ struct GramArguments {
   std::string network;
   std::filesystem::path x;
   std::filesystem::path x2;
+  std::filesystem::path lengths;
+  std::filesystem::path lengths2;
   std::filesystem::path out;
   KernelOptions kernel;
 };
@@ -35,14 +37,30 @@ Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem:
   }
 }
 
+/// The inputs, cut to their lengths if there is a file of them.
+template <typename Scalar>
+Inputs<Scalar> cut_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
+  if (file.empty()) return inputs;
+  const auto numbers = data::read_npy<std::int64_t>(file);
+  if (numbers.dimension() != 1)
+    throw DataError(
+        fmt::format("{}: expected one dimension [n], got {}", file.string(), numbers.dimension()));
+  const std::vector<Index> lengths(numbers.begin(), numbers.end());
+  try {
+    return Inputs<Scalar>(inputs, lengths);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
 template <typename Scalar>
 void run(const GramArguments& arguments) {
   const auto x = data::read_npy_as<Scalar>(arguments.x);
   std::optional<xt::xarray<Scalar>> x2;
   if (!arguments.x2.empty()) x2 = data::read_npy_as<Scalar>(arguments.x2);
-  const auto left = inputs_of(x, arguments.x);
-  const auto right = x2 ? inputs_of(*x2, arguments.x2) : left;
-  const Network network = network_from_argument(arguments.network, left.shape().size());
+  const auto left = cut_inputs(inputs_of(x, arguments.x), arguments.lengths);
+  const auto right = x2 ? cut_inputs(inputs_of(*x2, arguments.x2), arguments.lengths2) : left;
+  const Network network = network_from_argument(arguments.network, left.axes());
   make_output_folder(arguments.out);
 
   const Interrupt interrupt;
@@ -79,6 +97,13 @@ void add_gram_command(CLI::App& program) {
       ->type_name("FILE");
   command->add_option("--x2", arguments->x2, "Inputs of the columns, if they are others than --x")
       ->type_name("FILE");
+  command
+      ->add_option("--lengths", arguments->lengths,
+                   "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
+      ->type_name("FILE");
+  command->add_option("--lengths2", arguments->lengths2, "The same for --x2")
+      ->type_name("FILE")
+      ->needs("--x2");
   add_kernel_options(*command, arguments->kernel);
   command
       ->add_option("--out", arguments->out,

@@ -26,6 +26,11 @@ class AlignedBuffer {
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
   ~AlignedBuffer() { operator delete[](data_, std::align_val_t{alignment}); }
 
+  /// Makes room for `size` numbers, all zero then; does nothing if there is room already.
+  void grow(Index size) {
+    if (size > size_) *this = AlignedBuffer(size);
+  }
+
   [[nodiscard]] Scalar* data() { return data_; }
   [[nodiscard]] const Scalar* data() const { return data_; }
   [[nodiscard]] Index size() const { return size_; }

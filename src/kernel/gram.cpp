@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 
 #include "kernel/gram_plan.hpp"
 #include "kernel/pair_worker.hpp"
@@ -57,10 +58,51 @@ class ProgressCounter {
   Index reported_ = 0;
 };
 
-/// A tile: the first input on both sides.
-struct TileOrigin {
-  Index left;
-  Index right;
+/// A batch in the order in which it is computed: by shape, so that each side of a tile has one.
+template <typename Scalar>
+class OrderedInputs {
+ public:
+  OrderedInputs(const Inputs<Scalar>& inputs, const GramPlan& plan)
+      : inputs_{inputs}, plan_{plan}, order_(static_cast<std::size_t>(inputs.size())) {
+    std::iota(order_.begin(), order_.end(), Index{0});
+    if (inputs.is_ragged() && !plan.vectors_only)
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&](Index i, Index j) { return inputs.shape(i) < inputs.shape(j); });
+  }
+
+  [[nodiscard]] Index size() const { return inputs_.size(); }
+  [[nodiscard]] std::span<const Scalar> input(Index i) const { return inputs_[original(i)]; }
+  [[nodiscard]] const Shape& shape(Index i) const { return inputs_.shape(original(i)); }
+  [[nodiscard]] const StateLayout& layout(Index i) const { return plan_.state_layouts.at(shape(i)); }
+  /// Where inputs [begin, end) stand in the batch.
+  [[nodiscard]] std::span<const Index> originals(Index begin, Index end) const {
+    return std::span(order_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  }
+
+ private:
+  [[nodiscard]] Index original(Index i) const { return order_[static_cast<std::size_t>(i)]; }
+
+  const Inputs<Scalar>& inputs_;
+  const GramPlan& plan_;
+  std::vector<Index> order_;
+};
+
+/// States of part of a batch, and the batch.
+template <typename Scalar>
+struct Block {
+  const OrderedInputs<Scalar>* inputs;
+  StateBlock<Scalar> states;
+
+  [[nodiscard]] Index begin() const { return states.begin(); }
+  [[nodiscard]] Index end() const { return states.end(); }
+};
+
+/// One side of a tile: inputs of a block, [begin, end).
+struct TileSide {
+  Index begin;
+  Index end;
+
+  [[nodiscard]] Index size() const { return end - begin; }
 };
 
 template <typename Scalar>
@@ -73,46 +115,68 @@ class GramComputation {
         progress_{progress},
         state_workers_([&plan] { return StateWorker<Scalar>(plan); }) {}
 
-  void symmetric(const Inputs<Scalar>& x, const GramTarget<Scalar>& target) {
-    for (Index first = 0; first < x.size(); first += block_size()) {
+  void symmetric(const Inputs<Scalar>& inputs, const GramTarget<Scalar>& target) {
+    const OrderedInputs<Scalar> x(inputs, plan_);
+    for (Index first = 0; first < x.size();) {
       const auto left = make_states(x, first);
       compute(left, left, Batches::one, target);
-      for (Index second = first + block_size(); second < x.size(); second += block_size())
-        compute(left, make_states(x, second), Batches::one, target);
+      for (Index second = left.end(); second < x.size();) {
+        const auto right = make_states(x, second);
+        compute(left, right, Batches::one, target);
+        second = right.end();
+      }
+      first = left.end();
     }
     mirror(target.nngp, x.size());
     mirror(target.ntk, x.size());
   }
 
-  void rectangular(const Inputs<Scalar>& x1, const Inputs<Scalar>& x2, const GramTarget<Scalar>& target) {
-    for (Index first = 0; first < x1.size(); first += block_size()) {
+  void rectangular(const Inputs<Scalar>& inputs1, const Inputs<Scalar>& inputs2,
+                   const GramTarget<Scalar>& target) {
+    const OrderedInputs<Scalar> x1(inputs1, plan_), x2(inputs2, plan_);
+    for (Index first = 0; first < x1.size();) {
       const auto left = make_states(x1, first);
-      for (Index second = 0; second < x2.size(); second += block_size())
-        compute(left, make_states(x2, second), Batches::two, target);
+      for (Index second = 0; second < x2.size();) {
+        const auto right = make_states(x2, second);
+        compute(left, right, Batches::two, target);
+        second = right.end();
+      }
+      first = left.end();
     }
   }
 
-  void diagonal(const Inputs<Scalar>& x, const GramTarget<Scalar>& target) {
-    for (Index first = 0; first < x.size(); first += block_size()) {
+  void diagonal(const Inputs<Scalar>& inputs, const GramTarget<Scalar>& target) {
+    const OrderedInputs<Scalar> x(inputs, plan_);
+    constexpr Index first_column = 0;
+    for (Index first = 0; first < x.size();) {
       const auto block = make_states(x, first);
       Workers workers([this] { return PairWorker<Scalar>(plan_, 1); });
-      parallel(block.end() - block.begin(), [&](Index i) {
-        const StateRange<Scalar> itself{&block, block.begin() + i, block.begin() + i + 1};
-        workers.local().run(itself, itself, Batches::one, itself.begin, 0, target);
+      parallel(block.end() - block.begin(), [&](Index offset) {
+        const Index i = block.begin() + offset;
+        const StateRange<Scalar> itself{&block.states, i, i + 1};
+        const TilePlace place{x.originals(i, i + 1), {&first_column, 1}};
+        workers.local().run(itself, itself, Batches::one, place, {target.nngp, target.ntk, 1});
         progress_.add(1);
       });
+      first = block.end();
     }
   }
 
  private:
   using Workers = tbb::enumerable_thread_specific<PairWorker<Scalar>>;
 
-  /// Inputs whose states fit into half of the memory allowed (a tile has two sides), a multiple of the tile's
-  /// side.
-  Index block_size() const {
-    const auto bytes = static_cast<std::size_t>(std::max<Index>(plan_.state_layout.size, 1)) * sizeof(Scalar);
-    const auto fitting = static_cast<Index>(options_.state_memory_bytes / (2 * bytes));
-    return std::max(fitting / plan_.tile_side, Index{1}) * plan_.tile_side;
+  /// The end of the block that begins at `begin`: inputs whose states fit into half of the memory allowed (a
+  /// tile has two sides), a multiple of the tile's side.
+  Index block_end(const OrderedInputs<Scalar>& x, Index begin) const {
+    std::size_t left = options_.state_memory_bytes / 2;
+    Index end = begin;
+    for (; end < x.size(); ++end) {
+      const auto bytes = static_cast<std::size_t>(x.layout(end).size) * sizeof(Scalar);
+      if (bytes > left) break;
+      left -= bytes;
+    }
+    if (end == x.size()) return end;
+    return std::min(x.size(), begin + std::max((end - begin) / plan_.tile_side, Index{1}) * plan_.tile_side);
   }
 
   template <typename Body>
@@ -132,28 +196,46 @@ class GramComputation {
           fmt::format("gram: stopped on request after {} of {} pairs", progress_.done(), progress_.total()));
   }
 
-  StateBlock<Scalar> make_states(const Inputs<Scalar>& x, Index begin) {
-    StateBlock<Scalar> block(plan_.state_layout, begin, std::min(begin + block_size(), x.size()));
+  Block<Scalar> make_states(const OrderedInputs<Scalar>& x, Index begin) {
+    std::vector<const StateLayout*> layouts;
+    for (Index i = begin; i < block_end(x, begin); ++i) layouts.push_back(&x.layout(i));
+    Block<Scalar> block{&x, StateBlock<Scalar>(layouts, begin)};
     parallel(block.end() - begin,
-             [&](Index i) { state_workers_.local().run(x[begin + i], block[begin + i]); });
+             [&](Index i) { state_workers_.local().run(x.input(begin + i), block.states[begin + i]); });
     return block;
   }
 
-  void compute(const StateBlock<Scalar>& left, const StateBlock<Scalar>& right, Batches batches,
+  /// Cuts a block into sides of tiles.
+  std::vector<TileSide> sides(const Block<Scalar>& block) const {
+    std::vector<TileSide> sides;
+    for (Index begin = block.begin(); begin < block.end();) {
+      Index end = std::min(begin + plan_.tile_side, block.end());
+      if (!plan_.vectors_only)
+        while (block.inputs->shape(end - 1) != block.inputs->shape(begin)) --end;
+      sides.push_back({begin, end});
+      begin = end;
+    }
+    return sides;
+  }
+
+  void compute(const Block<Scalar>& left, const Block<Scalar>& right, Batches batches,
                const GramTarget<Scalar>& target) {
-    const Index side = plan_.tile_side;
-    std::vector<TileOrigin> tiles;
-    for (Index i = left.begin(); i < left.end(); i += side)
-      for (Index j = right.begin(); j < right.end(); j += side)
-        if (batches == Batches::two || i <= j) tiles.push_back({i, j});
-    Workers workers([this, side] { return PairWorker<Scalar>(plan_, side); });
+    struct TileSides {
+      TileSide left;
+      TileSide right;
+    };
+    std::vector<TileSides> tiles;
+    for (const TileSide& i : sides(left))
+      for (const TileSide& j : sides(right))
+        if (batches == Batches::two || i.begin <= j.begin) tiles.push_back({i, j});
+    Workers workers([this] { return PairWorker<Scalar>(plan_, plan_.tile_side); });
     parallel(static_cast<Index>(tiles.size()), [&](Index t) {
-      const auto [i, j] = tiles[static_cast<std::size_t>(t)];
-      const StateRange<Scalar> rows{&left, i, std::min(i + side, left.end())};
-      const StateRange<Scalar> columns{&right, j, std::min(j + side, right.end())};
-      workers.local().run(rows, columns, batches, i, j, target);
-      const Index height = rows.end - rows.begin, width = columns.end - columns.begin;
-      progress_.add(batches == Batches::one && i == j ? height * (height + 1) / 2 : height * width);
+      const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
+      const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};
+      const TilePlace place{left.inputs->originals(i.begin, i.end), right.inputs->originals(j.begin, j.end)};
+      workers.local().run(rows, columns, batches, place, target);
+      const bool same = batches == Batches::one && i.begin == j.begin;
+      progress_.add(same ? i.size() * (i.size() + 1) / 2 : i.size() * j.size());
     });
   }
 
@@ -232,34 +314,51 @@ class ReplicateMean {
 
 constexpr std::int64_t most_replicates = 16;
 
+/// What is to be computed: the inputs' shapes and channels, the size of the result, and its pairs.
+struct GramTask {
+  NamedShapes shapes;
+  Index channels;
+  Index rows;
+  Index columns;
+  Index pairs;
+};
+
 /// Runs compute(computation, target) once, or for every replicate of a sampled network.
 template <typename Scalar, typename Compute>
-GramResult<Scalar> run(const Network& network, const Inputs<Scalar>& x, Index rows, Index columns,
-                       Index pairs, const GramOptions& options, const Compute& compute) {
+GramResult<Scalar> run(const Network& network, const GramTask& task, const GramOptions& options,
+                       const Compute& compute) {
   const auto run_plan = [&](const GramPlan& plan, ProgressCounter& progress) {
-    auto result = empty_result<Scalar>(options, rows, columns);
+    auto result = empty_result<Scalar>(options, task.rows, task.columns);
     GramComputation<Scalar> computation(plan, options, progress);
     compute(computation, target_of(result));
     check_result(result.nngp, "nngp");
     check_result(result.ntk, "ntk");
     return result;
   };
-  const GramPlan plan = make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options);
+  const GramPlan plan = make_plan(network, task.shapes, task.channels, sizeof(Scalar), options);
   const std::int64_t samples = plan.program.graph.fewest_samples;
   if (samples == 0) {
-    ProgressCounter progress(options, pairs);
+    ProgressCounter progress(options, task.pairs);
     return run_plan(plan, progress);
   }
   const std::int64_t count = std::min(samples, most_replicates);
-  ProgressCounter progress(options, pairs * count);
+  ProgressCounter progress(options, task.pairs * count);
   ReplicateMean<Scalar> nngp, ntk;
   for (std::int64_t r = 0; r < count; ++r) {
-    const auto result =
-        run_plan(make_plan(network, x.shape(), x.channels(), sizeof(Scalar), options, {r, count}), progress);
+    const auto result = run_plan(
+        make_plan(network, task.shapes, task.channels, sizeof(Scalar), options, {r, count}), progress);
     nngp.add(result.nngp);
     ntk.add(result.ntk);
   }
   return {nngp.mean(), ntk.mean(), nngp.error(), ntk.error()};
+}
+
+template <typename Scalar>
+NamedShapes shapes_of(const Inputs<Scalar>& x, const char* name) {
+  NamedShapes shapes;
+  for (Index i = 0; i < (x.is_ragged() ? x.size() : 1); ++i)
+    if (!shapes.contains(x.shape(i))) shapes.emplace(x.shape(i), fmt::format("input {} of {}", i, name));
+  return shapes;
 }
 
 }  // namespace
@@ -267,8 +366,9 @@ GramResult<Scalar> run(const Network& network, const Inputs<Scalar>& x, Index ro
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   check_finite(x, "x");
-  return run(network, x, x.size(), x.size(), x.size() * (x.size() + 1) / 2, options,
-             [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
+  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), x.size(), x.size() * (x.size() + 1) / 2};
+  return run<Scalar>(network, task, options,
+                     [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
 }
 
 template <typename Scalar>
@@ -276,20 +376,23 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
                         const GramOptions& options) {
   check_finite(x1, "x1");
   check_finite(x2, "x2");
-  if (x1.shape() != x2.shape() || x1.channels() != x2.channels())
-    throw ArgumentError(
-        fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
-                    to_string(x1.shape()), x1.channels(), to_string(x2.shape()), x2.channels()));
-  return run(network, x1, x1.size(), x2.size(), x1.size() * x2.size(), options,
-             [&](auto& computation, const auto& target) { computation.rectangular(x1, x2, target); });
+  if (x1.axes() != x2.axes() || x1.channels() != x2.channels())
+    throw ArgumentError(fmt::format("gram: x1 and x2 must be alike, got {} with {} channels and {} with {}",
+                                    to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)),
+                                    x2.channels()));
+  GramTask task{shapes_of(x1, "x1"), x1.channels(), x1.size(), x2.size(), x1.size() * x2.size()};
+  task.shapes.merge(shapes_of(x2, "x2"));
+  return run<Scalar>(network, task, options,
+                     [&](auto& computation, const auto& target) { computation.rectangular(x1, x2, target); });
 }
 
 template <typename Scalar>
 GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
                                  const GramOptions& options) {
   check_finite(x, "x");
-  return run(network, x, x.size(), 1, x.size(), options,
-             [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
+  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), 1, x.size()};
+  return run<Scalar>(network, task, options,
+                     [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
 }
 
 template GramResult<float> gram(const Network&, const Inputs<float>&, const GramOptions&);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/features.hpp"
 #include "kernel/plane_executor.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/error.hpp"
@@ -19,15 +20,18 @@ constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
 /// it.
 constexpr Index vector_tile_side = 256;
 
-Index choose_tile_side(const GramPlan& plan, std::size_t scalar_bytes, const GramOptions& options) {
+Index choose_tile_side(const GramPlan& plan, const Shape& largest, std::size_t scalar_bytes,
+                       const GramOptions& options) {
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
   if (plan.vectors_only) return vector_tile_side;
   if (options.tile_size > 0) return options.tile_size;
+  const PairGeometry geometry =
+      make_geometry(plan.program, largest, largest, Purpose::result, plan.kernel, plan.demand_everything);
   Index side = largest_tile_side;
   const auto bytes = [&] {
     return scalar_bytes *
-           static_cast<std::size_t>(workspace_size(plan.program, plan.result_geometry, plan.state_layout,
+           static_cast<std::size_t>(workspace_size(plan.program, geometry, plan.state_layouts.at(largest),
                                                    plan.kernel, side, side * side)
                                         .total());
   };
@@ -35,29 +39,72 @@ Index choose_tile_side(const GramPlan& plan, std::size_t scalar_bytes, const Gra
   return side;
 }
 
+bool flattens(const Operation& operation) {
+  if (const auto* readout = std::get_if<ReadoutNode>(&operation))
+    return readout->kind == ReadoutKind::flatten;
+  const auto* input = std::get_if<InputNode>(&operation);
+  return input != nullptr && std::any_of(input->transforms.begin(), input->transforms.end(),
+                                         [](const FeatureTransform& transform) {
+                                           const auto* readout = std::get_if<FeatureReadout>(&transform);
+                                           return readout != nullptr && readout->kind == ReadoutKind::flatten;
+                                         });
+}
+
+/// What a flattening node flattens, for inputs of a shape.
+Index flattened_size(const Graph& graph, NodeId id, const Shape& input) {
+  const Node& node = graph.nodes[id];
+  if (const auto* features = std::get_if<InputNode>(&node.operation))
+    return transformed_channels(input, 1, features->transforms);
+  return position_count(node_shapes(graph, input)[node.inputs[0]]);
+}
+
+/// The positions of a flattened input become channels, so all inputs need equally many.
+void check_flattened(const Graph& graph, const NamedShapes& shapes) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!flattens(graph.nodes[id].operation)) continue;
+    const auto& [first_shape, first_name] = *shapes.begin();
+    const Index expected = flattened_size(graph, id, first_shape);
+    for (const auto& [shape, name] : shapes)
+      if (const Index size = flattened_size(graph, id, shape); size != expected)
+        throw NetworkError(
+            fmt::format("{}: expected inputs of equal size, got {} positions for {} and {} for {}; use "
+                        "global_average_pool for "
+                        "sequences of different length",
+                        graph.nodes[id].path, expected, first_name, size, name));
+  }
+}
+
+std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
+  try {
+    return node_shapes(graph, shape);
+  } catch (const NetworkError& error) {
+    throw NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
+  }
+}
+
 }  // namespace
 
-GramPlan make_plan(const Network& network, const Shape& input_shape, Index channels, std::size_t scalar_bytes,
-                   const GramOptions& options, const Replicate& replicate) {
-  Graph graph = Lowering::lower(network, input_shape, replicate);
-  const std::vector<Shape> shapes = node_shapes(graph, input_shape);
-  GramPlan plan{.program = make_program(std::move(graph), shapes),
+GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index channels,
+                   std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
+  const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
+                           return position_count(a.first) < position_count(b.first);
+                         })->first;
+  Graph graph = Lowering::lower(network, largest, replicate);
+  const std::vector<Shape> of_largest = node_shapes(graph, largest);
+  GramPlan plan{.program = make_program(std::move(graph), of_largest),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
-                .input_shape = input_shape,
+                .demand_everything = options.demand == GramOptions::Demand::everything,
                 .channels = channels,
-                .result_geometry = {},
-                .state_geometry = {},
-                .state_layout = {},
+                .state_layouts = {},
                 .tile_side = 1,
-                .vectors_only = std::none_of(shapes.begin(), shapes.end(),
+                .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); })};
-  const bool everything = options.demand == GramOptions::Demand::everything;
-  plan.result_geometry =
-      make_geometry(plan.program, input_shape, input_shape, Purpose::result, plan.kernel, everything);
-  plan.state_geometry =
-      make_geometry(plan.program, input_shape, input_shape, Purpose::state, Kernel::nngp_only, everything);
-  plan.state_layout = make_state_layout(plan.program, shapes, input_shape, channels);
-  plan.tile_side = choose_tile_side(plan, scalar_bytes, options);
+  if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
+  for (const auto& [shape, name] : shapes)
+    plan.state_layouts.emplace(
+        shape,
+        make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape, channels));
+  plan.tile_side = choose_tile_side(plan, largest, scalar_bytes, options);
   return plan;
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "kernel/input_state.hpp"
 #include "kernel/pair_geometry.hpp"
 #include "kernel/program.hpp"
@@ -12,18 +15,23 @@ namespace widelimit {
 struct GramPlan {
   Program program;
   Kernel kernel;
-  Shape input_shape;
+  bool demand_everything;
   Index channels;
-  PairGeometry result_geometry;
-  PairGeometry state_geometry;
-  StateLayout state_layout;
-  Index tile_side;  ///< Inputs a side of a tile of pairs.
+  std::map<Shape, StateLayout> state_layouts;  ///< For every shape that occurs among the inputs.
+  Index tile_side;                             ///< Inputs a side of a tile of pairs.
 
-  /// True if the network never has positions: the input products of a whole tile are then one matrix product.
+  /// True if no covariance has positions: the input products of a whole tile are then one matrix product.
   bool vectors_only;
+
+  /// Behind the positions the states of all inputs are alike.
+  [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };
 
-GramPlan make_plan(const Network& network, const Shape& input_shape, Index channels, std::size_t scalar_bytes,
-                   const GramOptions& options, const Replicate& replicate = {});
+/// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
+using NamedShapes = std::map<Shape, std::string>;
+
+/// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
+GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index channels,
+                   std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
 
 }  // namespace widelimit

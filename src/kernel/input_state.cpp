@@ -9,6 +9,7 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
                               const Shape& input_shape, Index channels) {
   const auto& nodes = program.graph.nodes;
   StateLayout layout;
+  layout.shape = input_shape;
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const Operation& operation = nodes[id].operation;
     Index arrays = 0, extra = 0;

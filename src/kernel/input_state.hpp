@@ -12,6 +12,7 @@ namespace widelimit {
 /// for a row stage its auxiliary arrays; for a pair stage the variances and its own state. It depends on the
 /// input's shape only.
 struct StateLayout {
+  Shape shape;                   ///< Of the input.
   std::vector<Index> offset;     ///< Of a node.
   std::vector<Index> positions;  ///< Numbers an array of that node: its positions, padded.
   std::vector<Index> arrays;     ///< Arrays of that node; for pair stages 1, the variances.
@@ -45,19 +46,24 @@ class InputState {
   Scalar* numbers_;
 };
 
-/// The states of consecutive inputs of one shape, one behind the other: the features of vectors are the rows
+/// The states of inputs `begin`, `begin + 1`, ... one behind the other: the features of vectors are the rows
 /// of a matrix with leading dimension layout().size.
 template <typename Scalar>
 class StateBlock {
  public:
-  StateBlock(const StateLayout& layout, Index begin, Index end)
-      : begin_{begin}, layout_{&layout}, numbers_((end - begin) * layout.size + row_padding) {
-    for (Index i = 0; i < end - begin; ++i) states_.emplace_back(layout, numbers_.data() + i * layout.size);
+  StateBlock(const std::vector<const StateLayout*>& layouts, Index begin) : begin_{begin} {
+    Index size = row_padding;
+    for (const StateLayout* layout : layouts) size += layout->size;
+    numbers_ = AlignedBuffer<Scalar>(size);
+    Scalar* next = numbers_.data();
+    for (const StateLayout* layout : layouts) {
+      states_.emplace_back(*layout, next);
+      next += layout->size;
+    }
   }
 
   [[nodiscard]] Index begin() const { return begin_; }
   [[nodiscard]] Index end() const { return begin_ + static_cast<Index>(states_.size()); }
-  [[nodiscard]] const StateLayout& layout() const { return *layout_; }
   /// The state of input i of the batch, begin() <= i < end().
   [[nodiscard]] InputState<Scalar>& operator[](Index i) {
     return states_[static_cast<std::size_t>(i - begin_)];
@@ -68,7 +74,6 @@ class StateBlock {
 
  private:
   Index begin_;
-  const StateLayout* layout_;
   AlignedBuffer<Scalar> numbers_;
   std::vector<InputState<Scalar>> states_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 Index vector_channels(const GramPlan& plan, NodeId node) {
   const auto& input = std::get<InputNode>(plan.program.graph.nodes[node].operation);
-  return transformed_channels(plan.input_shape, plan.channels, input.transforms);
+  return transformed_channels(plan.any_layout().shape, plan.channels, input.transforms);
 }
 
 template <typename Scalar>
@@ -33,8 +33,9 @@ bool is_input(const GramPlan& plan, NodeId node) {
 template <typename Scalar>
 PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
     : plan_{plan},
-      planes_(plan.program, plan.result_geometry, plan.state_layout, plan.kernel, side, side * side),
-      points_(plan.program, plan.result_geometry, plan.state_layout, plan.kernel, side),
+      planes_(plan.program, Purpose::result, plan.kernel, plan.demand_everything,
+              plan.vectors_only ? 0 : side),
+      points_(plan.program, plan.any_layout(), plan.kernel, side),
       side_{side} {
   if (plan.vectors_only)
     products_ =
@@ -43,7 +44,7 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
 
 template <typename Scalar>
 void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
-                             Index row, Index column, const GramTarget<Scalar>& target) {
+                             const TilePlace& place, const GramTarget<Scalar>& target) {
   collect(left, right, batches);
   if (plan_.vectors_only)
     multiply_inputs(left, right);
@@ -56,10 +57,20 @@ void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
     const Index same = has_itself ? input - right.begin : -1;
     for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) fill_source(s, i, same);
     const Plane<Scalar> values = points_.run(*tile_.left[static_cast<std::size_t>(i)], same);
-    const Index first = std::max<Index>(same, 0), count = columns() - first;
-    const Index place = (row + i) * target.columns + column + first;
-    if (target.nngp != nullptr) std::copy_n(values.nngp + first, count, target.nngp + place);
-    if (target.ntk != nullptr) std::copy_n(values.ntk + first, count, target.ntk + place);
+    write(values, std::max<Index>(same, 0), place.rows[static_cast<std::size_t>(i)], batches, place, target);
+  }
+}
+
+/// The values of one left input with the right inputs from `first` on.
+template <typename Scalar>
+void PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, Batches batches,
+                               const TilePlace& place, const GramTarget<Scalar>& target) const {
+  for (Index j = first; j < columns(); ++j) {
+    const Index column = place.columns[static_cast<std::size_t>(j)];
+    const bool below = batches == Batches::one && column < row;
+    const Index entry = below ? column * target.columns + row : row * target.columns + column;
+    if (target.nngp != nullptr) target.nngp[entry] = values.nngp[j];
+    if (target.ntk != nullptr) target.ntk[entry] = values.ntk[j];
   }
 }
 
@@ -88,7 +99,7 @@ template <typename Scalar>
 void PairWorker<Scalar>::multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right) {
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
-    const Index channels = vector_channels(plan_, node), leading = plan_.state_layout.size;
+    const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
     numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin,
                    right.end - right.begin, channels, Scalar{1} / static_cast<Scalar>(channels),
                    {tile_.left[0]->array(node, 0), leading}, {tile_.right[0]->array(node, 0), leading},
@@ -127,8 +138,8 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same) 
 template <typename Scalar>
 StateWorker<Scalar>::StateWorker(const GramPlan& plan)
     : plan_{plan},
-      planes_(plan.program, plan.state_geometry, plan.state_layout, Kernel::nngp_only, 1, 1),
-      points_(plan.program, plan.state_geometry, plan.state_layout, Kernel::nngp_only, 1) {}
+      planes_(plan.program, Purpose::state, Kernel::nngp_only, plan.demand_everything, 1),
+      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1) {}
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
@@ -149,7 +160,7 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
     const auto* node = std::get_if<InputNode>(&nodes[id].operation);
     if (node == nullptr) continue;
     const Features<Scalar> features =
-        transformed_features(input, plan_.input_shape, plan_.channels, node->transforms);
+        transformed_features(input, state.layout().shape, plan_.channels, node->transforms);
     if (features.shape.empty()) {
       std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
       continue;

@@ -29,6 +29,13 @@ struct GramTarget {
   Index columns;
 };
 
+/// Rows and columns of the result that belong to the inputs of a tile. Of a symmetric result, only the upper
+/// triangle is written.
+struct TilePlace {
+  std::span<const Index> rows;
+  std::span<const Index> columns;
+};
+
 /// Computes tiles of pairs from states to kernels. One a thread.
 template <typename Scalar>
 class PairWorker {
@@ -36,14 +43,16 @@ class PairWorker {
   /// `plan` must outlive the worker; `side` is the largest number of inputs a side.
   PairWorker(const GramPlan& plan, Index side);
 
-  /// Writes entry (i, j) of the target for every pair of the tile, i and j counted from `row` and `column`.
-  void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches, Index row,
-           Index column, const GramTarget<Scalar>& target);
+  /// Writes the entries of every pair of the tile. The inputs of a side have one shape.
+  void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
+           const TilePlace& place, const GramTarget<Scalar>& target);
 
  private:
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
   void multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right);
   void fill_source(std::size_t number, Index row, Index same);
+  void write(const Plane<Scalar>& values, Index first, Index row, Batches batches, const TilePlace& place,
+             const GramTarget<Scalar>& target) const;
   [[nodiscard]] Index columns() const { return static_cast<Index>(tile_.right.size()); }
 
   const GramPlan& plan_;

@@ -58,27 +58,41 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 }
 
 template <typename Scalar>
-PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, const PairGeometry& geometry,
-                                     const StateLayout& state, Kernel kernel, Index side, Index pairs)
+PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel,
+                                     bool demand_everything, Index side)
     : program_{program},
-      geometry_{geometry},
+      purpose_{purpose},
+      kernel_{kernel},
+      demand_everything_{demand_everything},
       with_ntk_{kernel == Kernel::with_ntk},
       side_{side},
       sums_(program.graph.nodes.size()) {
-  const WorkspaceSize size = workspace_size(program, geometry, state, kernel, side, pairs);
-  slot_count_ = size.slot_count;
-  slots_ = AlignedBuffer<Scalar>(size.slots);
-  packs_ = AlignedBuffer<Scalar>(size.packs);
-  stores_ = AlignedBuffer<Scalar>(size.stores);
-  matrices_ = AlignedBuffer<Scalar>(size.matrices);
   for (NodeId id = 0; id < program.graph.nodes.size(); ++id)
     if (std::holds_alternative<ReadoutNode>(program.graph.nodes[id].operation))
-      sums_[id].resize(static_cast<std::size_t>(pairs));
+      sums_[id].resize(static_cast<std::size_t>(side * side));
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayout& right) {
+  if (has_shapes_ && left.shape == left_shape_ && right.shape == right_shape_) return;
+  geometry_ = make_geometry(program_, left.shape, right.shape, purpose_, kernel_, demand_everything_);
+  const WorkspaceSize size = workspace_size(program_, geometry_, left, kernel_, side_, side_ * side_);
+  slot_count_ = size.slot_count;
+  slots_.grow(size.slots);
+  packs_.grow(size.packs);
+  stores_.grow(size.stores);
+  matrices_.grow(size.matrices);
+  // The margins of the slots must be zero, and lie elsewhere now.
+  std::fill_n(slots_.data(), size.slots, Scalar{0});
+  left_shape_ = left.shape;
+  right_shape_ = right.shape;
+  has_shapes_ = true;
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::run(const Tile<Scalar>& tile) {
   tile_ = &tile;
+  take_shapes(tile.left[0]->layout(), tile.right[0]->layout());
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[s]))
       execute(*plane, s);

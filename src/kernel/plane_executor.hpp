@@ -48,16 +48,15 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 template <typename Scalar>
 class PlaneExecutor {
  public:
-  /// Program and geometry must outlive the executor. Tiles have at most `side` inputs a side and `pairs`
-  /// pairs.
-  PlaneExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
-                Index side, Index pairs);
+  /// The program must outlive the executor. Tiles have at most `side` inputs a side.
+  PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel, bool demand_everything, Index side);
 
-  /// Executes all steps; readout() then gives the values behind the readouts.
+  /// Executes all steps; readout() then gives the values behind the readouts. The inputs of one side have one
+  /// shape; the geometry is laid out anew when a tile's shapes are not those of the last one.
   void run(const Tile<Scalar>& tile);
 
   /// Executes the steps on one input with itself and records in `state`, whose features are there already,
-  /// what pairs will need. The geometry must be one for Purpose::state.
+  /// what pairs will need. For executors made for Purpose::state.
   void record_state(InputState<Scalar>& state);
 
   /// Value of a readout node for a pair of the last tile.
@@ -89,6 +88,7 @@ class PlaneExecutor {
   };
 
   // Steps (plane_executor.cpp).
+  void take_shapes(const StateLayout& left, const StateLayout& right);
   void execute(const PlaneStep& step, std::size_t number);
   void execute(const PairStep& step);
   void prepare_packs(const Run& run);
@@ -138,10 +138,18 @@ class PlaneExecutor {
   }
 
   const Program& program_;
-  const PairGeometry& geometry_;
+  Purpose purpose_;
+  Kernel kernel_;
+  bool demand_everything_;
   bool with_ntk_;
   Index side_;
-  std::size_t slot_count_;
+
+  // Of the shapes of the current tile.
+  Shape left_shape_;
+  Shape right_shape_;
+  bool has_shapes_ = false;
+  PairGeometry geometry_;
+  std::size_t slot_count_ = 0;
 
   AlignedBuffer<Scalar> slots_;
   AlignedBuffer<Scalar> packs_;

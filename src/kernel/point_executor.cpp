@@ -17,12 +17,9 @@ bool is_source(const Instruction& instruction, const Node& node) {
 }  // namespace
 
 template <typename Scalar>
-PointExecutor<Scalar>::PointExecutor(const Program& program, const PairGeometry& geometry,
-                                     const StateLayout& state, Kernel kernel, Index columns)
-    : program_{program},
-      geometry_{geometry},
-      with_ntk_{kernel == Kernel::with_ntk},
-      capacity_{padded(columns)} {
+PointExecutor<Scalar>::PointExecutor(const Program& program, const StateLayout& state, Kernel kernel,
+                                     Index columns)
+    : program_{program}, with_ntk_{kernel == Kernel::with_ntk}, capacity_{padded(columns)} {
   const auto& instructions = program.points.instructions;
   Index auxiliary = 0, scratch = 0;
   for (const Instruction& instruction : instructions) {

@@ -15,9 +15,9 @@ namespace widelimit {
 template <typename Scalar>
 class PointExecutor {
  public:
-  /// Program and geometry must outlive the executor. Tiles have at most `columns` right inputs.
-  PointExecutor(const Program& program, const PairGeometry& geometry, const StateLayout& state, Kernel kernel,
-                Index columns);
+  /// The program must outlive the executor. Tiles have at most `columns` right inputs. `state` is the layout
+  /// of any input: behind the positions all are alike.
+  PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index columns);
 
   /// The right inputs of the rows to come.
   void begin_tile(const std::vector<const InputState<Scalar>*>& right);
@@ -59,7 +59,6 @@ class PointExecutor {
   [[nodiscard]] std::size_t row_size() const;
 
   const Program& program_;
-  const PairGeometry& geometry_;
   bool with_ntk_;
   Index capacity_;
   std::vector<NodeId> source_nodes_;

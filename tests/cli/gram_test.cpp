@@ -7,6 +7,9 @@
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/pooling.hpp"
 #include "widelimit/models/named_networks.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -156,4 +159,29 @@ TEST_CASE("gram: an interrupt ends the run with code 130, a clear message and no
   CHECK(result.errors.find("widelimit: ") == 0);
   CHECK(result.errors.find('\n') == result.errors.size() - 1);
   CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+}
+
+TEST_CASE("gram: sequences of different length") {
+  const TemporaryFolder folder;
+  auto x = xt::xarray<double>::from_shape({3, 4, 2});
+  double value = 0;
+  for (double& entry : x) entry = std::sin(++value);
+  const xt::xarray<std::int64_t> lengths{4, 1, 3}, few{4, 1};
+  data::write_npy(folder / "x.npy", x);
+  data::write_npy(folder / "lengths.npy", lengths);
+  data::write_npy(folder / "few.npy", few);
+  const Network network{"sequences",
+                        {layers::conv({.filter = {3}}), layers::relu(), layers::global_average_pool()}};
+  write_network(folder / "sequences.json", network);
+  const std::string arguments = (folder / "sequences.json").string() +
+                                " --precision double --kernel both --out " + (folder / "out").string() +
+                                " --x " + (folder / "x.npy").string() + " --lengths ";
+  CHECK(run_program("gram " + arguments + (folder / "lengths.npy").string()).code == 0);
+  const std::vector<Index> expected_lengths{4, 1, 3};
+  const auto expected = gram<double>(network, x, expected_lengths);
+  CHECK(read_matrix(folder / "out/nngp.npy") == expected.nngp);
+  CHECK(read_matrix(folder / "out/ntk.npy") == expected.ntk);
+  check_fails(arguments + (folder / "few.npy").string(),
+              "few.npy: inputs: expected 3 lengths, one an input, got 2");
+  check_fails(arguments + (folder / "x.npy").string(), "x.npy");
 }

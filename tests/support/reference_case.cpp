@@ -52,13 +52,22 @@ double compare(const ReferenceCase& reference, const Matrix<double>& computed,
   return standard_error_deviation(computed, computed_error, expected, expected_error);
 }
 
+/// The array's inputs, cut to their lengths if there is a file of them.
+template <typename Scalar>
+Inputs<Scalar> cut_inputs(const xt::xarray<Scalar>& x, const std::filesystem::path& lengths_file) {
+  if (!std::filesystem::exists(lengths_file)) return x;
+  const auto lengths = data::read_npy<std::int64_t>(lengths_file);
+  return Inputs<Scalar>(x, std::vector<Index>(lengths.begin(), lengths.end()));
+}
+
 template <typename Scalar>
 GramResult<Scalar> compute(const ReferenceCase& reference, const GramOptions& options) {
   const Network network = read_network(reference.network);
   const auto x1 = data::read_npy_as<Scalar>(reference.folder / "x1.npy");
-  if (!std::filesystem::exists(reference.folder / "x2.npy")) return gram<Scalar>(network, x1, options);
+  const auto left = cut_inputs(x1, reference.folder / "lengths1.npy");
+  if (!std::filesystem::exists(reference.folder / "x2.npy")) return gram<Scalar>(network, left, options);
   const auto x2 = data::read_npy_as<Scalar>(reference.folder / "x2.npy");
-  return gram<Scalar>(network, x1, x2, options);
+  return gram<Scalar>(network, left, cut_inputs(x2, reference.folder / "lengths2.npy"), options);
 }
 
 }  // namespace
@@ -91,10 +100,6 @@ std::vector<ReferenceCase> reference_cases(const std::filesystem::path& folder) 
 std::string network_text(const ReferenceCase& reference) {
   std::ifstream stream(reference.network);
   return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-bool has_lengths(const ReferenceCase& reference) {
-  return std::filesystem::exists(reference.folder / "lengths1.npy");
 }
 
 template <typename Scalar>

@@ -41,9 +41,6 @@ std::vector<ReferenceCase> reference_cases(const std::filesystem::path& folder);
 /// The text of the case's network file.
 std::string network_text(const ReferenceCase& reference);
 
-/// Whether the case has true lengths of its sequences.
-bool has_lengths(const ReferenceCase& reference);
-
 struct Deviation {
   double nngp;
   double ntk;

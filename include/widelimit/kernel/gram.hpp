@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <stop_token>
 
 #include "widelimit/kernel/inputs.hpp"
@@ -52,22 +53,37 @@ struct GramResult {
 /// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or
 /// double.
 ///
-/// Errors  NetworkError when the network cannot be applied to such inputs; ArgumentError for inputs that are
-/// not
+/// Errors  NetworkError when the network cannot be applied to such inputs (flatten needs equal lengths);
+/// ArgumentError for inputs that are not
 ///         finite (naming the first) or options out of range; NumericalError when a result is not finite
 ///         (naming the pair); Cancelled.
-/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries times
-/// layers;
-///         attention adds matrix products of d x d. Memory: the result, the state (see GramOptions), and
-///         workspaces of a few MB a thread.
+/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries (at most
+/// the
+///         product of the two true lengths) times layers; attention adds matrix products of d x d. Memory:
+///         the result, the state (see GramOptions), and workspaces of a few MB a thread.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
                                       const GramOptions& options = {});
 
-/// The kernels between two batches of equal spatial shape and channels.
+/// The kernels between two batches of equal channels. Shapes may differ where the network allows it:
+/// sequences of different length.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1,
                                       const Inputs<Scalar>& x2, const GramOptions& options = {});
+
+/// The same for sequences of different length, padded to one length: input i is x[i, :lengths[i]], the rest
+/// is never read. Shorthand for Inputs(x, lengths).
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
+                                      std::span<const Index> lengths, const GramOptions& options = {}) {
+  return gram(network, Inputs<Scalar>(x, lengths), options);
+}
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1,
+                                      std::span<const Index> lengths1, const Inputs<Scalar>& x2,
+                                      std::span<const Index> lengths2, const GramOptions& options = {}) {
+  return gram(network, Inputs<Scalar>(x1, lengths1), Inputs<Scalar>(x2, lengths2), options);
+}
 
 /// The kernels of every input with itself, [n, 1]: the diagonal of gram(network, x), bit for bit.
 template <typename Scalar>

@@ -14,7 +14,7 @@
 namespace widelimit {
 
 /// A batch of inputs, channels last: [n, C] for vectors, [n, spatial..., C] with one to three spatial axes.
-/// Row-major.
+/// Row-major. The inputs of a ragged batch differ in their spatial sizes: sequences of different length.
 ///
 /// Made from xtensor or Eigen containers by conversion. Refers to the container's memory and must not outlive
 /// it; only what is not row-major is copied.
@@ -41,10 +41,28 @@ class Inputs {
              matrix)  // NOLINT(google-explicit-constructor)
       : Inputs(std::make_shared<const Matrix<Scalar>>(matrix)) {}
 
-  [[nodiscard]] Index size() const { return size_; }
+  /// A ragged batch, one array [spatial..., C] an input. Throws ArgumentError, naming the input, unless all
+  /// have the same number of axes and channels and none is empty.
+  Inputs(const std::vector<xt::xarray<Scalar>>& arrays);  // NOLINT(google-explicit-constructor)
+
+  /// A ragged batch, one matrix [length, C] an input; errors as above.
+  Inputs(const std::vector<Matrix<Scalar>>& matrices);  // NOLINT(google-explicit-constructor)
+
+  /// The first lengths[i] positions of input i of a batch of sequences, [n, longest, C]; what stands behind
+  /// them is never read. Throws ArgumentError unless the batch has one spatial axis and there are n lengths
+  /// in 1..longest.
+  Inputs(const Inputs& padded, std::span<const Index> lengths);
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(data_.size()); }
   [[nodiscard]] Index channels() const { return channels_; }
-  /// Spatial sizes.
-  [[nodiscard]] const Shape& shape() const { return shape_; }
+  /// Spatial sizes of input i.
+  [[nodiscard]] const Shape& shape(Index i) const {
+    return shapes_.size() == 1 ? shapes_.front() : shapes_[static_cast<std::size_t>(i)];
+  }
+  /// Number of spatial axes.
+  [[nodiscard]] std::size_t axes() const { return shapes_.front().size(); }
+  /// True if inputs may differ in shape.
+  [[nodiscard]] bool is_ragged() const { return shapes_.size() > 1; }
   /// Input i: [spatial..., C] numbers.
   [[nodiscard]] std::span<const Scalar> operator[](Index i) const;
 
@@ -53,10 +71,11 @@ class Inputs {
       : Inputs(matrix->data(), {matrix->rows(), matrix->cols()}) {
     owned_ = std::move(matrix);
   }
+  void add(const Scalar* data, const std::vector<Index>& dimensions);
+  void check_not_empty() const;
 
-  const Scalar* data_;
-  Index size_ = 0;
-  Shape shape_;
+  std::vector<const Scalar*> data_;
+  std::vector<Shape> shapes_;  ///< One for all, or one an input.
   Index channels_ = 0;
   std::shared_ptr<const Matrix<Scalar>> owned_;
 };
