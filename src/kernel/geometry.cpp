@@ -43,7 +43,7 @@ PlaneLayout::PlaneLayout(const Index3& plane_extent, const Index3& plane_guard)
   stride[2] = 1;
   stride[1] = extent[2] + guard[2];
   stride[0] = (extent[1] + guard[1]) * stride[1];
-  length = extent[0] * stride[0];
+  length = (extent[0] + guard[0]) * stride[0];
 }
 
 Index PlaneLayout::margin() const { return guard[0] * stride[0] + guard[1] * stride[1] + guard[2]; }

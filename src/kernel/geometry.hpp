@@ -39,14 +39,15 @@ struct Box {
   [[nodiscard]] Index size() const { return empty() ? 0 : product(extent); }
 };
 
-/// How a plane lies in memory: rows one behind the other with guard entries at the end of each row (and guard
-/// rows at the end of each slab), so that a stride-1 convolution is a sum of shifted copies. A margin as long
-/// as the farthest shift stands before and behind.
+/// How a plane lies in memory: rows one behind the other with guard entries at the end of each row, guard
+/// rows at the end of each slab and guard slabs at the end, so that a stride-1 convolution is a sum of
+/// shifted copies. What guards a plane also guards the one behind it; a margin as long as the farthest shift
+/// stands before the first.
 struct PlaneLayout {
   Index3 extent;
   Index3 guard;
   Index3 stride;
-  Index length;  ///< From the first entry to the end, guards included.
+  Index length;  ///< From the first entry to the next plane, guards included.
 
   PlaneLayout() : PlaneLayout({0, 0, 0}, {0, 0, 0}) {}
   PlaneLayout(const Index3& extent, const Index3& guard);

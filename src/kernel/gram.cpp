@@ -376,10 +376,11 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
                         const GramOptions& options) {
   check_finite(x1, "x1");
   check_finite(x2, "x2");
-  if (x1.axes() != x2.axes() || x1.channels() != x2.channels())
-    throw ArgumentError(fmt::format("gram: x1 and x2 must be alike, got {} with {} channels and {} with {}",
-                                    to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)),
-                                    x2.channels()));
+  if (x1.axes() != x2.axes() || x1.channels() != x2.channels() ||
+      (!x1.is_ragged() && !x2.is_ragged() && x1.shape(0) != x2.shape(0)))
+    throw ArgumentError(
+        fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
+                    to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)), x2.channels()));
   GramTask task{shapes_of(x1, "x1"), x1.channels(), x1.size(), x2.size(), x1.size() * x2.size()};
   task.shapes.merge(shapes_of(x2, "x2"));
   return run<Scalar>(network, task, options,

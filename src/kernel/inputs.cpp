@@ -35,20 +35,20 @@ Inputs<Scalar>::Inputs(const Scalar* data, std::vector<Index> dimensions) {
 }
 
 template <typename Scalar>
-Inputs<Scalar>::Inputs(const std::vector<xt::xarray<Scalar>>& arrays) {
+Inputs<Scalar>::Inputs(const std::vector<xt::xarray<Scalar>>& arrays) : is_ragged_{true} {
   for (const auto& array : arrays) add(array.data(), {array.shape().begin(), array.shape().end()});
   check_not_empty();
 }
 
 template <typename Scalar>
-Inputs<Scalar>::Inputs(const std::vector<Matrix<Scalar>>& matrices) {
+Inputs<Scalar>::Inputs(const std::vector<Matrix<Scalar>>& matrices) : is_ragged_{true} {
   for (const auto& matrix : matrices) add(matrix.data(), {matrix.rows(), matrix.cols()});
   check_not_empty();
 }
 
 template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
-    : data_{padded.data_}, channels_{padded.channels_}, owned_{padded.owned_} {
+    : data_{padded.data_}, channels_{padded.channels_}, is_ragged_{true}, owned_{padded.owned_} {
   if (padded.axes() != 1 || padded.is_ragged())
     throw ArgumentError(
         fmt::format("inputs: lengths belong to a batch of sequences, [n, longest, C], got {}{} spatial axes",
@@ -88,6 +88,12 @@ void Inputs<Scalar>::add(const Scalar* data, const std::vector<Index>& dimension
 template <typename Scalar>
 void Inputs<Scalar>::check_not_empty() const {
   if (data_.empty()) throw ArgumentError("inputs: expected at least one input, got none");
+}
+
+template <typename Scalar>
+const Shape& Inputs<Scalar>::shape() const {
+  if (is_ragged_) throw ArgumentError("inputs: expected a batch of one shape, got a ragged one");
+  return shapes_.front();
 }
 
 template <typename Scalar>

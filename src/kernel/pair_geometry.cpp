@@ -193,7 +193,7 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
       const PlaneLayout layout = largest_plane(geometry.shapes, instruction.node, geometry.guards.back());
       geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()));
       geometry.plane_capacity =
-          std::max(geometry.plane_capacity, padded(layout.length + layout.margin()) + row_padding);
+          std::max(geometry.plane_capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
     }
   }
   return geometry;

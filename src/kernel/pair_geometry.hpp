@@ -50,9 +50,13 @@ struct PairGeometry {
       store_offset;            ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
   Index store_size = 0;        ///< Numbers a pair.
   Index plane_front = 0;       ///< Margin in front of the planes in a slot.
-  Index plane_capacity = 0;    ///< Numbers of the largest plane with guards and the margin behind it.
+  Index plane_capacity = 0;    ///< Numbers of the largest plane, or stack of planes, with guards.
   std::vector<Index3> guards;  ///< Of each step's run.
 };
+
+/// Small planes of several pairs are stacked one behind the other, up to this many numbers: the calls cost
+/// less an entry, and all planes of a run still fit into the first-level cache.
+inline constexpr Index stacked_numbers = 1536;
 
 enum class Kernel { nngp_only, with_ntk };
 

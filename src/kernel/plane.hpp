@@ -14,6 +14,12 @@ struct Plane {
   Scalar* ntk;
 };
 
+/// `entries` further on.
+template <typename Scalar>
+Plane<Scalar> operator+(const Plane<Scalar>& plane, std::ptrdiff_t entries) {
+  return {plane.nngp + entries, plane.ntk != nullptr ? plane.ntk + entries : nullptr};
+}
+
 template <typename Scalar>
 void fill_plane(const Plane<Scalar>& plane, std::size_t size, Scalar nngp, Scalar ntk) {
   std::fill_n(plane.nngp, size, nngp);

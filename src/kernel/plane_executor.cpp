@@ -37,7 +37,7 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
       Index arrays = 0;
       for (const Instruction& instruction : plane->run.instructions)
         arrays += packed_arrays(program, instruction, state);
-      size.packs = std::max(size.packs, arrays * 2 * side * geometry.plane_capacity);
+      size.packs = std::max(size.packs, arrays * (2 * side + 1) * geometry.plane_capacity);
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
       continue;
     }
@@ -142,11 +142,16 @@ void PlaneExecutor<Scalar>::prepare_packs(const Run& run) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
     placed.arrays = packed_arrays(program_, run.instructions[i], tile_->left[0]->layout());
-    placed.packed.resize(static_cast<std::size_t>(2 * side_ * placed.arrays));
-    for (Scalar*& array : placed.packed) {
-      array = next;
-      next += geometry_.plane_capacity;
-    }
+    const auto take = [&](std::vector<Scalar*>& pointers, Index planes) {
+      pointers.clear();
+      for (Index k = 0; k < placed.arrays; ++k, next += planes * geometry_.plane_capacity)
+        pointers.push_back(next);
+    };
+    take(placed.left, side_);
+    take(placed.right, side_);
+    take(placed.repeated, 1);
+    placed.left_row.resize(placed.left.size());
+    placed.right_row.resize(placed.left.size());
   }
 }
 
@@ -159,9 +164,50 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   if (placed_[last].box.empty()) return;
   if (!recording())
     for (std::size_t i = 0; i <= last; ++i) pack(run, i);
+  stack_pairs(run);
+  for (const Stack& stack : stacks_) {
+    choose_rows(run, stack);
+    for (std::size_t i = 0; i <= last; ++i) evaluate(run, i, stack);
+    if (!is_demanded) continue;
+    const Plane<Scalar> planes = slot(run.instructions[last].slot);
+    for (Index n = 0; n < stack.count; ++n)
+      put(step.target, placed_[last], stack.first_pair + n, planes + n * placed_[last].layout.length);
+  }
+}
+
+/// Cuts the tile's pairs into stacks whose planes fit into a slot.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
+  Index length = 1;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i)
+    if (!placed_[i].box.empty()) length = std::max(length, placed_[i].layout.length);
+  const Index most = std::max<Index>(1, stacked_numbers / length);
+  stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
-    for (std::size_t i = 0; i <= last; ++i) evaluate(run, i, pair);
-    if (is_demanded) put(step.target, placed_[last], pair, slot(run.instructions[last].slot));
+    const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
+    const bool joins = !stacks_.empty() && !members.same_input && !stacks_.back().same_input &&
+                       stacks_.back().left == members.left && stacks_.back().count < most;
+    if (joins)
+      ++stacks_.back().count;
+    else
+      stacks_.push_back({members.left, members.right, pair, 1, members.same_input});
+  }
+}
+
+/// Points the rows of auxiliary arrays to those of a stack.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    Placed& placed = placed_[i];
+    const Index length = placed.layout.length;
+    for (std::size_t k = 0; k < placed.left.size(); ++k) {
+      const Scalar* left = placed.left[k] + stack.left * length;
+      placed.left_row[k] = left;
+      placed.right_row[k] = placed.right[k] + stack.right * length;
+      if (stack.count == 1 || placed.box.empty()) continue;
+      for (Index n = 0; n < stack.count; ++n) std::copy_n(left, length, placed.repeated[k] + n * length);
+      placed.left_row[k] = placed.repeated[k];
+    }
   }
 }
 
@@ -199,14 +245,12 @@ void PlaneExecutor<Scalar>::pack(const Run& run, std::size_t number) {
   const Placed& placed = placed_[number];
   if (placed.arrays == 0 || placed.box.empty()) return;
   const NodeId node = run.instructions[number].node;
-  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, Index first_input,
-                             const Index3& shape, const Index3& origin) {
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      for (Index k = 0; k < placed.arrays; ++k) {
+  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs,
+                             const std::vector<Scalar*>& targets, const Index3& shape, const Index3& origin) {
+    for (Index k = 0; k < placed.arrays; ++k)
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
         const Scalar* source = inputs[i]->array(node, k);
-        Scalar* target =
-            placed
-                .packed[static_cast<std::size_t>((first_input + static_cast<Index>(i)) * placed.arrays + k)];
+        Scalar* target = targets[static_cast<std::size_t>(k)] + static_cast<Index>(i) * placed.layout.length;
         for_each_row(placed.layout.extent, [&](Index x, Index y) {
           copy_short_row(source + ((origin[0] + x) * shape[1] + origin[1] + y) * shape[2] + origin[2],
                          placed.layout.extent[2], target + placed.layout.at(x, y));
@@ -214,8 +258,8 @@ void PlaneExecutor<Scalar>::pack(const Run& run, std::size_t number) {
       }
   };
   const Box& box = placed.box;
-  pack_side(tile_->left, 0, three_axes(geometry_.shapes.left[node]), box.origin);
-  pack_side(tile_->right, side_, three_axes(geometry_.shapes.right[node]),
+  pack_side(tile_->left, placed.left, three_axes(geometry_.shapes.left[node]), box.origin);
+  pack_side(tile_->right, placed.right, three_axes(geometry_.shapes.right[node]),
             {box.origin[0] + box.offset[0], box.origin[1] + box.offset[1], box.origin[2] + box.offset[2]});
 }
 

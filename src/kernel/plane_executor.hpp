@@ -44,7 +44,8 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 /// Executes the steps of a program on tiles of pairs, in a workspace of its own: one executor a thread.
 ///
 /// For every offset the planes of a run are laid out once and the auxiliary arrays of both sides packed once;
-/// then each pair of the tile goes through all instructions of the run while its planes are in the cache.
+/// then the pairs of the tile go through all instructions of the run while their planes are in the cache: one
+/// by one, or several with a common left input as a stack of small planes.
 template <typename Scalar>
 class PlaneExecutor {
  public:
@@ -71,13 +72,26 @@ class PlaneExecutor {
     double nngp = 0;
     double ntk = 0;
   };
-  /// An instruction's plane at the current offset, and its packed auxiliary arrays: [side input][array]
-  /// pointers, left inputs first.
+  /// Pairs of one left input with consecutive right ones, whose planes lie one behind the other. An input
+  /// with itself is alone.
+  struct Stack {
+    Index left;
+    Index right;
+    Index first_pair;
+    Index count;
+    bool same_input;
+  };
+  /// An instruction's plane at the current offset, and its packed auxiliary arrays: those of all right inputs
+  /// behind one another, each left input's by itself and, for the current stack, repeated.
   struct Placed {
     Box box;
     PlaneLayout layout;
     Index arrays = 0;
-    std::vector<Scalar*> packed;
+    std::vector<Scalar*> right;            ///< [array]
+    std::vector<Scalar*> left;             ///< [array]
+    std::vector<Scalar*> repeated;         ///< [array]
+    std::vector<const Scalar*> left_row;   ///< [array], of the current stack.
+    std::vector<const Scalar*> right_row;  ///< [array], of the current stack.
   };
 
   /// The covariances of a pair as matrices, and free space behind them.
@@ -93,15 +107,18 @@ class PlaneExecutor {
   void execute(const PairStep& step);
   void prepare_packs(const Run& run);
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
+  void stack_pairs(const Run& run);
+  void choose_rows(const Run& run, const Stack& stack);
   void place(const Run& run, const Index3& offset, const Index3& guard);
   [[nodiscard]] Index3 input_offset(const Instruction& instruction, NodeId input, const Index3& offset) const;
   void pack(const Run& run, std::size_t number);
   void record_pair_state(const PairNode& node, NodeId id);
 
   // Instructions (plane_instructions.cpp).
-  void evaluate(const Run& run, std::size_t number, Index pair);
-  void input_products(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
-  void affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
+  void evaluate(const Run& run, std::size_t number, const Stack& stack);
+  void load_stack(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
+  void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& target);
+  void affine(const Run& run, std::size_t number, const Stack& stack, const AffineNode& node,
               const Plane<Scalar>& target);
   void general_affine(const AffineNode& node, NodeId input, const Placed& from, const Placed& to,
                       const Plane<Scalar>& source, const Plane<Scalar>& target);
@@ -109,15 +126,18 @@ class PlaneExecutor {
                     const Plane<Scalar>& target);
   void circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
                        const Plane<Scalar>& target);
-  void apply_row(const Run& run, std::size_t number, Index pair, const RowStage& stage,
+  void apply_row(const Run& run, std::size_t number, const Stack& stack, const RowStage& stage,
                  const Plane<Scalar>& target);
-  void add_planes(const Run& run, std::size_t number, const SumNode& node, const Plane<Scalar>& target);
-  void multiply_planes(const Run& run, std::size_t number, const ProductNode& node,
+  void add_planes(const Run& run, std::size_t number, const Stack& stack, const SumNode& node,
+                  const Plane<Scalar>& target);
+  void multiply_planes(const Run& run, std::size_t number, const Stack& stack, const ProductNode& node,
                        const Plane<Scalar>& target);
   void record_variances(const Run& run, std::size_t number, const RowStage& stage,
                         const Plane<Scalar>& source);
-  [[nodiscard]] numerics::DualRow<Scalar> dual_row(std::size_t number, Index pair,
-                                                   const Plane<Scalar>& plane) const;
+  [[nodiscard]] numerics::DualRow<Scalar> dual_row(std::size_t number, const Stack& stack,
+                                                   const Plane<Scalar>& planes) const;
+  /// Numbers of an instruction's planes, padded.
+  [[nodiscard]] std::size_t row_size(std::size_t number, const Stack& stack) const;
 
   // Kept nodes and what ends a run (plane_stores.cpp).
   void begin_target(NodeId target);
@@ -162,6 +182,7 @@ class PlaneExecutor {
   InputState<Scalar>* recorded_ = nullptr;
   std::vector<Placed> placed_;   ///< [instruction]
   std::vector<Index3> offsets_;  ///< [instruction]
+  std::vector<Stack> stacks_;
 };
 
 }  // namespace widelimit

@@ -11,14 +11,14 @@ namespace {
 using numerics::linear_rows;
 using numerics::Taps;
 
-std::size_t row_size(const PlaneLayout& layout) { return static_cast<std::size_t>(padded(layout.length)); }
+std::size_t plane_size(const PlaneLayout& layout) { return static_cast<std::size_t>(layout.length); }
 
 bool is_zero(const Index3& offset) { return offset == Index3{0, 0, 0}; }
 
 }  // namespace
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, Index pair) {
+void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const Stack& stack) {
   const Instruction& instruction = run.instructions[number];
   const Operation& operation = node_of(instruction).operation;
   const Plane<Scalar> target = slot(instruction.slot);
@@ -28,37 +28,49 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, Index p
   if (recording() && geometry_.demanded[instruction.node].empty() && !records) return;
   if (placed_[number].box.empty()) return;
   if (instruction.loads) {
-    load(instruction.node, placed_[number], pair, target);
+    load_stack(run, number, stack, target);
   } else if (std::holds_alternative<InputNode>(operation)) {
     if (recording()) pack(run, number);
-    input_products(run, number, pair, target);
+    input_products(number, stack, target);
   } else if (const auto* node = std::get_if<AffineNode>(&operation)) {
-    affine(run, number, pair, *node, target);
+    affine(run, number, stack, *node, target);
   } else if (const auto* local = std::get_if<LocalAffineNode>(&operation)) {
-    local_affine(run, number, pair, local->affine, target);
+    for (Index n = 0; n < stack.count; ++n)
+      local_affine(run, number, stack.first_pair + n, local->affine,
+                   target + n * placed_[number].layout.length);
   } else if (const auto* row = std::get_if<RowNode>(&operation)) {
-    apply_row(run, number, pair, *row->stage, target);
+    apply_row(run, number, stack, *row->stage, target);
   } else if (const auto* sum = std::get_if<SumNode>(&operation)) {
-    add_planes(run, number, *sum, target);
+    add_planes(run, number, stack, *sum, target);
   } else {
-    multiply_planes(run, number, std::get<ProductNode>(operation), target);
+    multiply_planes(run, number, stack, std::get<ProductNode>(operation), target);
   }
 }
 
 template <typename Scalar>
-numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, Index pair,
-                                                          const Plane<Scalar>& plane) const {
-  const Placed& placed = placed_[number];
-  const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
-  const Scalar* const* packed = placed.packed.data();
-  return {plane.nngp, plane.ntk, packed + members.left * placed.arrays,
-          packed + (side_ + members.right) * placed.arrays, row_size(placed.layout)};
+std::size_t PlaneExecutor<Scalar>::row_size(std::size_t number, const Stack& stack) const {
+  return static_cast<std::size_t>(padded(stack.count * placed_[number].layout.length));
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::input_products(const Run&, std::size_t number, Index pair,
+numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, const Stack& stack,
+                                                          const Plane<Scalar>& planes) const {
+  const Placed& placed = placed_[number];
+  return {planes.nngp, planes.ntk, placed.left_row.data(), placed.right_row.data(), row_size(number, stack)};
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::load_stack(const Run& run, std::size_t number, const Stack& stack,
+                                       const Plane<Scalar>& target) {
+  for (Index n = 0; n < stack.count; ++n)
+    load(run.instructions[number].node, placed_[number], stack.first_pair + n,
+         target + n * placed_[number].layout.length);
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::input_products(std::size_t number, const Stack& stack,
                                            const Plane<Scalar>& target) {
-  const auto row = dual_row(number, pair, target);
+  const auto row = dual_row(number, stack, target);
   const auto channels = static_cast<std::size_t>(placed_[number].arrays);
   linear_rows<Scalar>().product_sum(row.left, row.right, channels, Scalar{1} / static_cast<Scalar>(channels),
                                     row.nngp, row.size);
@@ -66,27 +78,33 @@ void PlaneExecutor<Scalar>::input_products(const Run&, std::size_t number, Index
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
-                                   const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Stack& stack,
+                                   const AffineNode& node, const Plane<Scalar>& target) {
   const Instruction& instruction = run.instructions[number];
-  if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
+  const PlaneLayout& layout = placed_[number].layout;
+  if (node.window.padding == Padding::circular) {
+    for (Index n = 0; n < stack.count; ++n)
+      circular_affine(run, number, stack.first_pair + n, node, target + n * layout.length);
+    return;
+  }
   const std::size_t from = instruction.inputs[0];
   const NodeId input = run.instructions[from].node;
   const Plane<Scalar> source = slot(run.instructions[from].slot);
   const Window3 window(node.window);
   const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
   const auto bias = static_cast<Scalar>(node.bias_variance);
-  const PlaneLayout& layout = placed_[number].layout;
   const bool keeps_plane =
       window.stride == Index3{1, 1, 1} && (window.padding == Padding::same || window.is_single_position());
   if (window.is_single_position()) {
     linear_rows<Scalar>().window_affine(source.nngp, source.ntk, Taps{0, 1, 1}, scale, bias, target.nngp,
-                                        target.ntk, row_size(layout));
+                                        target.ntk, row_size(number, stack));
   } else if (keeps_plane) {
     const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
-    convolve_shifted(window, front, layout, scale, bias, source, target, scratch());
+    convolve_shifted(window, front, layout, stack.count, scale, bias, source, target, scratch());
   } else {
-    general_affine(node, input, placed_[from], placed_[number], source, target);
+    for (Index n = 0; n < stack.count; ++n)
+      general_affine(node, input, placed_[from], placed_[number], source + n * placed_[from].layout.length,
+                     target + n * layout.length);
   }
 }
 
@@ -100,7 +118,7 @@ void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input,
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
   for (std::size_t k = 0; k < 3; ++k)
     placement.first[k] = window.stride[k] * to.box.origin[k] - front[k] - from.box.origin[k];
-  fill_plane(target, row_size(to.layout), Scalar{0}, Scalar{0});
+  fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
   if (!from.box.empty()) {
     Scalar* row = scratch()[0].nngp;
     add_window_sums(placement, from.layout, source.nngp, to.layout, target.nngp, row);
@@ -110,14 +128,14 @@ void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input,
   const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
   linear_rows<Scalar>().window_affine(target.nngp, target.ntk, Taps{0, 1, 1}, scale,
                                       static_cast<Scalar>(node.bias_variance), target.nngp, target.ntk,
-                                      row_size(to.layout));
+                                      plane_size(to.layout));
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Index pair,
                                          const AffineNode& node, const Plane<Scalar>& target) {
   const Placed& to = placed_[number];
-  if (!is_zero(to.box.offset)) return fill_plane(target, row_size(to.layout), Scalar{0}, Scalar{0});
+  if (!is_zero(to.box.offset)) return fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
   if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
   const NodeId input = node_of(run.instructions[number]).inputs[0];
   const Window3 window(node.window);
@@ -176,8 +194,8 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, Index pair, const RowStage& stage,
-                                      const Plane<Scalar>& target) {
+void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, const Stack& stack,
+                                      const RowStage& stage, const Plane<Scalar>& target) {
   const Placed& placed = placed_[number];
   const Plane<Scalar> source = slot(run.instructions[run.instructions[number].inputs[0]].slot);
   if (recording()) {
@@ -185,9 +203,9 @@ void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, Index 
     if (geometry_.demanded[run.instructions[number].node].empty()) return;
     pack(run, number);
   }
-  if (source.nngp != target.nngp) copy_plane(source, row_size(placed.layout), target);
-  const auto row = dual_row(number, pair, target);
-  if (tile_->pairs[static_cast<std::size_t>(pair)].same_input && is_zero(placed.box.offset))
+  if (source.nngp != target.nngp) copy_plane(source, row_size(number, stack), target);
+  const auto row = dual_row(number, stack, target);
+  if (stack.same_input && is_zero(placed.box.offset))
     stage.apply_self(row);
   else
     stage.apply(row);
@@ -210,9 +228,9 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const SumNode& node,
-                                       const Plane<Scalar>& target) {
-  const std::size_t size = row_size(placed_[number].layout);
+void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const Stack& stack,
+                                       const SumNode& node, const Plane<Scalar>& target) {
+  const std::size_t size = row_size(number, stack);
   const auto& inputs = run.instructions[number].inputs;
   fill_plane(target, size, Scalar{0}, Scalar{0});
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -220,16 +238,16 @@ void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::multiply_planes(const Run& run, std::size_t number, const ProductNode& node,
-                                            const Plane<Scalar>& target) {
-  const std::size_t size = row_size(placed_[number].layout);
+void PlaneExecutor<Scalar>::multiply_planes(const Run& run, std::size_t number, const Stack& stack,
+                                            const ProductNode& node, const Plane<Scalar>& target) {
+  const std::size_t size = row_size(number, stack);
   fill_plane(target, size, static_cast<Scalar>(node.factor), Scalar{0});
   for (const std::size_t input : run.instructions[number].inputs)
     multiply_plane(slot(run.instructions[input].slot), size, target);
 }
 
 // The other members are reached from here, or defined and instantiated in the other files of the class.
-template void PlaneExecutor<float>::evaluate(const Run&, std::size_t, Index);
-template void PlaneExecutor<double>::evaluate(const Run&, std::size_t, Index);
+template void PlaneExecutor<float>::evaluate(const Run&, std::size_t, const Stack&);
+template void PlaneExecutor<double>::evaluate(const Run&, std::size_t, const Stack&);
 
 }  // namespace widelimit

@@ -150,10 +150,10 @@ void PlaneExecutor<Scalar>::add_readout(NodeId node, const Placed& placed, Index
   if (kind == ReadoutKind::flatten && placed.box.offset != Index3{0, 0, 0}) return;
   const auto size = static_cast<std::size_t>(placed.layout.length);
   Sum& sum = sums_[node][static_cast<std::size_t>(pair)];
-  clear_guards(placed.layout, source.nngp);
+  clear_guards(placed.layout, 1, source.nngp);
   sum.nngp += numerics::linear_rows<Scalar>().sum(source.nngp, size);
   if (!with_ntk_) return;
-  clear_guards(placed.layout, source.ntk);
+  clear_guards(placed.layout, 1, source.ntk);
   sum.ntk += numerics::linear_rows<Scalar>().sum(source.ntk, size);
 }
 

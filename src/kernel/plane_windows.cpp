@@ -12,35 +12,33 @@ namespace {
 using numerics::linear_rows;
 using numerics::Taps;
 
-std::size_t row_size(const PlaneLayout& layout) { return static_cast<std::size_t>(padded(layout.length)); }
-
-template <typename Scalar>
-void clear_margin(const PlaneLayout& layout, Scalar* plane) {
-  std::fill_n(plane + layout.length, layout.margin(), Scalar{0});
-}
-
 }  // namespace
 
 template <typename Scalar>
-void clear_guards(const PlaneLayout& layout, Scalar* plane) {
-  // One or two numbers a row: a loop, not a call of memset.
-  for_each_row(layout.extent, [&](Index i, Index j) {
-    Scalar* guard = plane + layout.at(i, j) + layout.extent[2];
-    for (Index k = 0; k < layout.guard[2]; ++k) guard[k] = 0;
-  });
-  for (Index i = 0; i < layout.extent[0]; ++i)
-    std::fill_n(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1], Scalar{0});
-  clear_margin(layout, plane);
+void clear_guards(const PlaneLayout& layout, Index count, Scalar* planes) {
+  const auto clear = [](Scalar* begin, Index size) {
+    // Mostly one or two numbers: a loop, not a call of memset.
+    for (Index k = 0; k < size; ++k) begin[k] = 0;
+  };
+  for (Index n = 0; n < count; ++n) {
+    Scalar* plane = planes + n * layout.length;
+    for (Index i = 0; i < layout.extent[0]; ++i) {
+      for (Index j = 0; j < layout.extent[1]; ++j)
+        clear(plane + layout.at(i, j) + layout.extent[2], layout.guard[2]);
+      clear(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1]);
+    }
+    clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
+  }
 }
 
 template <typename Scalar>
-void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Scalar scale,
-                      Scalar bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
+void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
+                      Scalar scale, Scalar bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
                       const std::array<Plane<Scalar>, 2>& scratch) {
   const auto& rows = linear_rows<Scalar>();
-  const std::size_t size = row_size(layout);
-  clear_guards(layout, source.nngp);
-  if (source.ntk != nullptr) clear_guards(layout, source.ntk);
+  const auto size = static_cast<std::size_t>(padded(count * layout.length));
+  clear_guards(layout, count, source.nngp);
+  if (source.ntk != nullptr) clear_guards(layout, count, source.ntk);
   Plane<Scalar> current = source;
   std::size_t next = 0, axis = 3;
   const auto taps = [&](std::size_t k) {
@@ -52,11 +50,7 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
     if (is_last) break;
     if (window.size[axis] == 1) continue;
     rows.window_sum(current.nngp, taps(axis), scratch[next].nngp, size);
-    clear_margin(layout, scratch[next].nngp);
-    if (source.ntk != nullptr) {
-      rows.window_sum(current.ntk, taps(axis), scratch[next].ntk, size);
-      clear_margin(layout, scratch[next].ntk);
-    }
+    if (source.ntk != nullptr) rows.window_sum(current.ntk, taps(axis), scratch[next].ntk, size);
     current = scratch[next];
     next = 1 - next;
   }
@@ -90,11 +84,11 @@ void add_window_sums(const WindowPlacement& placement, const PlaneLayout& source
   });
 }
 
-template void clear_guards(const PlaneLayout&, float*);
-template void clear_guards(const PlaneLayout&, double*);
-template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, float, float,
+template void clear_guards(const PlaneLayout&, Index, float*);
+template void clear_guards(const PlaneLayout&, Index, double*);
+template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, float, float,
                                const Plane<float>&, const Plane<float>&, const std::array<Plane<float>, 2>&);
-template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, double, double,
+template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
                                const Plane<double>&, const Plane<double>&,
                                const std::array<Plane<double>, 2>&);
 template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const float*, const PlaneLayout&,

@@ -8,17 +8,17 @@
 /// Window sums on planes.
 namespace widelimit {
 
-/// Sets guard entries, guard rows and the margin behind the plane to zero. The margin in front is zero
-/// always.
+/// Sets guard entries, rows and slabs of `count` planes, one behind the other, to zero. The margin in front
+/// of the first is zero always.
 template <typename Scalar>
-void clear_guards(const PlaneLayout& layout, Scalar* plane);
+void clear_guards(const PlaneLayout& layout, Index count, Scalar* planes);
 
 /// K' = scale sum over the window + bias, T' = K' + scale sum, for a same-padded stride-1 window: shifted
-/// sums along one axis after the other. Clears the source's guards. The scratch planes have a zero margin in
-/// front.
+/// sums along one axis after the other, of `count` planes one behind the other. Clears the source's guards.
+/// The scratch planes have a zero margin in front.
 template <typename Scalar>
-void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Scalar scale,
-                      Scalar bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
+void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
+                      Scalar scale, Scalar bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
                       const std::array<Plane<Scalar>, 2>& scratch);
 
 /// Where a general window lies: output entry i of an axis sums entries first + stride i + t, 0 <= t < taps,

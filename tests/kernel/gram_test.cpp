@@ -51,7 +51,7 @@ TEST_CASE("inputs have two to five dimensions, all positive") {
   CHECK_THROWS_WITH_AS(inputs({0, 3}), "inputs: expected positive sizes, got [0, 3]", ArgumentError);
   const auto images = inputs({2, 2, 1, 2});
   CHECK(images.size() == 2);
-  CHECK(images.shape(0) == Shape{2, 1});
+  CHECK(images.shape() == Shape{2, 1});
   CHECK(images.channels() == 2);
   CHECK(images[1].size() == 4);
   CHECK(images[1].data() == data.data() + 4);
@@ -72,12 +72,16 @@ TEST_CASE("inputs that are not finite are refused by name, input and entry") {
                        "gram: x1 must be finite, got inf at entry 2 of input 1", ArgumentError);
 }
 
-TEST_CASE("batches must have equally many axes and channels") {
-  const auto x = random_inputs(4, {2, 4, 4, 1}), line = random_inputs(5, {2, 16, 1}),
+TEST_CASE("batches must be of equal shape and channels, unless they are ragged") {
+  const auto x = random_inputs(4, {2, 4, 4, 1}), wide = random_inputs(5, {2, 4, 5, 1}),
              deep = random_inputs(6, {2, 4, 4, 3});
-  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(images_network(), x, line)),
-                       "gram: x1 and x2 must be alike, got 4x4 with 1 channels and 16 with 1", ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(images_network(), x, wide)),
+                       "gram: x1 and x2 must have equal shapes, got 4x4 with 1 channels and 4x5 with 1",
+                       ArgumentError);
   CHECK_THROWS_AS(static_cast<void>(gram<double>(images_network(), x, deep)), ArgumentError);
+  const Matrix<double> vectors = Matrix<double>::Random(2, 4), line = Matrix<double>::Random(4, 1);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(Network({dense()}), vectors, std::vector{line})),
+                       doctest::Contains("gram: x1 and x2 must have equal shapes"), ArgumentError);
 }
 
 TEST_CASE("a result that leaves the range of numbers is an error that names the pair") {

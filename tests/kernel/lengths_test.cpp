@@ -88,8 +88,8 @@ xt::xarray<Scalar> sequences(unsigned seed) {
 
 /// A batch of the one sequence.
 template <typename Scalar>
-Inputs<Scalar> alone(const xt::xarray<Scalar>& sequence) {
-  return {sequence.data(), {1, static_cast<Index>(sequence.shape(0)), channels}};
+std::vector<xt::xarray<Scalar>> alone(const xt::xarray<Scalar>& sequence) {
+  return {sequence};
 }
 
 TEST_CASE_TEMPLATE("padding to any length, or none, gives the same bits", Scalar, float, double) {
@@ -171,6 +171,8 @@ TEST_CASE("a matrix of encodings gives its leading block to shorter sequences") 
 
 TEST_CASE("lengths that do not fit are refused") {
   const auto x = sequences<double>(8);
+  CHECK_THROWS_WITH_AS(static_cast<void>(Inputs<double>(x, lengths).shape()),
+                       "inputs: expected a batch of one shape, got a ragged one", ArgumentError);
   const Network gap{"gap", {conv({.filter = {3}, .padding = Padding::valid}), global_average_pool()}};
   const auto with = [&](std::vector<Index> given) { return Inputs<double>(x, given); };
   CHECK_THROWS_WITH_AS(with({1, 2}), "inputs: expected 7 lengths, one an input, got 2", ArgumentError);

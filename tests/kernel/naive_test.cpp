@@ -15,7 +15,7 @@ namespace {
 const std::array<Shape, 6> shapes{Shape{7}, {4, 5}, {3, 3, 3}, {12}, {5, 3}, {2, 4, 3}};
 
 RealMatrix features(const Inputs<double>& inputs, Index i) {
-  RealMatrix matrix(position_count(inputs.shape(0)), inputs.channels());
+  RealMatrix matrix(position_count(inputs.shape()), inputs.channels());
   std::copy(inputs[i].begin(), inputs[i].end(), matrix.data());
   return matrix;
 }

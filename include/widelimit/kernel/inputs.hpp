@@ -55,14 +55,17 @@ class Inputs {
 
   [[nodiscard]] Index size() const { return static_cast<Index>(data_.size()); }
   [[nodiscard]] Index channels() const { return channels_; }
+  /// Spatial sizes of all inputs. Throws ArgumentError for a ragged batch.
+  [[nodiscard]] const Shape& shape() const;
   /// Spatial sizes of input i.
   [[nodiscard]] const Shape& shape(Index i) const {
     return shapes_.size() == 1 ? shapes_.front() : shapes_[static_cast<std::size_t>(i)];
   }
   /// Number of spatial axes.
   [[nodiscard]] std::size_t axes() const { return shapes_.front().size(); }
-  /// True if inputs may differ in shape.
-  [[nodiscard]] bool is_ragged() const { return shapes_.size() > 1; }
+  /// True for batches made of a list or with lengths: only those may differ in shape, within and between
+  /// batches.
+  [[nodiscard]] bool is_ragged() const { return is_ragged_; }
   /// Input i: [spatial..., C] numbers.
   [[nodiscard]] std::span<const Scalar> operator[](Index i) const;
 
@@ -77,6 +80,7 @@ class Inputs {
   std::vector<const Scalar*> data_;
   std::vector<Shape> shapes_;  ///< One for all, or one an input.
   Index channels_ = 0;
+  bool is_ragged_ = false;
   std::shared_ptr<const Matrix<Scalar>> owned_;
 };
 
