@@ -152,12 +152,16 @@ Index StoreLayout::plane_number(const Index3& offset) const {
 
 bool StoreLayout::contains(const Index3& offset) const { return is_matrix_ || plane_number(offset) >= 0; }
 
-Index StoreLayout::row_start(const Box& box, Index i, Index j) const {
+StoreLayout::PlanePlace StoreLayout::place(const Box& box) const {
   if (!is_matrix_)
-    return plane_start_[static_cast<std::size_t>(plane_number(box.offset))] +
-           (i * box.extent[1] + j) * box.extent[2];
-  const Index3 a{box.origin[0] + i, box.origin[1] + j, box.origin[2]};
-  return entry(a, {a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]});
+    return {plane_start_[static_cast<std::size_t>(plane_number(box.offset))],
+            {box.extent[1] * box.extent[2], box.extent[2], 1}};
+  const Index columns = product(right_);
+  const Index3 last{box.origin[0] + box.offset[0], box.origin[1] + box.offset[1],
+                    box.origin[2] + box.offset[2]};
+  return {
+      entry(box.origin, last),
+      {left_[1] * left_[2] * columns + right_[1] * right_[2], left_[2] * columns + right_[2], columns + 1}};
 }
 
 Index StoreLayout::entry(const Index3& a, const Index3& b) const {
@@ -165,7 +169,8 @@ Index StoreLayout::entry(const Index3& a, const Index3& b) const {
     return ((a[0] * left_[1] + a[1]) * left_[2] + a[2]) * product(right_) +
            (b[0] * right_[1] + b[1]) * right_[2] + b[2];
   const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
-  return row_start(box, a[0] - box.origin[0], a[1] - box.origin[1]) + a[2] - box.origin[2];
+  const auto [start, step] = place(box);
+  return start + (a[0] - box.origin[0]) * step[0] + (a[1] - box.origin[1]) * step[1] + a[2] - box.origin[2];
 }
 
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,

@@ -23,9 +23,12 @@ class StoreLayout {
 
   /// True if the plane of this offset is here.
   [[nodiscard]] bool contains(const Index3& offset) const;
-  /// Where row (i, j) of the plane begins, and the distance from one entry of the row to the next.
-  [[nodiscard]] Index row_start(const Box& box, Index i, Index j) const;
-  [[nodiscard]] Index entry_step() const { return is_matrix_ ? product(right_) + 1 : 1; }
+  /// Where the entries of a plane lie: entry (i, j, k) at start + i step[0] + j step[1] + k step[2].
+  struct PlanePlace {
+    Index start;
+    Index3 step;
+  };
+  [[nodiscard]] PlanePlace place(const Box& box) const;
   /// The entry of left position a and right position b.
   [[nodiscard]] Index entry(const Index3& a, const Index3& b) const;
 

@@ -11,26 +11,25 @@ namespace {
 
 bool is_readout(const Node& node) { return std::holds_alternative<ReadoutNode>(node.operation); }
 
-/// Copies a kept plane's rows from or to a slot; `step` is the distance between the kept entries of a row.
+/// Copies a kept plane from its place to a slot.
 template <typename Scalar>
-void copy_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* source,
+void copy_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, const Scalar* source,
                Scalar* plane) {
-  const Index step = kept.entry_step();
   for_each_row(layout.extent, [&](Index x, Index y) {
-    const Scalar* from = source + kept.row_start(box, x, y);
+    const Scalar* from = source + place.start + x * place.step[0] + y * place.step[1];
     Scalar* to = plane + layout.at(x, y);
-    for (Index z = 0; z < layout.extent[2]; ++z) to[z] = from[z * step];
+    for (Index z = 0; z < layout.extent[2]; ++z) to[z] = from[z * place.step[2]];
   });
 }
 
+/// The same the other way.
 template <typename Scalar>
-void keep_rows(const StoreLayout& kept, const Box& box, const PlaneLayout& layout, const Scalar* plane,
+void keep_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, const Scalar* plane,
                Scalar* target) {
-  const Index step = kept.entry_step();
   for_each_row(layout.extent, [&](Index x, Index y) {
     const Scalar* from = plane + layout.at(x, y);
-    Scalar* to = target + kept.row_start(box, x, y);
-    for (Index z = 0; z < layout.extent[2]; ++z) to[z * step] = from[z];
+    Scalar* to = target + place.start + x * place.step[0] + y * place.step[1];
+    for (Index z = 0; z < layout.extent[2]; ++z) to[z * place.step[2]] = from[z];
   });
 }
 
@@ -91,15 +90,17 @@ void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, Index pair,
 template <typename Scalar>
 void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& target) {
   const Plane<Scalar> kept = store(node, pair);
-  copy_rows(geometry_.layouts[node], placed.box, placed.layout, kept.nngp, target.nngp);
-  if (with_ntk_) copy_rows(geometry_.layouts[node], placed.box, placed.layout, kept.ntk, target.ntk);
+  const auto place = geometry_.layouts[node].place(placed.box);
+  copy_rows(place, placed.layout, kept.nngp, target.nngp);
+  if (with_ntk_) copy_rows(place, placed.layout, kept.ntk, target.ntk);
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
   const Plane<Scalar> kept = store(node, pair);
-  keep_rows(geometry_.layouts[node], placed.box, placed.layout, source.nngp, kept.nngp);
-  if (with_ntk_) keep_rows(geometry_.layouts[node], placed.box, placed.layout, source.ntk, kept.ntk);
+  const auto place = geometry_.layouts[node].place(placed.box);
+  keep_rows(place, placed.layout, source.nngp, kept.nngp);
+  if (with_ntk_) keep_rows(place, placed.layout, source.ntk, kept.ntk);
 }
 
 /// Adds a plane to every pooled plane that it contributes to. The entry (a, a + delta) belongs to the windows
@@ -134,7 +135,7 @@ void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index p
       placement.first[k] =
           window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
     const PlaneLayout layout(box.extent, {0, 0, 0});
-    const Index start = geometry_.layouts[node].row_start(box, 0, 0);
+    const Index start = geometry_.layouts[node].place(box).start;
     add_window_sums(placement, placed.layout, source.nngp, layout, kept.nngp + start, row);
     if (with_ntk_) add_window_sums(placement, placed.layout, source.ntk, layout, kept.ntk + start, row);
   };
@@ -195,7 +196,7 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
           const Box box(left, right, {x, y, z});
           if (box.empty()) continue;
           const PlaneLayout packed(box.extent, {0, 0, 0});
-          keep_rows(matrix, box, packed, planes + layout.row_start(box, 0, 0), target);
+          keep_rows(matrix.place(box), packed, planes + layout.place(box).start, target);
         }
   };
   Scalar* next = matrices_.data();

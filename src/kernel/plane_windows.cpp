@@ -17,8 +17,11 @@ using numerics::Taps;
 template <typename Scalar>
 void clear_guards(const PlaneLayout& layout, Index count, Scalar* planes) {
   const auto clear = [](Scalar* begin, Index size) {
-    // Mostly one or two numbers: a loop, not a call of memset.
-    for (Index k = 0; k < size; ++k) begin[k] = 0;
+    // Mostly one number, for which a call of memset would be long.
+    if (size == 1)
+      *begin = 0;
+    else
+      std::fill_n(begin, size, Scalar{0});
   };
   for (Index n = 0; n < count; ++n) {
     Scalar* plane = planes + n * layout.length;
