@@ -3,9 +3,9 @@
 // execution. Sequences of d tokens.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
-#include <xtensor/xrandom.hpp>
 
 #include "layers/attention_stages.hpp"
 #include "network/pulled_readout.hpp"
@@ -17,84 +17,33 @@ namespace {
 
 using namespace widelimit;
 
-constexpr Index channels = 64;
+/// How correlated positions are: random ones, or as behind 16 ReLU layers.
+enum class Correlations { random, near_one };
 
+/// One pair of inputs with 64 channels at the input of a pair stage, NNGP and NTK.
 template <typename Scalar>
-xt::xarray<Scalar> sequence(Index length) {
-  return xt::random::randn<Scalar>({Index{1}, length, channels});
-}
-
-/// The kernels of one pair of random sequences, over and over. The states of both inputs are part of it.
-template <typename Scalar>
-void one_pair(benchmark::State& state, const Network& network, Kernels kernels = Kernels::both) {
-  xt::random::seed(1);
-  const auto left = sequence<Scalar>(state.range(0)), right = sequence<Scalar>(state.range(0));
-  const GramOptions options{.kernels = kernels, .threads = 1};
-  for (auto _ : state) benchmark::DoNotOptimize(gram<Scalar>(network, left, right, options));
-}
-
-layers::AttentionOptions sqrt_relu() {
-  layers::AttentionOptions options;
-  options.scaling = layers::AttentionScaling::inverse_sqrt_width;
-  options.weights = layers::AttentionWeights::elementwise(layers::relu());
-  return options;
-}
-
-/// `before`: layers in front of the attention. Correlations are small behind none of them, near 1 behind many
-/// ReLUs.
-Network behind(Index depth, const Layer& attention, const Layer& readout) {
-  Layers all = {layers::dense()};
-  for (Index i = 0; i < depth; ++i) {
-    all.push_back(layers::relu());
-    all.push_back(layers::dense({.weight_variance = 2, .bias_variance = 0.1}));
-  }
-  all.insert(all.end(), {attention, readout, layers::dense()});
-  return Network(all);
-}
-
-void interpolated_double(benchmark::State& state) {
-  one_pair<double>(state, behind(0, layers::attention(sqrt_relu()), layers::global_average_pool()));
-}
-void interpolated_deep_double(benchmark::State& state) {
-  one_pair<double>(state, behind(16, layers::attention(sqrt_relu()), layers::global_average_pool()));
-}
-void interpolated_float(benchmark::State& state) {
-  one_pair<float>(state, behind(0, layers::attention(sqrt_relu()), layers::global_average_pool()));
-}
-void direct_sum_double(benchmark::State& state) {
-  const Layer attention = layers::pair_layer("direct", layers::make_elementwise_attention(sqrt_relu()));
-  one_pair<double>(state, behind(0, attention, layers::global_average_pool()));
-}
-
-BENCHMARK(interpolated_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
-BENCHMARK(interpolated_deep_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
-BENCHMARK(interpolated_float)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
-BENCHMARK(direct_sum_double)->Arg(64)->Unit(benchmark::kMillisecond);
-// Some ten seconds a pair; d = 1,024 would take the better part of an hour.
-BENCHMARK(direct_sum_double)->Arg(256)->Iterations(1)->Unit(benchmark::kMillisecond);
-
-/// One pair of random inputs at the input of a pair stage, float, NNGP and NTK.
 class StagePair {
  public:
-  StagePair(const PairStage& stage, Index positions, Entries wanted)
+  StagePair(const PairStage& stage, Index positions, Entries wanted,
+            Correlations correlations = Correlations::random)
       : stage_{stage}, wanted_{wanted}, shape_{positions}, out_{stage.output_shape(shape_)} {
-    for (State* state : {&left_, &right_}) {
-      const Matrix<float> root = Matrix<float>::Random(positions, 64) / 8;
-      const Matrix<float> self = root * root.transpose();
-      state->variance = self.diagonal();
-      state->numbers.resize(stage.state_size(shape_));
-      stage.prepare(SelfView<float>{{self.data(), positions, positions}, shape_}, state->numbers.data());
-      nngp_ = root * Matrix<float>::Random(64, positions) / 8;
-    }
+    constexpr Index channels = 64;
+    Matrix<Scalar> roots = Matrix<Scalar>::Random(2 * positions, channels) / std::sqrt(Scalar{channels});
+    if (correlations == Correlations::near_one)
+      roots = (roots / 10).array() + 1 / std::sqrt(Scalar{channels});
+    const Matrix<Scalar> joint = roots * roots.transpose();
+    left_ = state_of(joint.topLeftCorner(positions, positions));
+    right_ = state_of(joint.bottomRightCorner(positions, positions));
+    nngp_ = joint.topRightCorner(positions, positions);
     ntk_ = 2 * nngp_;
     scratch_.resize(stage.scratch_size(shape_, shape_));
     const Index size = position_count(out_);
-    result_nngp_ = result_ntk_ = Matrix<float>::Zero(size, size);
+    result_nngp_ = result_ntk_ = Matrix<Scalar>::Zero(size, size);
   }
 
   void apply() {
     const Index d = nngp_.rows(), size = position_count(out_);
-    PairResult<float> result{
+    PairResult<Scalar> result{
         {result_nngp_.data(), size, size}, {result_ntk_.data(), size, size}, scratch_.data()};
     stage_.apply({.nngp = {nngp_.data(), d, d},
                   .ntk = {ntk_.data(), d, d},
@@ -113,9 +62,15 @@ class StagePair {
 
  private:
   struct State {
-    Vector<float> variance;
-    std::vector<float> numbers;
+    Vector<Scalar> variance;
+    std::vector<Scalar> numbers;
   };
+
+  State state_of(const Matrix<Scalar>& self) const {
+    State state{self.diagonal(), std::vector<Scalar>(stage_.state_size(shape_))};
+    stage_.prepare(SelfView<Scalar>{{self.data(), self.rows(), self.cols()}, shape_}, state.numbers.data());
+    return state;
+  }
 
   const PairStage& stage_;
   Entries wanted_;
@@ -123,12 +78,56 @@ class StagePair {
   Shape out_;
   State left_;
   State right_;
-  Matrix<float> nngp_;
-  Matrix<float> ntk_;
-  std::vector<float> scratch_;
-  Matrix<float> result_nngp_;
-  Matrix<float> result_ntk_;
+  Matrix<Scalar> nngp_;
+  Matrix<Scalar> ntk_;
+  std::vector<Scalar> scratch_;
+  Matrix<Scalar> result_nngp_;
+  Matrix<Scalar> result_ntk_;
 };
+
+layers::AttentionOptions sqrt_width(const Layer& weights) {
+  layers::AttentionOptions options;
+  options.scaling = layers::AttentionScaling::inverse_sqrt_width;
+  options.weights = layers::AttentionWeights::elementwise(weights);
+  return options;
+}
+
+template <typename Scalar>
+void sqrt_relu(benchmark::State& state, const PairStage& stage, Correlations correlations) {
+  StagePair<Scalar> pair(stage, state.range(0), Entries::all, correlations);
+  for (auto _ : state) pair.apply();
+}
+
+void interpolated_double(benchmark::State& state) {
+  sqrt_relu<double>(state, *layers::make_homogeneous_attention(sqrt_width(layers::relu())),
+                    Correlations::random);
+}
+void interpolated_near_one_double(benchmark::State& state) {
+  sqrt_relu<double>(state, *layers::make_homogeneous_attention(sqrt_width(layers::relu())),
+                    Correlations::near_one);
+}
+void interpolated_float(benchmark::State& state) {
+  sqrt_relu<float>(state, *layers::make_homogeneous_attention(sqrt_width(layers::relu())),
+                   Correlations::random);
+}
+void direct_sum_double(benchmark::State& state) {
+  sqrt_relu<double>(state, *layers::make_elementwise_attention(sqrt_width(layers::relu())),
+                    Correlations::random);
+}
+/// Only the diagonal is wanted: d^3 instead of d^4.
+void direct_sum_flatten_double(benchmark::State& state) {
+  const auto stage = layers::make_elementwise_attention(sqrt_width(layers::erf()));
+  StagePair<double> pair(*stage, state.range(0), Entries::diagonal);
+  for (auto _ : state) pair.apply();
+}
+
+BENCHMARK(interpolated_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(interpolated_near_one_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(interpolated_float)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(direct_sum_flatten_double)->Arg(32)->Arg(64)->Arg(128)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK(direct_sum_double)->Arg(64)->Unit(benchmark::kMillisecond);
+// Some ten seconds a pair; d = 1,024 would take the better part of an hour.
+BENCHMARK(direct_sum_double)->Arg(256)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 layers::AttentionOptions struct_options() {
   layers::AttentionOptions options;
@@ -142,7 +141,7 @@ void pulled_back(benchmark::State& state, ReadoutKind readout) {
   LinearTree tree{LinearSandwich{attention, dynamic_cast<const SandwichStage*>(attention.get()), "attention"},
                   {{LinearInput{}, {}}}};
   const auto stage = make_pulled_readout(readout, std::move(tree));
-  StagePair pair(*stage, state.range(0), Entries::all);
+  StagePair<float> pair(*stage, state.range(0), Entries::all);
   const numerics::BlasThreads one_thread(1);
   for (auto _ : state) pair.apply();
 }
@@ -150,7 +149,7 @@ void pulled_back(benchmark::State& state, ReadoutKind readout) {
 /// The same attention executed, for a readout that reads these entries.
 void executed(benchmark::State& state, Entries wanted) {
   const auto attention = layers::make_inverse_width_attention(struct_options());
-  StagePair pair(*attention, state.range(0), wanted);
+  StagePair<float> pair(*attention, state.range(0), wanted);
   const numerics::BlasThreads one_thread(1);
   for (auto _ : state) pair.apply();
 }

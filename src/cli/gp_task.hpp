@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 #include <xtensor/xarray.hpp>
 
@@ -24,9 +23,7 @@ struct GpSet {
 
   /// Refers to the memory of this set.
   [[nodiscard]] Inputs<Scalar> inputs() const {
-    if constexpr (std::is_constructible_v<Inputs<Scalar>, const std::vector<xt::xarray<Scalar>>&>)
-      if (!sequences.empty()) return Inputs<Scalar>(sequences);
-    return Inputs<Scalar>(x);
+    return sequences.empty() ? Inputs<Scalar>(x) : Inputs<Scalar>(sequences);
   }
 };
 

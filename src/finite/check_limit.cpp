@@ -119,12 +119,12 @@ KernelSamples samples_of(const Subject& subject, const xt::xarray<double>& x, co
   KernelSamples samples;
   for (std::size_t k = 0; k < options.widths.size(); ++k) {
     const Index width = options.widths[k];
-    const Index head = std::max<Index>(1, width / 8);
     std::vector<double> nngp_distances, ntk_distances;
     MonteCarloOptions sampling;
     sampling.widths = {.hidden = width, .outputs = width, .layers = {}};
-    sampling.heads = {
-        .count = std::max<Index>(1, width / options.width_per_head), .key_width = head, .value_width = head};
+    sampling.heads = {.count = std::max<Index>(1, width / options.width_per_head),
+                      .key_width = std::max<Index>(1, width / 4),
+                      .value_width = std::max<Index>(1, width / 8)};
     sampling.seed = mixed_seed(options.seed, k);
     sampling.draws = options.draws;
     sampling.threads = options.threads;
@@ -143,9 +143,12 @@ KernelSamples samples_of(const Subject& subject, const xt::xarray<double>& x, co
 double z_score(const std::vector<WidthSample>& samples, const Limit& limit, const std::vector<Index>& widths,
                Index i, Index j) {
   std::vector<LinePoint> points;
-  for (std::size_t k = 0; k < widths.size(); ++k)
-    points.push_back({1 / static_cast<double>(widths[k]), samples[k].mean(i, j),
-                      std::max(samples[k].error(i, j), 1e-13 * std::abs(limit.value(i, j)))});
+  for (std::size_t k = 0; k < widths.size(); ++k) {
+    const auto width = static_cast<double>(widths[k]);
+    // Rounding stands in for the error of what does not scatter at all.
+    const double error = std::max(samples[k].error(i, j), 1e-13 * std::abs(limit.value(i, j)));
+    points.push_back({1 / width, {samples[k].mean(i, j), error}, width});
+  }
   const Estimate extrapolated = fit_line(points).intercept;
   const double error =
       std::hypot(extrapolated.standard_error, limit.error.size() > 0 ? limit.error(i, j) : 0.0);
@@ -162,8 +165,9 @@ LimitRow row_of(const Subject& subject, const std::string& kernel, const std::ve
   for (std::size_t k = 0; k < options.widths.size(); ++k) {
     const Estimate& distance = samples[k].distance;
     row.distances.push_back(distance.value);
-    points.push_back({std::log(static_cast<double>(options.widths[k])), std::log(distance.value),
-                      distance.standard_error / distance.value});
+    points.push_back({std::log(static_cast<double>(options.widths[k])),
+                      {std::log(distance.value), distance.standard_error / distance.value},
+                      1});
   }
   const Estimate slope = fit_line(points).slope;
   row.slope = slope.value;

@@ -17,14 +17,6 @@ struct Side {
   Index first_input;
 };
 
-template <typename Scalar>
-void check_inputs(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x, const char* where) {
-  if (x.shape() != network.input().shape || x.channels() != network.input().channels)
-    throw ArgumentError(fmt::format("{}: expected inputs of {} and {} channels, got {} and {}", where,
-                                    to_string(network.input().shape), network.input().channels,
-                                    to_string(x.shape()), x.channels()));
-}
-
 /// A forward pass of a block of inputs, from which gradients of any output can be asked.
 template <typename Scalar>
 class BlockPass {
@@ -121,8 +113,8 @@ Matrix<Scalar> by_vector_products(const FiniteNetwork<Scalar>& network, const Si
 template <typename Scalar>
 Matrix<Scalar> ntk_of(const FiniteNetwork<Scalar>& network, const Side<Scalar>& left,
                       const Side<Scalar>& right, const NtkOptions& options) {
-  check_inputs(network, left.x, "empirical_ntk");
-  check_inputs(network, right.x, "empirical_ntk");
+  require_form(left.x, network.input(), "empirical_ntk");
+  require_form(right.x, network.input(), "empirical_ntk");
   if (options.outputs < 0 || options.outputs > network.outputs())
     throw ArgumentError(
         fmt::format("empirical_ntk: outputs must be in [0, {}], got {}", network.outputs(), options.outputs));

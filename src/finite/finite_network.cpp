@@ -70,17 +70,9 @@ void FiniteNetwork<Scalar>::set_parameters(Vector<Scalar> parameters) {
 }
 
 template <typename Scalar>
-void FiniteNetwork<Scalar>::check(const Inputs<Scalar>& x, const char* where) const {
-  if (x.shape() != input_.shape || x.channels() != input_.channels)
-    throw ArgumentError(fmt::format("FiniteNetwork::{}: expected inputs of {} and {} channels, got {} and {}",
-                                    where, to_string(input_.shape), input_.channels, to_string(x.shape()),
-                                    x.channels()));
-}
-
-template <typename Scalar>
 Matrix<Scalar> FiniteNetwork<Scalar>::forward(const Inputs<Scalar>& x, std::uint64_t pass,
                                               Index first_input) const {
-  check(x, "forward");
+  require_form(x, input_, "FiniteNetwork::forward");
   Matrix<Scalar> outputs(x.size(), this->outputs());
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
@@ -95,7 +87,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::forward(const Inputs<Scalar>& x, std::uint
 template <typename Scalar>
 Matrix<Scalar> FiniteNetwork<Scalar>::jacobian_vector(const Inputs<Scalar>& x,
                                                       const Vector<Scalar>& direction) const {
-  check(x, "jacobian_vector");
+  require_form(x, input_, "FiniteNetwork::jacobian_vector");
   if (direction.size() != parameter_count())
     throw ArgumentError(
         fmt::format("FiniteNetwork::jacobian_vector: expected a direction of {} numbers, got {}",
@@ -116,7 +108,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::jacobian_vector(const Inputs<Scalar>& x,
 template <typename Scalar>
 Vector<Scalar> FiniteNetwork<Scalar>::vector_jacobian(const Inputs<Scalar>& x,
                                                       const Matrix<Scalar>& weights) const {
-  check(x, "vector_jacobian");
+  require_form(x, input_, "FiniteNetwork::vector_jacobian");
   if (weights.rows() != x.size() || weights.cols() != outputs())
     throw ArgumentError(fmt::format("FiniteNetwork::vector_jacobian: expected weights [{}, {}], got [{}, {}]",
                                     x.size(), outputs(), weights.rows(), weights.cols()));
@@ -128,7 +120,7 @@ Vector<Scalar> FiniteNetwork<Scalar>::vector_jacobian(const Inputs<Scalar>& x,
 template <typename Scalar>
 Vector<Scalar> FiniteNetwork<Scalar>::gradient_through(const Inputs<Scalar>& x, std::uint64_t pass,
                                                        const OutputGradient& gradient_of) const {
-  check(x, "gradient");
+  require_form(x, input_, "FiniteNetwork::gradient");
   const Pieces pieces(x.size(), position_count(input_.shape));
   const auto piece_gradient = [&](Index k) {
     Tape<Scalar> tape;
@@ -158,7 +150,7 @@ Vector<Scalar> FiniteNetwork<Scalar>::gradient_through(const Inputs<Scalar>& x, 
 
 template <typename Scalar>
 Matrix<Scalar> FiniteNetwork<Scalar>::jacobian(const Inputs<Scalar>& x, Index output) const {
-  check(x, "jacobian");
+  require_form(x, input_, "FiniteNetwork::jacobian");
   check_output(output, outputs(), "FiniteNetwork::jacobian");
   Matrix<Scalar> jacobian = Matrix<Scalar>::Zero(x.size(), parameter_count());
   const Pieces pieces(x.size(), position_count(input_.shape));
@@ -174,7 +166,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::jacobian(const Inputs<Scalar>& x, Index ou
 
 template <typename Scalar>
 Matrix<Scalar> FiniteNetwork<Scalar>::input_jacobian(const Inputs<Scalar>& x, Index output) const {
-  check(x, "input_jacobian");
+  require_form(x, input_, "FiniteNetwork::input_jacobian");
   check_output(output, outputs(), "FiniteNetwork::input_jacobian");
   const Index numbers = position_count(input_.shape) * input_.channels;
   Matrix<Scalar> jacobian(x.size(), numbers);

@@ -9,11 +9,12 @@ namespace widelimit::finite {
 
 using numerics::Estimate;
 
-/// A value at a place, with its standard error > 0.
+/// A value at a place, with its standard error. The weight does not come from the error: errors are estimated
+/// from the same skewed draws as the values, and small values with small errors would pull the line down.
 struct LinePoint {
   double place;
-  double value;
-  double error;
+  Estimate value;
+  double weight;
 };
 
 struct LineFit {
@@ -21,26 +22,27 @@ struct LineFit {
   Estimate slope;
 };
 
-/// Weighted least squares through at least two places.
+/// Weighted least squares through at least two places; errors from those of the values.
 inline LineFit fit_line(const std::vector<LinePoint>& points) {
-  double weight = 0, place = 0, value = 0;
+  double weight = 0, centre = 0, spread = 0;
   for (const LinePoint& point : points) {
-    const double w = 1 / (point.error * point.error);
-    weight += w;
-    place += w * point.place;
-    value += w * point.value;
+    weight += point.weight;
+    centre += point.weight * point.place;
   }
-  place /= weight;
-  value /= weight;
-  double spread = 0, joint = 0;
+  centre /= weight;
+  for (const LinePoint& point : points)
+    spread += point.weight * (point.place - centre) * (point.place - centre);
+  LineFit fit;
   for (const LinePoint& point : points) {
-    const double w = 1 / (point.error * point.error);
-    spread += w * (point.place - place) * (point.place - place);
-    joint += w * (point.place - place) * (point.value - value);
+    const double to_slope = point.weight * (point.place - centre) / spread;
+    const double to_intercept = point.weight / weight - centre * to_slope;
+    fit.slope.value += to_slope * point.value.value;
+    fit.intercept.value += to_intercept * point.value.value;
+    fit.slope.standard_error = std::hypot(fit.slope.standard_error, to_slope * point.value.standard_error);
+    fit.intercept.standard_error =
+        std::hypot(fit.intercept.standard_error, to_intercept * point.value.standard_error);
   }
-  const double slope = joint / spread;
-  return {{value - slope * place, std::sqrt(1 / weight + place * place / spread)},
-          {slope, std::sqrt(1 / spread)}};
+  return fit;
 }
 
 }  // namespace widelimit::finite

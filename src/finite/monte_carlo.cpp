@@ -39,7 +39,7 @@ void check(const MonteCarloOptions& options, const KernelMoments& so_far, Index 
 template <typename Scalar>
 Draw drawn(const Network& network, const Batches<Scalar>& batches, const MonteCarloOptions& options,
            Index number) {
-  const Form form{batches.x1.shape(), batches.x1.channels()};
+  const Form form{batches.x1.shape(0), batches.x1.channels()};
   const FiniteNetwork<Scalar> sample(network, form, options.widths, options.heads,
                                      mixed_seed(options.seed, static_cast<std::uint64_t>(number)), 1);
   const auto& [x1, x2] = batches;

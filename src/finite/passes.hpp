@@ -1,11 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
 
 #include "numerics/blas_threads.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/finite/finite_network.hpp"
 
 namespace widelimit::finite {
@@ -52,6 +54,16 @@ void parallel(Index count, int threads, const Body& body) {
         },
         tbb::simple_partitioner());
   });
+}
+
+/// ArgumentError unless all inputs are of the form.
+template <typename Scalar>
+void require_form(const Inputs<Scalar>& x, const Form& form, const char* where) {
+  for (Index i = 0; i < x.size(); ++i)
+    if (x.shape(i) != form.shape || x.channels() != form.channels)
+      throw ArgumentError(fmt::format("{}: expected inputs of {} and {} channels, got {} and {} (input {})",
+                                      where, to_string(form.shape), form.channels, to_string(x.shape(i)),
+                                      x.channels(), i));
 }
 
 /// A piece of a batch as the first layer sees it.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "finite/passes.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -117,8 +118,10 @@ class Batches {
 };
 
 template <typename Scalar>
-void check(const FiniteNetwork<Scalar>& network, Index n, const Matrix<Scalar>& targets,
+void check(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x, const Matrix<Scalar>& targets,
            const TrainingOptions& options) {
+  require_form(x, network.input(), "train");
+  const Index n = x.size();
   const auto fail = [](const std::string& message) { throw ArgumentError("train: " + message); };
   if (targets.rows() != n || targets.cols() != network.outputs())
     fail(fmt::format("expected targets [{}, {}], got [{}, {}]", n, network.outputs(), targets.rows(),
@@ -158,7 +161,7 @@ std::pair<double, Vector<Scalar>> batch_gradient(const FiniteNetwork<Scalar>& ne
                                                  const std::pair<Loss, std::uint64_t>& loss_and_pass) {
   const auto numbers = gathered(x, batch);
   std::vector<Index> dimensions{static_cast<Index>(batch.size())};
-  dimensions.insert(dimensions.end(), x.shape().begin(), x.shape().end());
+  dimensions.insert(dimensions.end(), x.shape(0).begin(), x.shape(0).end());
   dimensions.push_back(x.channels());
   const double scale = static_cast<double>(x.size()) / static_cast<double>(batch.size());
   Vector<double> losses = Vector<double>::Zero(static_cast<Index>(batch.size()));
@@ -188,7 +191,7 @@ double loss_of(Loss loss, const Matrix<Scalar>& outputs, const Matrix<Scalar>& t
 template <typename Scalar>
 TrainingResult train(FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x, const Matrix<Scalar>& targets,
                      const TrainingOptions& options) {
-  check(network, x.size(), targets, options);
+  check(network, x, targets, options);
   Optimiser<Scalar> optimiser(options, network.parameter_count());
   Batches batches(x.size(), options);
   Vector<Scalar> parameters = network.parameters();

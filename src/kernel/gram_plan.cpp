@@ -7,6 +7,7 @@
 #include "kernel/features.hpp"
 #include "kernel/plane_executor.hpp"
 #include "network/lowering.hpp"
+#include "network/pulled_readout.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -42,6 +43,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& largest, std::size_t s
 bool flattens(const Operation& operation) {
   if (const auto* readout = std::get_if<ReadoutNode>(&operation))
     return readout->kind == ReadoutKind::flatten;
+  if (const auto* pair = std::get_if<PairNode>(&operation)) return is_pulled_flatten(*pair->stage);
   const auto* input = std::get_if<InputNode>(&operation);
   return input != nullptr && std::any_of(input->transforms.begin(), input->transforms.end(),
                                          [](const FeatureTransform& transform) {

@@ -59,7 +59,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const Index seen_right = visible_positions(options().mask, b, e);
     AttentionSums sums;
     for (Index i = 0; i < visible_positions(options().mask, a, d); ++i) {
-      rows.select(left, i, right, 0);
+      rows.select(left, right, e, i * e);
       rows.compute(qk2() * encoded.logits(a, b), encoded.logits.row(i).data());
       const auto values = rows.values().head(seen_right), derivatives = rows.derivatives().head(seen_right);
       sums.values += encoded.values.row(i).head(seen_right).dot(values);

@@ -29,19 +29,17 @@ class SumFunctions {
                              total, value_logit_ntks_.sum());
   }
 
-  /// values[n] += the sums at rho = points[n]. A block of columns goes through all points while it is in the
-  /// first-level cache.
+  /// values[n] += the sums at rho = points[n]. A block of entries (i, j) goes through all points while it is
+  /// in the first-level cache.
   void operator()(const std::vector<double>& points, std::vector<FunctionValues>& values) const {
     constexpr Index block = 256;
-    for (Index begin = 0; begin < encoded_.logits.cols(); begin += block) {
-      const Index size = std::min(block, encoded_.logits.cols() - begin);
-      DualRows rows(zeta_, size);
-      for (Index i = 0; i < encoded_.logits.rows(); ++i) {
-        rows.select(left_, i, right_, begin);
-        for (std::size_t n = 0; n < points.size(); ++n) {
-          rows.compute(points[n], &encoded_.logits(i, begin));
-          values[n] += row_sums(rows, i, begin, static_cast<std::size_t>(size));
-        }
+    const Index columns = encoded_.logits.cols(), entries = encoded_.logits.size();
+    for (Index begin = 0; begin < entries; begin += block) {
+      DualRows rows(zeta_, std::min(block, entries - begin));
+      rows.select(left_, right_, columns, begin);
+      for (std::size_t n = 0; n < points.size(); ++n) {
+        rows.compute(points[n], encoded_.logits.data() + begin);
+        values[n] += block_sums(rows, begin);
       }
     }
   }
@@ -56,9 +54,10 @@ class SumFunctions {
  private:
   [[nodiscard]] bool with_ntk() const { return encoded_.logit_ntks.size() > 0; }
 
-  [[nodiscard]] FunctionValues row_sums(const DualRows& rows, Index i, Index begin, std::size_t size) const {
-    const auto dot = [&](const Matrix<double>& weights, const Vector<double>& row) {
-      return numerics::linear_rows<double>().dot(&weights(i, begin), row.data(), size);
+  [[nodiscard]] FunctionValues block_sums(const DualRows& rows, Index begin) const {
+    const auto dot = [&](const Matrix<double>& weights, const Vector<double>& duals) {
+      return numerics::linear_rows<double>().dot(weights.data() + begin, duals.data(),
+                                                 static_cast<std::size_t>(duals.size()));
     };
     if (!with_ntk()) return {dot(encoded_.values, rows.values()), 0, 0, 0};
     return {dot(encoded_.values, rows.values()), dot(encoded_.value_ntks, rows.values()),

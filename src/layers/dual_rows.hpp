@@ -26,29 +26,38 @@ class PreparedVariances {
   Matrix<double> numbers_;
 };
 
-/// E[phi phi] and E[phi' phi'] of one left variance with `size` right ones.
+/// E[phi phi] and E[phi' phi'] of `size` pairs of a left and a right variance.
 class DualRows {
  public:
   DualRows(const numerics::Activation& activation, Index size)
       : activation_{activation},
-        broadcast_(static_cast<Index>(activation.auxiliary_count()), size),
+        left_numbers_(static_cast<Index>(activation.auxiliary_count()), size),
+        right_numbers_(left_numbers_.rows(), size),
         values_(size),
         derivatives_(size) {}
 
-  /// Chooses `left`'s i-th variance and `right`'s from `begin` on; both must live as long as they are used.
-  void select(const PreparedVariances& left, Index i, const PreparedVariances& right, Index begin) {
+  /// Chooses pairs in the order of a row-major matrix [left variances, `columns` right variances], from its
+  /// entry `first` on.
+  void select(const PreparedVariances& left, const PreparedVariances& right, Index columns, Index first) {
     left_.clear();
     right_.clear();
     for (Index k = 0; k < left.arrays(); ++k) {
-      broadcast_.row(k).setConstant(left.at(k, i));
-      left_.push_back(broadcast_.row(k).data());
-      right_.push_back(right.array(k) + begin);
+      double* left_row = left_numbers_.row(k).data();
+      double* right_row = right_numbers_.row(k).data();
+      for (Index done = 0, i = first / columns, j = first % columns; done < values_.size(); ++i, j = 0) {
+        const Index count = std::min(columns - j, values_.size() - done);
+        std::fill_n(left_row + done, count, left.at(k, i));
+        std::copy_n(right.array(k) + j, count, right_row + done);
+        done += count;
+      }
+      left_.push_back(left_row);
+      right_.push_back(right_row);
     }
   }
 
-  /// The row for the selected variances, the covariances being factor * covariances[j].
+  /// The duals of the selected pairs, the covariances being factor * covariances[n].
   void compute(double factor, const double* covariances) {
-    for (Index j = 0; j < values_.size(); ++j) values_[j] = factor * covariances[j];
+    for (Index n = 0; n < values_.size(); ++n) values_[n] = factor * covariances[n];
     derivatives_.setOnes();
     activation_.apply(numerics::DualRow<double>{values_.data(), derivatives_.data(), left_.data(),
                                                 right_.data(), static_cast<std::size_t>(values_.size())});
@@ -59,7 +68,8 @@ class DualRows {
 
  private:
   const numerics::Activation& activation_;
-  Matrix<double> broadcast_;
+  Matrix<double> left_numbers_;
+  Matrix<double> right_numbers_;
   Vector<double> values_;
   Vector<double> derivatives_;
   std::vector<const double*> left_;

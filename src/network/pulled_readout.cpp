@@ -205,6 +205,8 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
     return {1};
   }
 
+  [[nodiscard]] ReadoutKind kind() const { return kind_; }
+
   Entries self_entries() const override { return Entries::all; }
 
   std::size_t state_size(const Shape& input) const override {
@@ -267,6 +269,11 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
 
 std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers) {
   return std::make_shared<PulledReadout>(kind, std::move(layers));
+}
+
+bool is_pulled_flatten(const PairStage& stage) {
+  const auto* readout = dynamic_cast<const PulledReadout*>(&stage);
+  return readout != nullptr && readout->kind() == ReadoutKind::flatten;
 }
 
 }  // namespace widelimit

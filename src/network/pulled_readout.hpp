@@ -44,4 +44,7 @@ struct LinearTree {
 /// The result stands on a single position.
 std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers);
 
+/// True for a pulled back flatten, which needs inputs of equal size as flatten itself does.
+bool is_pulled_flatten(const PairStage& stage);
+
 }  // namespace widelimit

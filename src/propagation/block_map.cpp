@@ -25,8 +25,17 @@ void require_gram(const char* where, const Matrix<double>& gram) {
   const double scale = gram.diagonal().maxCoeff();
   if ((gram - gram.transpose()).cwiseAbs().maxCoeff() > symmetry_tolerance * scale)
     throw ArgumentError(fmt::format("{}: gram must be symmetric", where));
+  const Vector<double> norms = gram.diagonal().cwiseSqrt();
+  for (Index i = 0; i < gram.rows(); ++i)
+    for (Index j = 0; j < i; ++j)
+      if (!(std::abs(gram(i, j)) <= (1 + cone_tolerance) * norms(i) * norms(j)))
+        throw ArgumentError(fmt::format("{}: the cosine of tokens {} and {} must lie in [-1, 1], got {}",
+                                        where, j, i, gram(i, j) / (norms(i) * norms(j))));
+}
+
+void require_semidefinite(const char* where, const Matrix<double>& gram) {
   const double pivot = Eigen::LDLT<Eigen::MatrixXd>(gram).vectorD().minCoeff();
-  if (!(pivot >= -cone_tolerance * scale))
+  if (!(pivot >= -cone_tolerance * gram.diagonal().maxCoeff()))
     throw ArgumentError(
         fmt::format("{}: gram must be positive semidefinite, its Cholesky factorization has a pivot of {}",
                     where, pivot));
@@ -142,6 +151,17 @@ Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
 
 Matrix<double> BlockMap::block(const Matrix<double>& gram, AttentionMask mask) const {
   return mlp(attention(gram, mask));
+}
+
+std::vector<Matrix<double>> BlockMap::trajectory(const Matrix<double>& start, Index blocks,
+                                                 AttentionMask mask) const {
+  constexpr const char* where = "BlockMap::trajectory";
+  require_at_least(where, "blocks", static_cast<double>(blocks), 0);
+  require_gram(where, start);
+  require_semidefinite(where, start);
+  std::vector<Matrix<double>> grams{start};
+  for (Index t = 0; t < blocks; ++t) grams.push_back(block(grams.back(), mask));
+  return grams;
 }
 
 }  // namespace widelimit::propagation

@@ -210,7 +210,7 @@ CaseFields critical_init(const json& inputs) {
 
 CaseFields small_alpha(const json& inputs) {
   const double ratio = std::sqrt(inputs.at("alpha_A2_over_alpha_M2").get<double>());
-  return {{"sigma_w", {boundary_meeting_gain(read_parameters(inputs), ratio)}}};
+  return {{"sigma_w", {small_strength_gain(Exponent::angle, read_parameters(inputs), ratio)}}};
 }
 
 CaseFields two_groups(const json& inputs) {

@@ -130,15 +130,19 @@ std::optional<double> critical_alpha_A(Exponent which, const Parameters& paramet
                   checked("critical_alpha_A", parameters, Coordinate::alpha_A, options));
 }
 
-double boundary_meeting_gain(const Parameters& parameters, double strength_ratio) {
-  constexpr const char* where = "boundary_meeting_gain";
+double small_strength_gain(Exponent which, const Parameters& parameters, double strength_ratio) {
+  constexpr const char* where = "small_strength_gain";
   require_positive(where, "strength_ratio", strength_ratio);
   Parameters point = checked(where, parameters, Coordinate::alpha, {}).parameters;
+  // To first order in the squared strengths lambda_a q = alpha_M^2 (f - k_out) - alpha_A^2, and lambda_g is
+  // lambda_a + r / n.
+  const double mean_share = which == Exponent::gradient ? 1 / static_cast<double>(parameters.tokens) : 0;
+  const double rise = strength_ratio * strength_ratio * (1 - mean_share);
   const std::optional<double> gain = bracketed_root(
       [&](double sigma_w) {
         point.sigma_w = sigma_w;
         const MlpStatistics mlp = mlp_statistics(point);
-        return mlp.f - mlp.k_out - strength_ratio * strength_ratio;
+        return mlp.f - mlp.k_out - rise;
       },
       lowest_gain, highest_gain);
   if (!gain)

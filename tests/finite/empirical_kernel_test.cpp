@@ -86,7 +86,7 @@ TEST_CASE("the empirical NTK averages over the outputs that are asked for") {
   CHECK_THROWS_WITH_AS(static_cast<void>(empirical_ntk<double>(network, x, options)),
                        "empirical_ntk: outputs must be in [0, 3], got 4", ArgumentError);
   CHECK_THROWS_WITH_AS(static_cast<void>(empirical_ntk<double>(network, inputs_of({2}, 3))),
-                       "empirical_ntk: expected inputs of no positions and 3 channels, got 2 and 3 channels",
+                       "empirical_ntk: expected inputs of no positions and 3 channels, got 2 and 3 (input 0)",
                        ArgumentError);
 }
 

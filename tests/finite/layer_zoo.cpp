@@ -59,7 +59,7 @@ void add_plain_attention(std::vector<ZooLayer>& zoo) {
     const std::string name = scaling == AttentionScaling::inverse_width ? "1/width " : "1/sqrt(width) ";
     AttentionOptions options;
     options.scaling = scaling;
-    options.query_key_std = 1.2;
+    options.query_key_std = 0.8;
     options.output_value_variance = 1.3;
     options.bias_variance = 0.1;
     options.samples = 40'000;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "network/lowering.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -163,6 +164,40 @@ TEST_CASE("an input with itself has the variance that its state has: correlation
       CHECK(deep.ntk(i, i) == doctest::Approx(shallow.ntk(i, i) + 20 * shallow.nngp(i, i)).epsilon(1e-13));
     }
   }
+}
+
+/// Sequences of 3, 5 and 2 tokens.
+std::vector<xt::xarray<double>> ragged() {
+  numerics::RandomStream random(22);
+  std::vector<xt::xarray<double>> batch;
+  for (const Index length : {3, 5, 2}) {
+    xt::xarray<double> x = xt::zeros<double>({length, Index{4}});
+    for (double& value : x) value = random.normal();
+    batch.push_back(x);
+  }
+  return batch;
+}
+
+TEST_CASE("sequences of different length: global pooling is pulled back, flatten refuses") {
+  const auto batch = ragged();
+  const Layers linear = {attention(structured(ValueEncodings::present)), layer_norm(),
+                         attention(structured(ValueEncodings::absent)), rms_norm()};
+  const auto behind = [&](const Layers& end) {
+    Layers all = {dense(), relu()};
+    all.insert(all.end(), linear.begin(), linear.end());
+    all.insert(all.end(), end.begin(), end.end());
+    return Network(all);
+  };
+  for (const Layer& readout : {global_average_pool(), global_sum_pool()}) {
+    const auto pulled = gram<double>(behind({readout}), batch),
+               direct =
+                   gram<double>(behind({row_layer("opaque", std::make_shared<Opaque>()), readout}), batch);
+    CHECK(deviation(pulled.nngp, direct.nngp) < 1e-14);
+    CHECK(deviation(pulled.ntk, direct.ntk) < 1e-14);
+  }
+  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(behind({flatten()}), batch)),
+                       doctest::Contains("layers[6] (flatten): expected inputs of equal size, got"),
+                       NetworkError);
 }
 
 TEST_CASE("what is not linear in the covariance is not pulled back") {

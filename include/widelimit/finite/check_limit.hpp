@@ -34,7 +34,8 @@ struct LimitRow {
   std::string network;
   std::string kernel;  ///< "nngp" or "ntk"
   /// Of all entries the largest |extrapolated mean - limit| in standard errors; the means of all widths are
-  /// extrapolated to 1 / width = 0 by weighted least squares, a straight line in 1 / width.
+  /// extrapolated to 1 / width = 0 along a straight line, least squares with the width as weight (variances
+  /// are of order 1 / width).
   double largest_z;
   /// Mean squared distance of a single network's kernel to the limit, relative to the limit's squared norm,
   /// at every width, and the slope of its logarithm in that of the width with its standard error. Networks

@@ -95,7 +95,6 @@ class FiniteNetwork {
   using OutputGradient = std::function<Matrix<Scalar>(Index first, const Matrix<Scalar>& outputs)>;
   Vector<Scalar> gradient_through(const Inputs<Scalar>& x, std::uint64_t pass,
                                   const OutputGradient& gradient_of) const;
-  void check(const Inputs<Scalar>& x, const char* where) const;
 
   Form input_;
   std::shared_ptr<const FiniteLayer<Scalar>> layer_;

@@ -13,8 +13,9 @@ using StateJacobian = Eigen::Matrix2d;
 /// One transformer block acting on norms and dot products of tokens.
 ///
 /// Errors  the constructor as require_parameters; all others ArgumentError for a state with q <= 0 or with a
-///         cosine outside [-1 / (n - 1), 1], for a Gram matrix that is not symmetric (1e-12), positive
-///         semidefinite (1e-10) or has a zero on the diagonal.
+///         cosine outside [-1 / (n - 1), 1], for a Gram matrix that is not symmetric (1e-12), has a zero on
+///         the diagonal or a cosine outside [-1, 1] (1e-10). trajectory() also wants it positive
+///         semidefinite (1e-10).
 class BlockMap {
  public:
   explicit BlockMap(Parameters parameters);
@@ -34,12 +35,16 @@ class BlockMap {
   [[nodiscard]] StateJacobian mlp_jacobian(const TokenState& state) const;
   [[nodiscard]] StateJacobian block_jacobian(const TokenState& state) const;
 
-  /// Any tokens: [m, m] Gram matrix X X^T / d in and out; m need not be parameters().tokens.
+  /// Any tokens: [m, m] Gram matrix X X^T / d in and out; m need not be parameters().tokens. For a few tokens
+  /// at wide angles, where the annealed average is no longer good, outputs can have negative eigenvalues.
   [[nodiscard]] Matrix<double> attention(const Matrix<double>& gram,
                                          AttentionMask mask = AttentionMask::full) const;
   [[nodiscard]] Matrix<double> mlp(const Matrix<double>& gram) const;
   [[nodiscard]] Matrix<double> block(const Matrix<double>& gram,
                                      AttentionMask mask = AttentionMask::full) const;
+  /// At the start and behind each block.
+  [[nodiscard]] std::vector<Matrix<double>> trajectory(const Matrix<double>& start, Index blocks,
+                                                       AttentionMask mask = AttentionMask::full) const;
 
  private:
   void require_state(const char* where, const TokenState& state) const;

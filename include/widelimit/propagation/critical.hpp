@@ -18,10 +18,11 @@ namespace widelimit::propagation {
 [[nodiscard]] std::optional<double> critical_alpha_A(Exponent which, const Parameters& parameters,
                                                      const ExponentOptions& options = {});
 
-/// The sigma_w at which the boundaries lambda_a = 0 and lambda_g = 0 meet: both strengths go to 0 at the
-/// given ratio alpha_A / alpha_M, where f - k_out is the squared ratio. On lambda_a = 0 elsewhere lambda_g >
-/// 0. Errors: NumericalError if there is none in [0.05, 60] (ReLU).
-[[nodiscard]] double boundary_meeting_gain(const Parameters& parameters, double strength_ratio);
+/// The sigma_w to which a boundary goes as both strengths vanish at the given ratio alpha_A / alpha_M: there
+/// f - k_out is the squared ratio on lambda_a = 0 and 1 - 1/n of it on lambda_g = 0. This is as close as the
+/// two come to a meeting: on lambda_a = 0 always lambda_g > 0, vanishing with the strengths.
+/// Errors: NumericalError if there is none in [0.05, 60] (ReLU).
+[[nodiscard]] double small_strength_gain(Exponent which, const Parameters& parameters, double strength_ratio);
 
 /// The kink of lambda_g = 0, where contrasts and mean of the tokens carry equal gradients.
 struct StrengthAndGain {

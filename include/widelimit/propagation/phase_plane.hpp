@@ -109,7 +109,7 @@ struct TraceOptions {
 
 /// Points where the boundaries of both exponents cross: crossings of the traced curves, refined by Newton's
 /// method. For a full mask and AngleMeasure::collapsed there is none with alpha_A > 0, see
-/// boundary_meeting_gain().
+/// small_strength_gain().
 [[nodiscard]] std::vector<PlanePoint> boundary_intersections(const Parameters& base, const Plane& plane,
                                                              const ExponentOptions& options = {},
                                                              const TraceOptions& trace = {});

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <vector>
+
+#include "widelimit/numerics/statistics.hpp"
+#include "widelimit/propagation/exponents.hpp"
+#include "widelimit/propagation/finite_transformer.hpp"
+
+/// Norms, angles and exponents measured in random transformers of finite width, with standard errors over
+/// networks. Networks run in parallel; equal seeds give equal results on any number of threads.
+namespace widelimit::propagation {
+
+struct SampleOptions {
+  Index width = 64;
+  Index networks = 32;  ///< >= 2
+  AttentionMask mask = AttentionMask::full;
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: as many as there are processors.
+  /// Called now and then with the networks done and all, from one thread at a time.
+  std::function<void(Index, Index)> progress;
+  std::stop_token stop;  ///< Cancelled is thrown once a stop was asked for.
+};
+
+/// Random tokens [n, d].
+class TokenLaw {
+ public:
+  /// Gaussian tokens of mean squared norm q d and mean dot products q cosine d. Expects q > 0, cosine in
+  /// [0, 1].
+  [[nodiscard]] static TokenLaw gaussian(double q, double cosine);
+  /// All tokens equal, squared norm exactly q d: where gradient exponents are defined.
+  [[nodiscard]] static TokenLaw equal(double q);
+  /// Two halves with dot products p_inside d within and p_across d between them. Expects 0 <= p_across <=
+  /// p_inside <= q.
+  [[nodiscard]] static TokenLaw two_groups(double q, double p_inside, double p_across);
+
+  [[nodiscard]] Matrix<double> draw(Index tokens, Index width, std::uint64_t seed,
+                                    std::uint64_t network) const;
+
+ private:
+  double common_ = 0, group_ = 0, own_ = 0;  // variances
+  double exact_ = 0;                         // squared norm to scale to, if positive
+};
+
+/// Mean squared norm and mean pairwise dot product of the rows over d. Expects at least two rows.
+[[nodiscard]] TokenState measured_state(const Matrix<double>& tokens);
+
+/// At one depth.
+struct MeasuredState {
+  numerics::Estimate q;       ///< Over networks, of the mean over tokens.
+  numerics::Estimate cosine;  ///< Over networks, of p / q.
+};
+
+/// After 0, 1, .. depth blocks.
+[[nodiscard]] std::vector<MeasuredState> measured_trajectory(const Parameters& parameters,
+                                                             const TokenLaw& start, Index depth,
+                                                             const SampleOptions& options);
+
+/// Single tokens' squared norms and pairs' cosines of all networks at the given depths (0 is the start).
+struct TokenSamples {
+  Index depth = 0;
+  std::vector<double> squared_norms, cosines;
+};
+[[nodiscard]] std::vector<TokenSamples> token_samples(const Parameters& parameters, const TokenLaw& start,
+                                                      const std::vector<Index>& depths,
+                                                      const SampleOptions& options);
+
+/// Mean log growth of 1 - cosine in one block; compare with one_block_exponent().
+[[nodiscard]] numerics::Estimate measured_angle_exponent(const Parameters& parameters, double q0,
+                                                         double cosine, const SampleOptions& options);
+
+/// 1/depth log of the mean of |gradient of <X^L, R>|^2 / |R|^2, R standard normal; compare with
+/// gradient_exponent() for equal tokens of norm q_star, with gradient_exponent_from() otherwise.
+struct MeasuredGradient {
+  numerics::Estimate log_of_mean;
+  numerics::Estimate mean_of_log;  ///< Lower: the squared gradient is nearly log-normal.
+};
+[[nodiscard]] MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const TokenLaw& start,
+                                                          Index depth, const SampleOptions& options);
+
+/// Growth of gradients a block by modes, ln(m a0) and ln(m a1), from two equal tokens at the fixed point and
+/// output gradients (r, -r) and (r, r). Full mask only. combined() gives the gradient exponent of any number
+/// of tokens.
+struct MeasuredModes {
+  numerics::Estimate contrast, mean;
+  Index depth = 0;
+
+  [[nodiscard]] double combined(double tokens) const;
+};
+[[nodiscard]] MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
+                                                    const SampleOptions& options);
+
+/// Mean dot product inside the two halves over that across, after 0, 1, .. depth blocks; tends to 1 as the
+/// network restores the symmetry of the tokens. Every network's ratio enters the mean.
+[[nodiscard]] std::vector<numerics::Estimate> measured_group_ratio(const Parameters& parameters,
+                                                                   const TokenLaw& start, Index depth,
+                                                                   const SampleOptions& options);
+
+}  // namespace widelimit::propagation

@@ -1,0 +1,298 @@
+#include "widelimit/propagation/estimators.hpp"
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "numerics/blas_threads.hpp"
+#include "propagation/arguments.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit::propagation {
+
+namespace {
+
+using numerics::Estimate;
+
+// Streams of tokens and of output gradients, apart from those of weights.
+constexpr std::uint64_t token_streams = std::uint64_t{1} << 62, gradient_streams = std::uint64_t{2} << 62;
+
+/// body(network) for every network, in parallel.
+template <typename Body>
+void for_each_network(const char* where, const SampleOptions& options, const Body& body) {
+  require_at_least(where, "networks", static_cast<double>(options.networks), 2);
+  require_at_least(where, "width", static_cast<double>(options.width), 1);
+  require_at_least(where, "threads", options.threads, 0);
+  const numerics::BlasThreads single(1);
+  std::mutex reporting;
+  Index done = 0;
+  const int available = tbb::this_task_arena::max_concurrency();
+  tbb::task_arena arena(options.threads > 0 ? std::min(options.threads, available) : available);
+  arena.execute([&] {
+    tbb::parallel_for(tbb::blocked_range<Index>(0, options.networks, 1), [&](const auto& range) {
+      for (Index network = range.begin(); network < range.end(); ++network) {
+        if (options.stop.stop_requested()) throw Cancelled(fmt::format("{}: stopped on request", where));
+        body(network);
+        const std::lock_guard lock(reporting);
+        ++done;
+        if (options.progress) options.progress(done, options.networks);
+      }
+    });
+  });
+}
+
+Matrix<double> gaussian(Index rows, Index columns, std::uint64_t seed, std::uint64_t stream_index) {
+  numerics::RandomStream stream(seed, stream_index);
+  Matrix<double> matrix(rows, columns);
+  for (Index k = 0; k < matrix.size(); ++k) matrix.data()[k] = stream.normal();
+  return matrix;
+}
+
+/// visit(depth, tokens) for the tokens of one network at every depth from 0.
+template <typename Visit>
+void run_forward(const Parameters& parameters, const TokenLaw& start, Index depth,
+                 const SampleOptions& options, Index network, const Visit& visit) {
+  const auto index = static_cast<std::uint64_t>(network);
+  Matrix<double> tokens = start.draw(parameters.tokens, options.width, options.seed, index);
+  visit(0, tokens);
+  if (depth == 0) return;
+  const FiniteTransformer transformer(parameters, options.width, depth, options.mask, options.seed, index);
+  for (Index t = 0; t < depth; ++t) {
+    tokens = transformer.block(t, tokens);
+    visit(t + 1, tokens);
+  }
+}
+
+/// Estimate of ln(mean of e^x) / scale: relative error of the mean.
+Estimate log_mean(const std::vector<double>& logs, double scale) {
+  const double shift = *std::max_element(logs.begin(), logs.end());
+  std::vector<double> values;
+  values.reserve(logs.size());
+  for (const double x : logs) values.push_back(std::exp(x - shift));
+  const Estimate mean = numerics::mean(values);
+  return {(shift + std::log(mean.value)) / scale, mean.standard_error / mean.value / scale};
+}
+
+Estimate scaled_mean(const std::vector<double>& values, double scale) {
+  const Estimate mean = numerics::mean(values);
+  return {mean.value / scale, mean.standard_error / scale};
+}
+
+void require_depth(const char* where, Index depth) {
+  require_at_least(where, "depth", static_cast<double>(depth), 1);
+}
+
+/// Mean dot products over d inside and across the halves.
+double group_ratio(const Matrix<double>& tokens) {
+  const Index half = tokens.rows() / 2, rest = tokens.rows() - half;
+  const Eigen::RowVectorXd first = tokens.topRows(half).colwise().sum(),
+                           second = tokens.bottomRows(rest).colwise().sum();
+  const auto pairs = static_cast<double>(half * (half - 1) + rest * (rest - 1));
+  const double inside = (first.squaredNorm() + second.squaredNorm() - tokens.squaredNorm()) / pairs;
+  return inside / (first.dot(second) / static_cast<double>(half * rest));
+}
+
+}  // namespace
+
+TokenLaw TokenLaw::gaussian(double q, double cosine) {
+  require_positive("TokenLaw::gaussian", "q", q);
+  if (!(cosine >= 0 && cosine <= 1))
+    throw ArgumentError(fmt::format("TokenLaw::gaussian: cosine must lie in [0, 1], got {}", cosine));
+  TokenLaw law;
+  law.common_ = q * cosine;
+  law.own_ = q * (1 - cosine);
+  return law;
+}
+
+TokenLaw TokenLaw::equal(double q) {
+  require_positive("TokenLaw::equal", "q", q);
+  TokenLaw law;
+  law.common_ = law.exact_ = q;
+  return law;
+}
+
+TokenLaw TokenLaw::two_groups(double q, double p_inside, double p_across) {
+  require_positive("TokenLaw::two_groups", "q", q);
+  if (!(0 <= p_across && p_across <= p_inside && p_inside <= q))
+    throw ArgumentError(
+        fmt::format("TokenLaw::two_groups: expected 0 <= p_across <= p_inside <= q, got {}, {}, {}", p_across,
+                    p_inside, q));
+  TokenLaw law;
+  law.common_ = p_across;
+  law.group_ = p_inside - p_across;
+  law.own_ = q - p_inside;
+  return law;
+}
+
+Matrix<double> TokenLaw::draw(Index tokens, Index width, std::uint64_t seed, std::uint64_t network) const {
+  require_at_least("TokenLaw::draw", "tokens", static_cast<double>(tokens), 1);
+  require_at_least("TokenLaw::draw", "width", static_cast<double>(width), 1);
+  const Matrix<double> normals =
+      widelimit::propagation::gaussian(tokens + 3, width, seed, token_streams + network);
+  Matrix<double> result(tokens, width);
+  for (Index i = 0; i < tokens; ++i)
+    result.row(i) = std::sqrt(common_) * normals.row(0) +
+                    std::sqrt(group_) * normals.row(i < tokens / 2 ? 1 : 2) +
+                    std::sqrt(own_) * normals.row(i + 3);
+  if (exact_ > 0) {
+    const double target = std::sqrt(exact_ * static_cast<double>(width));
+    for (Index i = 0; i < tokens; ++i) result.row(i) *= target / result.row(i).norm();
+  }
+  return result;
+}
+
+TokenState measured_state(const Matrix<double>& tokens) {
+  require_at_least("measured_state", "tokens", static_cast<double>(tokens.rows()), 2);
+  const auto n = static_cast<double>(tokens.rows()), width = static_cast<double>(tokens.cols());
+  // sum_i |x_i - mean|^2 = n (n - 1) / n (q - p) d: the gap without cancellation.
+  const Eigen::RowVectorXd mean = tokens.colwise().mean();
+  const double spread = (tokens.rowwise() - mean).squaredNorm();
+  return {tokens.squaredNorm() / (n * width), spread / ((n - 1) * width)};
+}
+
+std::vector<MeasuredState> measured_trajectory(const Parameters& parameters, const TokenLaw& start,
+                                               Index depth, const SampleOptions& options) {
+  constexpr const char* where = "measured_trajectory";
+  require_depth(where, depth);
+  const auto count = static_cast<std::size_t>(options.networks);
+  std::vector<std::vector<double>> norms(static_cast<std::size_t>(depth) + 1, std::vector<double>(count)),
+      cosines = norms;
+  for_each_network(where, options, [&](Index network) {
+    run_forward(parameters, start, depth, options, network, [&](Index t, const Matrix<double>& tokens) {
+      const TokenState state = measured_state(tokens);
+      norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = state.q;
+      cosines[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = state.cosine();
+    });
+  });
+  std::vector<MeasuredState> result;
+  for (std::size_t t = 0; t < norms.size(); ++t)
+    result.push_back({numerics::mean(norms[t]), numerics::mean(cosines[t])});
+  return result;
+}
+
+std::vector<TokenSamples> token_samples(const Parameters& parameters, const TokenLaw& start,
+                                        const std::vector<Index>& depths, const SampleOptions& options) {
+  constexpr const char* where = "token_samples";
+  if (depths.empty()) throw ArgumentError("token_samples: depths must hold at least one, got none");
+  for (const Index depth : depths) require_at_least(where, "depths", static_cast<double>(depth), 0);
+  const Index deepest = *std::max_element(depths.begin(), depths.end());
+  std::vector<std::vector<TokenSamples>> parts(static_cast<std::size_t>(options.networks));
+  for_each_network(where, options, [&](Index network) {
+    std::vector<TokenSamples>& own = parts[static_cast<std::size_t>(network)];
+    for (const Index depth : depths) own.push_back({depth, {}, {}});
+    run_forward(parameters, start, deepest, options, network, [&](Index t, const Matrix<double>& tokens) {
+      for (TokenSamples& sample : own) {
+        if (sample.depth != t) continue;
+        const Matrix<double> gram = tokens * tokens.transpose() / static_cast<double>(options.width);
+        for (Index i = 0; i < gram.rows(); ++i) {
+          sample.squared_norms.push_back(gram(i, i));
+          for (Index j = 0; j < i; ++j)
+            sample.cosines.push_back(gram(i, j) / std::sqrt(gram(i, i) * gram(j, j)));
+        }
+      }
+    });
+  });
+  std::vector<TokenSamples> result = std::move(parts.front());
+  for (std::size_t network = 1; network < parts.size(); ++network)
+    for (std::size_t k = 0; k < result.size(); ++k) {
+      const TokenSamples& part = parts[network][k];
+      result[k].squared_norms.insert(result[k].squared_norms.end(), part.squared_norms.begin(),
+                                     part.squared_norms.end());
+      result[k].cosines.insert(result[k].cosines.end(), part.cosines.begin(), part.cosines.end());
+    }
+  return result;
+}
+
+Estimate measured_angle_exponent(const Parameters& parameters, double q0, double cosine,
+                                 const SampleOptions& options) {
+  constexpr const char* where = "measured_angle_exponent";
+  require_ranges(where, parameters);
+  if (!(cosine < 1))
+    throw ArgumentError(
+        fmt::format("{}: cosine must be below 1 for an angle to grow, got {}", where, cosine));
+  const TokenLaw start = TokenLaw::gaussian(q0, cosine);
+  std::vector<double> growths(static_cast<std::size_t>(options.networks));
+  for_each_network(where, options, [&](Index network) {
+    double before = 0;
+    run_forward(parameters, start, 1, options, network, [&](Index t, const Matrix<double>& tokens) {
+      const double gap = measured_state(tokens).cosine_gap();
+      if (t == 0) before = gap;
+      growths[static_cast<std::size_t>(network)] = std::log(gap / before);
+    });
+  });
+  return numerics::mean(growths);
+}
+
+MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const TokenLaw& start, Index depth,
+                                            const SampleOptions& options) {
+  constexpr const char* where = "measured_gradient_exponent";
+  require_depth(where, depth);
+  std::vector<double> logs(static_cast<std::size_t>(options.networks));
+  for_each_network(where, options, [&](Index network) {
+    const auto index = static_cast<std::uint64_t>(network);
+    const FiniteTransformer transformer(parameters, options.width, depth, options.mask, options.seed, index);
+    const ForwardTrace trace =
+        transformer.traced_forward(start.draw(parameters.tokens, options.width, options.seed, index));
+    const Matrix<double> seed =
+        gaussian(parameters.tokens, options.width, options.seed, gradient_streams + index);
+    logs[static_cast<std::size_t>(network)] =
+        transformer.input_gradient(trace, seed).log_squared_norm() - std::log(seed.squaredNorm());
+  });
+  const auto length = static_cast<double>(depth);
+  return {log_mean(logs, length), scaled_mean(logs, length)};
+}
+
+double MeasuredModes::combined(double tokens) const {
+  const auto length = static_cast<double>(depth);
+  const double a = length * contrast.value, b = length * mean.value, top = std::max(a, b);
+  return (top + std::log((1 - 1 / tokens) * std::exp(a - top) + std::exp(b - top) / tokens)) / length;
+}
+
+MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
+                                      const SampleOptions& options) {
+  constexpr const char* where = "measured_gradient_modes";
+  require_depth(where, depth);
+  if (options.mask != AttentionMask::full)
+    throw ArgumentError("measured_gradient_modes: the mask must be full, got a causal one");
+  const double q_star = collapsed_point(parameters).q_star;
+  Parameters two = parameters;
+  two.tokens = 2;
+  const auto count = static_cast<std::size_t>(options.networks);
+  std::vector<double> contrasts(count), means(count);
+  for_each_network(where, options, [&](Index network) {
+    const auto index = static_cast<std::uint64_t>(network);
+    const FiniteTransformer transformer(two, options.width, depth, options.mask, options.seed, index);
+    const ForwardTrace trace =
+        transformer.traced_forward(TokenLaw::equal(q_star).draw(2, options.width, options.seed, index));
+    Matrix<double> seed = gaussian(2, options.width, options.seed, gradient_streams + index);
+    for (const double sign : {1.0, -1.0}) {
+      seed.row(1) = sign * seed.row(0);
+      (sign > 0 ? means : contrasts)[static_cast<std::size_t>(network)] =
+          transformer.input_gradient(trace, seed).log_squared_norm() - std::log(seed.squaredNorm());
+    }
+  });
+  const auto length = static_cast<double>(depth);
+  return {log_mean(contrasts, length), log_mean(means, length), depth};
+}
+
+std::vector<Estimate> measured_group_ratio(const Parameters& parameters, const TokenLaw& start, Index depth,
+                                           const SampleOptions& options) {
+  constexpr const char* where = "measured_group_ratio";
+  require_depth(where, depth);
+  require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 4);
+  std::vector<std::vector<double>> ratios(static_cast<std::size_t>(depth) + 1,
+                                          std::vector<double>(static_cast<std::size_t>(options.networks)));
+  for_each_network(where, options, [&](Index network) {
+    run_forward(parameters, start, depth, options, network, [&](Index t, const Matrix<double>& tokens) {
+      ratios[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = group_ratio(tokens);
+    });
+  });
+  std::vector<Estimate> result;
+  for (const std::vector<double>& values : ratios) result.push_back(numerics::mean(values));
+  return result;
+}
+
+}  // namespace widelimit::propagation
