@@ -111,17 +111,18 @@ Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape
   return features;
 }
 
+Shape transformed_shape(const Shape& shape, const std::vector<FeatureTransform>& transforms) {
+  return output_shape(InputNode{transforms}, {}, shape);
+}
+
 Index transformed_channels(const Shape& shape, Index channels,
                            const std::vector<FeatureTransform>& transforms) {
-  Shape current = shape;
+  std::vector<FeatureTransform> before;
   for (const FeatureTransform& transform : transforms) {
     const auto* readout = std::get_if<FeatureReadout>(&transform);
-    if (readout != nullptr && readout->kind == ReadoutKind::flatten) channels *= position_count(current);
-    if (readout != nullptr) current = {};
-    if (const auto* pool = std::get_if<FeaturePool>(&transform)) {
-      const Index3 output = Window3(pool->window).output(three_axes(current));
-      current.assign(output.end() - static_cast<Index>(current.size()), output.end());
-    }
+    if (readout != nullptr && readout->kind == ReadoutKind::flatten)
+      channels *= position_count(transformed_shape(shape, before));
+    before.push_back(transform);
   }
   return channels;
 }

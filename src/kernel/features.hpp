@@ -20,6 +20,9 @@ template <typename Scalar>
 Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
                                       const std::vector<FeatureTransform>& transforms);
 
+/// Spatial sizes behind the transforms.
+Shape transformed_shape(const Shape& shape, const std::vector<FeatureTransform>& transforms);
+
 /// Channels behind the transforms (flatten makes channels of positions).
 Index transformed_channels(const Shape& shape, Index channels,
                            const std::vector<FeatureTransform>& transforms);

@@ -44,19 +44,19 @@ bool flattens(const Operation& operation) {
   if (const auto* readout = std::get_if<ReadoutNode>(&operation))
     return readout->kind == ReadoutKind::flatten;
   if (const auto* pair = std::get_if<PairNode>(&operation)) return is_pulled_flatten(*pair->stage);
-  const auto* input = std::get_if<InputNode>(&operation);
-  return input != nullptr && std::any_of(input->transforms.begin(), input->transforms.end(),
-                                         [](const FeatureTransform& transform) {
-                                           const auto* readout = std::get_if<FeatureReadout>(&transform);
-                                           return readout != nullptr && readout->kind == ReadoutKind::flatten;
-                                         });
+  const auto is_flatten = [](const FeatureTransform& transform) {
+    const auto* readout = std::get_if<FeatureReadout>(&transform);
+    return readout != nullptr && readout->kind == ReadoutKind::flatten;
+  };
+  const auto* transforms = input_transforms(operation);
+  return transforms != nullptr && std::any_of(transforms->begin(), transforms->end(), is_flatten);
 }
 
 /// What a flattening node flattens, for inputs of a shape.
 Index flattened_size(const Graph& graph, NodeId id, const Shape& input) {
   const Node& node = graph.nodes[id];
-  if (const auto* features = std::get_if<InputNode>(&node.operation))
-    return transformed_channels(input, 1, features->transforms);
+  if (const auto* transforms = input_transforms(node.operation))
+    return transformed_channels(input, 1, *transforms);
   return position_count(node_shapes(graph, input)[node.inputs[0]]);
 }
 
@@ -70,10 +70,16 @@ void check_flattened(const Graph& graph, const NamedShapes& shapes) {
       if (const Index size = flattened_size(graph, id, shape); size != expected)
         throw NetworkError(
             fmt::format("{}: expected inputs of equal size, got {} positions for {} and {} for {}; use "
-                        "global_average_pool for "
-                        "sequences of different length",
+                        "global_average_pool for sequences of different length",
                         graph.nodes[id].path, expected, first_name, size, name));
   }
+}
+
+/// The vectors of consecutive inputs are rows of a matrix, so all states need one size.
+void equalise_sizes(std::map<Shape, StateLayout>& layouts) {
+  Index size = 0;
+  for (const auto& [shape, layout] : layouts) size = std::max(size, layout.size);
+  for (auto& [shape, layout] : layouts) layout.size = size;
 }
 
 std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
@@ -106,6 +112,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index chan
     plan.state_layouts.emplace(
         shape,
         make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape, channels));
+  if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   plan.tile_side = choose_tile_side(plan, largest, scalar_bytes, options);
   return plan;
 }

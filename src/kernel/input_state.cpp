@@ -23,6 +23,10 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
       arrays = 1;
       extra = static_cast<Index>(pair->stage->state_size(shape));
     }
+    if (const auto* features = std::get_if<FeatureNode>(&operation))
+      extra = static_cast<Index>(
+          features->stage->state_size(transformed_shape(input_shape, features->transforms),
+                                      transformed_channels(input_shape, channels, features->transforms)));
     // A vector's channels are one array, ready for products of whole batches.
     const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
     layout.offset.push_back(layout.size);

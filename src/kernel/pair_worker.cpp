@@ -28,6 +28,29 @@ bool is_input(const GramPlan& plan, NodeId node) {
   return std::holds_alternative<InputNode>(plan.program.graph.nodes[node].operation);
 }
 
+const FeatureNode* feature_node(const GramPlan& plan, NodeId node) {
+  return std::get_if<FeatureNode>(&plan.program.graph.nodes[node].operation);
+}
+
+/// One input with others, by a readout on features: calls take(j, values) for each.
+template <typename Scalar, typename Take>
+void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& left,
+                    std::span<const InputState<Scalar>* const> right, const Take& take) {
+  const FeatureNode& node = *feature_node(plan, id);
+  const Shape left_shape = transformed_shape(left.layout().shape, node.transforms);
+  const Index channels = transformed_channels(left.layout().shape, plan.channels, node.transforms);
+  const StateLayout* layout = nullptr;
+  Shape right_shape;
+  for (std::size_t j = 0; j < right.size(); ++j) {
+    if (&right[j]->layout() != layout) {
+      layout = &right[j]->layout();
+      right_shape = transformed_shape(layout->shape, node.transforms);
+    }
+    take(j, node.stage->apply(
+                FeaturePair<Scalar>{left.extra(id), right[j]->extra(id), left_shape, right_shape}, channels));
+  }
+}
+
 }  // namespace
 
 template <typename Scalar>
@@ -99,6 +122,7 @@ template <typename Scalar>
 void PairWorker<Scalar>::multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right) {
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
+    if (!is_input(plan_, node)) continue;
     const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
     numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin,
                    right.end - right.begin, channels, Scalar{1} / static_cast<Scalar>(channels),
@@ -113,6 +137,16 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same) 
   const NodeId node = points_.source_nodes()[number];
   const Plane<Scalar> source = points_.source(number);
   const InputState<Scalar>& left = *tile_.left[static_cast<std::size_t>(row)];
+  if (feature_node(plan_, node) != nullptr) {
+    const auto first = static_cast<std::size_t>(std::max<Index>(same, 0));
+    feature_values<Scalar>(plan_, node, left, std::span(tile_.right).subspan(first),
+                           [&](std::size_t j, const FeatureStage::Values& values) {
+                             source.nngp[first + j] = static_cast<Scalar>(values.nngp);
+                             if (source.ntk != nullptr)
+                               source.ntk[first + j] = static_cast<Scalar>(values.ntk);
+                           });
+    return;
+  }
   if (plan_.vectors_only) {
     const Scalar* products = products_.data() + (static_cast<Index>(number) * side_ + row) * padded(side_);
     std::copy_n(products, columns(), source.nngp);
@@ -147,8 +181,16 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
   if (!plan_.vectors_only) planes_.record_state(state);
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
-    points_.source(s).nngp[0] =
-        is_input(plan_, node) ? vector_product(plan_, node, state, state) : planes_.readout(node, 0).nngp;
+    Scalar& nngp = points_.source(s).nngp[0];
+    const InputState<Scalar>* itself = &state;
+    if (is_input(plan_, node))
+      nngp = vector_product(plan_, node, state, state);
+    else if (feature_node(plan_, node) != nullptr)
+      feature_values<Scalar>(
+          plan_, node, state, {&itself, 1},
+          [&](std::size_t, const FeatureStage::Values& values) { nngp = static_cast<Scalar>(values.nngp); });
+    else
+      nngp = planes_.readout(node, 0).nngp;
   }
   points_.record_state(state);
 }
@@ -157,10 +199,17 @@ template <typename Scalar>
 void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputState<Scalar>& state) const {
   const auto& nodes = plan_.program.graph.nodes;
   for (NodeId id = 0; id < nodes.size(); ++id) {
-    const auto* node = std::get_if<InputNode>(&nodes[id].operation);
-    if (node == nullptr) continue;
+    const auto* transforms = input_transforms(nodes[id].operation);
+    if (transforms == nullptr) continue;
     const Features<Scalar> features =
-        transformed_features(input, state.layout().shape, plan_.channels, node->transforms);
+        transformed_features(input, state.layout().shape, plan_.channels, *transforms);
+    if (const FeatureNode* node = feature_node(plan_, id)) {
+      node->stage->prepare(
+          FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},
+                              features.shape},
+          state.extra(id));
+      continue;
+    }
     if (features.shape.empty()) {
       std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
       continue;

@@ -11,7 +11,7 @@ namespace {
 using numerics::linear_rows;
 
 bool is_source(const Instruction& instruction, const Node& node) {
-  return instruction.loads || std::holds_alternative<InputNode>(node.operation);
+  return instruction.loads || input_transforms(node.operation) != nullptr;
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ struct ShapeRule {
   const std::vector<Shape>& inputs;
   const Shape& network_input;
 
-  Shape operator()(const InputNode& node) const {
-    Shape shape = network_input;
-    for (const FeatureTransform& transform : node.transforms) shape = feature_shape(transform, shape);
-    return shape;
+  Shape operator()(const InputNode& node) const { return transformed(node.transforms); }
+  Shape operator()(const FeatureNode& node) const {
+    node.stage->check_shape(transformed(node.transforms));
+    return {};
   }
   Shape operator()(const AffineNode& node) const { return window_output_shape(inputs[0], node.window); }
   Shape operator()(const LocalAffineNode& node) const {
@@ -39,6 +39,12 @@ struct ShapeRule {
   Shape operator()(const RowNode&) const { return inputs[0]; }
   Shape operator()(const SumNode&) const { return common_shape(); }
   Shape operator()(const ProductNode&) const { return common_shape(); }
+
+  Shape transformed(const std::vector<FeatureTransform>& transforms) const {
+    Shape shape = network_input;
+    for (const FeatureTransform& transform : transforms) shape = feature_shape(transform, shape);
+    return shape;
+  }
 
   Shape common_shape() const {
     for (std::size_t i = 1; i < inputs.size(); ++i)
@@ -69,6 +75,12 @@ std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input) {
     }
   }
   return shapes;
+}
+
+const std::vector<FeatureTransform>* input_transforms(const Operation& operation) {
+  if (const auto* input = std::get_if<InputNode>(&operation)) return &input->transforms;
+  if (const auto* features = std::get_if<FeatureNode>(&operation)) return &features->transforms;
+  return nullptr;
 }
 
 bool is_circular(const Operation& operation) {

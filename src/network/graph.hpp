@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "network/feature_stage.hpp"
 #include "widelimit/layers/window.hpp"
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
@@ -46,6 +47,11 @@ using FeatureTransform = std::variant<FeaturePool, FeatureReadout, FeatureNorm>;
 struct InputNode {
   std::vector<FeatureTransform> transforms;
 };
+/// A readout of linear layers on the inputs behind the transforms, straight from their features.
+struct FeatureNode {
+  std::vector<FeatureTransform> transforms;
+  std::shared_ptr<const FeatureStage> stage;
+};
 /// K' = w/|F| sum_o K[. + o, . + o] + b, T' = K' + w/|F| sum_o T. An empty window is a dense layer.
 struct AffineNode {
   Window window;
@@ -79,8 +85,8 @@ struct PairNode {
   std::shared_ptr<const PairStage> stage;
 };
 
-using Operation = std::variant<InputNode, AffineNode, LocalAffineNode, RowNode, SumNode, ProductNode,
-                               PoolNode, ReadoutNode, PairNode>;
+using Operation = std::variant<InputNode, FeatureNode, AffineNode, LocalAffineNode, RowNode, SumNode,
+                               ProductNode, PoolNode, ReadoutNode, PairNode>;
 
 struct Node {
   Operation operation;
@@ -101,6 +107,9 @@ Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs,
 
 /// Shapes behind all nodes for inputs of the given shape. Throws NetworkError with the node's path.
 std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input);
+
+/// The transforms of a node that reads the inputs themselves; null for other nodes.
+const std::vector<FeatureTransform>* input_transforms(const Operation& operation);
 
 /// True for a convolution (or local convolution) that wraps around the border.
 bool is_circular(const Operation& operation);

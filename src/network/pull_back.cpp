@@ -21,6 +21,11 @@ class PullBack {
     for (const Node& old : graph_.nodes) {
       Node node = old;
       if (const auto* readout = std::get_if<ReadoutNode>(&old.operation)) {
+        if (auto features = feature_readout(*readout, old.inputs[0])) {
+          renamed.push_back(result.nodes.size());
+          result.nodes.push_back({std::move(*features), {}, old.path});
+          continue;
+        }
         if (auto pulled = pulled_readout(*readout, old.inputs[0])) {
           result.nodes.push_back({PairNode{std::move(pulled)}, {renamed[*source_]}, old.path});
           node.operation = ReadoutNode{ReadoutKind::sum};
@@ -45,6 +50,17 @@ class PullBack {
     auto tree = tree_at(input);
     if (!tree || !has_sandwich_) return nullptr;
     return make_pulled_readout(readout.kind, std::move(*tree));
+  }
+
+  /// Global pooling of layers that are linear down to the inputs themselves.
+  std::optional<FeatureNode> feature_readout(const ReadoutNode& readout, NodeId input) {
+    if (readout.kind == ReadoutKind::flatten) return std::nullopt;
+    source_.reset();
+    auto tree = tree_at(input);
+    if (!tree) return std::nullopt;
+    const auto* source = std::get_if<InputNode>(&graph_.nodes[*source_].operation);
+    if (source == nullptr) return std::nullopt;
+    return FeatureNode{source->transforms, make_feature_readout(readout.kind, std::move(*tree))};
   }
 
   /// The linear layers that end at a node; nothing if they do not begin at one and the same node.

@@ -29,22 +29,20 @@ Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
 }
 
 /// The functional's values for a covariance and its NTK.
-struct Values {
-  double nngp = 0;
-  double ntk = 0;
-};
+using Values = FeatureStage::Values;
 
 /// Evaluates the functional for one pair, walking down the tree along both states.
 template <typename Scalar>
 class PairWalk {
  public:
   PairWalk(const PairView<Scalar>& pair, Scalar* scratch)
-      : pair_{pair},
-        d_{pair.nngp.rows()},
-        e_{pair.nngp.cols()},
-        left_{pair.left_state},
-        right_{pair.right_state},
+      : nngp_{pair.nngp.data()},
+        ntk_{pair.ntk.size() > 0 ? pair.ntk.data() : nullptr},
+        states_{pair.left_state, pair.right_state, pair.left_shape, pair.right_shape},
         scratch_{scratch} {}
+
+  /// For layers on the inputs themselves.
+  PairWalk(const FeaturePair<Scalar>& pair, Index channels) : channels_{channels}, states_{pair} {}
 
   /// `full`: W, if it has all entries.
   Values run(const LinearTree& tree, WeightsForm form, const Scalar* full) {
@@ -60,9 +58,15 @@ class PairWalk {
   };
 
   Values step(const LinearInput&, const LinearTree&, WeightsForm form, const Scalar* full) {
+    if (channels_ > 0) {
+      const Sides features = take(channels_, channels_);
+      const auto channels = static_cast<std::size_t>(channels_);
+      return {
+          linear_rows<Scalar>().dot(features.left, features.right, channels) / static_cast<double>(channels_),
+          0};
+    }
     const Sides weights = take_weights(form);
-    return {contract(form, weights, full, pair_.nngp.data()),
-            with_ntk() ? contract(form, weights, full, pair_.ntk.data()) : 0};
+    return {contract(form, weights, full, nngp_), ntk_ != nullptr ? contract(form, weights, full, ntk_) : 0};
   }
 
   Values step(const LinearScaling&, const LinearTree& tree, WeightsForm form, const Scalar* full) {
@@ -130,7 +134,7 @@ class PairWalk {
 
   double position_term(const LinearSandwich& layer, WeightsForm form, const Sides& vectors,
                        const Scalar* full) const {
-    const auto positions = layer.sandwich->value_positions(pair_.left_shape, pair_.right_shape);
+    const auto positions = layer.sandwich->value_positions(states_.left_shape, states_.right_shape);
     if (!positions) return 0;
     const Matrix<Scalar> r = positions->template cast<Scalar>();
     return contract(in_front_of_sandwich(form), vectors, full, r.data());
@@ -180,15 +184,42 @@ class PairWalk {
     scratch_ += d_ * e_;
     return matrix;
   }
-  [[nodiscard]] bool with_ntk() const { return pair_.ntk.size() > 0; }
 
-  const PairView<Scalar>& pair_;
-  Index d_;
-  Index e_;
-  const Scalar* left_;
-  const Scalar* right_;
-  Scalar* scratch_;
+  const Scalar* nngp_ = nullptr;
+  const Scalar* ntk_ = nullptr;
+  Index channels_ = 0;  ///< Of features; 0: covariances.
+  FeaturePair<Scalar> states_;
+  Index d_ = position_count(states_.left_shape);
+  Index e_ = position_count(states_.right_shape);
+  const Scalar* left_ = states_.left_state;
+  const Scalar* right_ = states_.right_state;
+  Scalar* scratch_ = nullptr;
 };
+
+/// Each side's share of a readout's weights.
+template <typename Scalar>
+Scalar readout_weight(ReadoutKind kind, Index d) {
+  switch (kind) {
+    case ReadoutKind::flatten:
+      return 1 / std::sqrt(static_cast<Scalar>(d));
+    case ReadoutKind::average:
+      return 1 / static_cast<Scalar>(d);
+    case ReadoutKind::sum:
+      break;
+  }
+  return 1;
+}
+
+void check_shapes(const LinearTree& tree, const Shape& input) {
+  if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) {
+    try {
+      static_cast<void>(layer->stage->output_shape(input));
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(fmt::format("{}: {}", layer->path, error.what()));
+    }
+  }
+  for (const LinearTree& before : tree.inputs) check_shapes(before, input);
+}
 
 class PulledReadout final : public PairStageOf<PulledReadout> {
  public:
@@ -201,7 +232,7 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
   }
 
   Shape output_shape(const Shape& input) const override {
-    check_shape(layers_, input);
+    check_shapes(layers_, input);
     return {1};
   }
 
@@ -220,7 +251,7 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
-    write_pulled_state(layers_, form(), input, readout_weight<Scalar>(input.nngp.rows()), state);
+    write_pulled_state(layers_, form(), input, readout_weight<Scalar>(kind_, input.nngp.rows()), state);
   }
 
   template <typename Scalar>
@@ -236,29 +267,39 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
     return kind_ == ReadoutKind::flatten ? WeightsForm::diagonal : WeightsForm::outer;
   }
 
-  /// Each side's share of the readout's weights.
-  template <typename Scalar>
-  [[nodiscard]] Scalar readout_weight(Index d) const {
-    switch (kind_) {
-      case ReadoutKind::flatten:
-        return 1 / std::sqrt(static_cast<Scalar>(d));
-      case ReadoutKind::average:
-        return 1 / static_cast<Scalar>(d);
-      case ReadoutKind::sum:
-        break;
-    }
-    return 1;
+  ReadoutKind kind_;
+  LinearTree layers_;
+};
+
+class FeatureReadoutStage final : public FeatureStage {
+ public:
+  FeatureReadoutStage(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
+
+  void check_shape(const Shape& shape) const override { check_shapes(layers_, shape); }
+
+  std::size_t state_size(const Shape& shape, Index channels) const override {
+    return static_cast<std::size_t>(feature_state_size(layers_, position_count(shape), channels));
   }
 
-  static void check_shape(const LinearTree& tree, const Shape& input) {
-    if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) {
-      try {
-        static_cast<void>(layer->stage->output_shape(input));
-      } catch (const ArgumentError& error) {
-        throw ArgumentError(fmt::format("{}: {}", layer->path, error.what()));
-      }
-    }
-    for (const LinearTree& before : tree.inputs) check_shape(before, input);
+  void prepare(const FeatureView<float>& features, float* state) const override { write(features, state); }
+  void prepare(const FeatureView<double>& features, double* state) const override { write(features, state); }
+
+  Values apply(const FeaturePair<float>& pair, Index channels) const override {
+    return value(pair, channels);
+  }
+  Values apply(const FeaturePair<double>& pair, Index channels) const override {
+    return value(pair, channels);
+  }
+
+ private:
+  template <typename Scalar>
+  void write(const FeatureView<Scalar>& features, Scalar* state) const {
+    write_feature_state(layers_, features, readout_weight<Scalar>(kind_, features.values.cols()), state);
+  }
+
+  template <typename Scalar>
+  Values value(const FeaturePair<Scalar>& pair, Index channels) const {
+    return PairWalk<Scalar>(pair, channels).run(layers_, WeightsForm::outer, nullptr);
   }
 
   ReadoutKind kind_;
@@ -269,6 +310,10 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
 
 std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers) {
   return std::make_shared<PulledReadout>(kind, std::move(layers));
+}
+
+std::shared_ptr<const FeatureStage> make_feature_readout(ReadoutKind kind, LinearTree layers) {
+  return std::make_shared<FeatureReadoutStage>(kind, std::move(layers));
 }
 
 bool is_pulled_flatten(const PairStage& stage) {

@@ -44,6 +44,11 @@ struct LinearTree {
 /// The result stands on a single position.
 std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers);
 
+/// The same for layers on the inputs themselves, behind global pooling: with K = x x'^T / C the functional is
+/// a product of features x^T u. O(d C) an input, O(d^2 C) with attention or norms, and O(C) a pair (value
+/// encodings add O(d d')).
+std::shared_ptr<const FeatureStage> make_feature_readout(ReadoutKind kind, LinearTree layers);
+
 /// True for a pulled back flatten, which needs inputs of equal size as flatten itself does.
 bool is_pulled_flatten(const PairStage& stage);
 

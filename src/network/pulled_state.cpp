@@ -4,17 +4,22 @@
 #include <limits>
 #include <vector>
 
+#include "numerics/gemm.hpp"
+
 namespace widelimit {
 namespace {
 
 /// What an input's state holds at a node of the tree.
 struct StateSizes {
   Index d;
+  Index at_input;  ///< Numbers of the vector where the tree ends.
 
   /// At a point where W is given by one vector an input: that vector. W itself is put together by the pair.
   [[nodiscard]] Index weights(WeightsForm form) const { return form == WeightsForm::full ? 0 : d; }
 
-  Index operator()(const LinearInput&, WeightsForm form) const { return weights(form); }
+  Index operator()(const LinearInput&, WeightsForm form) const {
+    return form == WeightsForm::full ? 0 : at_input;
+  }
   /// r, where W is not a product.
   Index operator()(const LinearScaling&, WeightsForm form) const { return form == WeightsForm::full ? d : 0; }
   Index operator()(const LinearDense&, WeightsForm form) const { return weights(form); }
@@ -111,11 +116,26 @@ class ForwardPass {
   const SelfView<Scalar>& input_;
 };
 
+Index state_size(const LinearTree& tree, WeightsForm form, const StateSizes& sizes) {
+  Index size = std::visit([&](const auto& operation) { return sizes(operation, form); }, tree.operation);
+  for (const LinearTree& input : tree.inputs) size += state_size(input, form_in_front(tree, form), sizes);
+  return size;
+}
+
+/// True if the weights depend on the covariance.
+bool needs_covariance(const LinearTree& tree) {
+  return std::holds_alternative<LinearSandwich>(tree.operation) ||
+         std::holds_alternative<LinearScaling>(tree.operation) ||
+         std::any_of(tree.inputs.begin(), tree.inputs.end(), needs_covariance);
+}
+
 /// Writes an input's state: its share of W, from the readout down to the input.
 template <typename Scalar>
 class StateWriter {
  public:
-  explicit StateWriter(Scalar* state) : next_{state} {}
+  /// With `features`, products with them are written where the tree ends.
+  explicit StateWriter(Scalar* state, const FeatureView<Scalar>* features = nullptr)
+      : next_{state}, features_{features} {}
 
   /// `weights`: this input's vector of W, meaningless where W has all entries.
   void run(const LinearTree& tree, const Forward<Scalar>& forward, WeightsForm form,
@@ -130,7 +150,10 @@ class StateWriter {
   using Vec = Vector<Scalar>;
 
   Vec step(const LinearInput&, const Forward<Scalar>&, WeightsForm form, const Vec& weights) {
-    return write_weights(form, weights);
+    if (features_ == nullptr) return write_weights(form, weights);
+    const Vec pooled = features_->values * weights;
+    write(pooled);
+    return weights;
   }
   Vec step(const LinearDense&, const Forward<Scalar>&, WeightsForm form, const Vec& weights) {
     return write_weights(form, weights);
@@ -171,6 +194,7 @@ class StateWriter {
   }
 
   Scalar* next_;
+  const FeatureView<Scalar>* features_;
 };
 
 }  // namespace
@@ -184,10 +208,11 @@ WeightsForm form_in_front(const LinearTree& tree, WeightsForm form) {
 }
 
 Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d) {
-  Index size =
-      std::visit([&](const auto& operation) { return StateSizes{d}(operation, form); }, tree.operation);
-  for (const LinearTree& input : tree.inputs) size += pulled_state_size(input, form_in_front(tree, form), d);
-  return size;
+  return state_size(tree, form, {d, d});
+}
+
+Index feature_state_size(const LinearTree& tree, Index d, Index channels) {
+  return state_size(tree, WeightsForm::outer, {d, channels});
 }
 
 template <typename Scalar>
@@ -197,6 +222,25 @@ void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView
   StateWriter<Scalar>(state).run(tree, forward, form, Vector<Scalar>::Constant(input.nngp.rows(), weight));
 }
 
+template <typename Scalar>
+void write_feature_state(const LinearTree& tree, const FeatureView<Scalar>& features, Scalar weight,
+                         Scalar* state) {
+  const Index channels = features.values.rows(), d = features.values.cols();
+  Matrix<Scalar> covariance(d, d);
+  if (needs_covariance(tree))
+    numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, d, d, channels,
+                   Scalar{1} / static_cast<Scalar>(channels), {features.values.data(), d},
+                   {features.values.data(), d}, Scalar{0}, covariance.data(), d);
+  else
+    covariance.setZero();
+  const SelfView<Scalar> input{{covariance.data(), d, d}, features.shape};
+  const Forward<Scalar> forward = ForwardPass<Scalar>(input).run(tree, Needed::nothing);
+  StateWriter<Scalar>(state, &features)
+      .run(tree, forward, WeightsForm::outer, Vector<Scalar>::Constant(d, weight));
+}
+
+template void write_feature_state(const LinearTree&, const FeatureView<float>&, float, float*);
+template void write_feature_state(const LinearTree&, const FeatureView<double>&, double, double*);
 template void write_pulled_state(const LinearTree&, WeightsForm, const SelfView<float>&, float, float*);
 template void write_pulled_state(const LinearTree&, WeightsForm, const SelfView<double>&, double, double*);
 

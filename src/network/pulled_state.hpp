@@ -1,5 +1,6 @@
 #pragma once
 
+#include "network/feature_stage.hpp"
 #include "network/pulled_readout.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -28,5 +29,12 @@ Index pulled_state_size(const LinearTree& tree, WeightsForm form, Index d);
 template <typename Scalar>
 void write_pulled_state(const LinearTree& tree, WeightsForm form, const SelfView<Scalar>& input,
                         Scalar weight, Scalar* state);
+
+/// The same for layers on the inputs themselves: where the tree ends, x^T u [channels] takes the place of u.
+Index feature_state_size(const LinearTree& tree, Index d, Index channels);
+
+template <typename Scalar>
+void write_feature_state(const LinearTree& tree, const FeatureView<Scalar>& features, Scalar weight,
+                         Scalar* state);
 
 }  // namespace widelimit

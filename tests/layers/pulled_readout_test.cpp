@@ -200,6 +200,65 @@ TEST_CASE("sequences of different length: global pooling is pulled back, flatten
                        NetworkError);
 }
 
+/// True if no covariance of the network has positions.
+bool is_carried_by_features(const Network& network, const Shape& input) {
+  const std::vector<Shape> shapes = node_shapes(Lowering::lower(network, input), input);
+  return std::all_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.empty(); });
+}
+
+TEST_CASE_TEMPLATE("linear from the inputs to the pooling: features take the covariance's place", Scalar,
+                   float, double) {
+  const auto x = images<Scalar>(4, 4, 3);
+  const double tolerance = sizeof(Scalar) == 4 ? 3e-6 : 1e-14;
+  std::vector<Case> cases = linear_layers();
+  cases.push_back({"dense", {dense({.weight_variance = 1.3, .bias_variance = 0.4})}});
+  cases.push_back(
+      {"pooled inputs", {average_pool({.window = {2, 2}}), attention(structured(ValueEncodings::absent))}});
+  for (const Case& linear : cases)
+    for (const Layer& readout : {global_average_pool(), global_sum_pool()}) {
+      CAPTURE(linear.name);
+      const auto behind = [&](const Layers& before_readout) {
+        Layers all = linear.layers;
+        all.insert(all.end(), before_readout.begin(), before_readout.end());
+        all.insert(all.end(), {readout, dense({.weight_variance = 2, .bias_variance = 0.2})});
+        return Network(all);
+      };
+      const Network features = behind({}), direct = behind({row_layer("opaque", std::make_shared<Opaque>())});
+      REQUIRE(is_carried_by_features(features, {4, 4}));
+      REQUIRE(!is_carried_by_features(direct, {4, 4}));
+      const auto result = gram<Scalar>(features, x), expected = gram<Scalar>(direct, x);
+      CHECK(deviation(result.nngp, expected.nngp) < tolerance);
+      CHECK(deviation(result.ntk, expected.ntk) < tolerance);
+      CHECK(result.ntk.diagonal() == gram_diagonal<Scalar>(features, x).ntk.col(0));
+    }
+}
+
+TEST_CASE("features of sequences of different length, beside other branches of them") {
+  const auto batch = ragged();
+  const Layer structure = attention(structured(ValueEncodings::present));
+  const auto with = [&](const Layers& opaque) {
+    Layers branch = {structure, layer_norm()};
+    branch.insert(branch.end(), opaque.begin(), opaque.end());
+    branch.push_back(global_average_pool());
+    branch.push_back(dense());
+    return Network({sum({{0.7, branch}, {0.4, {global_average_pool(), dense()}}}), relu(), dense()});
+  };
+  const Network features = with({}), direct = with({row_layer("opaque", std::make_shared<Opaque>())});
+  REQUIRE(is_carried_by_features(features, {5}));
+  const auto result = gram<double>(features, batch), expected = gram<double>(direct, batch);
+  CHECK(deviation(result.nngp, expected.nngp) < 1e-14);
+  CHECK(deviation(result.ntk, expected.ntk) < 1e-14);
+}
+
+TEST_CASE("features stay out of networks that are not linear up to global pooling") {
+  const auto carried = [](const Layers& layers) { return is_carried_by_features(Network(layers), {4, 4}); };
+  CHECK(carried({attention(), global_average_pool()}));
+  CHECK(!carried({attention(), flatten()}));
+  CHECK(!carried({dense(), relu(), global_average_pool()}));
+  CHECK(!carried({conv({.filter = {3, 3}}), global_average_pool()}));
+  CHECK(!carried({dropout(0.5), global_average_pool()}));
+}
+
 TEST_CASE("what is not linear in the covariance is not pulled back") {
   const Layer softmax = attention();
   AttentionOptions identity_weights;

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit {
+
+/// The features of one input: channel by channel, [channels, d].
+template <typename Scalar>
+struct FeatureView {
+  Eigen::Map<const Matrix<Scalar>> values;
+  const Shape& shape;
+};
+
+/// What a stage keeps of the two inputs of a pair.
+template <typename Scalar>
+struct FeaturePair {
+  const Scalar* left_state;
+  const Scalar* right_state;
+  const Shape& left_shape;
+  const Shape& right_shape;
+};
+
+/// Everything from the inputs to a readout, where the layers between are linear: a few vectors an input take
+/// the place of the covariance between positions. Implementations are immutable.
+class FeatureStage {
+ public:
+  /// One number of each kernel for a pair.
+  struct Values {
+    double nngp = 0;
+    double ntk = 0;
+  };
+
+  virtual ~FeatureStage() = default;
+
+  /// Throws ArgumentError if one of the layers cannot take inputs of this shape.
+  virtual void check_shape(const Shape& shape) const = 0;
+  [[nodiscard]] virtual std::size_t state_size(const Shape& shape, Index channels) const = 0;
+
+  /// Computes the state of one input.
+  virtual void prepare(const FeatureView<float>& features, float* state) const = 0;
+  virtual void prepare(const FeatureView<double>& features, double* state) const = 0;
+
+  [[nodiscard]] virtual Values apply(const FeaturePair<float>& pair, Index channels) const = 0;
+  [[nodiscard]] virtual Values apply(const FeaturePair<double>& pair, Index channels) const = 0;
+};
+
+}  // namespace widelimit
