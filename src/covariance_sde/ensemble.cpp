@@ -29,7 +29,8 @@ double pair_mean(const Matrix<double>& v, const Value& value) {
   double sum = 0;
   for (Index a = 0; a < v.rows(); ++a)
     for (Index b = a + 1; b < v.rows(); ++b) sum += value(v, a, b);
-  return sum / static_cast<double>(v.rows() * (v.rows() - 1) / 2);
+  const Index pairs = v.rows() * (v.rows() - 1) / 2;
+  return sum / static_cast<double>(pairs);
 }
 
 template <typename Value>

@@ -30,6 +30,7 @@ Value choice(const JsonFields& in, const std::string& field, const std::map<std:
   const auto place = known.find(name);
   if (place != known.end()) return place->second;
   std::vector<std::string> names;
+  names.reserve(known.size());
   for (const auto& item : known) names.push_back(item.first);
   throw ArgumentError(
       fmt::format("config.{}: expected {}, got \"{}\"", field, fmt::join(names, " or "), name));
