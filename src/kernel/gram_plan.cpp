@@ -75,6 +75,23 @@ void check_flattened(const Graph& graph, const NamedShapes& shapes) {
   }
 }
 
+/// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
+/// demanded, or if attention wants a matrix anyway.
+std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
+  constexpr Index many_channels = 16;
+  const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
+  std::set<NodeId> feeds_pair_stage, inputs;
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<PairNode>(node.operation)) feeds_pair_stage.insert(node.inputs[0]);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
+    const Index3 sizes = three_axes(shapes[id]);
+    const bool most = 2 * demanded[id].count() > Offsets::all(sizes, sizes).count();
+    if (most && (channels >= many_channels || feeds_pair_stage.contains(id))) inputs.insert(id);
+  }
+  return inputs;
+}
+
 /// The vectors of consecutive inputs are rows of a matrix, so all states need one size.
 void equalise_sizes(std::map<Shape, StateLayout>& layouts) {
   Index size = 0;
@@ -99,7 +116,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index chan
                          })->first;
   Graph graph = Lowering::lower(network, largest, replicate);
   const std::vector<Shape> of_largest = node_shapes(graph, largest);
-  GramPlan plan{.program = make_program(std::move(graph), of_largest),
+  const std::set<NodeId> products = matrix_inputs(graph, of_largest, channels);
+  GramPlan plan{.program = make_program(std::move(graph), of_largest, products),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
                 .demand_everything = options.demand == GramOptions::Demand::everything,
                 .channels = channels,

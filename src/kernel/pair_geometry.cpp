@@ -59,11 +59,13 @@ std::vector<NodeId> kept_nodes_read(const Program& program, const Run& run) {
 
 std::vector<NodeId> kept_nodes_read(const Program& program, const Step& step) {
   if (const auto* plane = std::get_if<PlaneStep>(&step)) return kept_nodes_read(program, plane->run);
+  if (std::holds_alternative<InputStep>(step)) return {};
   return program.graph.nodes[std::get<PairStep>(step).node].inputs;
 }
 
 NodeId node_written(const Step& step) {
   if (const auto* plane = std::get_if<PlaneStep>(&step)) return plane->target;
+  if (const auto* input = std::get_if<InputStep>(&step)) return input->node;
   return std::get<PairStep>(step).node;
 }
 

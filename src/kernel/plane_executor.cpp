@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernel/vector_padding.hpp"
+#include "numerics/gemm.hpp"
 
 namespace widelimit {
 namespace {
@@ -41,6 +42,7 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
       continue;
     }
+    if (!std::holds_alternative<PairStep>(step)) continue;
     const NodeId node = std::get<PairStep>(step).node;
     const NodeId input = program.graph.nodes[node].inputs[0];
     const Shape& left = geometry.shapes.left[input];
@@ -96,6 +98,8 @@ void PlaneExecutor<Scalar>::run(const Tile<Scalar>& tile) {
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[s]))
       execute(*plane, s);
+    else if (const auto* input = std::get_if<InputStep>(&program_.steps[s]))
+      execute(*input);
     else
       execute(std::get<PairStep>(program_.steps[s]));
   }
@@ -261,6 +265,26 @@ void PlaneExecutor<Scalar>::pack(const Run& run, std::size_t number) {
   pack_side(tile_->left, placed.left, three_axes(geometry_.shapes.left[node]), box.origin);
   pack_side(tile_->right, placed.right, three_axes(geometry_.shapes.right[node]),
             {box.origin[0] + box.offset[0], box.origin[1] + box.offset[1], box.origin[2] + box.offset[2]});
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::execute(const InputStep& step) {
+  const NodeId node = step.node;
+  if (geometry_.demanded[node].empty()) return;
+  const StoreLayout& layout = geometry_.layouts[node];
+  for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
+    const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
+    const InputState<Scalar>& left = *tile_->left[static_cast<std::size_t>(members.left)];
+    const InputState<Scalar>& right = *tile_->right[static_cast<std::size_t>(members.right)];
+    const Plane<Scalar> target = store(node, pair);
+    const Index channels = left.layout().arrays[node];
+    numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, layout.left_positions(),
+                   layout.right_positions(), channels, Scalar{1} / static_cast<Scalar>(channels),
+                   {left.array(node, 0), left.layout().positions[node]},
+                   {right.array(node, 0), right.layout().positions[node]}, Scalar{0}, target.nngp,
+                   layout.right_positions());
+    if (with_ntk_) std::fill_n(target.ntk, layout.size(), Scalar{0});
+  }
 }
 
 template <typename Scalar>

@@ -104,6 +104,7 @@ class PlaneExecutor {
   // Steps (plane_executor.cpp).
   void take_shapes(const StateLayout& left, const StateLayout& right);
   void execute(const PlaneStep& step, std::size_t number);
+  void execute(const InputStep& step);
   void execute(const PairStep& step);
   void prepare_packs(const Run& run);
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);

@@ -27,12 +27,14 @@ Index3 offset_stride(const Operation& operation) {
 
 class Scheduler {
  public:
-  Scheduler(Graph graph, const std::vector<Shape>& shapes) {
+  Scheduler(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs) {
     program_.graph = std::move(graph);
     const std::size_t count = nodes().size();
     for (const Shape& shape : shapes) program_.has_positions.push_back(!shape.empty());
     program_.kept.assign(count, false);
     program_.as_matrix.assign(count, false);
+    matrix_inputs_ = matrix_inputs;
+    for (const NodeId input : matrix_inputs) program_.kept[input] = program_.as_matrix[input] = true;
     find_consumers();
   }
 
@@ -125,6 +127,8 @@ class Scheduler {
       program_.steps.push_back(PlaneStep{make_run(nodes()[id].inputs[0], true), id});
     } else if (program_.has_positions[id] && is_any<PairNode>(operation)) {
       program_.steps.push_back(PairStep{id});
+    } else if (matrix_inputs_.contains(id)) {
+      program_.steps.push_back(InputStep{id});
     } else if (program_.has_positions[id] && program_.kept[id]) {
       program_.steps.push_back(PlaneStep{make_run(id, false), id});
     }
@@ -196,14 +200,15 @@ class Scheduler {
   }
 
   Program program_;
+  std::set<NodeId> matrix_inputs_;
   std::vector<std::vector<NodeId>> consumers_;
   std::vector<NodeId> roots_;
 };
 
 }  // namespace
 
-Program make_program(Graph graph, const std::vector<Shape>& shapes) {
-  return Scheduler(std::move(graph), shapes).schedule();
+Program make_program(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs) {
+  return Scheduler(std::move(graph), shapes, matrix_inputs).schedule();
 }
 
 }  // namespace widelimit

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -38,7 +39,12 @@ struct PairStep {
   NodeId node;
 };
 
-using Step = std::variant<PlaneStep, PairStep>;
+/// The products of a pair's inputs as a matrix.
+struct InputStep {
+  NodeId node;
+};
+
+using Step = std::variant<PlaneStep, InputStep, PairStep>;
 
 struct Program {
   Graph graph;
@@ -50,7 +56,8 @@ struct Program {
       as_matrix;  ///< Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
 };
 
-/// `shapes` are the nodes' shapes for some input; only which of them have positions counts.
-Program make_program(Graph graph, const std::vector<Shape>& shapes);
+/// `shapes` are the nodes' shapes for some input; only which of them have positions counts. `matrix_inputs`:
+/// input nodes to compute as one product a pair instead of plane by plane.
+Program make_program(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs);
 
 }  // namespace widelimit
