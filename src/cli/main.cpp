@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/heads_command.hpp"
+#include "cli/propagation_command.hpp"
 #include "cli/sde_command.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/version.hpp"
@@ -34,6 +35,7 @@ int run(int argc, char** argv) {
   widelimit::cli::add_networks_command(program);
   widelimit::cli::add_sde_command(program);
   widelimit::cli::add_heads_command(program);
+  widelimit::cli::add_propagation_command(program);
   widelimit::cli::add_check_command(program);
   try {
     program.parse(argc, argv);

@@ -115,6 +115,9 @@ Matrix<double> interpolated_causal(const Matrix<double>& cosines, double score_v
   return exact.array().isNaN().select(numerator.cwiseQuotient(norm), exact);
 }
 
+/// The two triangles differ by rounding where sums over earlier tokens run in different orders.
+Matrix<double> symmetric(const Matrix<double>& matrix) { return 0.5 * (matrix + matrix.transpose()); }
+
 std::vector<double> different_values(const Matrix<double>& cosines) {
   std::vector<double> values(cosines.data(), cosines.data() + cosines.size());
   std::sort(values.begin(), values.end());
@@ -170,7 +173,8 @@ Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, 
   require_gain(where, "sigma_A", sigma_A);
   const double score_variance = sigma_A * sigma_A;
   const std::vector<double> values = different_values(cosines);
-  if (static_cast<Index>(values.size()) <= most_direct) return direct(cosines, score_variance, mask, values);
+  if (static_cast<Index>(values.size()) <= most_direct)
+    return symmetric(direct(cosines, score_variance, mask, values));
   const FullMean full(cosines, score_variance);
   const auto at_degree = [&](int degree) {
     return mask == AttentionMask::causal ? interpolated_causal(cosines, score_variance, degree)
@@ -179,7 +183,7 @@ Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, 
   Matrix<double> coarse = at_degree(fewest_nodes);
   for (int degree = 2 * fewest_nodes; degree <= most_nodes; degree *= 2) {
     Matrix<double> fine = at_degree(degree);
-    if ((fine - coarse).cwiseAbs().maxCoeff() <= settled) return fine;
+    if ((fine - coarse).cwiseAbs().maxCoeff() <= settled) return symmetric(fine);
     coarse = std::move(fine);
   }
   throw NumericalError(

@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <cmath>
+#include <map>
 
 #include "propagation/arguments.hpp"
 
@@ -139,14 +140,12 @@ Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
   require_gram("BlockMap::mlp", gram);
   const double branch = square(parameters_.alpha_M), k_out = mlp_.statistics().k_out;
   const Matrix<double> cosines = cosines_of(gram);
-  Matrix<double> result = (1 - branch) * gram;
-  for (Index i = 0; i < gram.rows(); ++i)
-    for (Index j = 0; j <= i; ++j) {
-      const double output = k_out - (i == j ? 0 : mlp_.output_gap(1 - cosines(i, j)));
-      result(i, j) += branch * output;
-      result(j, i) = result(i, j);
-    }
-  return result;
+  std::map<double, double> outputs{{1, k_out}};  // of each different cosine
+  return (1 - branch) * gram + branch * cosines.unaryExpr([&](double cosine) {
+    const auto [entry, is_new] = outputs.try_emplace(cosine, 0);
+    if (is_new) entry->second = k_out - mlp_.output_gap(1 - cosine);
+    return entry->second;
+  });
 }
 
 Matrix<double> BlockMap::block(const Matrix<double>& gram, AttentionMask mask) const {

@@ -109,8 +109,7 @@ TEST_CASE("gp reviews: every family runs, reviews of different length in one bat
         "imdb-struct:depth=1,attentions=2,norm=1,dense=1"}) {
     CAPTURE(network);
     const TemporaryFolder folder;
-    const auto results =
-        results_of(corpus.arguments().substr(3) + "--max-length 9 --network " + network, folder);
+    const auto results = results_of(corpus.arguments().substr(3) + "--network " + network, folder);
     CHECK(data::read_npy_header(folder / "mean_ntk.npy").shape == std::vector<std::size_t>{8, 1});
     for (const auto& kernel : results["results"]) CHECK(kernel["accuracy"].get<double>() > 0.8);
   }

@@ -18,11 +18,16 @@ struct ResidualAttentionOptions {
 /// Residual attention, a single sum layer: a skip connection of scale sqrt(alpha) beside attention of scale
 /// sqrt(1 - alpha) whose queries and keys see the positional encodings only. With R the position covariance:
 ///     K' = alpha K + (1 - alpha) R K R^T,   T' = alpha T + (1 - alpha) (R T R^T + 2 R K R^T)
-/// Behind a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense() or conv(), not by
-/// layer_norm(). The rows of R are not normalised, so that the attention outweighs the skip connection by
-/// about d^2: scale rho by 1 / d for equal parts. alpha = 1 is the identity. Errors  ArgumentError for alpha
-/// out of range and for positions that attention() rejects. Source  Hron, Bahri, Sohl-Dickstein, Novak,
-/// "Infinite attention", ICML 2020, section 5.
+/// alpha = 1 is the identity. Behind a nonlinearity the sum is not Gaussian: follow it by rms_norm(), dense()
+/// or conv(), not by layer_norm().
+///
+/// R is the covariance of the published formula, and the defaults are the published ones. Its rows are not
+/// normalised, so that the attention outweighs the skip connection by the square of their sum, about d^2:
+/// scale rho by 1 / d for equal parts.
+///
+/// Errors  ArgumentError for alpha out of range and for positions that attention() rejects.
+///
+/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5.
 [[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
 
 struct TransformerBlockOptions {
@@ -40,8 +45,9 @@ struct TransformerBlockOptions {
 ///     y = skip_scale x + attention_scale attention(layer_norm(x))
 ///     z = skip_scale y + dense_scale dense(activation(dense(layer_norm(y))))
 /// Needs Gaussian channels (or raw inputs): put dense() or conv() in front. With skip_scale^2 +
-/// branch_scale^2 = 1 variances stay of order one at any depth. Errors  ArgumentError for options that the
-/// layers reject.
+/// branch_scale^2 = 1 variances stay of order one at any depth.
+///
+/// Errors  ArgumentError for options that the layers reject.
 [[nodiscard]] Layers transformer_block(const TransformerBlockOptions& options = {});
 
 }  // namespace widelimit::models

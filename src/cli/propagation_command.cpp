@@ -1,0 +1,333 @@
+#include "cli/propagation_command.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include "cli/interrupt.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/propagation_model.hpp"
+#include "cli/propagation_pictures.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/propagation/critical.hpp"
+#include "widelimit/propagation/loss_predictor.hpp"
+
+namespace widelimit::cli {
+
+using namespace propagation;
+using nlohmann::json;
+
+namespace {
+
+/// The number of blocks where it must be whole.
+Index whole_depth(const PropagationModel& model) {
+  if (model.depth != std::round(model.depth) || !(model.depth >= 1))
+    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", model.depth));
+  return static_cast<Index>(model.depth);
+}
+
+void add_trajectory(CLI::App& parent) {
+  struct Arguments {
+    PropagationModel model;
+    PropagationOutput output;
+    double q0 = 1, c0 = 0;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = parent.add_subcommand("trajectory", "Norm and angle of tokens behind each block");
+  add_model_options(*command, arguments->model);
+  add_output_options(*command, arguments->output, "The path over the field of displacements");
+  command->add_option("--q0", arguments->q0, "Squared norm / width at the start [1]")->type_name("Q");
+  command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start [0]")->type_name("C");
+  command->callback([arguments] {
+    check_output(arguments->output);
+    if (arguments->model.causal)
+      throw ArgumentError(
+          "propagation trajectory: tokens are not alike under a causal mask; leave out --causal");
+    const BlockMap map(arguments->model.parameters());
+    const auto states =
+        map.trajectory(TokenState::from_cosine(arguments->q0, arguments->c0), whole_depth(arguments->model));
+    PropagationTable table{
+        {{"parameters", described(map.parameters())}}, {"block", "q", "cosine", "gap"}, {}};
+    for (const TokenState& state : states)
+      table.rows.push_back(
+          {static_cast<double>(table.rows.size()), state.q, state.cosine(), state.cosine_gap()});
+    for (const FixedPoint& point : fixed_points(map))
+      table.summary["fixed_points"].push_back({{"q", point.state.q},
+                                               {"cosine", point.state.cosine()},
+                                               {"largest_eigenvalue", point.largest_eigenvalue},
+                                               {"stable", point.stability == Stability::stable}});
+    write_table(arguments->output, table);
+    if (!arguments->output.plot.empty()) draw_trajectory(arguments->output.plot, map, states, {});
+  });
+}
+
+const char* phase_name(double lambda_a, double lambda_g) {
+  if (lambda_a > 0) return "chaotic angles, exploding gradients";
+  return lambda_g > 0 ? "ordered angles, exploding gradients" : "ordered angles, vanishing gradients";
+}
+
+json exponent_summary(const PropagationModel& model) {
+  const Parameters parameters = model.parameters();
+  const CollapsedPoint point = collapsed_point(parameters);
+  ExponentOptions options;
+  options.depth = model.depth;
+  options.mask = model.mask();
+  const double lambda_a = exponent(Exponent::angle, parameters, options);
+  const double lambda_g = exponent(Exponent::gradient, parameters, options);
+  const BlockMap map(parameters);
+  const Eigen::Matrix2d jacobian = collapsed_jacobian(parameters);
+  return {{"parameters", described(parameters)},
+          {"depth", model.depth},
+          {"q_star", point.q_star},
+          {"q_M", point.q_M},
+          {"k_out", point.k_out},
+          {"f", point.f},
+          {"mu_delta", point.mu_delta},
+          {"mu_q", point.mu_q},
+          {"lambda_a", lambda_a},
+          {"lambda_a_log", std::log1p(lambda_a)},
+          {"lambda_g", lambda_g},
+          {"lambda_g_infinite_depth", infinite_gradient_exponent(point)},
+          {"one_block_from_1", one_block_exponent_limit(parameters, 1, options.mask)},
+          {"jacobian_q_p", {{jacobian(0, 0), jacobian(0, 1)}, {jacobian(1, 0), jacobian(1, 1)}}},
+          {"phase", phase_name(lambda_a, lambda_g)}};
+}
+
+void add_exponents(CLI::App& parent) {
+  struct Arguments {
+    PropagationModel model;
+    PropagationOutput output;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = parent.add_subcommand("exponents", "Angle and gradient exponents of one network");
+  add_model_options(*command, arguments->model);
+  add_output_options(*command, arguments->output, "");
+  command->callback([arguments] {
+    check_output(arguments->output);
+    PropagationTable table{exponent_summary(arguments->model), {}, {}};
+    if (arguments->output.out.extension() == ".csv") {
+      for (const auto& field : table.summary.items())
+        if (field.value().is_number()) table.columns.push_back(field.key());
+      table.rows.emplace_back();
+      for (const std::string& column : table.columns) table.rows[0].push_back(table.summary.at(column));
+    }
+    write_table(arguments->output, table);
+  });
+}
+
+/// NAME:FROM:TO[:COUNT]
+Axis axis_of(const std::string& text, const char* option) {
+  std::vector<std::string> parts{""};
+  for (const char c : text) {
+    if (c == ':')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  const auto fail = [&]() -> Axis {
+    throw ArgumentError(fmt::format("{}: expected NAME:FROM:TO[:COUNT], got '{}'", option, text));
+  };
+  if (parts.size() < 3 || parts.size() > 4) return fail();
+  double numbers[3] = {0, 0, 100};
+  for (std::size_t k = 1; k < parts.size(); ++k) {
+    const auto [end, status] =
+        std::from_chars(parts[k].data(), parts[k].data() + parts[k].size(), numbers[k - 1]);
+    if (status != std::errc{} || end != parts[k].data() + parts[k].size()) return fail();
+  }
+  return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1], static_cast<Index>(numbers[2]));
+}
+
+json curves_json(const std::vector<BoundaryCurve>& curves) {
+  json result = json::array();
+  for (const BoundaryCurve& curve : curves) {
+    json points = json::array();
+    for (const PlanePoint& point : curve.points) points.push_back({point.x, point.y});
+    result.push_back({{"closed", curve.closed}, {"points", points}});
+  }
+  return result;
+}
+
+struct PhaseArguments {
+  PropagationModel model;
+  PropagationOutput output;
+  std::string x = "alpha:0.01:0.95", y = "sigma_w:0.2:4";
+  bool one_block = false;
+  int threads = 0;
+};
+
+void run_phase(const PhaseArguments& arguments) {
+  check_output(arguments.output);
+  const Parameters parameters = arguments.model.parameters();
+  const Axis x = axis_of(arguments.x, "--x"), y = axis_of(arguments.y, "--y");
+  ExponentOptions options;
+  options.depth = arguments.model.depth;
+  options.mask = arguments.model.mask();
+  options.angle = arguments.one_block ? AngleMeasure::one_block : AngleMeasure::collapsed;
+  const Interrupt interrupt;
+  PhaseOptions run;
+  run.threads = arguments.threads;
+  run.stop = interrupt.token();
+  PhaseDiagram diagram;
+  {
+    ProgressBar bar("phase diagram");
+    run.progress = [&](Index done, Index total) { bar.show(done, total); };
+    diagram = phase_diagram(parameters, x, y, options, run);
+  }
+  const Plane plane{x.coordinate, x.values.front(), x.values.back(),
+                    y.coordinate, y.values.front(), y.values.back()};
+  const bool stepped = x.coordinate == Coordinate::mlp_depth || y.coordinate == Coordinate::mlp_depth;
+  std::vector<BoundaryCurve> angle, gradient;
+  std::vector<PlanePoint> crossings;
+  if (!stepped) {
+    angle = trace_boundary(Exponent::angle, parameters, plane, options);
+    gradient = trace_boundary(Exponent::gradient, parameters, plane, options);
+    crossings = boundary_intersections(parameters, plane, options);
+  }
+  PropagationTable table{{{"parameters", described(parameters)},
+                          {"depth", options.depth},
+                          {"lambda_a_zero", curves_json(angle)},
+                          {"lambda_g_zero", curves_json(gradient)}},
+                         {std::string(coordinate_name(x.coordinate)),
+                          std::string(coordinate_name(y.coordinate)), "lambda_a", "lambda_g"},
+                         {}};
+  for (const PlanePoint& point : crossings) table.summary["intersections"].push_back({point.x, point.y});
+  for (Index row = 0; row < diagram.lambda_a.rows(); ++row)
+    for (Index column = 0; column < diagram.lambda_a.cols(); ++column)
+      table.rows.push_back({x.values[static_cast<std::size_t>(column)],
+                            y.values[static_cast<std::size_t>(row)], diagram.lambda_a(row, column),
+                            diagram.lambda_g(row, column)});
+  write_table(arguments.output, table);
+  if (!arguments.output.plot.empty()) draw_phase(arguments.output.plot, diagram, angle, gradient);
+}
+
+void add_phase(CLI::App& parent) {
+  auto arguments = std::make_shared<PhaseArguments>();
+  CLI::App* command =
+      parent.add_subcommand("phase", "Both exponents over two parameters, and where they vanish");
+  add_model_options(*command, arguments->model);
+  add_output_options(*command, arguments->output, "Both exponents with both boundaries");
+  command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.01:0.95:100]")->type_name("AXIS");
+  command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:100]")->type_name("AXIS");
+  command->add_option("--threads", arguments->threads, "Threads, 0 for all [0]")->type_name("N");
+  command->add_flag("--one-block", arguments->one_block,
+                    "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
+  command->footer(
+      "AXIS is NAME:FROM:TO[:COUNT] with NAME one of alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, "
+      "tokens,\ndepth, mlp_depth. Strengths of 0 have no boundary: begin above.\nExample: widelimit "
+      "propagation "
+      "phase --sigma-w 2 --x alpha_M:0.02:0.98 --y alpha_A:0.02:0.98 --plot phase.png");
+  command->callback([arguments] { run_phase(*arguments); });
+}
+
+json initialisation_json(const CriticalInitialisation& found) {
+  json result = described(found.parameters);
+  result["lambda_a"] = found.lambda_a;
+  result["lambda_g"] = found.lambda_g;
+  result["log_gradient_growth"] = found.log_gradient_growth;
+  return result;
+}
+
+struct CriticalArguments {
+  PropagationModel model;
+  PropagationOutput output;
+  std::string free = "strengths-and-gain";
+  double tolerance = 0.1;
+};
+
+void run_critical(const CriticalArguments& arguments) {
+  check_output(arguments.output);
+  const Parameters parameters = arguments.model.parameters();
+  const Index depth = whole_depth(arguments.model);
+  if (arguments.model.causal)
+    throw ArgumentError("propagation critical: the recipe is for full attention; leave out --causal");
+  static const std::map<std::string, FreeParameters> known{
+      {"strengths-and-gain", FreeParameters::strengths_and_gain},
+      {"sigma-w", FreeParameters::gain},
+      {"alpha-M", FreeParameters::mlp_strength},
+      {"alpha-A", FreeParameters::attention_strength}};
+  PropagationTable table;
+  if (arguments.free == "balanced") {
+    table.summary["critical"] = initialisation_json(balanced_initialisation(parameters, depth));
+  } else {
+    const auto found = known.find(arguments.free);
+    if (found == known.end())
+      throw ArgumentError(
+          fmt::format("--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got '{}'",
+                      arguments.free));
+    table.summary["critical"] =
+        initialisation_json(critical_initialisation(parameters, depth, found->second, arguments.tolerance));
+  }
+  table.summary["depth"] = depth;
+  write_table(arguments.output, table);
+}
+
+void add_critical(CLI::App& parent) {
+  auto arguments = std::make_shared<CriticalArguments>();
+  CLI::App* command = parent.add_subcommand("critical", "Initialisation for a network of given depth");
+  add_model_options(*command, arguments->model);
+  add_output_options(*command, arguments->output, "");
+  command
+      ->add_option(
+          "--free", arguments->free,
+          "What may be chosen: strengths-and-gain | sigma-w | alpha-M | alpha-A, or balanced (sigma_w "
+          "with lambda_g = -lambda_a) [strengths-and-gain]")
+      ->type_name("WHAT");
+  command
+      ->add_option("--tolerance", arguments->tolerance,
+                   "Largest log growth of the squared gradient over the network [0.1]")
+      ->type_name("T");
+  command->callback([arguments] { run_critical(*arguments); });
+}
+
+void add_fit(CLI::App& parent) {
+  struct Arguments {
+    std::filesystem::path file;
+    PropagationOutput output;
+    Index classes = 0;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = parent.add_subcommand("fit", "Fits the loss predictor to trained networks");
+  command->add_option("file", arguments->file, "CSV with the columns lambda_a, lambda_g, loss")
+      ->required()
+      ->type_name("FILE.csv");
+  command->add_option("--classes", arguments->classes, "Classes of the task: the ceiling is their log [none]")
+      ->type_name("N");
+  add_output_options(*command, arguments->output, "");
+  command->callback([arguments] {
+    check_output(arguments->output);
+    const auto outcomes = read_training_outcomes(arguments->file);
+    const double ceiling =
+        arguments->classes > 1 ? std::log(static_cast<double>(arguments->classes)) : HUGE_VAL;
+    const PredictorFit fit = fit_loss_predictor(outcomes, ceiling);
+    PropagationTable table{{{"weight_a", fit.predictor.weight_a},
+                            {"weight_g", fit.predictor.weight_g},
+                            {"bias", fit.predictor.bias},
+                            {"root_mean_square_error", fit.root_mean_square_error},
+                            {"explained_variance", fit.explained_variance},
+                            {"rank_correlation", fit.rank_correlation}},
+                           {"lambda_a", "lambda_g", "loss", "predicted"},
+                           {}};
+    for (const TrainingOutcome& outcome : outcomes)
+      table.rows.push_back({outcome.lambda_a, outcome.lambda_g, outcome.loss,
+                            fit.predictor(outcome.lambda_a, outcome.lambda_g)});
+    write_table(arguments->output, table);
+  });
+}
+
+}  // namespace
+
+void add_propagation_command(CLI::App& program) {
+  CLI::App* propagation =
+      program.add_subcommand("propagation", "Norms, angles and gradients in random deep transformers");
+  propagation->require_subcommand(1);
+  add_trajectory(*propagation);
+  add_exponents(*propagation);
+  add_phase(*propagation);
+  add_critical(*propagation);
+  add_fit(*propagation);
+  add_propagation_simulate_command(*propagation);
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,132 @@
+#include "cli/propagation_model.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+using nlohmann::json;
+using propagation::OutputGain;
+using propagation::Parameters;
+
+namespace {
+
+numerics::ActivationPtr activation_named(const std::string& name) {
+  static const std::map<std::string, numerics::ActivationPtr (*)()> known{
+      {"tanh", numerics::tanh}, {"erf", numerics::erf},         {"relu", numerics::relu},
+      {"gelu", numerics::gelu}, {"linear", numerics::identity}, {"silu", numerics::silu},
+      {"abs", numerics::abs},   {"sigmoid", numerics::sigmoid}, {"softplus", numerics::softplus}};
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second();
+  std::string names;
+  for (const auto& entry : known) names += (names.empty() ? "" : ", ") + entry.first;
+  throw ArgumentError(fmt::format("--activation: expected one of {}, got '{}'", names, name));
+}
+
+OutputGain gain_of(const std::string& text) {
+  if (text == "unit") return OutputGain::unit();
+  if (text == "shared") return OutputGain::shared();
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size())
+    throw ArgumentError(fmt::format("--sigma-out: expected unit, shared or a number, got '{}'", text));
+  return OutputGain::fixed(value);
+}
+
+json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+}  // namespace
+
+Parameters PropagationModel::parameters() const {
+  Parameters result;
+  result.tokens = tokens;
+  result.sigma_A = sigma_A;
+  result.alpha_A = alpha_A < 0 ? alpha : alpha_A;
+  result.alpha_M = alpha_M < 0 ? alpha : alpha_M;
+  result.sigma_w = sigma_w;
+  result.sigma_out = gain_of(sigma_out);
+  result.mlp_depth = mlp_depth;
+  result.activation = activation_named(activation);
+  return result;
+}
+
+propagation::AttentionMask PropagationModel::mask() const {
+  return causal ? propagation::AttentionMask::causal : propagation::AttentionMask::full;
+}
+
+void add_model_options(CLI::App& command, PropagationModel& model) {
+  const auto option = [&](const char* name, auto& value, const char* description, const char* type) {
+    command.add_option(name, value, description)->type_name(type)->group("Network");
+  };
+  option("--tokens", model.tokens, "Number of tokens n [256]", "N");
+  option("--depth", model.depth, "Number of blocks L [16]", "L");
+  option("--alpha", model.alpha, "Strength of both branches [0.5]", "A");
+  option("--alpha-A", model.alpha_A, "Strength of the attention branch [--alpha]", "A");
+  option("--alpha-M", model.alpha_M, "Strength of the MLP branch [--alpha]", "A");
+  option("--sigma-w", model.sigma_w, "Gain of the hidden MLP matrices [1]", "S");
+  option("--sigma-out", model.sigma_out, "Gain of the last MLP matrix: unit | shared | number [unit]", "S");
+  option("--sigma-A", model.sigma_A, "Scale of the attention scores [1]", "S");
+  option("--mlp-depth", model.mlp_depth, "Nonlinearities of the MLP [2]", "N");
+  option("--activation", model.activation, "tanh, erf, relu, gelu, linear, silu, ... [tanh]", "NAME");
+  command.add_flag("--causal", model.causal, "Tokens attend to themselves and earlier ones only")
+      ->group("Network");
+}
+
+void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
+  command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
+      ->type_name("FILE");
+  if (!picture.empty())
+    command.add_option("--plot", output.plot, picture + ", drawn with gnuplot")->type_name("FILE.png");
+}
+
+void check_output(const PropagationOutput& output) {
+  for (const std::filesystem::path& path : {output.out, output.plot})
+    if (!path.parent_path().empty() && !std::filesystem::is_directory(path.parent_path()))
+      throw DataError(fmt::format("{}: its folder does not exist", path.string()));
+  if (!output.out.empty() && output.out.extension() != ".json" && output.out.extension() != ".csv")
+    throw ArgumentError(fmt::format("--out: expected FILE.json or FILE.csv, got {}", output.out.string()));
+}
+
+void write_table(const PropagationOutput& output, const PropagationTable& table) {
+  std::string text;
+  if (output.out.extension() == ".csv") {
+    text = fmt::format("{}\n", fmt::join(table.columns, ","));
+    for (const std::vector<double>& row : table.rows) text += fmt::format("{}\n", fmt::join(row, ","));
+  } else {
+    json all = table.summary;
+    if (!table.columns.empty()) {
+      all["columns"] = table.columns;
+      all["rows"] = json::array();
+      for (const std::vector<double>& row : table.rows) {
+        json line = json::array();
+        for (const double value : row) line.push_back(number_or_null(value));
+        all["rows"].push_back(std::move(line));
+      }
+    }
+    text = all.dump(1) + "\n";
+  }
+  if (output.out.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return;
+  }
+  std::ofstream file(output.out);
+  file << text;
+  file.flush();
+  if (!file) throw DataError(fmt::format("{}: cannot be written", output.out.string()));
+}
+
+json described(const Parameters& parameters) {
+  return {{"tokens", parameters.tokens},      {"sigma_A", parameters.sigma_A},
+          {"alpha_A", parameters.alpha_A},    {"alpha_M", parameters.alpha_M},
+          {"sigma_w", parameters.sigma_w},    {"sigma_out", parameters.sigma_out.value(parameters.sigma_w)},
+          {"mlp_depth", parameters.mlp_depth}};
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "widelimit/propagation/phase_plane.hpp"
+
+/// Options that the commands of `widelimit propagation` share.
+namespace widelimit::cli {
+
+/// The transformer as options give it.
+struct PropagationModel {
+  propagation::Index tokens = 256;
+  double sigma_A = 1, sigma_w = 1;
+  double alpha = 0.5, alpha_A = -1, alpha_M = -1;  ///< Negative: alpha.
+  std::string sigma_out = "unit";
+  std::string activation = "tanh";
+  int mlp_depth = 2;
+  double depth = 16;
+  bool causal = false;
+
+  /// ArgumentError for an unknown activation or gain; ranges are checked where the parameters are used.
+  [[nodiscard]] propagation::Parameters parameters() const;
+  [[nodiscard]] propagation::AttentionMask mask() const;
+};
+
+void add_model_options(CLI::App& command, PropagationModel& model);
+
+/// Where results go.
+struct PropagationOutput {
+  std::filesystem::path out;   ///< FILE.json or FILE.csv; empty: JSON on standard output.
+  std::filesystem::path plot;  ///< FILE.png, or empty.
+};
+
+void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture);
+
+/// A table and what surrounds it.
+struct PropagationTable {
+  nlohmann::json summary = nlohmann::json::object();
+  std::vector<std::string> columns;
+  std::vector<std::vector<double>> rows;
+};
+
+/// DataError before the work if a folder of the output does not exist or a name ends in nothing known.
+void check_output(const PropagationOutput& output);
+
+/// Writes the table as CSV, or everything as JSON; numbers that don't exist become null.
+void write_table(const PropagationOutput& output, const PropagationTable& table);
+
+/// The parameters under the names of the options.
+[[nodiscard]] nlohmann::json described(const propagation::Parameters& parameters);
+
+}  // namespace widelimit::cli

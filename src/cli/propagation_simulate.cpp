@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cli/interrupt.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/propagation_command.hpp"
+#include "cli/propagation_model.hpp"
+#include "cli/propagation_pictures.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/propagation/estimators.hpp"
+
+namespace widelimit::cli {
+
+using namespace propagation;
+using nlohmann::json;
+using numerics::Estimate;
+
+namespace {
+
+struct SimulateArguments {
+  PropagationModel model;
+  PropagationOutput output;
+  Index width = 64, networks = 32;
+  std::uint64_t seed = 0;
+  int threads = 0;
+  double q0 = 0;  // 0: the command's default
+  double c0 = 0;
+  double p_inside = 0.75, p_across = 0.5;
+};
+
+/// Options of a run with interrupt and progress.
+class Run {
+ public:
+  explicit Run(const SimulateArguments& arguments) : bar_{"networks"} {
+    options_.width = arguments.width;
+    options_.networks = arguments.networks;
+    options_.mask = arguments.model.mask();
+    options_.seed = arguments.seed;
+    options_.threads = arguments.threads;
+    options_.stop = interrupt_.token();
+    options_.progress = [this](Index done, Index total) { bar_.show(done, total); };
+  }
+  [[nodiscard]] const SampleOptions& options() const { return options_; }
+
+ private:
+  Interrupt interrupt_;
+  ProgressBar bar_;
+  SampleOptions options_;
+};
+
+Index whole_depth(const SimulateArguments& arguments) {
+  const double depth = arguments.model.depth;
+  if (depth != std::round(depth) || !(depth >= 1))
+    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", depth));
+  return static_cast<Index>(depth);
+}
+
+json estimate_json(const Estimate& estimate) {
+  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
+}
+
+PropagationTable begin(const SimulateArguments& arguments) {
+  check_output(arguments.output);
+  json parameters = described(arguments.model.parameters());
+  parameters["width"] = arguments.width;
+  parameters["networks"] = arguments.networks;
+  parameters["causal"] = arguments.model.causal;
+  return {{{"parameters", parameters}}, {}, {}};
+}
+
+void run_trajectory(const SimulateArguments& arguments) {
+  PropagationTable table = begin(arguments);
+  const Parameters parameters = arguments.model.parameters();
+  const Index depth = whole_depth(arguments);
+  const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
+  const TokenLaw start = TokenLaw::gaussian(q0, arguments.c0);
+  const Run run(arguments);
+  const auto measured = measured_trajectory(parameters, start, depth, run.options());
+  const BlockMap map(parameters);
+  const auto theory = map.trajectory(TokenState::from_cosine(q0, arguments.c0), depth);
+  table.columns = {"block", "q", "q_error", "q_theory", "cosine", "cosine_error", "cosine_theory"};
+  for (std::size_t t = 0; t < theory.size(); ++t)
+    table.rows.push_back({static_cast<double>(t), measured[t].q.value, measured[t].q.standard_error,
+                          arguments.model.causal ? std::nan("") : theory[t].q, measured[t].cosine.value,
+                          measured[t].cosine.standard_error,
+                          arguments.model.causal ? std::nan("") : theory[t].cosine()});
+  write_table(arguments.output, table);
+  if (!arguments.output.plot.empty()) draw_trajectory(arguments.output.plot, map, theory, measured);
+}
+
+void run_histograms(const SimulateArguments& arguments) {
+  PropagationTable table = begin(arguments);
+  const Parameters parameters = arguments.model.parameters();
+  const Index depth = whole_depth(arguments);
+  const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
+  std::vector<Index> depths;
+  for (const Index part : {8, 4, 2, 1})
+    if (depth / part >= 1 && (depths.empty() || depth / part > depths.back())) depths.push_back(depth / part);
+  const Run run(arguments);
+  const auto samples = token_samples(parameters, TokenLaw::gaussian(q0, arguments.c0), depths, run.options());
+  const auto path = BlockMap(parameters).trajectory(TokenState::from_cosine(q0, arguments.c0), depth);
+  std::vector<TokenState> theory;
+  table.columns = {"block", "q", "q_deviation", "q_theory", "cosine", "cosine_deviation", "cosine_theory"};
+  for (const TokenSamples& sample : samples) {
+    theory.push_back(path[static_cast<std::size_t>(sample.depth)]);
+    table.rows.push_back({static_cast<double>(sample.depth), numerics::mean(sample.squared_norms).value,
+                          std::sqrt(numerics::variance(sample.squared_norms).value), theory.back().q,
+                          numerics::mean(sample.cosines).value,
+                          std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
+  }
+  write_table(arguments.output, table);
+  if (!arguments.output.plot.empty()) draw_histograms(arguments.output.plot, samples, theory);
+}
+
+void run_angle(const SimulateArguments& arguments) {
+  PropagationTable table = begin(arguments);
+  const Parameters parameters = arguments.model.parameters();
+  const double q0 = arguments.q0 > 0 ? arguments.q0 : collapsed_point(parameters).q_star;
+  const double cosine = arguments.c0 > 0 ? arguments.c0 : 0.99;
+  const Run run(arguments);
+  table.summary["measured"] = estimate_json(measured_angle_exponent(parameters, q0, cosine, run.options()));
+  table.summary["q0"] = q0;
+  table.summary["c0"] = cosine;
+  if (!arguments.model.causal)
+    table.summary["theory"] = one_block_exponent(BlockMap(parameters), q0, 1 - cosine);
+  table.summary["theory_small_gap"] = one_block_exponent_limit(parameters, q0, arguments.model.mask());
+  table.summary["lambda_a_log"] = collapsed_point(parameters).lambda_a_log();
+  write_table(arguments.output, table);
+}
+
+void run_gradient(const SimulateArguments& arguments) {
+  PropagationTable table = begin(arguments);
+  const Parameters parameters = arguments.model.parameters();
+  const Index depth = whole_depth(arguments);
+  const CollapsedPoint point = collapsed_point(parameters);
+  const bool open = arguments.q0 > 0;
+  const TokenLaw start =
+      open ? TokenLaw::gaussian(arguments.q0, arguments.c0) : TokenLaw::equal(point.q_star);
+  const Run run(arguments);
+  const MeasuredGradient measured = measured_gradient_exponent(parameters, start, depth, run.options());
+  table.summary["log_of_mean"] = estimate_json(measured.log_of_mean);
+  table.summary["mean_of_log"] = estimate_json(measured.mean_of_log);
+  table.summary["depth"] = depth;
+  if (arguments.model.causal) {
+    table.summary["theory_equal_tokens"] = causal_gradient_exponent(parameters, depth);
+  } else {
+    table.summary["theory_equal_tokens"] =
+        gradient_exponent(point, static_cast<double>(parameters.tokens), static_cast<double>(depth));
+    if (open)
+      table.summary["theory"] = gradient_exponent_from(
+          BlockMap(parameters), TokenState::from_cosine(arguments.q0, arguments.c0), depth);
+  }
+  write_table(arguments.output, table);
+}
+
+void run_groups(const SimulateArguments& arguments) {
+  PropagationTable table = begin(arguments);
+  const Parameters parameters = arguments.model.parameters();
+  const Index depth = whole_depth(arguments), n = parameters.tokens;
+  const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
+  const TokenLaw start = TokenLaw::two_groups(q0, arguments.p_inside, arguments.p_across);
+  const Run run(arguments);
+  const auto measured = measured_group_ratio(parameters, start, depth, run.options());
+  Matrix<double> gram = Matrix<double>::Constant(n, n, arguments.p_across);
+  gram.topLeftCorner(n / 2, n / 2).setConstant(arguments.p_inside);
+  gram.bottomRightCorner(n - n / 2, n - n / 2).setConstant(arguments.p_inside);
+  gram.diagonal().setConstant(q0);
+  const BlockMap map(parameters);
+  table.columns = {"block", "ratio", "ratio_error", "ratio_theory"};
+  for (std::size_t t = 0; t < measured.size(); ++t) {
+    if (t > 0) gram = map.block(gram, arguments.model.mask());
+    table.rows.push_back(
+        {static_cast<double>(t), measured[t].value, measured[t].standard_error, gram(0, 1) / gram(0, n / 2)});
+  }
+  write_table(arguments.output, table);
+}
+
+void add(CLI::App& parent, const char* name, const char* description, const std::string& picture,
+         void (*run)(const SimulateArguments&)) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  CLI::App* command = parent.add_subcommand(name, description);
+  add_model_options(*command, arguments->model);
+  add_output_options(*command, arguments->output, picture);
+  command->add_option("--width", arguments->width, "Width d [64]")->type_name("D");
+  command->add_option("--networks", arguments->networks, "Number of networks [32]")->type_name("N");
+  command->add_option("--seed", arguments->seed, "Seed [0]")->type_name("N");
+  command
+      ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
+      ->type_name("N");
+  command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start")->type_name("Q");
+  if (run == run_groups) {
+    command->add_option("--p-inside", arguments->p_inside, "Dot product within a half [0.75]")
+        ->type_name("P");
+    command->add_option("--p-across", arguments->p_across, "Dot product across halves [0.5]")->type_name("P");
+  } else {
+    command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start")->type_name("C");
+  }
+  command->callback([arguments, run] { run(*arguments); });
+}
+
+}  // namespace
+
+void add_propagation_simulate_command(CLI::App& propagation) {
+  CLI::App* simulate =
+      propagation.add_subcommand("simulate", "Random transformers of finite width beside the theory");
+  simulate->require_subcommand(1);
+  add(*simulate, "trajectory", "Norm and angle behind each block (q0 1, c0 0)",
+      "Theory and networks over the field of displacements", run_trajectory);
+  add(*simulate, "histograms", "Norms of tokens and cosines of pairs at four depths (q0 1, c0 0)",
+      "Histograms with the theory's values", run_histograms);
+  add(*simulate, "angle", "Angle exponent of one block (q0 the fixed point, c0 0.99)", "", run_angle);
+  add(*simulate, "gradient",
+      "Gradient exponent from equal tokens at the fixed point, or from q0 and c0 if q0 is given", "",
+      run_gradient);
+  add(*simulate, "groups", "Two halves of tokens become alike (q0 1)", "", run_groups);
+}
+
+}  // namespace widelimit::cli
