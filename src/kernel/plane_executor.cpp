@@ -27,6 +27,14 @@ void copy_short_row(const Scalar* source, Index size, Scalar* target) {
   for (Index i = 0; i < size; i += chunk) std::memcpy(target + i, source + i, chunk * sizeof(Scalar));
 }
 
+/// Plane runs know that the NTK of an input is zero; pair stages read it.
+bool feeds_pair_stage(const Program& program, NodeId node) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    const auto* pair = std::get_if<PairStep>(&step);
+    return pair != nullptr && program.graph.nodes[pair->node].inputs[0] == node;
+  });
+}
+
 }  // namespace
 
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
@@ -283,7 +291,7 @@ void PlaneExecutor<Scalar>::execute(const InputStep& step) {
                    {left.array(node, 0), left.layout().positions[node]},
                    {right.array(node, 0), right.layout().positions[node]}, Scalar{0}, target.nngp,
                    layout.right_positions());
-    if (with_ntk_) std::fill_n(target.ntk, layout.size(), Scalar{0});
+    if (with_ntk_ && feeds_pair_stage(program_, node)) std::fill_n(target.ntk, layout.size(), Scalar{0});
   }
 }
 

@@ -92,7 +92,11 @@ void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index pair, 
   const Plane<Scalar> kept = store(node, pair);
   const auto place = geometry_.layouts[node].place(placed.box);
   copy_rows(place, placed.layout, kept.nngp, target.nngp);
-  if (with_ntk_) copy_rows(place, placed.layout, kept.ntk, target.ntk);
+  if (!with_ntk_) return;
+  if (std::holds_alternative<InputNode>(program_.graph.nodes[node].operation))
+    std::fill_n(target.ntk, placed.layout.length, Scalar{0});
+  else
+    copy_rows(place, placed.layout, kept.ntk, target.ntk);
 }
 
 template <typename Scalar>
