@@ -48,4 +48,7 @@
 #include "widelimit/specialization/samples.hpp"
 #include "widelimit/specialization/sgd.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
+#include "widelimit/propagation/critical.hpp"
+#include "widelimit/propagation/estimators.hpp"
+#include "widelimit/propagation/loss_predictor.hpp"
 #include "widelimit/version.hpp"

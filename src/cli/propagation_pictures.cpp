@@ -64,11 +64,7 @@ std::string phase_panel(const char* title, const char* block, const PhaseDiagram
       diagram.y.values.back(), block);
 }
 
-struct Range {
-  double from, to;
-};
-
-/// From 0, or below, to the largest value plotted.
+/// Displacements of one block as arrows.
 std::string field_block(const BlockMap& map, double highest_q) {
   std::string block = "$field << EOD\n";
   for (int i = 0; i <= field_points; ++i)
@@ -78,12 +74,17 @@ std::string field_block(const BlockMap& map, double highest_q) {
       double x = next.cosine() - cosine, y = (next.q - q) / highest_q;
       const double length = std::hypot(x, y);
       // Arrows grow with the root of the displacement, or slow regions would show none.
-      const double scale = length > 0 ? std::min(std::sqrt(length), 1.0) * 0.05 / length : 0;
+      const double scale = length > 0 ? std::min(std::sqrt(length), 1.0) * 0.1 / length : 0;
       fmt::format_to(std::back_inserter(block), "{} {} {} {}\n", cosine, q, x * scale, y * scale * highest_q);
     }
   return block + "EOD\n";
 }
 
+struct Range {
+  double from, to;
+};
+
+/// All but the outermost thousandths.
 Range range_of(const std::vector<double>& values) {
   std::vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());
@@ -117,7 +118,7 @@ void draw_phase(const std::filesystem::path& file, const PhaseDiagram& diagram,
             curve_block("angle", angle) + curve_block("gradient", gradient);
   script += fmt::format(
       "set multiplot layout 1,2\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"
-      "set xlabel {}\nset ylabel {}\nset key bottom left opaque\n",
+      "set xlabel {}\nset ylabel {}\nset key top left opaque\n",
       gnuplot_quoted(coordinate_name(diagram.x.coordinate)),
       gnuplot_quoted(coordinate_name(diagram.y.coordinate)));
   script += phase_panel("angle exponent", "a", diagram, diagram.lambda_a) +

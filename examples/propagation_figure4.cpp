@@ -1,0 +1,54 @@
+// The angle exponent over both slices, theory and one block of networks: figure 4 of arXiv:2403.02579v1
+// (n = 256, d = 64, cosine 0.99, start norm 1).
+
+#include "propagation_common.hpp"
+
+using namespace propagation_examples;
+
+int main(int argc, char** argv) {
+  return run_example(argc, argv, [](const Settings& settings) {
+    for (const Slice& slice : slices(settings.size(256, 16))) {
+      const std::string name = "figure4_" + slice.name;
+      const Index points = settings.size(12, 3);
+      SampleOptions options;
+      options.width = 64;
+      options.networks = settings.network_count(8);
+      const Axis x = evenly_spaced(slice.plane.x, slice.plane.x_from, slice.plane.x_to, points);
+      const Axis y = evenly_spaced(slice.plane.y, slice.plane.y_from, slice.plane.y_to, points);
+      Csv table(settings, name, "x,y,theory,lambda_a_log,measured,error");
+      double square = 0, sum = 0;
+      for (const double b : y.values) {
+        for (const double a : x.values) {
+          const Parameters parameters = at(slice, a, b);
+          const double theory = one_block_exponent(BlockMap(parameters), 1, 0.01);
+          options.seed += 1;
+          const Estimate measured = measured_angle_exponent(parameters, 1, 0.99, options);
+          const double deviation = (measured.value - theory) / measured.standard_error;
+          square += deviation * deviation;
+          sum += measured.value - theory;
+          table.row(a, b, theory, collapsed_point(parameters).lambda_a_log(), measured.value,
+                    measured.standard_error);
+        }
+        table.gap();
+      }
+      const auto count = static_cast<double>(points * points);
+      std::printf("%s: measured - theory: mean %.4f, root mean square %.2f standard errors\n", name.c_str(),
+                  sum / count, std::sqrt(square / count));
+      ExponentOptions one_block;
+      one_block.angle = AngleMeasure::one_block;
+      write_boundary(settings, name + "_one_block",
+                     trace_boundary(Exponent::angle, slice.base, slice.plane, one_block));
+      write_boundary(settings, name + "_lambda_a", trace_boundary(Exponent::angle, slice.base, slice.plane));
+      std::string commands = "set multiplot layout 1,2\n" + map_settings(slice, 1);
+      for (const auto& [title, column] : {std::pair{"one block, theory", "3"}, {"one block, networks", "5"}})
+        commands += "set title '" + std::string(title) + "'\nplot '" + name +
+                    ".csv' every ::1 using 1:2:" + column + " with image notitle, '" + name +
+                    "_one_block.csv' every ::1 with lines lw 2 lc rgb 'black' title "
+                    "'one block: 0', '" +
+                    name +
+                    "_lambda_a.csv' every ::1 with lines lw 2 dt 2 lc rgb 'black' title "
+                    "'lambda_a = 0'\n";
+      plot(settings, name, commands + "unset multiplot\n");
+    }
+  });
+}
