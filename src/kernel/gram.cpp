@@ -287,7 +287,7 @@ template <typename Scalar>
 class ReplicateMean {
  public:
   void add(const Matrix<Scalar>& result) {
-    const Matrix<double> value = result.template cast<double>();
+    const auto& value = result.template cast<double>();
     ++count_;
     if (count_ == 1) {
       mean_ = value;
