@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "finite/affine_map.hpp"
+#include "finite/head_products.hpp"
 #include "finite/head_weights.hpp"
 #include "finite/normalised_rows.hpp"
 #include "layers/attention_positions.hpp"
@@ -84,6 +85,7 @@ enum Saved : std::size_t {
 template <typename Scalar>
 class Attention final : public FiniteLayer<Scalar> {
   using Mat = Matrix<Scalar>;
+  static constexpr auto no = Transpose::no, yes = Transpose::yes;
 
  public:
   Attention(const Site& site, const AttentionOptions& options, const HeadWidths& heads)
@@ -95,6 +97,7 @@ class Attention final : public FiniteLayer<Scalar> {
         logit_scale_{static_cast<Scalar>(logit_scale(options, heads.key))},
         zeta_(options),
         maps_{make_maps<Scalar>(site, options, heads)},
+        places_(d_, heads.count),
         norm_(Centring::mean, 1e-12) {
     if (!options.positions) return;
     input_scale_ = static_cast<Scalar>(std::sqrt(options.positions->input_weight));
@@ -117,11 +120,13 @@ class Attention final : public FiniteLayer<Scalar> {
     if (!zeta_.is_softmax()) saved[saved_slopes].resize(input.inputs * heads_.count * d_, d_);
     saved[saved_joined].resize(input.inputs * d_, heads_.count * heads_.value);
     for_each_head(input.inputs, [&](Index i, Index h) {
-      auto weights = square(saved[saved_weights], i, h);
-      weights.noalias() =
-          logit_scale_ * query_block(saved[saved_queries], i, h) * query_block(keys(tape), i, h).transpose();
-      zeta_.apply(weights, slopes(saved[saved_slopes], i, h));
-      value_block(saved[saved_joined], i, h).noalias() = weights * value_block(saved[saved_values], i, h);
+      const auto weights = places_.square(saved[saved_weights], i, h);
+      multiply_heads(no, yes, {d_, d_, heads_.key}, logit_scale_, part(saved[saved_queries], i, h),
+                     part(keys(tape), i, h), Scalar{0}, weights);
+      zeta_.apply(weights.data, places_.square(saved[saved_slopes], i, h).data, d_);
+      multiply_heads(no, no, {d_, heads_.value, d_}, Scalar{1}, square(saved[saved_weights], i, h),
+                     part(saved[saved_values], i, h), Scalar{0},
+                     places_.side_by_side(saved[saved_joined], i, h));
     });
     if (heads_.norm == HeadNorm::layer_norm)
       saved[saved_roots] = norm_.normalise(head_rows(saved[saved_joined]));
@@ -138,14 +143,16 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat queries(n * d_, heads_.count * heads_.key), key_gradient(queries.rows(), queries.cols());
     Mat values(n * d_, heads_.count * heads_.value), logits(d_, d_);
     for_each_head(n, [&](Index i, Index h) {
-      const auto weights = square(saved[saved_weights], i, h);
-      const auto out = value_block(joined, i, h);
-      value_block(values, i, h).noalias() = weights.transpose() * out;
-      logits.noalias() = out * value_block(saved[saved_values], i, h).transpose();
-      zeta_.differentiate(weights, slopes(saved[saved_slopes], i, h), logits);
-      query_block(queries, i, h).noalias() = logit_scale_ * logits * query_block(keys(tape), i, h);
-      query_block(key_gradient, i, h).noalias() =
-          logit_scale_ * logits.transpose() * query_block(saved[saved_queries], i, h);
+      const auto weights = square(saved[saved_weights], i, h), out = part(joined, i, h);
+      multiply_heads(yes, no, {d_, heads_.value, d_}, Scalar{1}, weights, out, Scalar{0},
+                     places_.side_by_side(values, i, h));
+      multiply_heads(no, yes, {d_, d_, heads_.value}, Scalar{1}, out, part(saved[saved_values], i, h),
+                     Scalar{0}, places_.square(logits, 0, 0));
+      zeta_.differentiate(weights.data, square(saved[saved_slopes], i, h).data, logits);
+      multiply_heads(no, no, {d_, heads_.key, d_}, logit_scale_, square(logits, 0, 0), part(keys(tape), i, h),
+                     Scalar{0}, places_.side_by_side(queries, i, h));
+      multiply_heads(yes, no, {d_, heads_.key, d_}, logit_scale_, square(logits, 0, 0),
+                     part(saved[saved_queries], i, h), Scalar{0}, places_.side_by_side(key_gradient, i, h));
     });
     return input_gradient(parameters, tape, {queries, key_gradient, values}, gradient, sink);
   }
@@ -164,14 +171,17 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat joined(n * d_, heads_.count * heads_.value), logits(d_, d_);
     for_each_head(n, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h);
-      logits.noalias() =
-          logit_scale_ * query_block(queries, i, h) * query_block(keys(tape), i, h).transpose();
-      logits.noalias() += logit_scale_ * query_block(saved[saved_queries], i, h) *
-                          query_block(keys_direction, i, h).transpose();
-      zeta_.differentiate(weights, slopes(saved[saved_slopes], i, h), logits);
-      auto target = value_block(joined, i, h);
-      target.noalias() = logits * value_block(saved[saved_values], i, h);
-      target.noalias() += weights * value_block(values, i, h);
+      const auto change = places_.square(logits, 0, 0);
+      multiply_heads(no, yes, {d_, d_, heads_.key}, logit_scale_, part(queries, i, h), part(keys(tape), i, h),
+                     Scalar{0}, change);
+      multiply_heads(no, yes, {d_, d_, heads_.key}, logit_scale_, part(saved[saved_queries], i, h),
+                     part(keys_direction, i, h), Scalar{1}, change);
+      zeta_.differentiate(weights.data, square(saved[saved_slopes], i, h).data, logits);
+      const auto target = places_.side_by_side(joined, i, h);
+      multiply_heads(no, no, {d_, heads_.value, d_}, Scalar{1}, square(logits, 0, 0),
+                     part(saved[saved_values], i, h), Scalar{0}, target);
+      multiply_heads(no, no, {d_, heads_.value, d_}, Scalar{1}, weights, part(values, i, h), Scalar{1},
+                     target);
     });
     if (heads_.norm == HeadNorm::layer_norm)
       norm_.differentiate(head_rows(saved[saved_joined]), saved[saved_roots], head_rows(joined));
@@ -226,23 +236,11 @@ class Attention final : public FiniteLayer<Scalar> {
     for (Index i = 0; i < n; ++i)
       for (Index h = 0; h < heads_.count; ++h) body(i, h);
   }
-  /// The part of input i and head h.
-  template <typename Block>
-  auto query_block(Block& all, Index i, Index h) const {
-    return all.block(i * d_, h * heads_.key, d_, heads_.key);
+  /// What a product reads of input i and head h.
+  HeadBlock<const Scalar> part(const Mat& all, Index i, Index h) const {
+    return places_.side_by_side(all, i, h);
   }
-  template <typename Block>
-  auto value_block(Block& all, Index i, Index h) const {
-    return all.block(i * d_, h * heads_.value, d_, heads_.value);
-  }
-  template <typename Block>
-  auto square(Block& all, Index i, Index h) const {
-    return all.middleRows((i * heads_.count + h) * d_, d_);
-  }
-  template <typename Block>
-  auto slopes(Block& all, Index i, Index h) const {
-    return zeta_.is_softmax() ? all.middleRows(0, 0) : square(all, i, h);
-  }
+  HeadBlock<const Scalar> square(const Mat& all, Index i, Index h) const { return places_.square(all, i, h); }
   /// Every head of every position as a row.
   auto head_rows(Mat& all) const {
     return Eigen::Map<Mat>(all.data(), all.size() / heads_.value, heads_.value);
@@ -259,6 +257,7 @@ class Attention final : public FiniteLayer<Scalar> {
   Scalar logit_scale_;
   HeadWeights<Scalar> zeta_;
   AttentionMaps<Scalar> maps_;
+  HeadPlaces places_;
   NormalisedRows<Scalar> norm_;
   Scalar input_scale_ = 1;
   Mat root_;  ///< Empty without encodings.

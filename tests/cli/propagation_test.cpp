@@ -1,0 +1,108 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+nlohmann::json json_of(const std::string& arguments) {
+  const auto result = run_program("propagation " + arguments);
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  return nlohmann::json::parse(result.output);
+}
+
+void check_error(const std::string& arguments, const std::string& message) {
+  CAPTURE(arguments);
+  const auto result = run_program("propagation " + arguments);
+  CHECK(result.code != 0);
+  CHECK(result.output.empty());
+  CHECK(result.errors == "widelimit: " + message + "\n");
+}
+
+}  // namespace
+
+TEST_CASE("propagation: the note's numbers from the command line") {
+  const auto exponents = json_of("exponents --alpha-A 0.8 --alpha-M 0.4 --sigma-w 3");
+  CHECK(exponents.at("lambda_a").get<double>() == doctest::Approx(-0.53046393848).epsilon(1e-9));
+  CHECK(exponents.at("lambda_g").get<double>() == doctest::Approx(-0.036135583878).epsilon(1e-9));
+  CHECK(exponents.at("phase") == "ordered angles, vanishing gradients");
+  const auto critical = json_of("critical --tokens 65 --depth 16 --sigma-out shared").at("critical");
+  CHECK(critical.at("alpha_A").get<double>() == doctest::Approx(0.37365918123537).epsilon(1e-8));
+  CHECK(critical.at("sigma_w").get<double>() == doctest::Approx(1.66847308864496).epsilon(1e-8));
+  const auto path = json_of("trajectory --alpha 0.3535533905932738 --sigma-w 5");
+  CHECK(path.at("rows").size() == 17);
+  CHECK(path.at("rows")[16][2].get<double>() == doctest::Approx(0.0435023972189).epsilon(1e-8));
+  CHECK(path.at("fixed_points").size() == 2);
+}
+
+TEST_CASE("propagation: phase diagrams as CSV, JSON and picture") {
+  const TemporaryFolder folder;
+  const std::string axes = " --x alpha:0.1:0.9:5 --y sigma_w:0.5:4:4 ";
+  CHECK(run_program("propagation phase" + axes + "--out " + (folder / "p.csv").string()).code == 0);
+  const std::string csv = file_text(folder / "p.csv");
+  CHECK(csv.rfind("alpha,sigma_w,lambda_a,lambda_g\n", 0) == 0);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 21);
+  const auto result = run_program("propagation phase" + axes + "--out " + (folder / "p.json").string() +
+                                  " --plot " + (folder / "p.png").string());
+  CHECK(result.code == 0);
+  const auto json = nlohmann::json::parse(file_text(folder / "p.json"));
+  CHECK(json.at("lambda_a_zero").size() == 1);
+  CHECK(json.at("lambda_g_zero")[0].at("points").size() > 20);
+  CHECK(std::filesystem::file_size(folder / "p.png") > 5000);
+}
+
+TEST_CASE("propagation: simulations report theory beside networks") {
+  const std::string size = " --tokens 6 --width 16 --networks 4 --depth 3";
+  const auto gradient = json_of("simulate gradient" + size);
+  CHECK(gradient.at("log_of_mean").at("standard_error").get<double>() > 0);
+  CHECK(gradient.contains("theory_equal_tokens"));
+  CHECK(json_of("simulate gradient --q0 1" + size).contains("theory"));
+  CHECK(json_of("simulate angle" + size).contains("theory"));
+  CHECK(json_of("simulate trajectory" + size).at("rows").size() == 4);
+  CHECK(json_of("simulate groups" + size).at("rows")[0][3].get<double>() == doctest::Approx(1.5));
+  const TemporaryFolder folder;
+  CHECK(run_program("propagation simulate histograms" + size + " --out " + (folder / "h.csv").string() +
+                    " --plot " + (folder / "h.png").string())
+            .code == 0);
+  CHECK(std::filesystem::file_size(folder / "h.png") > 5000);
+}
+
+TEST_CASE("propagation: the predictor is fitted to a CSV file") {
+  const TemporaryFolder folder;
+  {
+    std::ofstream file(folder / "runs.csv");
+    file << "lambda_a,lambda_g,loss\n";
+    for (int i = 0; i < 12; ++i) {
+      const double a = -0.5 + 0.09 * i, g = 0.4 - 0.05 * i;
+      file << a << ',' << g << ',' << 0.5 + std::max(2 * std::abs(a), 3 * std::abs(g)) << '\n';
+    }
+  }
+  const auto fit = json_of("fit " + (folder / "runs.csv").string());
+  CHECK(fit.at("weight_a").get<double>() == doctest::Approx(2).epsilon(1e-3));
+  CHECK(fit.at("weight_g").get<double>() == doctest::Approx(3).epsilon(1e-3));
+  CHECK(fit.at("rows").size() == 12);
+}
+
+TEST_CASE("propagation: errors name the parameter") {
+  check_error("exponents --alpha-A 1.2", "collapsed_point: alpha_A must lie in [0, 1], got 1.2");
+  check_error("exponents --sigma-w -1", "collapsed_point: sigma_w must be at least 0 and finite, got -1");
+  check_error("exponents --tokens 1", "collapsed_point: tokens must be at least 2, got 1");
+  check_error("exponents --alpha 0",
+              "collapsed_point: alpha_A and alpha_M must not both be 0: then no block changes anything and "
+              "there is no fixed point");
+  check_error("exponents --sigma-out big", "--sigma-out: expected unit, shared or a number, got 'big'");
+  check_error("trajectory --depth 2.5", "--depth: expected a whole number of at least 1, got 2.5");
+  check_error("phase --x alpha:0.1", "--x: expected NAME:FROM:TO[:COUNT], got 'alpha:0.1'");
+  check_error("critical --free luck",
+              "--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got 'luck'");
+  check_error("exponents --out result.txt", "--out: expected FILE.json or FILE.csv, got result.txt");
+}
