@@ -172,8 +172,8 @@ LimitRow row_of(const Subject& subject, const std::string& kernel, const std::ve
   const Estimate slope = fit_line(points).slope;
   row.slope = slope.value;
   row.slope_error = slope.standard_error;
-  row.passed = row.largest_z <= options.largest_z &&
-               std::abs(row.slope + 1) <= options.slope_tolerance + 4 * row.slope_error;
+  row.passed =
+      row.largest_z <= options.largest_z && row.slope <= -1 + options.slope_tolerance + 4 * row.slope_error;
   return row;
 }
 

@@ -59,8 +59,11 @@ MonteCarloKernel sampled(const Network& network, const Batches<Scalar>& batches,
   check(options, result.nngp, batches.x1.size(),
         batches.x2 != nullptr ? batches.x2->size() : batches.x1.size());
   const int threads = numerics::resolve_threads(options.threads, "monte_carlo_kernel");
-  for (Index begin = 0; begin < options.draws; begin += threads) {
-    std::vector<Draw> draws(static_cast<std::size_t>(std::min<Index>(threads, options.draws - begin)));
+  // Some draws a thread before they are added up in their order: threads seldom wait for each other, and what
+  // is kept are kernels, not networks.
+  const Index wave = 8 * static_cast<Index>(threads);
+  for (Index begin = 0; begin < options.draws; begin += wave) {
+    std::vector<Draw> draws(static_cast<std::size_t>(std::min(wave, options.draws - begin)));
     parallel(static_cast<Index>(draws.size()), threads, [&](Index k) {
       draws[static_cast<std::size_t>(k)] = drawn(network, batches, options, options.first_draw + begin + k);
     });

@@ -53,7 +53,7 @@ void add_branches(std::vector<ZooLayer>& zoo) {
 }
 
 /// Four kinds of weights with both scalings.
-void add_plain_attention(std::vector<ZooLayer>& zoo) {
+void add_plain_attention(std::vector<ZooLayer>& zoo, Index samples) {
   for (const AttentionScaling scaling :
        {AttentionScaling::inverse_width, AttentionScaling::inverse_sqrt_width}) {
     const std::string name = scaling == AttentionScaling::inverse_width ? "1/width " : "1/sqrt(width) ";
@@ -62,7 +62,7 @@ void add_plain_attention(std::vector<ZooLayer>& zoo) {
     options.query_key_std = 0.8;
     options.output_value_variance = 1.3;
     options.bias_variance = 0.1;
-    options.samples = 40'000;
+    options.samples = samples;
     zoo.push_back({name + "softmax", attention(options), {4}});
     for (const Layer& weights : {identity(), relu(), layers::abs()}) {
       options.weights = AttentionWeights::elementwise(weights);
@@ -72,7 +72,7 @@ void add_plain_attention(std::vector<ZooLayer>& zoo) {
 }
 
 /// Masks, encodings and untied weights.
-void add_encoded_attention(std::vector<ZooLayer>& zoo) {
+void add_encoded_attention(std::vector<ZooLayer>& zoo, Index samples) {
   AttentionOptions options;
   options.mask = AttentionMask::causal;
   options.positions = PositionalEncodings{StructuredPositions{0.9, 1.4}, 0.7, 0.3, ValueEncodings::present};
@@ -98,7 +98,7 @@ void add_encoded_attention(std::vector<ZooLayer>& zoo) {
   zoo.push_back({"1/sqrt(width) identity, matrix in values", attention(sqrt), {3}});
   sqrt.weights = AttentionWeights::softmax();
   sqrt.mask = AttentionMask::causal;
-  sqrt.samples = 40'000;
+  sqrt.samples = samples;
   sqrt.positions = PositionalEncodings{IdentityPositions{0.5}, 0.5, 0.5};
   zoo.push_back({"1/sqrt(width) softmax causal, identity positions", attention(sqrt), {3}});
   sqrt.positions.reset();
@@ -124,10 +124,10 @@ std::vector<ZooLayer> zoo_layers() {
   return zoo;
 }
 
-std::vector<ZooLayer> zoo_attention() {
+std::vector<ZooLayer> zoo_attention(Index samples) {
   std::vector<ZooLayer> zoo;
-  add_plain_attention(zoo);
-  add_encoded_attention(zoo);
+  add_plain_attention(zoo, samples);
+  add_encoded_attention(zoo, samples);
   return zoo;
 }
 

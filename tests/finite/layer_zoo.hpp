@@ -18,8 +18,8 @@ struct ZooLayer {
 std::vector<ZooLayer> zoo_layers();
 
 /// Attention: both scalings with softmax, identity, ReLU and abs weights; masks, encodings of every sort in
-/// queries and keys and in values too, untied weights.
-std::vector<ZooLayer> zoo_attention();
+/// queries and keys and in values too, untied weights. `samples` is what sampled limits draw.
+std::vector<ZooLayer> zoo_attention(Index samples = 40'000);
 
 /// dense, the layer, a readout if there are positions behind it, dense.
 Network zoo_network(const ZooLayer& subject);

@@ -25,7 +25,9 @@ struct LimitOptions {
   int threads = 0;         ///< 0: one a core. Results do not depend on it.
   /// Largest distance allowed between limit and extrapolated mean, in standard errors.
   double largest_z = 4;
-  /// Deviation of the slope from -1 allowed besides four of its standard errors: finite widths bend it.
+  /// How far above -1 the slope may be, besides four of its standard errors. Below -1 it may be anything: at
+  /// small widths the bias of the kernels, whose square is of order 1 / width^2, still outweighs their
+  /// scatter.
   double slope_tolerance = 0.25;
 };
 
