@@ -88,10 +88,10 @@ void run(const Settings& settings, double sigma_w) {
   plot(settings, name,
        "set multiplot layout 1,3\nset grid\nset xlabel 'cosine'\nset ylabel 'squared norm / d'\n"
        "set xrange [-0.05:1.05]\nset yrange [0:1.2]\nset key bottom left opaque\nplot '" +
-           name + "_field.csv' every ::1 with vectors head size 0.01,25 lc rgb '#bbbbbb' notitle, '" + name +
-           ".csv' every ::1 using 3:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#b2182b' title 'theory', '" +
-           name + ".csv' every ::1 using 6:4 with points pt 4 lc rgb '#1b7837' title 'networks', '" + name +
-           "_fixed.csv' every ::1 using 1:2:($3 < 1 ? 7 : 6) with points pt variable ps 2 lc rgb 'black' "
+           name + "_field.csv' skip 1 with vectors head size 0.01,25 lc rgb '#bbbbbb' notitle, '" + name +
+           ".csv' skip 1 using 3:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#b2182b' title 'theory', '" +
+           name + ".csv' skip 1 using 6:4 with points pt 4 lc rgb '#1b7837' title 'networks', '" + name +
+           "_fixed.csv' skip 1 using 1:2:($3 < 1 ? 7 : 6) with points pt variable ps 2 lc rgb 'black' "
            "notitle\n"
            "set autoscale\nset key top right\nset ylabel 'density'\nset xlabel 'squared norm / d'\n" +
            lines[0] + histograms(name + "_norms") + "unset arrow\nset xlabel 'cosine'\nset yrange [0:8]\n" +

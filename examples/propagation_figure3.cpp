@@ -34,8 +34,8 @@ int main(int argc, char** argv) {
     }
     plot(settings, "figure3",
          "set grid\nset xlabel 'block'\nset ylabel 'dot products within / across halves'\nplot 'figure3.csv' "
-         "every ::1 "
-         "using 1:3:4 with yerrorbars pt 4 title 'networks', 'figure3.csv' every ::1 using 1:2 with lines lw "
+         "skip 1 "
+         "using 1:3:4 with yerrorbars pt 4 title 'networks', 'figure3.csv' skip 1 using 1:2 with lines lw "
          "2 "
          "title 'theory'\n",
          760);

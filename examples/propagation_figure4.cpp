@@ -42,11 +42,11 @@ int main(int argc, char** argv) {
       std::string commands = "set multiplot layout 1,2\n" + map_settings(slice, 1);
       for (const auto& [title, column] : {std::pair{"one block, theory", "3"}, {"one block, networks", "5"}})
         commands += "set title '" + std::string(title) + "'\nplot '" + name +
-                    ".csv' every ::1 using 1:2:" + column + " with image notitle, '" + name +
-                    "_one_block.csv' every ::1 with lines lw 2 lc rgb 'black' title "
+                    ".csv' skip 1 using 1:2:" + column + " with image notitle, '" + name +
+                    "_one_block.csv' skip 1 with lines lw 2 lc rgb 'black' title "
                     "'one block: 0', '" +
                     name +
-                    "_lambda_a.csv' every ::1 with lines lw 2 dt 2 lc rgb 'black' title "
+                    "_lambda_a.csv' skip 1 with lines lw 2 dt 2 lc rgb 'black' title "
                     "'lambda_a = 0'\n";
       plot(settings, name, commands + "unset multiplot\n");
     }

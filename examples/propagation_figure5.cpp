@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
       std::string commands = "set multiplot layout 1,2\n" + map_settings(slice, 1);
       for (const auto& [title, column] : {std::pair{"lambda_g, theory", "3"}, {"lambda_g, networks", "4"}})
         commands += "set title '" + std::string(title) + "'\nplot '" + name +
-                    ".csv' every ::1 using 1:2:" + column + " with image notitle, '" + name +
-                    "_lambda_g.csv' every ::1 with lines lw 2 lc rgb 'black' title 'lambda_g = 0'\n";
+                    ".csv' skip 1 using 1:2:" + column + " with image notitle, '" + name +
+                    "_lambda_g.csv' skip 1 with lines lw 2 lc rgb 'black' title 'lambda_g = 0'\n";
       plot(settings, name, commands + "unset multiplot\n");
     }
     for (const Formula formula : {Formula::corrected, Formula::published}) {

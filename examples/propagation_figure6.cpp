@@ -57,10 +57,10 @@ int main(int argc, char** argv) {
     for (const auto& [title, column] :
          {std::pair{"causal angle growth, networks", "4"}, {"causal gradient exponent, networks", "7"}})
       commands +=
-          "set title '" + std::string(title) + "'\nplot 'figure6.csv' every ::1 using 1:2:" + column +
-          " with image notitle, 'figure6_angle.csv' every ::1 with lines lw 2 lc rgb 'black' title 'angle: "
+          "set title '" + std::string(title) + "'\nplot 'figure6.csv' skip 1 using 1:2:" + column +
+          " with image notitle, 'figure6_angle.csv' skip 1 with lines lw 2 lc rgb 'black' title 'angle: "
           "0', "
-          "'figure6_gradient.csv' every ::1 with lines lw 2 dt 2 lc rgb 'black' title 'gradient: 0'\n";
+          "'figure6_gradient.csv' skip 1 with lines lw 2 dt 2 lc rgb 'black' title 'gradient: 0'\n";
     plot(settings, "figure6", commands + "unset multiplot\n");
   });
 }

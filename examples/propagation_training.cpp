@@ -212,7 +212,7 @@ int main(int argc, char** argv) {
     std::string commands = "set multiplot layout 1,3\nset grid\nset ylabel 'loss'\nunset key\n";
     for (const auto& [label, column] :
          {std::pair{"lambda_a (log)", "3"}, {"lambda_g", "4"}, {"predicted loss", "6"}})
-      commands += "set xlabel '" + std::string(label) + "'\nplot 'training.csv' every ::1 using " + column +
+      commands += "set xlabel '" + std::string(label) + "'\nplot 'training.csv' skip 1 using " + column +
                   ":5:1 with points pt 7 palette\n";
     plot(settings, "training", "set cblabel 'alpha'\n" + commands + "unset multiplot\n", 1500);
   });
