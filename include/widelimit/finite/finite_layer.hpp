@@ -70,7 +70,7 @@ class GradientSink {
 /// to parameter_count() numbers, standard normal at initialisation (NTK parametrisation: scales like sigma /
 /// sqrt(fan_in) belong to the layer).
 ///
-/// Laws, checked by finite::check_gradients() for any layer:
+/// Laws; tests of the built-in layers compare them with finite differences:
 ///   1. Inputs of a batch do not see each other.
 ///   2. backward() is the adjoint of the derivative of forward(), tangent() the derivative itself.
 /// Implementations are immutable; all functions may be called from any number of threads.
