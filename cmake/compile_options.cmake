@@ -10,20 +10,17 @@ function(widelimit_compile_options target)
   endif()
 endfunction()
 
-# What most files include and none of it ours, precompiled: it halves the time of a full build. A header of the
-# project is never in the list, so a missing #include of our own is never hidden; the sanitizer build and
-# clang-tidy go without (WIDELIMIT_PRECOMPILE_HEADERS=OFF), so a missing system #include isn't either.
-option(WIDELIMIT_PRECOMPILE_HEADERS "Precompile the system headers most files include" ${PROJECT_IS_TOP_LEVEL})
-function(widelimit_precompile target)
-  if(WIDELIMIT_PRECOMPILE_HEADERS)
-    target_precompile_headers(${target} PRIVATE <algorithm> <cmath> <filesystem> <fstream> <functional> <map> <memory>
-      <optional> <random> <sstream> <string> <vector> <Eigen/Dense> <fmt/format.h> <nlohmann/json.hpp> ${ARGN})
-  endif()
+# Compiles several files of a target as one: headers are read once for all of them, and a full build takes half the
+# time. Names in anonymous namespaces must then differ within a target, and a missing #include can hide behind a
+# neighbour's: clang-tidy reads file by file, and so should whoever edits a file at a time (WIDELIMIT_UNITY_BUILD=OFF).
+option(WIDELIMIT_UNITY_BUILD "Compile several source files as one" ${PROJECT_IS_TOP_LEVEL})
+function(widelimit_unity_build target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WIDELIMIT_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
-# As widelimit_precompile, with what another target has already precompiled under the same flags.
-function(widelimit_reuse_precompiled target other)
-  if(WIDELIMIT_PRECOMPILE_HEADERS)
-    target_precompile_headers(${target} REUSE_FROM ${other})
-  endif()
+# For tests, examples and the program, whose own loops are not what takes the time: half the time to compile. GCC's
+# -Wmaybe-uninitialized needs more optimisation than this to be right.
+function(widelimit_light_optimisation target)
+  target_compile_options(${target} PRIVATE
+    $<$<CONFIG:Release>:-O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>>)
 endfunction()

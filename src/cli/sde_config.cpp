@@ -29,9 +29,9 @@ ShapedSlopes read_slopes(FieldReader& fields) {
   return {fields.number("c_plus", 0), fields.number("c_minus", -1)};
 }
 
-AttentionMask read_mask(FieldReader& fields) {
-  return fields.choice("mask", {"full", "causal"}, "full") == "full" ? AttentionMask::full
-                                                                     : AttentionMask::causal;
+covariance_sde::AttentionMask read_mask(FieldReader& fields) {
+  return fields.choice("mask", {"full", "causal"}, "full") == "full" ? covariance_sde::AttentionMask::full
+                                                                     : covariance_sde::AttentionMask::causal;
 }
 
 /// "V0", or "tokens" of equal "variance" and correlation "rho0".

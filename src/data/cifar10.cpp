@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t side = 32, channels = 3, classes = 10;
-constexpr std::size_t image_bytes = side * side * channels;
+constexpr std::size_t cifar_side = 32, cifar_channels = 3, cifar_classes = 10;
+constexpr std::size_t image_bytes = cifar_side * cifar_side * cifar_channels;
 constexpr std::size_t record_bytes = 1 + image_bytes;
 
 void append_records(const fs::path& path, ByteImages& images) {
@@ -28,7 +28,7 @@ void append_records(const fs::path& path, ByteImages& images) {
   const auto bytes = file.read_all();
   images.values.reserve(images.values.size() + bytes.size());
   for (std::size_t at = 0; at < bytes.size(); at += record_bytes) {
-    if (bytes[at] >= classes) fail_at(path, at, "a label from 0 to 9", fmt::format("{}", bytes[at]));
+    if (bytes[at] >= cifar_classes) fail_at(path, at, "a label from 0 to 9", fmt::format("{}", bytes[at]));
     images.labels.push_back(bytes[at]);
     const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at + 1);
     images.values.insert(images.values.end(), first, first + static_cast<std::ptrdiff_t>(image_bytes));
@@ -37,7 +37,7 @@ void append_records(const fs::path& path, ByteImages& images) {
 
 ByteImages read_records(std::span<const fs::path> files) {
   if (files.empty()) throw ArgumentError("read_cifar10: expected at least one file, got none");
-  ByteImages images{side, side, channels, ByteImages::Order::planes, {}, {}, classes};
+  ByteImages images{cifar_side, cifar_side, cifar_channels, ByteImages::Order::planes, {}, {}, cifar_classes};
   for (const fs::path& path : files) append_records(path, images);
   return images;
 }

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t classes = 2;
-constexpr const char* class_folders[classes] = {"neg", "pos"};
+constexpr std::size_t review_classes = 2;
+constexpr const char* class_folders[review_classes] = {"neg", "pos"};
 
 struct NamedReview {
   std::uint64_t id;
@@ -91,7 +91,7 @@ std::vector<LabelledTexts> read_parts(const fs::path& folder, std::span<const st
   for (const ReviewFile& file : files) labels.push_back(file.label);
   std::vector<std::vector<std::size_t>> parts;
   try {
-    parts = split_indices(labels, classes, counts, balance, seed);
+    parts = split_indices(labels, review_classes, counts, balance, seed);
   } catch (const ArgumentError& error) {
     throw ArgumentError(fmt::format("{}: {}", folder.string(), error.what()));
   }
@@ -109,7 +109,7 @@ std::vector<LabelledTexts> read_parts(const fs::path& folder, std::span<const st
 std::vector<ReviewFile> list_reviews(const fs::path& split_folder) {
   check_folder(split_folder, "a folder with pos and neg");
   std::vector<ReviewFile> files;
-  for (std::size_t label = 0; label < classes; ++label)
+  for (std::size_t label = 0; label < review_classes; ++label)
     for (NamedReview& review : list_class(split_folder / class_folders[label], static_cast<int>(label)))
       files.push_back(std::move(review.file));
   return files;
@@ -117,7 +117,7 @@ std::vector<ReviewFile> list_reviews(const fs::path& split_folder) {
 
 LabelledTexts read_reviews(std::span<const ReviewFile> files) {
   LabelledTexts result;
-  result.classes = classes;
+  result.classes = review_classes;
   for (const ReviewFile& file : files) {
     result.texts.push_back(read_text(file.path));
     result.names.push_back(file.path.string());

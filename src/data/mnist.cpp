@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t side = 28, classes = 10;
+constexpr std::size_t mnist_side = 28, mnist_classes = 10;
 constexpr std::uint32_t images_magic = 0x803, labels_magic = 0x801;
 
 /// An IDX file, unpacked where needed. All fields of its header are big-endian 32-bit numbers.
@@ -66,14 +66,14 @@ class IdxFile {
 };
 
 ByteImages read_images(const MnistFiles& files) {
-  ByteImages images{side, side, 1, ByteImages::Order::interleaved, {}, {}, classes};
+  ByteImages images{mnist_side, mnist_side, 1, ByteImages::Order::interleaved, {}, {}, mnist_classes};
 
   const IdxFile image_file(files.images);
   image_file.expect_field(0, images_magic, "the magic number of an IDX image file");
   const std::uint32_t count = image_file.field(4, "the number of images");
-  image_file.expect_field(8, side, "a number of rows of");
-  image_file.expect_field(12, side, "a number of columns of");
-  const auto values = image_file.items(16, count, side * side, "images of 28 x 28");
+  image_file.expect_field(8, mnist_side, "a number of rows of");
+  image_file.expect_field(12, mnist_side, "a number of columns of");
+  const auto values = image_file.items(16, count, mnist_side * mnist_side, "images of 28 x 28");
   images.values.assign(values.begin(), values.end());
 
   const IdxFile label_file(files.labels);
@@ -85,7 +85,7 @@ ByteImages read_images(const MnistFiles& files) {
             fmt::format("{}", labels));
   }
   for (std::size_t i = 0; i < label_values.size(); ++i) {
-    if (label_values[i] >= classes) {
+    if (label_values[i] >= mnist_classes) {
       fail_at(files.labels, 8 + i, "a label from 0 to 9", fmt::format("{}", label_values[i]));
     }
     images.labels.push_back(label_values[i]);

@@ -21,7 +21,7 @@ constexpr std::size_t side = 32, channels = 3, classes = 10;
 
 // Streams of a user's seed that this generator owns: one an image, one for the labels of each ten images.
 constexpr std::uint64_t image_streams = 0x73796e7468ull << 24;
-constexpr std::uint64_t label_streams = 0x73796e7469ull << 24;
+constexpr std::uint64_t image_label_streams = 0x73796e7469ull << 24;
 
 double uniform(RandomStream& random, double low, double high) {
   return low + (high - low) * random.uniform();
@@ -183,7 +183,7 @@ LabelledImages generate_synthetic_images(std::size_t count, std::uint64_t seed) 
   result.labels.reserve(count);
   std::array<int, classes> labels{};
   for (std::size_t i = 0; i < count; ++i) {
-    if (i % classes == 0) labels = draw_labels(RandomStream(seed, label_streams + i / classes));
+    if (i % classes == 0) labels = draw_labels(RandomStream(seed, image_label_streams + i / classes));
     result.labels.push_back(labels[i % classes]);
     paint_image(result.images.data() + i * side * side * channels, result.labels.back(),
                 RandomStream(seed, image_streams + i));

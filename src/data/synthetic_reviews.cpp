@@ -35,7 +35,7 @@ constexpr Words kinds[] = {praise, blame, negations, degrees, nouns, neutral, da
 
 // Streams of a user's seed that this generator owns: one a review, one for the labels of each two reviews.
 constexpr std::uint64_t review_streams = 0x7265766965ull << 24;
-constexpr std::uint64_t label_streams = 0x7265766966ull << 24;
+constexpr std::uint64_t review_label_streams = 0x7265766966ull << 24;
 constexpr std::uint64_t vector_seed = 1, dimension = 16;
 constexpr double agreement = 0.8, negation_rate = 0.4;
 
@@ -104,7 +104,7 @@ LabelledTexts generate_synthetic_reviews(std::size_t count, std::uint64_t seed) 
   LabelledTexts result;
   result.classes = 2;
   for (std::size_t i = 0; i < count; ++i) {
-    const bool first_is_kind = RandomStream(seed, label_streams + i / 2).below(2) == 1;
+    const bool first_is_kind = RandomStream(seed, review_label_streams + i / 2).below(2) == 1;
     const bool kind = first_is_kind == (i % 2 == 0);
     result.texts.push_back(review(RandomStream(seed, review_streams + i), kind));
     result.names.push_back(fmt::format("review {}", i));

@@ -166,7 +166,7 @@ class Builder {
       if (form.shape != first.shape)
         throw ArgumentError(
             fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
-                        to_string(first.shape), to_string(form.shape), i));
+                        widelimit::to_string(first.shape), widelimit::to_string(form.shape), i));
       if (form.channels < 1 || (parts.kind == BranchKind::concat && form.channels != *channels[i]))
         throw ArgumentError(
             fmt::format("expected {} channels in branch {} for its share of {}, got {}; choose channels that "

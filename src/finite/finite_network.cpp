@@ -42,7 +42,7 @@ FiniteNetwork<Scalar>::FiniteNetwork(const Network& network, const Form& input, 
     throw NetworkError(
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
                     "global_average_pool or global_sum_pool",
-                    network.name(), to_string(end)));
+                    network.name(), widelimit::to_string(end)));
   parameters_ = normal_parameters<Scalar>(layer_->parameter_count(), seed, threads_);
 }
 

@@ -62,8 +62,8 @@ void require_form(const Inputs<Scalar>& x, const Form& form, const char* where) 
   for (Index i = 0; i < x.size(); ++i)
     if (x.shape(i) != form.shape || x.channels() != form.channels)
       throw ArgumentError(fmt::format("{}: expected inputs of {} and {} channels, got {} and {} (input {})",
-                                      where, to_string(form.shape), form.channels, to_string(x.shape(i)),
-                                      x.channels(), i));
+                                      where, widelimit::to_string(form.shape), form.channels,
+                                      widelimit::to_string(x.shape(i)), x.channels(), i));
 }
 
 /// A piece of a batch as the first layer sees it.

@@ -85,9 +85,9 @@ class Optimiser {
 };
 
 /// The inputs of every step: epoch by epoch in random order, or all of them.
-class Batches {
+class BatchOrder {
  public:
-  Batches(Index n, const TrainingOptions& options)
+  BatchOrder(Index n, const TrainingOptions& options)
       : size_{options.batch == 0 ? n : options.batch},
         seed_{options.seed},
         order_(static_cast<std::size_t>(n)) {
@@ -193,7 +193,7 @@ TrainingResult train(FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x, co
                      const TrainingOptions& options) {
   check(network, x, targets, options);
   Optimiser<Scalar> optimiser(options, network.parameter_count());
-  Batches batches(x.size(), options);
+  BatchOrder batches(x.size(), options);
   Vector<Scalar> parameters = network.parameters();
   TrainingResult result;
   for (Index step = 1; step <= options.steps; ++step) {

@@ -123,8 +123,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   Matrix<double> weights(Matrix<double> logits) const {
     for (Index a = 0; a < logits.rows(); ++a)
-      softmax_row(&logits(a, 0), options().query_key_std,
-                  visible_positions(options().mask, a, logits.rows()), logits.cols());
+      softmax_row(&logits(a, 0), options().query_key_std, visible_positions(options().mask, a, logits.rows()),
+                  logits.cols());
     return logits;
   }
 

@@ -14,9 +14,9 @@ inline Index visible_positions(AttentionMask mask, Index a, Index d) {
   return mask == AttentionMask::causal ? a + 1 : d;
 }
 
-/// Softmax of `scale` times the first `visible` entries of a row, in place; the rest becomes 0. Differences to
-/// the largest entry are taken first and scaled in double, so that logits beyond exp's range, or any range,
-/// are harmless.
+/// Softmax of `scale` times the first `visible` entries of a row, in place; the rest becomes 0. Differences
+/// to the largest entry are taken first and scaled in double, so that logits beyond exp's range, or any
+/// range, are harmless.
 template <typename Scalar>
 void softmax_row(Scalar* row, double scale, Index visible, Index size) {
   const Scalar largest = *std::max_element(row, row + visible);

@@ -45,7 +45,7 @@ class Convolution final : public LayerModel {
   Sharing sharing_;
 };
 
-ConvolutionOptions read_options(FieldReader& fields) {
+ConvolutionOptions read_convolution(FieldReader& fields) {
   return {.filter = fields.integers("filter"),
           .strides = fields.integers("strides", std::vector<Index>{}),
           .padding = padding_from_name(fields.choice("padding", {"same", "valid", "circular"}, "same")),
@@ -64,8 +64,8 @@ Layer local_conv(const ConvolutionOptions& options) {
 }
 
 void add_convolution_kinds(LayerReaders& readers) {
-  readers["conv"] = [](FieldReader& fields) { return conv(read_options(fields)); };
-  readers["local_conv"] = [](FieldReader& fields) { return local_conv(read_options(fields)); };
+  readers["conv"] = [](FieldReader& fields) { return conv(read_convolution(fields)); };
+  readers["local_conv"] = [](FieldReader& fields) { return local_conv(read_convolution(fields)); };
 }
 
 }  // namespace widelimit::layers

@@ -88,7 +88,7 @@ class Norm final : public LayerModel {
   NormOptions options_;
 };
 
-NormOptions read_options(FieldReader& fields) {
+NormOptions read_norm(FieldReader& fields) {
   const auto axes = fields.texts("axes", std::vector<std::string>{"channels"});
   const bool space = axes == std::vector<std::string>{"channels", "space"};
   if (!space && axes != std::vector<std::string>{"channels"})
@@ -109,8 +109,8 @@ Layer rms_norm(const NormOptions& options) {
 }
 
 void add_norm_kinds(LayerReaders& readers) {
-  readers["layer_norm"] = [](FieldReader& fields) { return layer_norm(read_options(fields)); };
-  readers["rms_norm"] = [](FieldReader& fields) { return rms_norm(read_options(fields)); };
+  readers["layer_norm"] = [](FieldReader& fields) { return layer_norm(read_norm(fields)); };
+  readers["rms_norm"] = [](FieldReader& fields) { return rms_norm(read_norm(fields)); };
 }
 
 }  // namespace widelimit::layers

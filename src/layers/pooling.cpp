@@ -63,7 +63,7 @@ class Readout final : public LayerModel {
   ReadoutKind kind_;
 };
 
-PoolingOptions read_options(FieldReader& fields) {
+PoolingOptions read_pooling(FieldReader& fields) {
   return {.window = fields.integers("window"),
           .strides = fields.integers("strides", std::vector<Index>{}),
           .padding = padding_from_name(fields.choice("padding", {"same", "valid"}, "valid"))};
@@ -86,8 +86,8 @@ Layer global_sum_pool() { return Layer(std::make_shared<Readout>(ReadoutKind::su
 Layer flatten() { return Layer(std::make_shared<Readout>(ReadoutKind::flatten)); }
 
 void add_pooling_kinds(LayerReaders& readers) {
-  readers["average_pool"] = [](FieldReader& fields) { return average_pool(read_options(fields)); };
-  readers["sum_pool"] = [](FieldReader& fields) { return sum_pool(read_options(fields)); };
+  readers["average_pool"] = [](FieldReader& fields) { return average_pool(read_pooling(fields)); };
+  readers["sum_pool"] = [](FieldReader& fields) { return sum_pool(read_pooling(fields)); };
   readers["global_average_pool"] = [](FieldReader&) { return global_average_pool(); };
   readers["global_sum_pool"] = [](FieldReader&) { return global_sum_pool(); };
   readers["flatten"] = [](FieldReader&) { return flatten(); };

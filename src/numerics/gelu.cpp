@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "numerics/closed_form.hpp"
+#include "numerics/normal_density.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -16,11 +17,8 @@ namespace {
 /// without a difference of large numbers for c >= 0.
 struct Gelu {
   [[nodiscard]] static double distribution(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
-  [[nodiscard]] static double density(double x) {
-    return std::numbers::inv_sqrtpi / std::numbers::sqrt2 * std::exp(-x * x / 2);
-  }
   [[nodiscard]] static double value(double x) { return x * distribution(x); }
-  [[nodiscard]] static double derivative(double x) { return distribution(x) + x * density(x); }
+  [[nodiscard]] static double derivative(double x) { return distribution(x) + x * normal_density(x); }
 
   template <typename Scalar>
   [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) {

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "numerics/gauss_legendre.hpp"
+#include "numerics/normal_density.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
 namespace {
 
-constexpr double window =
+constexpr double mehler_window =
     13;  // standard deviations; the root of the density, all that h_k leaves, is 4e-19 there
 
 /// h_k oscillates with frequency sqrt(k); 15 Gauss points resolve 11 radians to rounding.
@@ -21,8 +22,6 @@ constexpr double radians_per_panel = 11;
 
 /// Of an interpolated coefficient, relative to the root mean square.
 constexpr double interpolation_tolerance = 1e-12;
-
-double density(double z) { return std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 
 }  // namespace
 
@@ -36,7 +35,7 @@ MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std:
     up_.push_back(1 / std::sqrt(above));
     down_.push_back(std::sqrt((above - 1) / above));
   }
-  const double widest_log = 2 * std::log2(mesh.reach() / window);
+  const double widest_log = 2 * std::log2(mesh.reach() / mehler_window);
   const double usable = std::floor((widest_log - first_exponent) * pieces_per_exponent);
   usable_pieces_ = static_cast<std::size_t>(std::clamp(usable, 0.0, static_cast<double>(pieces)));
 }
@@ -155,19 +154,19 @@ void MehlerTable::log_tails(double variance, std::span<const double> coefficient
 
 void MehlerTable::integrate(double variance, std::span<double> out) const {
   const double deviation = std::sqrt(variance);
-  if (!(window * deviation <= mesh_.reach()))
+  if (!(mehler_window * deviation <= mesh_.reach()))
     throw NumericalError(
         fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of "
                     "{:.6g} needs {:.6g}: use "
                     "smaller weight variances, or normalise before this layer",
-                    mesh_.reach(), variance, window * deviation));
+                    mesh_.reach(), variance, mehler_window * deviation));
   std::fill(out.begin(), out.end(), 0.0);
   const double longest_panel = radians_per_panel / std::sqrt(static_cast<double>(order(stored_orders_)));
   const std::vector<double>& edges = mesh_.edges();
-  for (std::size_t i = mesh_.find(-window * deviation); i + 1 < edges.size() && edges[i] < window * deviation;
-       ++i) {
-    const double from = std::max(edges[i] / deviation, -window);
-    const double to = std::min(edges[i + 1] / deviation, window);
+  for (std::size_t i = mesh_.find(-mehler_window * deviation);
+       i + 1 < edges.size() && edges[i] < mehler_window * deviation; ++i) {
+    const double from = std::max(edges[i] / deviation, -mehler_window);
+    const double to = std::min(edges[i + 1] / deviation, mehler_window);
     const double parts = std::ceil((to - from) / longest_panel);
     for (int part = 0; part < parts; ++part) {
       const double begin = from + (to - from) * part / parts;
@@ -187,7 +186,7 @@ void MehlerTable::add_panel(double begin, double end, double deviation, std::spa
   std::array<double, lanes> hermite{};
   std::size_t node = 0;
   gauss_legendre_15().integrate(begin, end, [&](double at, double weight) {
-    const double mass = weight * density(at);
+    const double mass = weight * normal_density(at);
     const double value = phi_.value(deviation * at);
     const double derivative = phi_.derivative(deviation * at);
     out[0] += mass * value;
@@ -220,7 +219,7 @@ void MehlerTable::add_jumps(double deviation, std::span<double> out) const {
   std::ranges::copy(out.subspan(first_coefficient, stored_orders_), out.subspan(offset).begin());
   for (const Jump& jump : mesh_.jumps()) {
     const double z = jump.at / deviation;
-    const double weighted = jump.height * density(z) / deviation;
+    const double weighted = jump.height * normal_density(z) / deviation;
     if (weighted == 0) continue;
     double below = 0;
     double hermite = 1;

@@ -6,25 +6,23 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "numerics/closed_form.hpp"
+#include "numerics/normal_density.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
 namespace {
 
-constexpr double window = 10;           // standard deviations; the density has fallen by 2e-22 there
+constexpr double pair_window = 10;      // standard deviations; the density has fallen by 2e-22 there
 constexpr double gaussian_panel = 3.5;  // standard deviations that 15 Gauss points resolve to 1e-16
 constexpr double spacing =
     0.65;  // of the trapezium rule, in standard deviations: aliasing exp(-2 pi^2 / h^2) = 5e-21
-constexpr std::size_t half_nodes = 15;  // spacing * half_nodes ~ window
+constexpr std::size_t half_nodes = 15;  // spacing * half_nodes ~ pair_window
 
 /// Singularities of phi are 0.9 panel widths away (SmoothMesh); the trapezium rule errs by exp(-2 pi distance
 /// / spacing).
 constexpr double panel_per_deviation = 4.1;
-
-double density(double z) { return std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 
 double trapezium_node(std::size_t i) {
   return spacing * (static_cast<double>(i) - static_cast<double>(half_nodes));
@@ -33,7 +31,7 @@ double trapezium_node(std::size_t i) {
 const std::array<double, 2 * half_nodes + 1>& trapezium_weights() {
   static const auto weights = [] {
     std::array<double, 2 * half_nodes + 1> result{};
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] = spacing * density(trapezium_node(i));
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = spacing * normal_density(trapezium_node(i));
     return result;
   }();
   return weights;
@@ -50,13 +48,13 @@ Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegen
   const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q)};
   require_reach(std::sqrt(std::max(p, q)));
   Dual<double> sum{0, 0};
-  for (double begin = -window; begin < window;) {
+  for (double begin = -pair_window; begin < pair_window;) {
     const double end =
-        std::min({panel_end(begin, left), panel_end(begin, right), begin + gaussian_panel, window});
+        std::min({panel_end(begin, left), panel_end(begin, right), begin + gaussian_panel, pair_window});
     rule.integrate(begin, end, [&](double g, double weight) {
       const Dual<double> u = smoothed(left.mean_slope * g, left.deviation, rule);
       const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right.deviation, rule);
-      const double mass = weight * density(g);
+      const double mass = weight * normal_density(g);
       sum.value += mass * u.value * v.value;
       sum.derivative += mass * u.derivative * v.derivative;
     });
@@ -67,7 +65,7 @@ Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegen
 
 Dual<double> PairQuadrature::smoothed(double mean, double deviation, const GaussLegendre& rule) const {
   if (deviation == 0) return {phi_.value(mean), phi_.derivative(mean)};
-  if (!trapezium_resolves(mean - window * deviation, mean + window * deviation, deviation))
+  if (!trapezium_resolves(mean - pair_window * deviation, mean + pair_window * deviation, deviation))
     return smoothed_by_panels(mean, deviation, rule);
   Dual<double> sum{0, 0};
   for (std::size_t i = 0; i < trapezium_weights().size(); ++i) {
@@ -89,11 +87,11 @@ bool PairQuadrature::trapezium_resolves(double begin, double end, double deviati
 
 Dual<double> PairQuadrature::smoothed_by_panels(double mean, double deviation,
                                                 const GaussLegendre& rule) const {
-  const double begin = mean - window * deviation;
-  const double end = mean + window * deviation;
+  const double begin = mean - pair_window * deviation;
+  const double end = mean + pair_window * deviation;
   Dual<double> sum{0, 0};
   const auto add = [&](double x, double weight) {
-    const double mass = weight * density((x - mean) / deviation) / deviation;
+    const double mass = weight * normal_density((x - mean) / deviation) / deviation;
     sum.value += mass * phi_.value(x);
     sum.derivative += mass * phi_.derivative(x);
   };
@@ -136,12 +134,12 @@ double PairQuadrature::panel_end(double g, const Side& side) const {
 }
 
 void PairQuadrature::require_reach(double deviation) const {
-  if (window * deviation * 1.3 <= mesh_.reach()) return;
+  if (pair_window * deviation * 1.3 <= mesh_.reach()) return;
   throw NumericalError(
       fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} "
                   "needs {:.6g}: use smaller "
                   "weight variances, or normalise before this layer",
-                  mesh_.reach(), deviation * deviation, window * deviation * 1.3));
+                  mesh_.reach(), deviation * deviation, pair_window * deviation * 1.3));
 }
 
 }  // namespace widelimit::numerics

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "propagation/arguments.hpp"
+#include "propagation/square.hpp"
 
 namespace widelimit::propagation {
 
@@ -12,8 +13,6 @@ namespace {
 
 constexpr double symmetry_tolerance = 1e-12, cone_tolerance = 1e-10;
 constexpr double state_rounding = 1e-12;
-
-double square(double x) { return x * x; }
 
 void require_gram(const char* where, const Matrix<double>& gram) {
   if (gram.rows() < 1 || gram.rows() != gram.cols())

@@ -5,12 +5,11 @@
 
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
+#include "propagation/square.hpp"
 
 namespace widelimit::propagation {
 
 namespace {
-
-double square(double x) { return x * x; }
 
 /// ln((1 - 1/n) e^a + e^b / n)
 double log_mix(double a, double b, double tokens) {

@@ -8,7 +8,7 @@ namespace widelimit::propagation {
 
 namespace {
 
-constexpr double settled = 1e-14;
+constexpr double fixed_point_tolerance = 1e-14;
 constexpr Index most_blocks = 1'000'000;
 constexpr double marginal_width = 1e-9;
 
@@ -40,8 +40,8 @@ FixedPoint simplex_fixed_point(const BlockMap& map) {
   TokenState state{1, 1};
   for (Index t = 0; t < most_blocks; ++t) {
     const TokenState next = map.block(state);
-    const bool done = std::abs(next.q - state.q) <= settled * next.q &&
-                      std::abs(next.gap - state.gap) <= settled * next.gap;
+    const bool done = std::abs(next.q - state.q) <= fixed_point_tolerance * next.q &&
+                      std::abs(next.gap - state.gap) <= fixed_point_tolerance * next.gap;
     state = next;
     if (!done) continue;
     const double eigenvalue = largest_eigenvalue(map.block_jacobian(state));

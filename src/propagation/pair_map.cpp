@@ -14,11 +14,11 @@ namespace widelimit::propagation {
 
 namespace {
 
-constexpr int fewest_nodes = 16, most_nodes = 512;
-constexpr double settled = 3e-12;              // of the largest value: the size of the last coefficients
+constexpr int fewest_slopes = 16, most_slopes = 512;
+constexpr double settled_slopes = 3e-12;       // of the largest value: the size of the last coefficients
 constexpr double continuity_tolerance = 1e-3;  // a jump shows at order 1
 
-double node(int j, int degree) { return (1 + std::cos(std::numbers::pi * j / degree)) / 2; }
+double unit_node(int j, int degree) { return (1 + std::cos(std::numbers::pi * j / degree)) / 2; }
 
 /// Largest of the last three Chebyshev coefficients, over the largest value.
 double tail(const std::vector<double>& values) {
@@ -42,14 +42,14 @@ GapTable::GapTable(const numerics::Activation& activation, double variance) {
   const auto slope_at = [&](double t) {
     return activation.dual(variance, variance, variance * (1 - largest_gap * t * t)).derivative;
   };
-  for (int degree = fewest_nodes;; degree *= 2) {
+  for (int degree = fewest_slopes;; degree *= 2) {
     std::vector<double> refined(static_cast<std::size_t>(degree) + 1);
     for (std::size_t j = 0; j < refined.size(); ++j)
       refined[j] =
-          j % 2 == 0 && !slopes_.empty() ? slopes_[j / 2] : slope_at(node(static_cast<int>(j), degree));
+          j % 2 == 0 && !slopes_.empty() ? slopes_[j / 2] : slope_at(unit_node(static_cast<int>(j), degree));
     slopes_ = std::move(refined);
-    if (tail(slopes_) <= settled) break;
-    if (degree == most_nodes)
+    if (tail(slopes_) <= settled_slopes) break;
+    if (degree == most_slopes)
       throw NumericalError(fmt::format(
           "MlpMap: E phi'(u) phi'(v) at variance {} is not smooth near perfect correlation: {} Chebyshev "
           "nodes leave {:.1e} of it; declare the breakpoints of phi",
@@ -59,7 +59,7 @@ GapTable::GapTable(const numerics::Activation& activation, double variance) {
   const int degree = static_cast<int>(slopes_.size()) - 1;
   const int panels = 1 + degree / 16;
   for (int j = 0; j <= degree; ++j) {
-    const double t = node(j, degree);
+    const double t = unit_node(j, degree);
     double sum = 0;
     for (int panel = 0; panel < panels; ++panel)
       numerics::gauss_legendre_15().integrate(
@@ -74,7 +74,7 @@ double GapTable::interpolate(const std::vector<double>& values, double t) const 
   const auto degree = static_cast<int>(last);
   double sum = 0, norm = 0;
   for (std::size_t j = 0; j <= last; ++j) {
-    const double difference = t - node(static_cast<int>(j), degree);
+    const double difference = t - unit_node(static_cast<int>(j), degree);
     if (difference == 0) return values[j];
     const double weight = (j % 2 == 0 ? 1 : -1) * (j == 0 || j == last ? 0.5 : 1) / difference;
     sum += weight * values[j];

@@ -15,8 +15,8 @@ using Eigen::Index;
 
 namespace {
 
-constexpr double kLargestGrid = 1e9;
-constexpr Index kBlock = 4096;
+constexpr double kLargestSplitGrid = 1e9;
+constexpr Index kSplitBlock = 4096;
 
 struct Saddle {
   HeadActivation activation;
@@ -72,7 +72,7 @@ SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Inde
                                    double nu2, Index points, double span) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
   const NormalGrid grid(points, span, tokens);
-  if (!(grid.size() <= kLargestGrid))
+  if (!(grid.size() <= kLargestSplitGrid))
     throw ArgumentError(
         fmt::format("split_rate: {} nodes for L = {} tokens are too many; use split_rate_by_sampling",
                     grid.size(), tokens));
@@ -88,11 +88,11 @@ SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index 
                                  Index count, std::uint64_t seed) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
   check_at_least("split_rate", "count", count, 2);
-  const Index blocks = (count + kBlock - 1) / kBlock;
+  const Index blocks = (count + kSplitBlock - 1) / kSplitBlock;
   std::vector<double> sums(static_cast<std::size_t>(blocks)), squares(sums.size());
   tbb::parallel_for(Index{0}, blocks, [&](Index block) {
-    const Index size = std::min(kBlock, count - block * kBlock);
-    std::vector<float> normals(static_cast<std::size_t>(kBlock * tokens));
+    const Index size = std::min(kSplitBlock, count - block * kSplitBlock);
+    std::vector<float> normals(static_cast<std::size_t>(kSplitBlock * tokens));
     fill_normals(normals, seed, static_cast<std::uint64_t>(block));
     std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());
     for (Index i = 0; i < size; ++i) {

@@ -15,7 +15,7 @@ using Eigen::Index;
 
 namespace {
 
-constexpr Index kBlock = 1024;
+constexpr Index kTrainedBlock = 1024;
 
 HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
                           const std::vector<Index>& kept) {
@@ -39,7 +39,7 @@ template <typename Scalar, typename Function>
 Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters& parameters,
                                  const SampleSet<Scalar>& samples, Index width, const Function& f) {
   const Index heads = parameters.m.rows(), features = samples.features(), tokens = samples.tokens();
-  const Index blocks = (samples.count() + kBlock - 1) / kBlock;
+  const Index blocks = (samples.count() + kTrainedBlock - 1) / kTrainedBlock;
   Matrix<double> sums = Matrix<double>::Zero(blocks, width);
   tbb::parallel_for(Index{0}, blocks, [&](Index block) {
     HeadPass pass(activation, heads, tokens);
@@ -47,8 +47,8 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
     Matrix<double> rows(heads, inputs.rows());
     rows << parameters.m, parameters.r;
     Vector<double> out(width);
-    const Index last = std::min((block + 1) * kBlock, samples.count());
-    for (Index i = block * kBlock; i < last; ++i) {
+    const Index last = std::min((block + 1) * kTrainedBlock, samples.count());
+    for (Index i = block * kTrainedBlock; i < last; ++i) {
       for (Index row = 0; row < inputs.rows(); ++row)
         for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(samples.value(i, l, row));
       chi.noalias() = rows * inputs;

@@ -11,17 +11,11 @@
 
 using namespace widelimit;
 using widelimit::testing::file_text;
+using widelimit::testing::lines_of;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
 
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 nlohmann::json results_of(const std::string& arguments, const TemporaryFolder& folder) {
   const auto result = run_program("gp " + arguments + " --no-pictures --out " + folder.string());
@@ -59,14 +53,14 @@ struct Corpus : TemporaryFolder {
   }
 };
 
-void check_fails(const std::string& arguments, const std::string& message) {
+void check_reviews_fail(const std::string& arguments, const std::string& message) {
   const auto result = run_program(arguments + " --network imdb-gap");
   CAPTURE(result.output);
   CHECK(result.code == 1);
   CHECK(result.errors == "widelimit: " + message + "\n");
 }
 
-void check_usage(const std::string& arguments, const std::string& part) {
+void check_reviews_usage(const std::string& arguments, const std::string& part) {
   CAPTURE(arguments);
   const auto result = run_program("gp --network imdb-gap " + arguments);
   CHECK(result.code == 2);
@@ -122,11 +116,11 @@ TEST_CASE("gp reviews: length, dimensions and lines of the vector file") {
         std::string::npos);
   CHECK(run_program(corpus.arguments() + network + "--dimensions 2").output.find("words x 2, 2 classes") !=
         std::string::npos);
-  check_fails(corpus.arguments() + "--dimensions 4",
-              "word vectors: the number of leading dimensions must be 1 to 3, got 4");
+  check_reviews_fail(corpus.arguments() + "--dimensions 4",
+                     "word vectors: the number of leading dimensions must be 1 to 3, got 4");
   corpus.write("vectors.txt", "4 3\nthe 1 0 0\nfine 0.5 0 1\ndull 0.5 0\ndull 0.5 0 -1\n");
   const std::string file = (corpus / "vectors.txt").string();
-  check_fails(
+  check_reviews_fail(
       corpus.arguments(),
       file + ": line 4: expected 3 numbers behind 'dull', found 2; repair the file, or leave such lines out");
   const auto skipped = run_program(corpus.arguments() + network + "--skip-bad-lines");
@@ -154,9 +148,9 @@ TEST_CASE("gp reviews: reviews without known words are left out and named") {
 
 TEST_CASE("gp reviews: files that are missing or wrong") {
   const Corpus corpus;
-  check_fails("gp --data imdb --path no/such --vectors " + (corpus / "vectors.txt").string(),
-              "no/such: expected a folder with train and test, found no such folder");
-  check_fails(
+  check_reviews_fail("gp --data imdb --path no/such --vectors " + (corpus / "vectors.txt").string(),
+                     "no/such: expected a folder with train and test, found no such folder");
+  check_reviews_fail(
       "gp --data imdb --train 8 --validation 4 --test 4 --path " + corpus.string() + " --vectors no/such.txt",
       "no/such.txt: expected a file, found none");
   corpus.write("vectors.txt", "other 1 2\n");
@@ -186,13 +180,13 @@ TEST_CASE("gp reviews: on generated reviews convolutions beat pooled words, seed
 }
 
 TEST_CASE("gp reviews: wrong usage") {
-  check_usage("--data reviews --path .", "--data reviews has no files");
-  check_usage("--data imdb --vectors v.txt", "--path");
-  check_usage("--data imdb --path .", "--vectors FILE for --data imdb");
-  check_usage("--data reviews --vectors v.txt", "--vectors");
-  check_usage("--data reviews --size 4", "reviews have no size");
-  check_usage("--data sample --max-length 4", "--max-length");
-  check_usage("--data reviews --max-length 0", "--max-length");
-  check_usage("--data sample --dimensions 2", "--dimensions");
-  check_usage("--data npy --path . --skip-bad-lines", "--skip-bad-lines");
+  check_reviews_usage("--data reviews --path .", "--data reviews has no files");
+  check_reviews_usage("--data imdb --vectors v.txt", "--path");
+  check_reviews_usage("--data imdb --path .", "--vectors FILE for --data imdb");
+  check_reviews_usage("--data reviews --vectors v.txt", "--vectors");
+  check_reviews_usage("--data reviews --size 4", "reviews have no size");
+  check_reviews_usage("--data sample --max-length 4", "--max-length");
+  check_reviews_usage("--data reviews --max-length 0", "--max-length");
+  check_reviews_usage("--data sample --dimensions 2", "--dimensions");
+  check_reviews_usage("--data npy --path . --skip-bad-lines", "--skip-bad-lines");
 }

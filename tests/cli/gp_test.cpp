@@ -15,19 +15,13 @@
 
 using namespace widelimit;
 using widelimit::testing::file_text;
+using widelimit::testing::lines_of;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
 
 namespace {
 
 const std::string small_sample = " --data sample --train 40 --validation 20 --test 20 --size 6 ";
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 nlohmann::json results_in(const std::filesystem::path& folder) {
   return nlohmann::json::parse(file_text(folder / "results.json"));

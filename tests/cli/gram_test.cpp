@@ -39,7 +39,7 @@ const Network& network() {
   return value;
 }
 
-void check_fails(const std::string& arguments, const std::string& part) {
+void check_gram_fails(const std::string& arguments, const std::string& part) {
   CAPTURE(arguments);
   const auto result = run_program("gram " + arguments);
   CHECK(result.code == 1);
@@ -131,16 +131,16 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
   data::write_npy(folder / "nan.npy", broken);
   write_network(folder / "open.json", Network("open", {}));
 
-  check_fails("conv-gap --x " + file("none.npy") + end, "none.npy");
-  check_fails("conv-gap --x " + file("flat.npy") + end, "flat.npy: ");
-  check_fails("conv-gap --x " + file("nan.npy") + end, "nan at entry 3 of input 1");
-  check_fails("conv-gap --x " + file("x.npy") + " --x2 " + file("larger.npy") + end, "4x4");
-  check_fails("conv-gap:axes=1 --x " + file("x.npy") + end, "layers[0]");
-  check_fails(file("open.json") + " --x " + file("x.npy") + end,
-              "expected no positions behind the last layer");
-  check_fails(file("none.json") + " --x " + file("x.npy") + end, "none.json");
-  check_fails("gap --x " + file("x.npy") + end, "unknown network 'gap'");
-  check_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");
+  check_gram_fails("conv-gap --x " + file("none.npy") + end, "none.npy");
+  check_gram_fails("conv-gap --x " + file("flat.npy") + end, "flat.npy: ");
+  check_gram_fails("conv-gap --x " + file("nan.npy") + end, "nan at entry 3 of input 1");
+  check_gram_fails("conv-gap --x " + file("x.npy") + " --x2 " + file("larger.npy") + end, "4x4");
+  check_gram_fails("conv-gap:axes=1 --x " + file("x.npy") + end, "layers[0]");
+  check_gram_fails(file("open.json") + " --x " + file("x.npy") + end,
+                   "expected no positions behind the last layer");
+  check_gram_fails(file("none.json") + " --x " + file("x.npy") + end, "none.json");
+  check_gram_fails("gap --x " + file("x.npy") + end, "unknown network 'gap'");
+  check_gram_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");
   CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
 
   for (const char* wrong : {" --kernel ntkk", " --precision half", " --threads -1", " --threads x"}) {
@@ -181,7 +181,7 @@ TEST_CASE("gram: sequences of different length") {
   const auto expected = gram<double>(network, x, expected_lengths);
   CHECK(read_matrix(folder / "out/nngp.npy") == expected.nngp);
   CHECK(read_matrix(folder / "out/ntk.npy") == expected.ntk);
-  check_fails(arguments + (folder / "few.npy").string(),
-              "few.npy: inputs: expected 3 lengths, one an input, got 2");
-  check_fails(arguments + (folder / "x.npy").string(), "x.npy");
+  check_gram_fails(arguments + (folder / "few.npy").string(),
+                   "few.npy: inputs: expected 3 lengths, one an input, got 2");
+  check_gram_fails(arguments + (folder / "x.npy").string(), "x.npy");
 }

@@ -35,7 +35,7 @@ json result_of(const std::string& experiment, const json& config) {
   return table;
 }
 
-void check_fails(const std::string& experiment, const json& config, const std::string& message) {
+void check_heads_fail(const std::string& experiment, const json& config, const std::string& message) {
   CAPTURE(config);
   const TemporaryFolder folder;
   const ProgramResult result = run_heads(folder, experiment, config);
@@ -165,7 +165,7 @@ TEST_CASE("heads: pictures") {
 
 TEST_CASE("heads: priors that are none") {
   const auto check = [](const json& prior, const std::string& message) {
-    check_fails("bayes", {{"prior", prior}, {"tokens", 3}, {"samples", 10}}, message);
+    check_heads_fail("bayes", {{"prior", prior}, {"tokens", 3}, {"samples", 10}}, message);
   };
   check(flip(-2, 2), "prior: nu1 is a variance and must be >= 0 and finite, got -2");
   check(flip(2, -2), "prior: nu2 is a variance and must be >= 0 and finite, got -2");
@@ -181,12 +181,12 @@ TEST_CASE("heads: priors that are none") {
         "prior: probs must be >= 0, got -0.5");
   check({{"kind", "flip3"}}, "prior.kind: expected flip2, spikes, gaussian or discrete, got \"flip3\"");
   check({{"kind", "flip2"}, {"nu1", 2}}, "prior.nu2: missing");
-  check_fails("bayes", {{"tokens", 3}}, "config.prior: missing");
+  check_heads_fail("bayes", {{"tokens", 3}}, "config.prior: missing");
 }
 
 TEST_CASE("heads: sizes, names and rates that are wrong") {
   const auto check = [](const json& change, const std::string& message) {
-    check_fails("flow", changed(flow_config(), change), message);
+    check_heads_fail("flow", changed(flow_config(), change), message);
   };
   check({{"activation", "gelu"}}, "activation: expected softmax, softmaxv, softmax1 or bayes, got \"gelu\"");
   check({{"heads", 0}}, "noise_start: heads H must be at least 1, got 0");
@@ -208,15 +208,15 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
   check(
       {{"start", {{"m", {{1, 0}, {0, 1}, {1, 1}}}, {"r", {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {"b", {0, 0}}}}},
       "sampled_loss: b must have one entry a head (3), got 2");
-  check_fails("prune", changed(flow_config(), {{"normaliser", "all"}}),
-              "config.normaliser: expected full_model or kept_heads, got \"all\"");
-  check_fails("hessian", {{"activation", "softmax"}, {"prior", flip(2, 2)}, {"tokens", 1}, {"heads", 2}},
-              "hessian_constants: tokens L must be at least 2, got 1");
+  check_heads_fail("prune", changed(flow_config(), {{"normaliser", "all"}}),
+                   "config.normaliser: expected full_model or kept_heads, got \"all\"");
+  check_heads_fail("hessian", {{"activation", "softmax"}, {"prior", flip(2, 2)}, {"tokens", 1}, {"heads", 2}},
+                   "hessian_constants: tokens L must be at least 2, got 1");
 }
 
 TEST_CASE("heads: SGD that cannot run") {
   const auto check = [](const json& change, const std::string& message) {
-    check_fails("sgd", changed(sgd_config(), change), message);
+    check_heads_fail("sgd", changed(sgd_config(), change), message);
   };
   check({{"gamma", 0}}, "config: gamma must be positive and finite, got 0");
   check({{"batch", 0}}, "gram_sgd: batch N_b must be at least 1, got 0");
@@ -242,7 +242,7 @@ TEST_CASE("heads: files and usage") {
   CHECK(text.errors == "widelimit: " + folder.string() + "/text.json: not JSON at byte 2\n");
   const ProgramResult missing = run_program("heads flow " + (folder / "none.json").string());
   CHECK(missing.errors == "widelimit: " + folder.string() + "/none.json: cannot be read\n");
-  check_fails("flow", json::array(), "config: expected a JSON object, got array");
+  check_heads_fail("flow", json::array(), "config: expected a JSON object, got array");
   CHECK(run_program("heads").code == 2);
   CHECK(run_program("heads fly x.json").code == 2);
   const ProgramResult help = run_program("heads --help");

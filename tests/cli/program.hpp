@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 /// Runs the widelimit program as a user does.
 namespace widelimit::testing {
@@ -37,5 +38,7 @@ class TemporaryFolder {
 
 /// The whole file.
 std::string file_text(const std::filesystem::path& file);
+
+std::vector<std::string> lines_of(const std::string& text);
 
 }  // namespace widelimit::testing

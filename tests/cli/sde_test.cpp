@@ -64,7 +64,7 @@ json attention(int samples) {
 
 /// Exit code 1, nothing on standard output, one line of error with the message behind the configuration's
 /// path, if the message begins with a dot, and behind "widelimit: " otherwise.
-void check_fails(const std::string& command, const json& config, const std::string& message) {
+void check_sde_fails(const std::string& command, const json& config, const std::string& message) {
   CAPTURE(command);
   CAPTURE(config);
   const SdeRun run(command, config);
@@ -116,7 +116,7 @@ TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed an
 
 TEST_CASE("sde simulate: the causal mask runs with the dense scheme, which it needs") {
   json config{{"model", "attention"}, {"gamma", 0.5}, {"mask", "causal"}, {"horizon", 0.05}, {"paths", 20}};
-  check_fails(
+  check_sde_fails(
       "simulate", config,
       "simulate: needs full attention, got a causal mask; take the Euler-Maruyama scheme with a dense "
       "root for it");
@@ -156,9 +156,9 @@ TEST_CASE("sde network: unit weights in the unshaped baselines only") {
   shaped.erase("gamma_squared");
   shaped["gamma"] = 1;
   shaped["lambda"] = 1;
-  check_fails("network", shaped,
-              "sample_networks: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard "
-              "softmax, ReLU), got lambda = gamma = 1");
+  check_sde_fails("network", shaped,
+                  "sample_networks: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard "
+                  "softmax, ReLU), got lambda = gamma = 1");
 }
 
 TEST_CASE("sde network: interventions go by the names of the list") {
@@ -166,10 +166,11 @@ TEST_CASE("sde network: interventions go by the names of the list") {
   config["network"] = "centring only";
   CHECK(SdeRun("network", config).code == 0);
   config["network"] = "vit";
-  check_fails("network", config,
-              ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, unshaped, "
-              "unshaped_pre_ln, shaped, no identity, no centring, no width in temperature, identity only, "
-              "centring only, width in temperature only, standard softmax; got vit");
+  check_sde_fails(
+      "network", config,
+      ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, unshaped, "
+      "unshaped_pre_ln, shaped, no identity, no centring, no width in temperature, identity only, "
+      "centring only, width in temperature only, standard softmax; got vit");
 }
 
 TEST_CASE("sde compare: a network agrees with its limit, and not with another time") {
@@ -184,9 +185,9 @@ TEST_CASE("sde compare: a network agrees with its limit, and not with another ti
   // Standard softmax at 1 / sqrt(key width) has no SDE limit.
   json unshaped = attention(10);
   unshaped["network"] = "unshaped";
-  check_fails("compare", unshaped,
-              "limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
-              "temperature tau_0 sqrt(n n_k), no normalisation");
+  check_sde_fails("compare", unshaped,
+                  "limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
+                  "temperature tau_0 sqrt(n n_k), no normalisation");
 }
 
 TEST_CASE("sde stopping-time: nothing moves at gamma = 0, more tokens explode sooner") {
@@ -211,7 +212,7 @@ TEST_CASE("sde stopping-time: residual weights are refused before any work") {
   config.erase("gamma_squared");
   const auto check = [&](const json& gammas, const std::string& message) {
     config["gammas"] = gammas;
-    check_fails("stopping-time", config, message);
+    check_sde_fails("stopping-time", config, message);
   };
   check(json::array(), ".gammas: must hold at least one residual weight");
   check({0.2, 1.5}, ".gammas: must lie in [0, 1] because lambda^2 + gamma^2 = 1, got 1.5");
@@ -235,7 +236,8 @@ TEST_CASE("sde: pictures") {
 
 TEST_CASE("sde: a start that is no covariance") {
   const auto check = [](const json& v0, const std::string& message) {
-    check_fails("simulate", {{"model", "attention"}, {"gamma", 0.5}, {"horizon", 0.1}, {"V0", v0}}, message);
+    check_sde_fails("simulate", {{"model", "attention"}, {"gamma", 0.5}, {"horizon", 0.1}, {"V0", v0}},
+                    message);
   };
   check({{1, 2}, {2, 1}},
         "simulate: a covariance must be positive semidefinite, got eigenvalues from -1 to 3");
@@ -248,21 +250,21 @@ TEST_CASE("sde: a start that is no covariance") {
   check(2, ".V0: must be a square matrix, one row a token, got 2");
   json network = attention(10);
   network["rho0"] = 1.2;
-  check_fails(
+  check_sde_fails(
       "network", network,
       "sample_networks: a covariance must be positive semidefinite, got eigenvalues from -0.2 to 2.2");
   network["rho0"] = 0.2;
   network["tokens"] = 0;
-  check_fails("network", network, ".tokens: must be at least 1, got 0");
+  check_sde_fails("network", network, ".tokens: must be at least 1, got 0");
   network["tokens"] = 101;
-  check_fails("network", network, "sample_networks: width must be at least 101, got 100");
+  check_sde_fails("network", network, "sample_networks: width must be at least 101, got 100");
 }
 
 TEST_CASE("sde: residual weights, temperatures and sizes") {
   const auto check = [](const json& change, const std::string& message) {
     json config{{"model", "attention"}, {"gamma", 0.5}, {"horizon", 0.1}, {"paths", 10}};
     config.merge_patch(change);
-    check_fails("simulate", config, message);
+    check_sde_fails("simulate", config, message);
   };
   check({{"lambda", 0.6}},
         "ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got lambda = 0.6, "
@@ -289,17 +291,17 @@ TEST_CASE("sde: residual weights, temperatures and sizes") {
   check({{"steps", 10}}, ".steps: unknown field");
   json network = attention(10);
   network["temperature"] = 0;
-  check_fails("network", network, "sample_networks: temperature must be positive and finite, got 0");
+  check_sde_fails("network", network, "sample_networks: temperature must be positive and finite, got 0");
   network["temperature"] = 1;
   network["lambda"] = 0.9;
-  check_fails(
+  check_sde_fails(
       "network", network,
       "ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got lambda = "
       "0.9, gamma = 0.3535533905932738, sum of squares 0.935");
   network.erase("lambda");
   network["layers"] = {3, 2};
   network.erase("depth");
-  check_fails("network", network, "sample_networks: layers must increase from at least 1, got 2 after 3");
+  check_sde_fails("network", network, "sample_networks: layers must increase from at least 1, got 2 after 3");
 }
 
 TEST_CASE("sde: files that cannot be read or made") {

@@ -15,9 +15,9 @@ using Size = std::pair<std::size_t, std::size_t>;
 namespace {
 
 // Results lie in [0, 1] and are rounded to float once; sums run in double.
-constexpr double float_rounding = 1.2e-7;
+constexpr double resize_rounding = 1.2e-7;
 
-Images random_images(std::array<std::size_t, 4> shape, std::uint64_t seed) {
+Images random_canvas(std::array<std::size_t, 4> shape, std::uint64_t seed) {
   widelimit::numerics::RandomStream random(seed);
   Images images = Images::from_shape(shape);
   for (float& value : images) value = static_cast<float>(random.uniform());
@@ -73,7 +73,7 @@ double slow_pixel(const Images& images, std::size_t n, std::size_t channel, Size
 }  // namespace
 
 TEST_CASE("resize: agrees with the definition evaluated pixel by pixel") {
-  const Images images = random_images({2, 9, 12, 3}, 1);
+  const Images images = random_canvas({2, 9, 12, 3}, 1);
   for (const Size& size :
        {Size{3, 4}, Size{4, 5}, Size{9, 6}, Size{1, 1}, Size{2, 1}, Size{8, 11}, Size{5, 17}}) {
     const Images result = resize_anti_aliased(images, size.first, size.second);
@@ -89,7 +89,7 @@ TEST_CASE("resize: agrees with the definition evaluated pixel by pixel") {
         }
       }
     }
-    CHECK(largest < float_rounding);
+    CHECK(largest < resize_rounding);
   }
 }
 
@@ -97,11 +97,11 @@ TEST_CASE("resize: four pixels to two by hand") {
   // Factor 2: standard deviation 1/2, radius 2, weights 1, e^-2, e^-8; the new pixels lie at 0.5 and 2.5.
   const double w1 = std::exp(-2.0), w2 = std::exp(-8.0), sum = 1 + 2 * w1 + 2 * w2;
   const Images result = resize_anti_aliased(Images{{{{1}, {0}, {0}, {0}}}}, 1, 2);
-  CHECK(std::abs(result(0, 0, 0, 0) - (1 + w1) / sum / 2) < float_rounding);
-  CHECK(std::abs(result(0, 0, 1, 0) - w2 / sum / 2) < float_rounding);
+  CHECK(std::abs(result(0, 0, 0, 0) - (1 + w1) / sum / 2) < resize_rounding);
+  CHECK(std::abs(result(0, 0, 1, 0) - w2 / sum / 2) < resize_rounding);
   // The second pixel is also its own mirror image's neighbour: it counts twice for the first one.
   const Images inner = resize_anti_aliased(Images{{{{0}, {1}, {0}, {0}}}}, 1, 2);
-  CHECK(std::abs(inner(0, 0, 0, 0) - (2 * w1 + 1 + w2) / sum / 2) < float_rounding);
+  CHECK(std::abs(inner(0, 0, 0, 0) - (2 * w1 + 1 + w2) / sum / 2) < resize_rounding);
 }
 
 TEST_CASE("resize: enlarging is linear interpolation with a mirrored border") {
@@ -110,14 +110,15 @@ TEST_CASE("resize: enlarging is linear interpolation with a mirrored border") {
 }
 
 TEST_CASE("resize: an equal size changes nothing") {
-  const Images images = random_images({2, 7, 5, 3}, 2);
+  const Images images = random_canvas({2, 7, 5, 3}, 2);
   CHECK(resize_anti_aliased(images, 7, 5) == images);
 }
 
 TEST_CASE("resize: constant images stay constant and the mean is nearly kept") {
   Images constant = Images::from_shape({1, 32, 32, 3});
   constant.fill(0.3F);
-  for (const float value : resize_anti_aliased(constant, 8, 5)) CHECK(std::abs(value - 0.3) < float_rounding);
+  for (const float value : resize_anti_aliased(constant, 8, 5))
+    CHECK(std::abs(value - 0.3) < resize_rounding);
 
   // For a ramp the blur is symmetric away from the border: inner pixels take the ramp's value at their
   // centre.
@@ -125,7 +126,7 @@ TEST_CASE("resize: constant images stay constant and the mean is nearly kept") {
   for (std::size_t i = 0; i < ramp.size(); ++i) ramp.data()[i] = static_cast<float>(i % 32) / 32;
   const Images small = resize_anti_aliased(ramp, 8, 8);
   for (std::size_t c = 2; c < 6; ++c) {
-    CHECK(std::abs(small(0, 3, c, 0) - (4 * static_cast<double>(c) + 1.5) / 32) < float_rounding);
+    CHECK(std::abs(small(0, 3, c, 0) - (4 * static_cast<double>(c) + 1.5) / 32) < resize_rounding);
   }
   double mean = 0;
   for (const float value : small) mean += value / 64;
@@ -142,7 +143,7 @@ TEST_CASE("resize: a pattern finer than the new pixels is blurred away, not alia
 }
 
 TEST_CASE("resize: sizes of 0 are errors") {
-  const Images images = random_images({1, 4, 4, 1}, 3);
+  const Images images = random_canvas({1, 4, 4, 1}, 3);
   CHECK_THROWS_WITH_AS(resize_anti_aliased(images, 0, 4),
                        "resize_anti_aliased: sizes must be positive, got 4 x 4 to 0 x 4",
                        widelimit::ArgumentError);

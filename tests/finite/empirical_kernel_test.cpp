@@ -34,10 +34,6 @@ FiniteNetwork<Scalar> network_of(const ZooLayer& subject, int threads = 1) {
                                {.count = 2, .key_width = 3, .value_width = 2}, 5, threads);
 }
 
-double relative_difference(const Matrix<double>& value, const Matrix<double>& expected) {
-  return (value - expected).norm() / expected.norm();
-}
-
 void check_methods(const ZooLayer& subject) {
   CAPTURE(subject.name);
   const auto network = network_of<double>(subject);

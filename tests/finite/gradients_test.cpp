@@ -85,10 +85,6 @@ Matrix<double> difference_input_jacobian(const FiniteNetwork<double>& network, c
   return jacobian;
 }
 
-double relative_difference(const Matrix<double>& value, const Matrix<double>& expected) {
-  return (value - expected).norm() / expected.norm();
-}
-
 void check_gradients(const ZooLayer& subject) {
   CAPTURE(subject.name);
   const auto network = small_network(zoo_network(subject), subject.shape);

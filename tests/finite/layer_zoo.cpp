@@ -131,6 +131,10 @@ std::vector<ZooLayer> zoo_attention(Index samples) {
   return zoo;
 }
 
+double relative_difference(const Matrix<double>& value, const Matrix<double>& expected) {
+  return (value - expected).norm() / expected.norm();
+}
+
 Network zoo_network(const ZooLayer& subject) {
   Layers layers{dense({1.2, 0.1}), subject.layer};
   if (!subject.shape.empty() && subject.layer.kind() != "flatten" &&

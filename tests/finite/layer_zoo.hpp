@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "widelimit/matrix.hpp"
 #include "widelimit/network/network.hpp"
 
 namespace widelimit::testing {
@@ -23,5 +24,8 @@ std::vector<ZooLayer> zoo_attention(Index samples = 40'000);
 
 /// dense, the layer, a readout if there are positions behind it, dense.
 Network zoo_network(const ZooLayer& subject);
+
+/// |value - expected| / |expected|, Frobenius norms.
+double relative_difference(const Matrix<double>& value, const Matrix<double>& expected);
 
 }  // namespace widelimit::testing

@@ -10,7 +10,7 @@
 namespace widelimit::testing {
 namespace {
 
-const std::array<Shape, 6> shapes{Shape{9}, {5, 6}, {3, 4, 3}, {17}, {6, 4}, {2, 5, 4}};
+const std::array<Shape, 6> input_shapes{Shape{9}, {5, 6}, {3, 4, 3}, {17}, {6, 4}, {2, 5, 4}};
 
 template <typename Scalar>
 struct Case {
@@ -20,7 +20,7 @@ struct Case {
 
 template <typename Scalar>
 Case<Scalar> random_case(unsigned seed, Index n) {
-  const Shape& shape = shapes[seed % shapes.size()];
+  const Shape& shape = input_shapes[seed % input_shapes.size()];
   std::vector<Index> dimensions{n};
   dimensions.insert(dimensions.end(), shape.begin(), shape.end());
   dimensions.push_back(3);

@@ -19,12 +19,12 @@ using namespace widelimit::numerics;
 
 namespace {
 
-struct Case {
+struct SmoothCase {
   std::string name;
   ActivationPtr activation;
 };
 
-std::vector<Case> smooth_activations() {
+std::vector<SmoothCase> smooth_activations() {
   return {{"tanh", numerics::tanh()}, {"sigmoid", sigmoid()}, {"silu", silu()}, {"softplus", softplus()}};
 }
 
@@ -61,7 +61,7 @@ double value_scale(const Activation& a, double p, double q) {
   return std::sqrt(a.dual(p, p, p).value * a.dual(q, q, q).value);
 }
 
-double derivative_scale(const Activation& a, double p, double q) {
+double smooth_derivative_scale(const Activation& a, double p, double q) {
   return std::sqrt(a.dual(p, p, p).derivative * a.dual(q, q, q).derivative);
 }
 
@@ -85,7 +85,8 @@ TEST_CASE("quadrature: agrees with closed forms over twelve orders of variance a
           const auto expected = closed->dual(p, q, c);
           const auto actual = quadrature->dual(p, q, c);
           CHECK(std::abs(actual.value - expected.value) <= 1e-10 * value_scale(*closed, p, q));
-          CHECK(std::abs(actual.derivative - expected.derivative) <= 1e-10 * derivative_scale(*closed, p, q));
+          CHECK(std::abs(actual.derivative - expected.derivative) <=
+                1e-10 * smooth_derivative_scale(*closed, p, q));
         }
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("quadrature: smooth activations are the Gaussian expectations of phi p
       CHECK(std::abs(value - testing::pair_expectation(phi, phi, p, q, c)) <=
             1e-10 * value_scale(*activation, p, q));
       CHECK(std::abs(derivative - testing::pair_expectation(slope, slope, p, q, c)) <=
-            1e-10 * derivative_scale(*activation, p, q));
+            1e-10 * smooth_derivative_scale(*activation, p, q));
     }
   }
 }
@@ -148,7 +149,8 @@ TEST_CASE("quadrature: a kink and a jump away from 0") {
         return (u - b) * rest * (z * normal_tail(-z) + density);
       });
       CHECK(std::abs(ramp->dual(p, q, c).value - both_ramps) <= 1e-10 * value_scale(*ramp, p, q));
-      CHECK(std::abs(ramp->dual(p, q, c).derivative - both_above) <= 1e-10 * derivative_scale(*ramp, p, q));
+      CHECK(std::abs(ramp->dual(p, q, c).derivative - both_above) <=
+            1e-10 * smooth_derivative_scale(*ramp, p, q));
       CHECK(std::abs(step->dual(p, q, c).value - both_above) <= 1e-10 * value_scale(*step, p, q));
       CHECK(step->dual(p, q, c).derivative == 0);
     }
@@ -293,7 +295,7 @@ TEST_CASE("quadrature: rows agree with entries, in float to float precision") {
         CHECK(std::abs(static_cast<double>(nngp[i]) - value) <=
               tolerance * value_scale(*activation, p_i, q_i));
         CHECK(std::abs(static_cast<double>(ntk[i]) - 3 * derivative) <=
-              3 * tolerance * derivative_scale(*activation, p_i, q_i));
+              3 * tolerance * smooth_derivative_scale(*activation, p_i, q_i));
         CHECK(nngp_only[i] == nngp[i]);
       }
     };
@@ -330,7 +332,7 @@ TEST_CASE("quadrature: series and nested rules agree") {
         CAPTURE(rho);
         const auto [dual, error] = quadrature->estimate(p, 0.7 * p, rho * p * std::sqrt(0.7));
         CHECK(error.value <= 5e-8 * value_scale(*activation, p, 0.7 * p));
-        CHECK(error.derivative <= 5e-8 * derivative_scale(*activation, p, 0.7 * p));
+        CHECK(error.derivative <= 5e-8 * smooth_derivative_scale(*activation, p, 0.7 * p));
       }
   }
 }

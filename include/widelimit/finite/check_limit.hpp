@@ -25,9 +25,10 @@ struct LimitOptions {
   int threads = 0;         ///< 0: one a core. Results do not depend on it.
   /// Largest distance allowed between limit and extrapolated mean, in standard errors.
   double largest_z = 4;
-  /// How far above -1 the slope may be, besides four of its standard errors. Below -1 it may be anything: at
-  /// small widths the bias of the kernels, whose square is of order 1 / width^2, still outweighs their
-  /// scatter.
+  /// How far above -1 the slope may be, besides four of its standard errors. The mean squared distance is
+  /// variance + bias^2 = a / width + b / width^2 + ..., so the slope lies between -1 and -2 where two terms
+  /// are enough and below -2 at widths so small that the third one shows; a wrong limit adds a constant,
+  /// which pulls the slope towards 0. Only that side is a failure.
   double slope_tolerance = 0.25;
 };
 
@@ -36,8 +37,9 @@ struct LimitRow {
   std::string network;
   std::string kernel;  ///< "nngp" or "ntk"
   /// Of all entries the largest |extrapolated mean - limit| in standard errors; the means of all widths are
-  /// extrapolated to 1 / width = 0 along a straight line, least squares with the width as weight (variances
-  /// are of order 1 / width).
+  /// extrapolated to 1 / width = 0 along a straight line by least squares. The weights are the widths: the
+  /// variance of a mean over a fixed number of draws is a / width, and weights from the sampled variances
+  /// would depend on the same draws as the means.
   double largest_z;
   /// Mean squared distance of a single network's kernel to the limit, relative to the limit's squared norm,
   /// at every width, and the slope of its logarithm in that of the width with its standard error. Networks
