@@ -22,5 +22,5 @@ endfunction()
 # -Wmaybe-uninitialized needs more optimisation than this to be right.
 function(widelimit_light_optimisation target)
   target_compile_options(${target} PRIVATE
-    $<$<CONFIG:Release>:-O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>>)
+    $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endfunction()

@@ -8,6 +8,7 @@ namespace widelimit::cli {
 
 void add_gram_command(CLI::App& program);
 void add_gp_command(CLI::App& program);
+void add_explain_command(CLI::App& program);
 void add_networks_command(CLI::App& program);
 void add_check_command(CLI::App& program);
 

@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   program.footer("widelimit COMMAND --help tells more about a command.");
   widelimit::cli::add_gp_command(program);
   widelimit::cli::add_gram_command(program);
+  widelimit::cli::add_explain_command(program);
   widelimit::cli::add_networks_command(program);
   widelimit::cli::add_sde_command(program);
   widelimit::cli::add_heads_command(program);

@@ -312,8 +312,6 @@ class ReplicateMean {
   Matrix<double> squares_;
 };
 
-constexpr std::int64_t most_replicates = 16;
-
 /// What is to be computed: the inputs' shapes and channels, the size of the result, and its pairs.
 struct GramTask {
   NamedShapes shapes;
@@ -336,12 +334,11 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     return result;
   };
   const GramPlan plan = make_plan(network, task.shapes, task.channels, sizeof(Scalar), options);
-  const std::int64_t samples = plan.program.graph.fewest_samples;
-  if (samples == 0) {
+  if (plan.program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
     return run_plan(plan, progress);
   }
-  const std::int64_t count = std::min(samples, most_replicates);
+  const std::int64_t count = sampled_replicates(plan.program.graph);
   ProgressCounter progress(options, task.pairs * count);
   ReplicateMean<Scalar> nngp, ntk;
   for (std::int64_t r = 0; r < count; ++r) {

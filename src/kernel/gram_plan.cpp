@@ -107,7 +107,13 @@ std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const s
   }
 }
 
+constexpr std::int64_t most_replicates = 16;
+
 }  // namespace
+
+std::int64_t sampled_replicates(const Graph& graph) {
+  return graph.fewest_samples == 0 ? 1 : std::min(graph.fewest_samples, most_replicates);
+}
 
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index channels,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -33,5 +34,8 @@ using NamedShapes = std::map<Shape, std::string>;
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index channels,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
+
+/// How often a network with sampled stages is run; 1 without.
+std::int64_t sampled_replicates(const Graph& graph);
 
 }  // namespace widelimit

@@ -18,6 +18,11 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     return static_cast<std::size_t>(position_count(input));
   }
 
+  /// A dual activation and its products for every wanted entry and every entry of the input.
+  double flops(const PairSize& pair) const override {
+    return pair.wanted_entries() * pair.entries() * (flops_per_dual + 4 * pair.kernels());
+  }
+
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     write_encoded_variances(input, state);

@@ -87,6 +87,14 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     return static_cast<std::size_t>(position_count(input));
   }
 
+  /// A dual activation for every entry at the nodes of two intervals, which most pairs need, and the
+  /// interpolation of the wanted entries.
+  double flops(const PairSize& pair) const override {
+    constexpr double nodes = 20, interpolation = 150;
+    return nodes * pair.entries() * (flops_per_dual + 4 * pair.kernels()) +
+           interpolation * pair.wanted_entries();
+  }
+
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     write_encoded_variances(input, state);

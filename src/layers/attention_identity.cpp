@@ -17,6 +17,11 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
  public:
   using AttentionStage::AttentionStage;
 
+  /// Three products of covariances with the NTK, one without, and their sums.
+  double flops(const PairSize& pair) const override {
+    return (pair.with_ntk ? 6 : 2) * pair.entries() + 10 * pair.kernels() * pair.wanted_entries();
+  }
+
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>&, Scalar*) const {}
 

@@ -30,6 +30,12 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     return static_cast<std::size_t>(2 * position_count(left) * position_count(right));
   }
 
+  /// A V A'^T for each kernel.
+  double flops(const PairSize& pair) const override {
+    const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
+    return pair.kernels() * 2 * (d * pair.entries() + e * pair.wanted_entries());
+  }
+
   Form form() const override {
     return {.factor = options().output_value_variance,
             .bias = options().bias_variance,

@@ -45,6 +45,15 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return static_cast<std::size_t>(3 * position_count(input) * position_count(input));
   }
 
+  /// For every sample the logits of both sides, and four products of the weights with covariances, fifteen
+  /// with the NTK.
+  double flops(const PairSize& pair) const override {
+    const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
+    const double logits = 4 * d * d * d + 2 * e * (d + e) * (d + 2 * e);
+    return static_cast<double>(draws_.samples) *
+           (logits + (pair.with_ntk ? 15 : 2) * (d + e) * pair.entries());
+  }
+
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     const Index d = input.nngp.rows();

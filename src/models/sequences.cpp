@@ -58,10 +58,11 @@ Layers structured_attention(const Settings& settings) {
   const double alpha = settings.real("alpha");
   layers::AttentionOptions options;
   options.query_key_std = settings.real("query_key_std");
-  options.positions = layers::PositionalEncodings{
-      .covariance = layers::StructuredPositions{.rho = settings.real("rho"), .phi = settings.real("phi")},
-      .input_weight = alpha,
-      .position_weight = 1 - alpha};
+  layers::PositionalEncodings& positions = options.positions.emplace();
+  positions.covariance =
+      layers::StructuredPositions{.rho = settings.real("rho"), .phi = settings.real("phi")};
+  positions.input_weight = alpha;
+  positions.position_weight = 1 - alpha;
   Layers list{layers::attention(options)};
   if (settings.integer("attention_norm") == 1) list.push_back(layers::layer_norm());
   return list;

@@ -28,6 +28,33 @@ Index scratch_matrices(const LinearTree& tree, WeightsForm form) {
   return own + below;
 }
 
+double flops_below(const LinearTree& tree, WeightsForm form, const PairSize& pair) {
+  const WeightsForm in_front = form_in_front(tree, form);
+  const auto d = static_cast<double>(pair.left), e = static_cast<double>(pair.right);
+  double flops = 0;
+  if (std::holds_alternative<LinearInput>(tree.operation))
+    flops = 2 * pair.kernels() * (form == WeightsForm::diagonal ? std::min(d, e) : d * e);
+  if (std::holds_alternative<LinearScaling>(tree.operation) && form == WeightsForm::full) flops = 2 * d * e;
+  if (std::holds_alternative<LinearSandwich>(tree.operation) && in_front == WeightsForm::full)
+    flops = form == WeightsForm::full ? 2 * d * e * (d + e) : 2 * d * d * e;
+  for (const LinearTree& input : tree.inputs) flops += flops_below(input, in_front, pair);
+  return flops;
+}
+
+void append_names(const LinearTree& tree, std::vector<std::string>& names) {
+  if (std::holds_alternative<LinearScaling>(tree.operation)) names.emplace_back("norm");
+  if (std::holds_alternative<LinearDense>(tree.operation)) names.emplace_back("dense");
+  if (std::holds_alternative<LinearSum>(tree.operation)) names.emplace_back("sum of branches");
+  if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) names.push_back(layer->path);
+  for (const LinearTree& input : tree.inputs) append_names(input, names);
+}
+
+std::vector<std::string> names_of(const LinearTree& tree) {
+  std::vector<std::string> names;
+  append_names(tree, names);
+  return names;
+}
+
 /// The functional's values for a covariance and its NTK.
 using Values = FeatureStage::Values;
 
@@ -249,6 +276,10 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
                                     position_count(right));
   }
 
+  double flops(const PairSize& pair) const override { return flops_below(layers_, form(), pair); }
+
+  [[nodiscard]] std::vector<std::string> names() const { return names_of(layers_); }
+
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     write_pulled_state(layers_, form(), input, readout_weight<Scalar>(kind_, input.nngp.rows()), state);
@@ -276,6 +307,8 @@ class FeatureReadoutStage final : public FeatureStage {
   FeatureReadoutStage(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
 
   void check_shape(const Shape& shape) const override { check_shapes(layers_, shape); }
+
+  [[nodiscard]] std::vector<std::string> names() const { return names_of(layers_); }
 
   std::size_t state_size(const Shape& shape, Index channels) const override {
     return static_cast<std::size_t>(feature_state_size(layers_, position_count(shape), channels));
@@ -314,6 +347,15 @@ std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTre
 
 std::shared_ptr<const FeatureStage> make_feature_readout(ReadoutKind kind, LinearTree layers) {
   return std::make_shared<FeatureReadoutStage>(kind, std::move(layers));
+}
+
+std::vector<std::string> pulled_layers(const PairStage& stage) {
+  const auto* readout = dynamic_cast<const PulledReadout*>(&stage);
+  return readout != nullptr ? readout->names() : std::vector<std::string>{};
+}
+
+std::vector<std::string> pulled_layers(const FeatureStage& stage) {
+  return dynamic_cast<const FeatureReadoutStage&>(stage).names();
 }
 
 bool is_pulled_flatten(const PairStage& stage) {

@@ -49,6 +49,11 @@ std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTre
 /// encodings add O(d d')).
 std::shared_ptr<const FeatureStage> make_feature_readout(ReadoutKind kind, LinearTree layers);
 
+/// The layers that a readout was pulled back through, last one first, for people to read; empty for other
+/// stages.
+std::vector<std::string> pulled_layers(const PairStage& stage);
+std::vector<std::string> pulled_layers(const FeatureStage& stage);
+
 /// True for a pulled back flatten, which needs inputs of equal size as flatten itself does.
 bool is_pulled_flatten(const PairStage& stage);
 

@@ -43,17 +43,18 @@ struct LawOptions {
 /// Checks, with the layer behind raw inputs, a dense layer, a convolution with a nonlinearity and a global
 /// average, and in front of a flatten and a global average readout (as far as the rules of what may follow
 /// what allow each):
-///   exchange              gram(x, y) is the transpose of gram(y, x), within rounding;
-///   positive semidefinite Gram matrices are, within rounding;
-///   demand                computing only what is needed gives what computing everything gives, within
-///   rounding; tiles and blocks      results do not depend on tile size or memory, bit for bit; threads
-///   results do not depend on the number of threads and repeat, bit for bit; self                  the
-///   covariance of an input with itself is its variances, position by position, and
-///                         gram_diagonal the diagonal of gram, bit for bit;
-///   precision             float agrees with double;
-///   finite                results are finite, with an input of zeros too.
+/// - exchange: gram(x, y) is the transpose of gram(y, x), within rounding;
+/// - positive semidefinite: Gram matrices are, within rounding;
+/// - demand: computing only what is needed gives what computing everything gives, within rounding;
+/// - tiles and blocks: results do not depend on tile size or memory, bit for bit;
+/// - threads: results do not depend on the number of threads and repeat, bit for bit;
+/// - self: the covariance of an input with itself is its variances, position by position, and gram_diagonal
+///   the diagonal of gram, bit for bit;
+/// - precision: float agrees with double;
+/// - finite: results are finite, with an input of zeros too.
+///
 /// Throws NetworkError if the layer can be used with none of the shapes; ArgumentError for options out of
-/// range. Cost  some twenty small Gram matrices a network: milliseconds, or seconds for layers of slow
+/// range. Cost: some twenty small Gram matrices a network: milliseconds, or seconds for layers of slow
 /// quadrature.
 [[nodiscard]] LawReport check_laws(const Layer& layer, const LawOptions& options = {});
 

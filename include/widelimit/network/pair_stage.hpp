@@ -44,6 +44,22 @@ struct PairResult {
   Scalar* scratch;
 };
 
+/// The size of a pair at the input of a stage, and what is to be computed.
+struct PairSize {
+  Index left;   ///< Positions d.
+  Index right;  ///< Positions d'.
+  Entries wanted;
+  bool with_ntk;
+
+  [[nodiscard]] double kernels() const { return with_ntk ? 2 : 1; }
+  /// Entries of the input covariance, d d'.
+  [[nodiscard]] double entries() const { return static_cast<double>(left) * static_cast<double>(right); }
+  /// Entries of a d x d' output that are wanted.
+  [[nodiscard]] double wanted_entries() const {
+    return wanted == Entries::all ? entries() : static_cast<double>(left < right ? left : right);
+  }
+};
+
 /// A layer that sees the covariance of a pair as a matrix: attention, and a user's own layers that mix
 /// positions.
 ///
@@ -77,6 +93,9 @@ class PairStage {
   [[nodiscard]] virtual std::size_t scratch_size(const Shape& /*left*/, const Shape& /*right*/) const {
     return 0;
   }
+
+  /// Floating-point operations of apply(), roughly, for explain() only. Default: 0, not known.
+  [[nodiscard]] virtual double flops(const PairSize&) const { return 0; }
 
   /// Computes the state of one input, once, before any pair.
   virtual void prepare(const SelfView<float>& input, float* state) const = 0;

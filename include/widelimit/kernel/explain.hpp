@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit {
+
+/// One step of a plan: a layer, or what lowering made of several.
+struct PlanLine {
+  std::string layer;      ///< Path and kind of the layer that it comes from.
+  std::string operation;  ///< What is done.
+  /// Where the result goes: "fused" into the loop of the lines below, "kept" for the pair as planes or as a
+  /// matrix, or "number" for what stands on no positions any more.
+  std::string storage;
+  std::string demand;  ///< Which offsets between positions are computed.
+  double entries = 0;  ///< Covariance entries computed for a pair, of each kernel.
+  double flops = 0;    ///< Floating-point operations for a pair, of all kernels; 0 where not known.
+};
+
+/// How gram() will compute the kernels of a network, and what that costs.
+struct Plan {
+  std::vector<PlanLine> lines;
+  double flops = 0;        ///< For a pair, the sum of the lines; a nonlinearity counts 25 an entry.
+  double bytes = 0;        ///< For a pair: kept covariances written and read, and its share of the states.
+  double state_bytes = 0;  ///< Kept for every input.
+  double workspace_bytes = 0;   ///< Of every thread.
+  Index replicates = 1;         ///< Runs of the whole plan, for sampled layers.
+  double seconds_per_pair = 0;  ///< Measured, all replicates; 0 if it was not.
+
+  /// Estimated time of gram() on one batch, n (n + 1) / 2 pairs.
+  [[nodiscard]] double seconds(Index inputs) const {
+    const auto n = static_cast<double>(inputs);
+    return seconds_per_pair * n * (n + 1) / 2;
+  }
+};
+
+/// Explains gram<Scalar>(network, x, options) for inputs of a shape with `channels` channels. For
+/// seconds_per_pair, random inputs are run for about `measure_seconds`; at least one pair, unless it is 0.
+/// Scalar is float or double.
+///
+/// Throws NetworkError if the network cannot be applied to such inputs; ArgumentError for channels < 1 or
+/// options out of range.
+template <typename Scalar>
+[[nodiscard]] Plan explain(const Network& network, const Shape& input, Index channels,
+                           const GramOptions& options = {}, double measure_seconds = 0.5);
+
+/// A table, one line a step, and the costs.
+[[nodiscard]] std::string to_string(const Plan& plan);
+
+}  // namespace widelimit

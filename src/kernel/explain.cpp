@@ -1,0 +1,255 @@
+#include "widelimit/kernel/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "kernel/features.hpp"
+#include "kernel/gram_plan.hpp"
+#include "kernel/plane_executor.hpp"
+#include "network/pulled_readout.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Of a nonlinearity's dual activation and derivative, in closed form.
+constexpr double flops_per_map = 25;
+
+double entries_of(const Offsets& offsets, const Index3& left, const Index3& right) {
+  double entries = 0;
+  for (const Index x : offsets.axis[0])
+    for (const Index y : offsets.axis[1])
+      for (const Index z : offsets.axis[2])
+        entries += static_cast<double>(Box(left, right, {x, y, z}).size());
+  return entries;
+}
+
+/// A node of a plan, for pairs of inputs of one shape.
+class PlanNode {
+ public:
+  PlanNode(const GramPlan& plan, const PairGeometry& geometry, const Shape& input, NodeId id)
+      : plan_{plan},
+        geometry_{geometry},
+        input_{input},
+        id_{id},
+        node_{plan.program.graph.nodes[id]},
+        kernels_{plan.kernel == Kernel::with_ntk ? 2.0 : 1.0} {}
+
+  [[nodiscard]] PlanLine line() const {
+    PlanLine line{node_.path, "", storage(), demand(), entries(id_), 0};
+    std::visit([&](const auto& operation) { describe(operation, line); }, node_.operation);
+    return line;
+  }
+
+ private:
+  [[nodiscard]] bool has_positions(NodeId id) const { return plan_.program.has_positions[id]; }
+
+  [[nodiscard]] double entries(NodeId id) const {
+    if (!has_positions(id)) return 1;
+    const Index3 sizes = three_axes(geometry_.shapes.left[id]);
+    return entries_of(geometry_.demanded[id], sizes, sizes);
+  }
+
+  [[nodiscard]] std::string storage() const {
+    if (!has_positions(id_)) return "number";
+    if (!plan_.program.kept[id_]) return "fused";
+    return plan_.program.as_matrix[id_] ? "kept, matrix" : "kept, planes";
+  }
+
+  [[nodiscard]] std::string demand() const {
+    if (!has_positions(id_)) return "-";
+    const Index3 sizes = three_axes(geometry_.shapes.left[id_]);
+    const Offsets& offsets = geometry_.demanded[id_];
+    if (offsets.empty()) return "none";
+    const Index all = Offsets::all(sizes, sizes).count();
+    if (offsets.count() == all) return fmt::format("all {} offsets", all);
+    if (offsets.is_zero_only()) return "offset 0";
+    return fmt::format("{} of {} offsets", offsets.count(), all);
+  }
+
+  [[nodiscard]] double channels(const std::vector<FeatureTransform>& transforms) const {
+    return static_cast<double>(transformed_channels(input_, plan_.channels, transforms));
+  }
+
+  static std::string behind(const std::vector<FeatureTransform>& transforms) {
+    return transforms.empty() ? "" : fmt::format(" behind {} layers on the inputs", transforms.size());
+  }
+
+  void describe(const InputNode& input, PlanLine& line) const {
+    line.operation = "products of inputs" + behind(input.transforms);
+    line.flops = 2 * line.entries * channels(input.transforms);
+  }
+
+  void describe(const FeatureNode& feature, PlanLine& line) const {
+    line.operation =
+        pulled_back("feature prefix", pulled_layers(*feature.stage)) + behind(feature.transforms);
+    line.flops = 2 * channels(feature.transforms);
+  }
+
+  void describe(const AffineNode& affine, PlanLine& line) const {
+    const double taps =
+        affine.window.sizes.empty() ? 1 : static_cast<double>(product(Window3(affine.window).size));
+    line.operation = affine.window.sizes.empty() ? "scale and shift" : fmt::format("sum of {} taps", taps);
+    line.flops = line.entries * kernels_ * (taps + 2);
+  }
+
+  void describe(const LocalAffineNode& local, PlanLine& line) const {
+    describe(local.affine, line);
+    line.operation += ", no weight sharing";
+  }
+
+  void describe(const RowNode&, PlanLine& line) const {
+    line.operation = "entry by entry";
+    line.flops = line.entries * flops_per_map;
+  }
+
+  void describe(const SumNode& sum, PlanLine& line) const {
+    line.operation = fmt::format("sum of {}", sum.factors.size());
+    line.flops = line.entries * kernels_ * 2 * static_cast<double>(sum.factors.size());
+  }
+
+  void describe(const ProductNode&, PlanLine& line) const {
+    line.operation = fmt::format("product of {}", node_.inputs.size());
+    line.flops = line.entries * kernels_ * 2 * static_cast<double>(node_.inputs.size());
+  }
+
+  void describe(const PoolNode& pool, PlanLine& line) const {
+    line.operation = pool.kind == PoolKind::average ? "average over windows" : "sum over windows";
+    line.flops = entries(node_.inputs[0]) * kernels_;
+  }
+
+  void describe(const ReadoutNode& readout, PlanLine& line) const {
+    line.operation = readout.kind == ReadoutKind::flatten   ? "mean over equal positions"
+                     : readout.kind == ReadoutKind::average ? "mean over all pairs of positions"
+                                                            : "sum over all pairs of positions";
+    line.flops = entries(node_.inputs[0]) * kernels_;
+  }
+
+  void describe(const PairNode& pair, PlanLine& line) const {
+    const Index positions = position_count(geometry_.shapes.left[node_.inputs[0]]);
+    const bool zero_only = geometry_.demanded[id_].is_zero_only();
+    const PairSize size{positions, positions, zero_only ? Entries::diagonal : Entries::all, kernels_ > 1};
+    const auto pulled = pulled_layers(*pair.stage);
+    line.operation = pulled.empty() ? "transforms the pair's matrix" : pulled_back("readout", pulled);
+    line.flops = pair.stage->flops(size);
+  }
+
+  static std::string pulled_back(const std::string& what, const std::vector<std::string>& layers) {
+    return layers.empty() ? what : fmt::format("{}, pulled back through {}", what, fmt::join(layers, ", "));
+  }
+
+  const GramPlan& plan_;
+  const PairGeometry& geometry_;
+  const Shape& input_;
+  NodeId id_;
+  const Node& node_;
+  double kernels_;
+};
+
+template <typename Scalar>
+Inputs<Scalar> random_inputs(Index count, const Shape& shape, Index channels) {
+  std::vector<std::size_t> sizes{static_cast<std::size_t>(count)};
+  for (const Index size : shape) sizes.push_back(static_cast<std::size_t>(size));
+  sizes.push_back(static_cast<std::size_t>(channels));
+  xt::xarray<Scalar> x = xt::zeros<Scalar>(sizes);
+  numerics::RandomStream random(0);
+  for (Scalar& number : x) number = static_cast<Scalar>(random.normal());
+  return Inputs<Scalar>(x);
+}
+
+/// Twice as many inputs until it takes long enough to tell.
+template <typename Scalar>
+double measured_seconds_per_pair(const Network& network, const Shape& input, Index channels,
+                                 const GramOptions& options, double enough) {
+  constexpr Index most_inputs = 4096;
+  for (Index count = 1;; count *= 2) {
+    const auto x = random_inputs<Scalar>(count, input, channels);
+    const auto start = std::chrono::steady_clock::now();
+    static_cast<void>(gram(network, x, options));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto n = static_cast<double>(count);
+    if (3 * seconds > enough || count == most_inputs) return seconds / (n * (n + 1) / 2);
+  }
+}
+
+}  // namespace
+
+template <typename Scalar>
+Plan explain(const Network& network, const Shape& input, Index channels, const GramOptions& options,
+             double measure_seconds) {
+  if (channels < 1)
+    throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
+  const GramPlan gram_plan = make_plan(network, {{input, "the input"}}, channels, sizeof(Scalar), options);
+  const PairGeometry geometry = make_geometry(gram_plan.program, input, input, Purpose::result,
+                                              gram_plan.kernel, gram_plan.demand_everything);
+  const StateLayout& layout = gram_plan.any_layout();
+  const Index side = gram_plan.tile_side;
+  Plan plan;
+  for (NodeId id = 0; id < gram_plan.program.graph.nodes.size(); ++id) {
+    plan.lines.push_back(PlanNode(gram_plan, geometry, input, id).line());
+    plan.flops += plan.lines.back().flops;
+  }
+  plan.state_bytes = static_cast<double>(layout.size) * sizeof(Scalar);
+  plan.bytes = 2 * static_cast<double>(geometry.store_size) * sizeof(Scalar) +
+               2 * plan.state_bytes / static_cast<double>(side);
+  if (!gram_plan.vectors_only)
+    plan.workspace_bytes =
+        sizeof(Scalar) *
+        static_cast<double>(
+            workspace_size(gram_plan.program, geometry, layout, gram_plan.kernel, side, side * side).total());
+  plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
+  if (measure_seconds > 0)
+    plan.seconds_per_pair =
+        measured_seconds_per_pair<Scalar>(network, input, channels, options, measure_seconds);
+  return plan;
+}
+
+template Plan explain<float>(const Network&, const Shape&, Index, const GramOptions&, double);
+template Plan explain<double>(const Network&, const Shape&, Index, const GramOptions&, double);
+
+namespace {
+
+/// With a prefix of thousands, and three digits.
+std::string scaled(double value, double thousand, const std::string& unit) {
+  static constexpr std::array prefixes{"", "k", "M", "G", "T"};
+  std::size_t prefix = 0;
+  while (value >= thousand && prefix + 1 < prefixes.size()) {
+    value /= thousand;
+    ++prefix;
+  }
+  return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
+}
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
+  if (seconds < 1) return fmt::format("{:.3g} ms", 1e3 * seconds);
+  if (seconds < 300) return fmt::format("{:.3g} s", seconds);
+  return seconds < 3 * 3600 ? fmt::format("{:.3g} min", seconds / 60)
+                            : fmt::format("{:.3g} h", seconds / 3600);
+}
+
+}  // namespace
+
+std::string to_string(const Plan& plan) {
+  std::string text =
+      fmt::format("{:<14} {:<22} {:>9} {:>9}  {}\n", "result", "demand", "entries", "flops", "step");
+  for (const PlanLine& line : plan.lines)
+    text += fmt::format("{:<14} {:<22} {:>9} {:>9}  {}: {}\n", line.storage, line.demand,
+                        scaled(line.entries, 1e3, ""), line.flops > 0 ? scaled(line.flops, 1e3, "") : "?",
+                        line.layer, line.operation);
+  text += fmt::format("a pair     {}, {} of memory traffic\n", scaled(plan.flops, 1e3, "flops"),
+                      scaled(plan.bytes, 1024, "B"));
+  text += fmt::format("an input   {} of state\n", scaled(plan.state_bytes, 1024, "B"));
+  text += fmt::format("a thread   {} of workspace\n", scaled(plan.workspace_bytes, 1024, "B"));
+  if (plan.replicates > 1) text += fmt::format("sampled    {} runs of all that\n", plan.replicates);
+  if (plan.seconds_per_pair > 0)
+    text += fmt::format("measured   {} a pair; 1,000 inputs {}, 10,000 inputs {}\n",
+                        duration(plan.seconds_per_pair), duration(plan.seconds(1000)),
+                        duration(plan.seconds(10'000)));
+  return text;
+}
+
+}  // namespace widelimit
