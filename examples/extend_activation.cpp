@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "widelimit/finite/check_limit.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -38,6 +39,15 @@ bool obeys_laws(const Layer& layer, const LawOptions& options) {
   return report.passed();
 }
 
+/// True if sampled networks approach the limit. phi and phi' are all that finite networks need.
+bool approaches_its_limit(const Layer& layer) {
+  finite::LimitOptions options;
+  options.widths = {32, 64, 128};
+  const finite::LimitReport report = finite::check_limit(layer, options);
+  fmt::print("{}\n", to_string(report));
+  return report.passed();
+}
+
 }  // namespace
 
 int main() {
@@ -57,6 +67,7 @@ int main() {
   LawOptions quadrature;
   quadrature.shapes = {{}, {3}};       // quadrature is slow where correlations are strong,
   quadrature.double_tolerance = 1e-8;  // and exact to about 1e-10
-  const bool passed = obeys_laws(closed, {}) && obeys_laws(by_quadrature, quadrature);
+  const bool passed = obeys_laws(closed, {}) && obeys_laws(by_quadrature, quadrature) &&
+                      approaches_its_limit(closed) && approaches_its_limit(by_quadrature);
   return passed ? 0 : 1;
 }

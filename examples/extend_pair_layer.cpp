@@ -1,11 +1,14 @@
 // A layer of one's own that mixes positions: token mixing by distance. Every position becomes a weighted mean
 // of all positions of a sequence, y_a = sum_i W_ai x_i with W_ai proportional to exp(-|a - i| / reach),
-// without weights to train. It is linear, so covariances transform as K' = W K W^T and T' = W T W^T.
+// without weights to train. It is linear, so covariances transform as K' = W K W^T and T' = W T W^T. Its
+// finite counterpart lets it stand in sampled networks, so that the limit can be checked.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "widelimit/error.hpp"
+#include "widelimit/finite/check_limit.hpp"
+#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -16,6 +19,16 @@
 namespace {
 
 using namespace widelimit;
+
+/// W between the positions of a sequence of d tokens.
+template <typename Weights>
+void write_weights(double reach, Weights& weights) {
+  using Scalar = typename Weights::Scalar;
+  for (Index a = 0; a < weights.rows(); ++a)
+    for (Index i = 0; i < weights.cols(); ++i)
+      weights(a, i) = static_cast<Scalar>(std::exp(-std::abs(static_cast<double>(a - i)) / reach));
+  for (Index a = 0; a < weights.rows(); ++a) weights.row(a) /= weights.row(a).sum();
+}
 
 class DistanceMixing final : public PairStageOf<DistanceMixing> {
  public:
@@ -44,10 +57,7 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     const Index d = input.shape[0];
     Eigen::Map<Matrix<Scalar>> weights(state, d, d);
-    for (Index a = 0; a < d; ++a)
-      for (Index i = 0; i < d; ++i)
-        weights(a, i) = static_cast<Scalar>(std::exp(-std::abs(static_cast<double>(a - i)) / reach_));
-    for (Index a = 0; a < d; ++a) weights.row(a) /= weights.row(a).sum();
+    write_weights(reach_, weights);
   }
 
   template <typename Scalar>
@@ -77,8 +87,47 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
   double reach_;
 };
 
+/// The same at finite width: y = W x for every input of a batch. Gradients go back through W^T; the layer is
+/// linear, so that it is its own derivative and remembers nothing.
+template <typename Scalar>
+class FiniteMixing final : public finite::FiniteLayer<Scalar> {
+ public:
+  FiniteMixing(const finite::Site& site, double reach)
+      : form_{site.input}, weights_(site.input.shape[0], site.input.shape[0]) {
+    write_weights(reach, weights_);
+  }
+
+  finite::Form output() const override { return form_; }
+
+  finite::Activations<Scalar> forward(const Scalar*, finite::Activations<Scalar> input,
+                                      finite::Tape<Scalar>&) const override {
+    return mixed(weights_, std::move(input));
+  }
+  finite::Activations<Scalar> backward(const Scalar*, const finite::Tape<Scalar>&,
+                                       finite::Activations<Scalar> gradient,
+                                       finite::GradientSink<Scalar>&) const override {
+    return mixed(weights_.transpose(), std::move(gradient));
+  }
+  finite::Activations<Scalar> tangent(const Scalar*, const finite::Tape<Scalar>&,
+                                      finite::Activations<Scalar> direction, const Scalar*) const override {
+    return mixed(weights_, std::move(direction));
+  }
+
+ private:
+  static finite::Activations<Scalar> mixed(const Matrix<Scalar>& weights, finite::Activations<Scalar> batch) {
+    const Index d = weights.rows();
+    for (Index i = 0; i < batch.inputs; ++i)
+      batch.values.middleRows(i * d, d) = (weights * batch.values.middleRows(i * d, d)).eval();
+    return batch;
+  }
+
+  finite::Form form_;
+  Matrix<Scalar> weights_;
+};
+
 Layer distance_mixing(double reach) {
-  return layers::pair_layer("distance_mixing", std::make_shared<DistanceMixing>(reach));
+  return layers::pair_layer("distance_mixing", std::make_shared<DistanceMixing>(reach),
+                            finite::finite_counterpart<FiniteMixing>(finite::OutputChannels::kept, reach));
 }
 
 }  // namespace
@@ -97,5 +146,11 @@ int main() {
 
   const LawReport report = check_laws(distance_mixing(1.5));
   fmt::print("\n{}", to_string(report));
-  return report.passed() ? 0 : 1;
+
+  finite::LimitOptions options;
+  options.widths = {32, 64, 128};
+  options.shapes = {{4}};
+  const auto limit = finite::check_limit(distance_mixing(1.5), options);
+  fmt::print("\n{}", to_string(limit));
+  return report.passed() && limit.passed() ? 0 : 1;
 }

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "widelimit/finite/check_limit.hpp"
+#include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -50,8 +52,56 @@ class SoftGain final : public RowStageOf<SoftGain> {
   double strength_;
 };
 
+/// The same at finite width, on every row x of C channels: y = g x, g = (1 + strength |x|^2 / C)^(-1/2). The
+/// derivative y' = g x' - strength g^3 (x . x') x / C is symmetric: gradients go back by the same formula.
+template <typename Scalar>
+class FiniteSoftGain final : public finite::FiniteLayer<Scalar> {
+ public:
+  FiniteSoftGain(const finite::Site& site, double strength)
+      : form_{site.input},
+        factor_{static_cast<Scalar>(strength / static_cast<double>(site.input.channels))} {}
+
+  finite::Form output() const override { return form_; }
+
+  // Remembers x and the gains.
+  finite::Activations<Scalar> forward(const Scalar*, finite::Activations<Scalar> input,
+                                      finite::Tape<Scalar>& tape) const override {
+    const Matrix<Scalar> gains =
+        (1 + factor_ * input.values.rowwise().squaredNorm().array()).rsqrt().matrix();
+    auto output = input.with(gains.col(0).asDiagonal() * input.values);
+    tape.saved = {std::move(input.values), gains};
+    return output;
+  }
+  finite::Activations<Scalar> backward(const Scalar*, const finite::Tape<Scalar>& tape,
+                                       finite::Activations<Scalar> gradient,
+                                       finite::GradientSink<Scalar>&) const override {
+    return differentiated(tape, std::move(gradient));
+  }
+  finite::Activations<Scalar> tangent(const Scalar*, const finite::Tape<Scalar>& tape,
+                                      finite::Activations<Scalar> direction, const Scalar*) const override {
+    return differentiated(tape, std::move(direction));
+  }
+
+ private:
+  finite::Activations<Scalar> differentiated(const finite::Tape<Scalar>& tape,
+                                             finite::Activations<Scalar> batch) const {
+    const Matrix<Scalar>& x = tape.saved[0];
+    for (Index row = 0; row < x.rows(); ++row) {
+      const Scalar gain = tape.saved[1](row, 0);
+      const Scalar along = factor_ * gain * gain * gain * x.row(row).dot(batch.values.row(row));
+      batch.values.row(row) = gain * batch.values.row(row) - along * x.row(row);
+    }
+    return batch;
+  }
+
+  finite::Form form_;
+  Scalar factor_;
+};
+
 Layer soft_gain(double strength) {
-  return layers::row_layer("soft_gain", std::make_shared<SoftGain>(strength));
+  return layers::row_layer(
+      "soft_gain", std::make_shared<SoftGain>(strength),
+      finite::finite_counterpart<FiniteSoftGain>(finite::OutputChannels::kept, strength));
 }
 
 }  // namespace
@@ -75,5 +125,10 @@ int main() {
 
   const LawReport report = check_laws(soft_gain(0.7));
   fmt::print("\n{}", to_string(report));
-  return report.passed() ? 0 : 1;
+
+  finite::LimitOptions options;
+  options.widths = {32, 64, 128};
+  const auto limit = finite::check_limit(soft_gain(0.7), options);
+  fmt::print("\n{}", to_string(limit));
+  return report.passed() && limit.passed() ? 0 : 1;
 }

@@ -80,8 +80,8 @@ void run(const Settings& settings, double sigma_w) {
   const auto histograms = [&](const std::string& file) {
     std::string text = "plot ";
     for (int k = 0; k < 4; ++k)
-      text += "'" + file + ".csv' index " + std::to_string(k) + " every ::" + (k == 0 ? "1" : "0") +
-              " using 2:3 with histeps lw 1.5 lc " + std::to_string(k + 1) + " title 'block " +
+      text += "'" + file + ".csv' index " + std::to_string(k) + " skip 1 using 2:3 with histeps lw 1.5 lc " +
+              std::to_string(k + 1) + " title 'block " +
               std::to_string(static_cast<int>(samples[static_cast<std::size_t>(k)].depth)) + "', ";
     return text + "\n";
   };
