@@ -120,26 +120,33 @@ void draw_lines(const Settings& settings, const std::string& name, const std::st
   plot(settings, name, commands + "unset multiplot\n");
 }
 
+void draw_pruning(const Settings& settings) {
+  std::string commands = "set multiplot layout 1,2\nset xlabel 'heads removed'\nset ylabel 'loss'\n";
+  for (const std::string prior : {"spikes", "gaussian"}) {
+    commands += "set title '" + prior + "'\nplot ";
+    for (const HeadActivation activation : kActivations) {
+      const std::string name(head_activation_name(activation));
+      commands += "'< grep ^" + prior + "," + name +
+                  ", fig16_pruning.csv' using 3:4 with linespoints title '" + name + "', ";
+    }
+    commands += "\n";
+  }
+  plot(settings, "fig16_pruning", commands + "unset multiplot\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return run_example(argc, argv, [](const Settings& settings) {
     const Study study{settings, settings.size<Index>(20'000, 1'000), settings.size(2000.0, 10.0)};
-    figure_15(study);
-    figure_4_right(study);
+    if (settings.wants("fig15")) figure_15(study);
+    if (settings.wants("fig4_strength")) {
+      figure_4_right(study);
+      draw_lines(settings, "fig4_strength", "nu", "flip2", "gaussian", "set logscale x\n");
+    }
+    if (!settings.wants("fig4_heads")) return;
     figures_4_left_and_16(study);
     draw_lines(settings, "fig4_heads", "heads", "spikes", "gaussian", "");
-    draw_lines(settings, "fig4_strength", "nu", "flip2", "gaussian", "set logscale x\n");
-    std::string commands = "set multiplot layout 1,2\nset xlabel 'heads removed'\nset ylabel 'loss'\n";
-    for (const std::string prior : {"spikes", "gaussian"}) {
-      commands += "set title '" + prior + "'\nplot ";
-      for (const HeadActivation activation : kActivations) {
-        const std::string name(head_activation_name(activation));
-        commands += "'< grep ^" + prior + "," + name +
-                    ", fig16_pruning.csv' using 3:4 with linespoints title '" + name + "', ";
-      }
-      commands += "\n";
-    }
-    plot(settings, "fig16_pruning", commands + "unset multiplot\n");
+    draw_pruning(settings);
   });
 }

@@ -80,8 +80,8 @@ Matrix<double> trained_predictions(const Task& task, Index width, Index networks
                                    const networks::TrainingOptions& options) {
   Matrix<double> predictions(networks, test_points);
   for (Index k = 0; k < networks; ++k) {
-    networks::FiniteNetwork<float> sample(network(), {{}, 2}, {.hidden = width, .outputs = 1, .layers = {}}, {},
-                                        static_cast<std::uint64_t>(k));
+    networks::FiniteNetwork<float> sample(network(), {{}, 2}, {.hidden = width, .outputs = 1, .layers = {}},
+                                          {}, static_cast<std::uint64_t>(k));
     const Matrix<float> x = task.train.cast<float>(), y = task.targets.cast<float>();
     static_cast<void>(networks::train<float>(sample, x, y, options));
     const Matrix<float> test = task.test.cast<float>();
@@ -145,6 +145,6 @@ int main(int argc, char** argv) {
         networks, width, steps, 100.0 * static_cast<double>(means) / test_points, test_points,
         100.0 * static_cast<double>(variances) / test_points);
     draw(settings);
-    return means >= 0.95 * test_points ? 0 : 1;
+    return static_cast<double>(means) >= 0.95 * test_points ? 0 : 1;
   });
 }

@@ -88,6 +88,7 @@ std::vector<LabelledTexts> read_parts(const fs::path& folder, std::span<const st
                                       ClassBalance balance, std::uint64_t seed) {
   const auto files = list_reviews(folder);
   std::vector<int> labels;
+  labels.reserve(files.size());
   for (const ReviewFile& file : files) labels.push_back(file.label);
   std::vector<std::vector<std::size_t>> parts;
   try {
@@ -98,6 +99,7 @@ std::vector<LabelledTexts> read_parts(const fs::path& folder, std::span<const st
   std::vector<LabelledTexts> sets;
   for (const auto& part : parts) {
     std::vector<ReviewFile> chosen;
+    chosen.reserve(part.size());
     for (const std::size_t index : part) chosen.push_back(files[index]);
     sets.push_back(read_reviews(chosen));
   }

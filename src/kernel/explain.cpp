@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <xtensor/xarray.hpp>
 
 #include "kernel/features.hpp"
 #include "kernel/gram_plan.hpp"
@@ -75,7 +77,10 @@ class PlanNode {
   }
 
   static std::string behind(const std::vector<FeatureTransform>& transforms) {
-    return transforms.empty() ? "" : fmt::format(" behind {} layers on the inputs", transforms.size());
+    if (transforms.empty()) return "";
+    const bool pooled = std::holds_alternative<FeatureReadout>(transforms.back());
+    return fmt::format(" behind {} {} applied to the inputs{}", transforms.size(),
+                       transforms.size() == 1 ? "layer" : "layers", pooled ? " (feature prefix)" : "");
   }
 
   void describe(const InputNode& input, PlanLine& line) const {
@@ -150,14 +155,14 @@ class PlanNode {
 };
 
 template <typename Scalar>
-Inputs<Scalar> random_inputs(Index count, const Shape& shape, Index channels) {
+xt::xarray<Scalar> random_inputs(Index count, const Shape& shape, Index channels) {
   std::vector<std::size_t> sizes{static_cast<std::size_t>(count)};
   for (const Index size : shape) sizes.push_back(static_cast<std::size_t>(size));
   sizes.push_back(static_cast<std::size_t>(channels));
   xt::xarray<Scalar> x = xt::zeros<Scalar>(sizes);
   numerics::RandomStream random(0);
   for (Scalar& number : x) number = static_cast<Scalar>(random.normal());
-  return Inputs<Scalar>(x);
+  return x;
 }
 
 /// Twice as many inputs until it takes long enough to tell.
@@ -168,7 +173,7 @@ double measured_seconds_per_pair(const Network& network, const Shape& input, Ind
   for (Index count = 1;; count *= 2) {
     const auto x = random_inputs<Scalar>(count, input, channels);
     const auto start = std::chrono::steady_clock::now();
-    static_cast<void>(gram(network, x, options));
+    static_cast<void>(gram<Scalar>(network, x, options));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const auto n = static_cast<double>(count);
     if (3 * seconds > enough || count == most_inputs) return seconds / (n * (n + 1) / 2);

@@ -119,6 +119,7 @@ Layer make(BranchKind kind, std::vector<WeightedBranch> branches) {
 template <typename UserBranch>
 std::vector<WeightedBranch> weighted(std::vector<UserBranch> branches, double UserBranch::*weight) {
   std::vector<WeightedBranch> list;
+  list.reserve(branches.size());
   for (UserBranch& branch : branches) list.push_back({branch.*weight, std::move(branch.layers)});
   return list;
 }

@@ -27,6 +27,7 @@ const std::vector<NetworkRecipe>& recipes() {
 template <typename Range>
 std::vector<std::string> names_of(const Range& range) {
   std::vector<std::string> names;
+  names.reserve(range.size());
   for (const auto& item : range) names.push_back(item.name);
   return names;
 }

@@ -87,6 +87,7 @@ State Lowering::start(const Shape& input) {
 
 NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
   std::vector<Shape> input_shapes;
+  input_shapes.reserve(inputs.size());
   for (const NodeId input : inputs) input_shapes.push_back(shapes_[input]);
   try {
     shapes_.push_back(output_shape(operation, input_shapes, network_input_));
@@ -258,6 +259,7 @@ void Lowering::check_independent(const std::vector<LoweredBranch>& branches) con
 
 State Lowering::joined(const std::vector<LoweredBranch>& branches, Operation operation) {
   std::vector<NodeId> nodes;
+  nodes.reserve(branches.size());
   for (const LoweredBranch& branch : branches) nodes.push_back(branch.state.node);
   State state;
   state.node = add(std::move(operation), std::move(nodes));

@@ -172,7 +172,7 @@ class StateWriter {
     const Eigen::Map<const Matrix<Scalar>> attention(forward.numbers.data(), d, d);
     write_weights(form, weights);
     if (form == WeightsForm::outer) {
-      const Vec in_front = attention.transpose() * weights;
+      Vec in_front = attention.transpose() * weights;
       write(in_front);
       return in_front;
     }
