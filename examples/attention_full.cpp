@@ -7,6 +7,7 @@
 // test images) makes 1.7e9 pairs.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -122,6 +123,12 @@ class FullRun {
       }
       ++finished_;
     }
+    plot(
+        settings_, "attention_full",
+        "set style data histogram\nset style histogram clustered gap 1\nset style fill solid 0.6\n"
+        "set ylabel 'test accuracy'\nset yrange [0:1]\nset key top left\n"
+        "plot 'attention_full.csv' skip 1 using 5:xtic(sprintf('%s %s', strcol(1), strcol(2))) title 'here', "
+        "'' skip 1 using 7 title 'published, 50,000 images'");
   }
 
   /// How far an interrupted run came.
@@ -153,15 +160,17 @@ class FullRun {
     const Clock clock;
     const Index before = done_;
     GramOptions with_progress = options();
-    with_progress.progress = [&](const widelimit::GramProgress& progress) {
+    const bool on_terminal = isatty(STDERR_FILENO) == 1;
+    with_progress.progress = [&, on_terminal](const widelimit::GramProgress& progress) {
       done_ = before + progress.done;
+      if (!on_terminal) return;
       const double left = clock.seconds() * static_cast<double>(progress.total - progress.done) /
                           static_cast<double>(std::max<Index>(progress.done, 1));
       fmt::print(stderr, "\r{} {}: {} of {} pairs, {} left   ", network.name(), name, progress.done,
                  progress.total, duration(left));
     };
     GramResult<float> result = compute(with_progress);
-    fmt::print(stderr, "\n");
+    if (on_terminal) fmt::print(stderr, "\n");
     return result;
   }
 

@@ -29,7 +29,7 @@ std::optional<double> critical(Coordinate coordinate, double low, double high, E
 }
 
 /// The fixed parameter must be legal whatever the free one starts as.
-PlaneParameters checked(const char* where, Parameters parameters, Coordinate free,
+PlaneParameters checked(const char* where, const Parameters& parameters, Coordinate free,
                         const ExponentOptions& options) {
   PlaneParameters point = plane_parameters(parameters, options);
   set_coordinate(point, free, free == Coordinate::sigma_w ? 1 : 0.5);

@@ -291,6 +291,7 @@ std::vector<Estimate> measured_group_ratio(const Parameters& parameters, const T
     });
   });
   std::vector<Estimate> result;
+  result.reserve(ratios.size());
   for (const std::vector<double>& values : ratios) result.push_back(numerics::mean(values));
   return result;
 }
