@@ -173,7 +173,7 @@ NetworkSetup read_network_setup(FieldReader& fields) {
 std::vector<double> take_gammas(nlohmann::json& config, const std::string& path) {
   if (!config.contains("gammas")) return {};
   FieldReader fields(config, path);
-  const std::vector<double> gammas = fields.numbers("gammas");
+  std::vector<double> gammas = fields.numbers("gammas");
   if (gammas.empty()) fields.fail("gammas", "must hold at least one residual weight");
   for (const char* other : {"gamma", "gamma_squared", "lambda"})
     if (fields.has(other)) fields.fail("gammas", fmt::format("stands beside {}; give one of them", other));

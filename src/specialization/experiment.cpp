@@ -179,6 +179,7 @@ constexpr std::array<std::pair<const char*, Experiment>, 7> kExperiments = {
 const std::vector<std::string>& experiment_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
+    list.reserve(kExperiments.size());
     for (const auto& [name, run] : kExperiments) list.emplace_back(name);
     return list;
   }();

@@ -17,7 +17,7 @@ constexpr double kRelativeRank = 1e-12;
 constexpr double kNegativeTolerance = 1e-6;
 
 Solver decompose(const Matrix<double>& matrix) {
-  const Solver solver(Eigen::MatrixXd((matrix + matrix.transpose()) / 2));
+  Solver solver(Eigen::MatrixXd((matrix + matrix.transpose()) / 2));
   if (solver.info() != Eigen::Success)
     throw NumericalError("order parameters: the eigenvalue iteration did not converge");
   return solver;

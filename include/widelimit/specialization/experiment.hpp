@@ -8,7 +8,7 @@
 namespace widelimit::specialization {
 
 /// The outcome of an experiment: a table of numbers and named results.
-struct ExperimentTable {
+struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructor may allocate
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;  ///< NaN where a value does not exist.
   nlohmann::json summary;                 ///< E.g. the loss of the trained heads on fresh samples.
