@@ -196,6 +196,7 @@ int study(const Settings& settings, const std::vector<std::string>& heads, Index
                             .struct_positions = struct_positions,
                             .residual_positions = residual_positions};
   std::vector<Network> networks;
+  networks.reserve(heads.size());
   for (const std::string& head : heads)
     networks.push_back(with_readout(head, front, head_by_name(head, context)));
   FullRun run(settings, sizes, std::move(networks), std::move(task));

@@ -3,6 +3,7 @@
 // symmetries. SGD runs in Gram form; the flow starts from SGD's own overlaps, with spikes whitened and batch
 // noise included.
 
+#include <cmath>
 #include <widelimit/specialization/sgd.hpp>
 
 #include "heads_common.hpp"
@@ -55,7 +56,7 @@ int main(int argc, char** argv) {
       sgd_options.tokens = c.tokens;
       sgd_options.batch = D;
       sgd_options.gamma = gamma;
-      sgd_options.steps = static_cast<Index>(c.tau / gamma + 0.5);
+      sgd_options.steps = std::lround(c.tau / gamma);
       sgd_options.record = record_every(10, sgd_options.steps);
       sgd_options.seed = 11;
       const auto sgd_points = gram_sgd(
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
                                  {SampleSymmetry::closed, matched.spike_root});
       FlowOptions options;
       options.step = 0.1;
-      options.steps = static_cast<Index>(c.tau / options.step + 0.5);
+      options.steps = std::lround(c.tau / options.step);
       options.record = record_every(2, options.steps);
       options.batch_noise = gamma;
       const auto flow_points = gradient_flow(c.activation, matched.start, samples, options);
