@@ -1,11 +1,14 @@
 #include "kernel/plane_executor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "kernel/vector_padding.hpp"
 #include "numerics/gemm.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit {
 namespace {
@@ -329,7 +332,11 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
         .nngp = {target.nngp, out.left_positions(), out.right_positions()},
         .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},
         .scratch = matrices.scratch};
-    node.stage->apply(view, result);
+    try {
+      node.stage->apply(view, result);
+    } catch (const NumericalError& error) {
+      throw NumericalError(fmt::format("{}: {}", program_.graph.nodes[step.node].path, error.what()));
+    }
   }
 }
 

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <Eigen/Eigenvalues>
+#include <cmath>
 
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
@@ -68,6 +71,10 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    if (result.ntk.size() > 0 && !std::isfinite(options().query_key_std * options().query_key_std))
+      throw NumericalError(
+          fmt::format("the NTK needs the square of query_key_std in the range of double, got {}",
+                      options().query_key_std));
     const EncodedPair encoded = encode(pair);
     const Matrix<double> left_root = block(pair.left_state, 1, d).template cast<double>();
     Matrix<double> right_root;

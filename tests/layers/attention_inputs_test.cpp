@@ -124,6 +124,11 @@ TEST_CASE("sampled softmax logits beyond exp's range: scaling them further chang
   };
   CHECK(nngp(1e300).allFinite());
   CHECK(nngp(1e300) == nngp(1e8));
+  options.query_key_std = 1e300;
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(gram<double>(Network({attention(options), flatten()}), x)),
+      "layers[0] (attention): the NTK needs the square of query_key_std in the range of double, got 1e+300",
+      NumericalError);
 }
 
 std::string message_of(const Network& network, const xt::xarray<double>& x) {
