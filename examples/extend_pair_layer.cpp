@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "widelimit/error.hpp"
 #include "widelimit/finite/check_limit.hpp"
@@ -132,7 +134,8 @@ Layer distance_mixing(double reach) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bool full = argc > 1 && std::string_view(argv[1]) == "--full";  // wide networks, for minutes
   // Two sequences that differ in the order of their tokens: flatten alone tells them apart, the more tokens
   // are mixed the less it does.
   xt::xarray<double> x{{{1., 0.}, {0., 1.}, {1., 1.}, {-1., 0.}}, {{-1., 0.}, {1., 1.}, {0., 1.}, {1., 0.}}};
@@ -148,7 +151,7 @@ int main() {
   fmt::print("\n{}", to_string(report));
 
   finite::LimitOptions options;
-  options.widths = {32, 64, 128};
+  options.widths = full ? std::vector<Index>{128, 256, 512} : std::vector<Index>{32, 64, 128};
   options.shapes = {{4}};
   const auto limit = finite::check_limit(distance_mixing(1.5), options);
   fmt::print("\n{}", to_string(limit));

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "widelimit/finite/check_limit.hpp"
 #include "widelimit/finite/finite_layer.hpp"
@@ -106,7 +108,8 @@ Layer soft_gain(double strength) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bool full = argc > 1 && std::string_view(argv[1]) == "--full";  // wide networks, for minutes
   // A picture, and the same one ten times as bright: the gain makes their kernels alike.
   xt::xarray<double> x = xt::zeros<double>({2, 4, 4, 1});
   for (std::size_t i = 0; i < 16; ++i) {
@@ -127,7 +130,7 @@ int main() {
   fmt::print("\n{}", to_string(report));
 
   finite::LimitOptions options;
-  options.widths = {32, 64, 128};
+  options.widths = full ? std::vector<Index>{128, 256, 512} : std::vector<Index>{32, 64, 128};
   const auto limit = finite::check_limit(soft_gain(0.7), options);
   fmt::print("\n{}", to_string(limit));
   return report.passed() && limit.passed() ? 0 : 1;
