@@ -67,6 +67,7 @@ class PlanNode {
     const Offsets& offsets = geometry_.demanded[id_];
     if (offsets.empty()) return "none";
     const Index all = Offsets::all(sizes, sizes).count();
+    if (all == 1) return "one position";
     if (offsets.count() == all) return fmt::format("all {} offsets", all);
     if (offsets.is_zero_only()) return "offset 0";
     return fmt::format("{} of {} offsets", offsets.count(), all);
