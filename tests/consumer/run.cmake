@@ -11,7 +11,8 @@ if(SANITIZE)
   set(flags -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined)
 endif()
 execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/tests/consumer -B ${WORK}/build -DWIDELIMIT_FROM=${from}
-                        -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=Release ${flags} COMMAND_ERROR_IS_FATAL ANY)
+                        -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=Release -DWIDELIMIT_UNITY_BUILD=ON ${flags}
+                        COMMAND_ERROR_IS_FATAL ANY)
 if(EXISTS ${WORK}/build/widelimit/tests OR EXISTS ${WORK}/build/widelimit/src/cli)
   message(FATAL_ERROR "added as a subdirectory, the library must leave out its tests and program")
 endif()
