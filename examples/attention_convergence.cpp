@@ -13,11 +13,11 @@
 #include <widelimit/layers/convolution.hpp>
 #include <widelimit/layers/pooling.hpp>
 
+#include "attention_networks.hpp"
 #include "example_support.hpp"
 
 using namespace examples;
 namespace networks = widelimit::finite;
-namespace layers = widelimit::layers;
 
 namespace {
 
@@ -26,11 +26,8 @@ constexpr double bias_variance = 0.01;
 
 /// All but the readout.
 Network body(const std::string& weights, std::int64_t samples) {
-  layers::AttentionOptions attention;
-  attention.scaling = layers::AttentionScaling::inverse_sqrt_width;
-  attention.query_key_std = 2;
+  layers::AttentionOptions attention = sqrt_attention(weights);
   attention.samples = samples;
-  if (weights == "identity") attention.weights = layers::AttentionWeights::elementwise(layers::identity());
   const auto conv = layers::conv({.filter = {3, 3},
                                   .strides = {},
                                   .padding = widelimit::Padding::valid,

@@ -15,6 +15,7 @@
 #include <map>
 #include <thread>
 #include <widelimit/error.hpp>
+#include <widelimit/kernel/explain.hpp>
 
 #include "attention_networks.hpp"
 #include "example_support.hpp"
@@ -70,19 +71,13 @@ class FullRun {
     pairs_ = n * (n + 1) / 2 + (task_.validation.size() + test_.size()) * n;
   }
 
-  /// Times blocks of pairs, each twice as wide and high as the one before, until one takes `enough` seconds.
+  /// Runs every network for about `enough` seconds.
   void print_estimate(double enough) {
     double total = 0;
     for (const Network& network : networks_) {
-      double seconds_a_pair = 0, seconds = 0;
-      for (Index count = 1;
-           seconds < enough && count <= std::min(task_.train.size(), task_.validation.size()); count *= 2) {
-        const Clock clock;
-        static_cast<void>(
-            gram(network, first(task_.validation, count), first(task_.train, count), options()));
-        seconds = clock.seconds();
-        seconds_a_pair = seconds / static_cast<double>(count * count);
-      }
+      const auto side = static_cast<Index>(task_.train.x.shape(1));
+      const double seconds_a_pair =
+          widelimit::explain<float>(network, {side, side}, 3, options(), enough).seconds_per_pair;
       const double whole = seconds_a_pair * static_cast<double>(pairs_);
       fmt::print("{:9} {:.3g} ms a pair; {} pairs will take about {}\n", network.name(),
                  1000 * seconds_a_pair, pairs_, duration(whole));
@@ -142,12 +137,6 @@ class FullRun {
   }
 
  private:
-  static Inputs<float> first(const ImageSet& images, Index count) {
-    return {images.x.data(),
-            {count, static_cast<Index>(images.x.shape(1)), static_cast<Index>(images.x.shape(2)),
-             static_cast<Index>(images.x.shape(3))}};
-  }
-
   GramOptions options() const {
     GramOptions options = settings_.gram_options();
     options.stop = interrupt_.token();

@@ -63,13 +63,6 @@ std::vector<Trial> draw_trials(std::vector<Trial> trials, std::size_t count, std
   return trials;
 }
 
-layers::AttentionWeights weights_by_name(const std::string& name) {
-  if (name == "softmax") return layers::AttentionWeights::softmax();
-  if (name == "identity") return layers::AttentionWeights::elementwise(layers::identity());
-  if (name == "relu") return layers::AttentionWeights::elementwise(layers::relu());
-  return layers::AttentionWeights::elementwise(layers::abs());
-}
-
 Layers head_of(const Trial& trial, double variance, std::int64_t softmax_samples) {
   layers::PositionalEncodings positions;
   const double rho = trial.rho * variance;

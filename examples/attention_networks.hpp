@@ -49,6 +49,23 @@ inline void add_position_arguments(CLI::App& app, Positions& of_struct, Position
   add("--residual-phi", of_residual.phi, "Residual: decay of exp(-phi r^2)");
 }
 
+/// softmax, identity, relu or abs.
+inline layers::AttentionWeights weights_by_name(const std::string& name) {
+  if (name == "softmax") return layers::AttentionWeights::softmax();
+  if (name == "identity") return layers::AttentionWeights::elementwise(layers::identity());
+  if (name == "relu") return layers::AttentionWeights::elementwise(layers::relu());
+  return layers::AttentionWeights::elementwise(layers::abs());
+}
+
+/// Attention with 1/sqrt(width) scaling.
+inline layers::AttentionOptions sqrt_attention(const std::string& weights) {
+  layers::AttentionOptions options;
+  options.scaling = layers::AttentionScaling::inverse_sqrt_width;
+  options.weights = weights_by_name(weights);
+  options.query_key_std = query_key_std;
+  return options;
+}
+
 inline Layers convolutions(Index depth) {
   Layers result;
   for (Index i = 0; i < depth; ++i) {

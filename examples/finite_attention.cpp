@@ -15,11 +15,11 @@
 #include <widelimit/layers/layer_norm.hpp>
 #include <widelimit/layers/pooling.hpp>
 
+#include "attention_networks.hpp"
 #include "example_support.hpp"
 
 using namespace examples;
 namespace networks = widelimit::finite;
-namespace layers = widelimit::layers;
 
 namespace {
 
@@ -27,11 +27,7 @@ constexpr std::array weight_kinds{"softmax", "relu", "identity"};
 constexpr std::array norms{"none", "head", "output"};
 
 Network network(const std::string& weights, const std::string& norm) {
-  layers::AttentionOptions attention;
-  attention.scaling = layers::AttentionScaling::inverse_sqrt_width;
-  attention.query_key_std = 2;
-  if (weights == "relu") attention.weights = layers::AttentionWeights::elementwise(layers::relu());
-  if (weights == "identity") attention.weights = layers::AttentionWeights::elementwise(layers::identity());
+  layers::AttentionOptions attention = sqrt_attention(weights);
   // As many channels of encodings as of the input: half of the variance each.
   attention.positions = layers::PositionalEncodings{
       .covariance = layers::IdentityPositions{}, .input_weight = 0.5, .position_weight = 0.5};

@@ -14,11 +14,11 @@
 #include <widelimit/layers/pooling.hpp>
 #include <widelimit/numerics/random_stream.hpp>
 
+#include "attention_networks.hpp"
 #include "example_support.hpp"
 
 using namespace examples;
 namespace networks = widelimit::finite;
-namespace layers = widelimit::layers;
 
 namespace {
 
@@ -27,11 +27,7 @@ constexpr std::size_t input_channels = 16;
 constexpr Index outputs = 32;  ///< Channels of the output, alike in law; they share a network's scale.
 
 Network attention_network(const std::string& weights) {
-  layers::AttentionOptions options;
-  options.scaling = layers::AttentionScaling::inverse_sqrt_width;
-  options.query_key_std = 2;
-  if (weights == "identity") options.weights = layers::AttentionWeights::elementwise(layers::identity());
-  return Network({layers::attention(options), layers::flatten()});
+  return Network({layers::attention(sqrt_attention(weights)), layers::flatten()});
 }
 
 xt::xtensor<double, 3> random_input() {

@@ -9,13 +9,13 @@
 #include "finite/line_fit.hpp"
 #include "finite/seeds.hpp"
 #include "network/lowering.hpp"
+#include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/finite/monte_carlo.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -73,13 +73,12 @@ std::vector<Subject> subjects_of(const Layer& layer, const LimitOptions& options
 
 /// Standard normal inputs; the second is close to the first.
 xt::xarray<double> inputs_of(const Shape& shape, const LimitOptions& options) {
-  std::vector<std::size_t> dimensions{static_cast<std::size_t>(options.inputs)};
-  for (const Index size : shape) dimensions.push_back(static_cast<std::size_t>(size));
-  dimensions.push_back(static_cast<std::size_t>(options.channels));
-  xt::xarray<double> x = xt::zeros<double>(dimensions);
-  numerics::RandomStream stream(options.seed, ~std::uint64_t{0});
-  for (double& number : x) number = stream.normal();
-  const std::size_t numbers = x.size() / dimensions[0];
+  std::vector<Index> dimensions{options.inputs};
+  dimensions.insert(dimensions.end(), shape.begin(), shape.end());
+  dimensions.push_back(options.channels);
+  auto x =
+      numerics::standard_normal<double>(dimensions, numerics::RandomStream(options.seed, ~std::uint64_t{0}));
+  const std::size_t numbers = x.size() / static_cast<std::size_t>(options.inputs);
   if (options.inputs > 1)
     for (std::size_t k = 0; k < numbers; ++k)
       x.data()[numbers + k] = 0.8 * x.data()[k] + 0.6 * x.data()[numbers + k];

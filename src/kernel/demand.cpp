@@ -100,8 +100,7 @@ Offsets input_offsets(const Node& node, std::size_t input, const Offsets& wanted
   if (const auto* readout = std::get_if<ReadoutNode>(&node.operation))
     return readout->kind == ReadoutKind::flatten ? Offsets::zero() : full();
   if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
-    const Entries needed =
-        pair->stage->input_entries(wanted.is_zero_only() ? Entries::diagonal : Entries::all);
+    const Entries needed = pair->stage->input_entries(wanted.entries());
     return needed == Entries::diagonal ? Offsets::zero() : full();
   }
   return wanted;

@@ -16,6 +16,16 @@ struct Offsets {
   [[nodiscard]] Index count() const;
   [[nodiscard]] bool is_zero_only() const;
   [[nodiscard]] bool contains(const Index3& offset) const;
+  /// Which entries of a pair's matrix they are, for pair stages, who know these two sets only.
+  [[nodiscard]] Entries entries() const { return is_zero_only() ? Entries::diagonal : Entries::all; }
+
+  /// Calls body(offset) for each, the last axis fastest.
+  template <typename Body>
+  void for_each(const Body& body) const {
+    for (const Index x : axis[0])
+      for (const Index y : axis[1])
+        for (const Index z : axis[2]) body(Index3{x, y, z});
+  }
 
   static Offsets zero();
   static Offsets all(const Index3& left, const Index3& right);

@@ -5,29 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <xtensor/xarray.hpp>
 
 #include "kernel/features.hpp"
 #include "kernel/gram_plan.hpp"
 #include "kernel/plane_executor.hpp"
 #include "network/pulled_readout.hpp"
+#include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit {
 namespace {
-
-/// Of a nonlinearity's dual activation and derivative, in closed form.
-constexpr double flops_per_map = 25;
-
-double entries_of(const Offsets& offsets, const Index3& left, const Index3& right) {
-  double entries = 0;
-  for (const Index x : offsets.axis[0])
-    for (const Index y : offsets.axis[1])
-      for (const Index z : offsets.axis[2])
-        entries += static_cast<double>(Box(left, right, {x, y, z}).size());
-  return entries;
-}
 
 /// A node of a plan, for pairs of inputs of one shape.
 class PlanNode {
@@ -52,7 +39,10 @@ class PlanNode {
   [[nodiscard]] double entries(NodeId id) const {
     if (!has_positions(id)) return 1;
     const Index3 sizes = three_axes(geometry_.shapes.left[id]);
-    return entries_of(geometry_.demanded[id], sizes, sizes);
+    Index entries = 0;
+    geometry_.demanded[id].for_each(
+        [&](const Index3& offset) { entries += Box(sizes, sizes, offset).size(); });
+    return static_cast<double>(entries);
   }
 
   [[nodiscard]] std::string storage() const {
@@ -109,7 +99,7 @@ class PlanNode {
 
   void describe(const RowNode&, PlanLine& line) const {
     line.operation = "entry by entry";
-    line.flops = line.entries * flops_per_map;
+    line.flops = line.entries * flops_per_dual;
   }
 
   void describe(const SumNode& sum, PlanLine& line) const {
@@ -136,8 +126,8 @@ class PlanNode {
 
   void describe(const PairNode& pair, PlanLine& line) const {
     const Index positions = position_count(geometry_.shapes.left[node_.inputs[0]]);
-    const bool zero_only = geometry_.demanded[id_].is_zero_only();
-    const PairSize size{positions, positions, zero_only ? Entries::diagonal : Entries::all, kernels_ > 1};
+    const PairSize size{positions, positions, geometry_.demanded[id_].entries(),
+                        plan_.kernel == Kernel::with_ntk};
     const auto pulled = pulled_layers(*pair.stage);
     line.operation = pulled.empty() ? "transforms the pair's matrix" : pulled_back("readout", pulled);
     line.flops = pair.stage->flops(size);
@@ -155,30 +145,41 @@ class PlanNode {
   double kernels_;
 };
 
-template <typename Scalar>
-xt::xarray<Scalar> random_inputs(Index count, const Shape& shape, Index channels) {
-  std::vector<std::size_t> sizes{static_cast<std::size_t>(count)};
-  for (const Index size : shape) sizes.push_back(static_cast<std::size_t>(size));
-  sizes.push_back(static_cast<std::size_t>(channels));
-  xt::xarray<Scalar> x = xt::zeros<Scalar>(sizes);
-  numerics::RandomStream random(0);
-  for (Scalar& number : x) number = static_cast<Scalar>(random.normal());
-  return x;
-}
-
 /// Twice as many inputs until it takes long enough to tell.
 template <typename Scalar>
 double measured_seconds_per_pair(const Network& network, const Shape& input, Index channels,
                                  const GramOptions& options, double enough) {
   constexpr Index most_inputs = 4096;
   for (Index count = 1;; count *= 2) {
-    const auto x = random_inputs<Scalar>(count, input, channels);
+    std::vector<Index> dimensions{count};
+    dimensions.insert(dimensions.end(), input.begin(), input.end());
+    dimensions.push_back(channels);
+    const auto x = numerics::standard_normal<Scalar>(dimensions, numerics::RandomStream(0));
     const auto start = std::chrono::steady_clock::now();
     static_cast<void>(gram<Scalar>(network, x, options));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const auto n = static_cast<double>(count);
     if (3 * seconds > enough || count == most_inputs) return seconds / (n * (n + 1) / 2);
   }
+}
+
+/// With a prefix of thousands, and three digits.
+std::string scaled(double value, double thousand, const std::string& unit) {
+  static constexpr std::array prefixes{"", "k", "M", "G", "T"};
+  std::size_t prefix = 0;
+  while (value >= thousand && prefix + 1 < prefixes.size()) {
+    value /= thousand;
+    ++prefix;
+  }
+  return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
+}
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
+  if (seconds < 1) return fmt::format("{:.3g} ms", 1e3 * seconds);
+  if (seconds < 300) return fmt::format("{:.3g} s", seconds);
+  return seconds < 3 * 3600 ? fmt::format("{:.3g} min", seconds / 60)
+                            : fmt::format("{:.3g} h", seconds / 3600);
 }
 
 }  // namespace
@@ -215,29 +216,6 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
 
 template Plan explain<float>(const Network&, const Shape&, Index, const GramOptions&, double);
 template Plan explain<double>(const Network&, const Shape&, Index, const GramOptions&, double);
-
-namespace {
-
-/// With a prefix of thousands, and three digits.
-std::string scaled(double value, double thousand, const std::string& unit) {
-  static constexpr std::array prefixes{"", "k", "M", "G", "T"};
-  std::size_t prefix = 0;
-  while (value >= thousand && prefix + 1 < prefixes.size()) {
-    value /= thousand;
-    ++prefix;
-  }
-  return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
-}
-
-std::string duration(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
-  if (seconds < 1) return fmt::format("{:.3g} ms", 1e3 * seconds);
-  if (seconds < 300) return fmt::format("{:.3g} s", seconds);
-  return seconds < 3 * 3600 ? fmt::format("{:.3g} min", seconds / 60)
-                            : fmt::format("{:.3g} h", seconds / 3600);
-}
-
-}  // namespace
 
 std::string to_string(const Plan& plan) {
   std::string text =

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "network/lowering.hpp"
+#include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -18,7 +19,6 @@
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit {
 namespace {
@@ -65,9 +65,7 @@ class SelfProbe final : public PairStageOf<SelfProbe> {
 
 xt::xarray<double> make_inputs(const std::vector<Index>& dimensions, std::uint64_t seed,
                                std::uint64_t stream) {
-  xt::xarray<double> inputs = xt::xarray<double>::from_shape({dimensions.begin(), dimensions.end()});
-  numerics::RandomStream random(seed, stream);
-  for (double& value : inputs) value = random.normal();
+  auto inputs = numerics::standard_normal<double>(dimensions, numerics::RandomStream(seed, stream));
   const auto size = static_cast<std::ptrdiff_t>(inputs.size()) / dimensions[0];
   double* data = inputs.data();
   for (std::ptrdiff_t i = 0; i < size; ++i) data[size + i] = 0.9 * data[i] + 0.2 * data[size + i];

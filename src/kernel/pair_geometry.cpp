@@ -132,12 +132,10 @@ StoreLayout StoreLayout::planes(const Index3& left, const Index3& right, const O
     for (const Index offset : offsets.axis[k])
       layout.number_[k][static_cast<std::size_t>(offset + left[k] - 1)] = layout.count_[k]++;
   }
-  for (const Index x : offsets.axis[0])
-    for (const Index y : offsets.axis[1])
-      for (const Index z : offsets.axis[2]) {
-        layout.plane_start_.push_back(layout.size_);
-        layout.size_ += Box(left, right, {x, y, z}).size();
-      }
+  offsets.for_each([&](const Index3& offset) {
+    layout.plane_start_.push_back(layout.size_);
+    layout.size_ += Box(left, right, offset).size();
+  });
   return layout;
 }
 

@@ -143,10 +143,9 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   // input with itself add up to its recorded variances bit for bit.
   const bool zero_demanded = demanded.contains({0, 0, 0});
   if (recording() || zero_demanded) execute_offset(step, {0, 0, 0}, guard, zero_demanded);
-  for (const Index x : demanded.axis[0])
-    for (const Index y : demanded.axis[1])
-      for (const Index z : demanded.axis[2])
-        if (Index3{x, y, z} != Index3{0, 0, 0}) execute_offset(step, {x, y, z}, guard, true);
+  demanded.for_each([&](const Index3& offset) {
+    if (offset != Index3{0, 0, 0}) execute_offset(step, offset, guard, true);
+  });
   finish_target(step.target);
 }
 
@@ -317,17 +316,16 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
     std::fill_n(target.nngp, out.size(), std::numeric_limits<Scalar>::quiet_NaN());
     if (with_ntk_) std::fill_n(target.ntk, out.size(), std::numeric_limits<Scalar>::quiet_NaN());
     const Index ntk_rows = with_ntk_ ? rows : 0, ntk_columns = with_ntk_ ? columns : 0;
-    const PairView<Scalar> view{
-        .nngp = {matrices.nngp, rows, columns},
-        .ntk = {matrices.ntk, ntk_rows, ntk_columns},
-        .left_variance = left.array(step.node, 0),
-        .right_variance = right.array(step.node, 0),
-        .left_state = left.extra(step.node),
-        .right_state = right.extra(step.node),
-        .left_shape = left_shape,
-        .right_shape = right_shape,
-        .same_input = members.same_input,
-        .wanted = geometry_.demanded[step.node].is_zero_only() ? Entries::diagonal : Entries::all};
+    const PairView<Scalar> view{.nngp = {matrices.nngp, rows, columns},
+                                .ntk = {matrices.ntk, ntk_rows, ntk_columns},
+                                .left_variance = left.array(step.node, 0),
+                                .right_variance = right.array(step.node, 0),
+                                .left_state = left.extra(step.node),
+                                .right_state = right.extra(step.node),
+                                .left_shape = left_shape,
+                                .right_shape = right_shape,
+                                .same_input = members.same_input,
+                                .wanted = geometry_.demanded[step.node].entries()};
     PairResult<Scalar> result{
         .nngp = {target.nngp, out.left_positions(), out.right_positions()},
         .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},

@@ -193,15 +193,12 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
   const StoreLayout matrix = StoreLayout::matrix(left, right);
   const auto assemble = [&](const Scalar* planes, Scalar* target) {
     std::fill_n(target, matrix.size(), std::numeric_limits<Scalar>::quiet_NaN());
-    const Offsets& offsets = geometry_.demanded[node];
-    for (const Index x : offsets.axis[0])
-      for (const Index y : offsets.axis[1])
-        for (const Index z : offsets.axis[2]) {
-          const Box box(left, right, {x, y, z});
-          if (box.empty()) continue;
-          const PlaneLayout packed(box.extent, {0, 0, 0});
-          keep_rows(matrix.place(box), packed, planes + layout.place(box).start, target);
-        }
+    geometry_.demanded[node].for_each([&](const Index3& offset) {
+      const Box box(left, right, offset);
+      if (box.empty()) return;
+      const PlaneLayout packed(box.extent, {0, 0, 0});
+      keep_rows(matrix.place(box), packed, planes + layout.place(box).start, target);
+    });
   };
   Scalar* next = matrices_.data();
   MatrixPair result{next, nullptr, nullptr};

@@ -11,9 +11,6 @@
 
 namespace widelimit::layers {
 
-/// Of a dual activation and its derivative in closed form.
-inline constexpr double flops_per_dual = 25;
-
 /// What all attention stages share: law, shape, and the interpolation with positional encodings.
 template <typename Derived>
 class AttentionStage : public PairStageOf<Derived> {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "covariance_sde/example_covariances.hpp"
+#include "covariance_sde/p_value.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/exact_laws.hpp"
 #include "widelimit/error.hpp"
@@ -13,6 +14,7 @@
 using namespace widelimit;
 using namespace widelimit::covariance_sde;
 using doctest::Approx;
+using examples::p_value;
 
 namespace {
 
@@ -24,11 +26,6 @@ NetworkOptions options_for(std::vector<Index> layers, Index samples, std::uint64
   options.samples = samples;
   options.seed = seed;
   return options;
-}
-
-double p_value(const std::vector<double>& a, const std::vector<double>& b) {
-  return numerics::kolmogorov_smirnov_p_value(numerics::kolmogorov_smirnov_distance(a, b),
-                                              numerics::two_sample_effective_size(a.size(), b.size()));
 }
 
 /// Every branch of the reduction: masks, few keys, wide hidden layers, Pre-LN, more tokens than Bartlett's

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "covariance_sde/example_covariances.hpp"
+#include "covariance_sde/p_value.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/exact_laws.hpp"
@@ -18,6 +19,7 @@
 using namespace widelimit;
 using namespace widelimit::covariance_sde;
 using doctest::Approx;
+using examples::p_value;
 
 namespace {
 
@@ -29,17 +31,6 @@ SimulationOptions options_to(double horizon, Index paths, std::uint64_t seed = 1
   options.paths = paths;
   options.seed = seed;
   return options;
-}
-
-double ensemble_p_value(const std::vector<double>& sample,
-                        const std::function<double(double)>& distribution) {
-  return numerics::kolmogorov_smirnov_p_value(numerics::kolmogorov_smirnov_distance(sample, distribution),
-                                              static_cast<double>(sample.size()));
-}
-
-double ensemble_p_value(const std::vector<double>& a, const std::vector<double>& b) {
-  return numerics::kolmogorov_smirnov_p_value(numerics::kolmogorov_smirnov_distance(a, b),
-                                              numerics::two_sample_effective_size(a.size(), b.size()));
 }
 
 bool same_bits(const CovarianceEnsemble& a, const CovarianceEnsemble& b, Index paths) {
@@ -92,11 +83,11 @@ TEST_CASE("simulate: correlations of the ResNet follow their exact law, and no o
   const CovarianceEnsemble ensemble = simulate(model, examples::two_tokens(), options_to(1.0 / 3, 8192));
   const auto correlations = ensemble.correlations(0, 0, 1);
   const DiffusionLaw law = correlation_law(model, 0.2, 1.0 / 3);
-  CHECK(ensemble_p_value(correlations, [&](double x) { return law.distribution(x); }) > 0.01);
+  CHECK(p_value(correlations, [&](double x) { return law.distribution(x); }) > 0.01);
   SdeModel wrong = model;
   wrong.linear_noise *= 0.75;  // gamma^2 (2 - gamma^2), the factor of attention
   const DiffusionLaw other = correlation_law(wrong, 0.2, 1.0 / 3);
-  CHECK(ensemble_p_value(correlations, [&](double x) { return other.distribution(x); }) < 1e-6);
+  CHECK(p_value(correlations, [&](double x) { return other.distribution(x); }) < 1e-6);
   CHECK(ensemble.cone_exits() == 0);
 }
 
@@ -108,9 +99,9 @@ TEST_CASE("simulate: the gap of two tokens under attention follows its exact law
   auto gap = ensemble.entries(0, 0, 1);
   for (std::size_t i = 0; i < gap.size(); ++i) gap[i] = (v00[i] + v11[i] - 2 * gap[i]) / 4;
   const DiffusionLaw law = gap_law(residual, 1, 0.4, 0.75);
-  CHECK(ensemble_p_value(gap, [&](double x) { return law.distribution(x); }) > 0.01);
+  CHECK(p_value(gap, [&](double x) { return law.distribution(x); }) > 0.01);
   const DiffusionLaw other = gap_law(residual, 0.5, 0.4, 0.75);
-  CHECK(ensemble_p_value(gap, [&](double x) { return other.distribution(x); }) < 1e-3);
+  CHECK(p_value(gap, [&](double x) { return other.distribution(x); }) < 1e-3);
 }
 
 TEST_CASE("simulate: one token is log-normal, log det V is normal without bend") {
@@ -128,7 +119,7 @@ TEST_CASE("simulate: one token is log-normal, log det V is normal without bend")
       const double change = std::log(ensemble.covariance(0, path).determinant() / v0.determinant());
       scores.push_back((change + s / 2 * m * (m + 1) * horizon) / std::sqrt(2 * s * m * horizon));
     }
-    CHECK(ensemble_p_value(scores, normal) > 0.01);
+    CHECK(p_value(scores, normal) > 0.01);
   }
 }
 
@@ -141,7 +132,7 @@ TEST_CASE(
   options.scheme = StepScheme::euler_maruyama_dense;
   options.seed = 2;
   const auto dense = simulate(model, examples::c(), options).correlations(0, 0, 2);
-  CHECK(ensemble_p_value(structured, dense) > 0.01);
+  CHECK(p_value(structured, dense) > 0.01);
 
   // Theory note 5.3: at gamma = 1 and step 0.083 Euler leaves the cone 0.6 times a path; the geometric scheme
   // never.

@@ -6,21 +6,15 @@
 #include <cmath>
 #include <limits>
 
+#include "data/fixtures.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 using namespace widelimit::data;
 using widelimit::ArgumentError;
+using widelimit::data_test::random_images;
 using Images = xt::xtensor<float, 4>;
 
 namespace {
-
-Images random_images(std::array<std::size_t, 4> shape, std::uint64_t seed) {
-  widelimit::numerics::RandomStream random(seed);
-  Images images = Images::from_shape(shape);
-  for (float& value : images) value = static_cast<float>(random.uniform());
-  return images;
-}
 
 // Rounding of a float result of size about 1.
 constexpr double float_rounding = 2e-7;

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "data/fixtures.hpp"
 #include "widelimit/data/preprocessing.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 using widelimit::data::resize_anti_aliased;
+using widelimit::data_test::random_images;
 using Images = xt::xtensor<float, 4>;
 using Size = std::pair<std::size_t, std::size_t>;
 
@@ -16,13 +18,6 @@ namespace {
 
 // Results lie in [0, 1] and are rounded to float once; sums run in double.
 constexpr double resize_rounding = 1.2e-7;
-
-Images random_canvas(std::array<std::size_t, 4> shape, std::uint64_t seed) {
-  widelimit::numerics::RandomStream random(seed);
-  Images images = Images::from_shape(shape);
-  for (float& value : images) value = static_cast<float>(random.uniform());
-  return images;
-}
 
 /// Walks to `target` from pixel 0, turning round at the end pixels.
 std::size_t bounce(int target, std::size_t size) {
@@ -73,7 +68,7 @@ double slow_pixel(const Images& images, std::size_t n, std::size_t channel, Size
 }  // namespace
 
 TEST_CASE("resize: agrees with the definition evaluated pixel by pixel") {
-  const Images images = random_canvas({2, 9, 12, 3}, 1);
+  const Images images = random_images({2, 9, 12, 3}, 1);
   for (const Size& size :
        {Size{3, 4}, Size{4, 5}, Size{9, 6}, Size{1, 1}, Size{2, 1}, Size{8, 11}, Size{5, 17}}) {
     const Images result = resize_anti_aliased(images, size.first, size.second);
@@ -110,7 +105,7 @@ TEST_CASE("resize: enlarging is linear interpolation with a mirrored border") {
 }
 
 TEST_CASE("resize: an equal size changes nothing") {
-  const Images images = random_canvas({2, 7, 5, 3}, 2);
+  const Images images = random_images({2, 7, 5, 3}, 2);
   CHECK(resize_anti_aliased(images, 7, 5) == images);
 }
 
@@ -143,7 +138,7 @@ TEST_CASE("resize: a pattern finer than the new pixels is blurred away, not alia
 }
 
 TEST_CASE("resize: sizes of 0 are errors") {
-  const Images images = random_canvas({1, 4, 4, 1}, 3);
+  const Images images = random_images({1, 4, 4, 1}, 3);
   CHECK_THROWS_WITH_AS(resize_anti_aliased(images, 0, 4),
                        "resize_anti_aliased: sizes must be positive, got 4 x 4 to 0 x 4",
                        widelimit::ArgumentError);

@@ -7,15 +7,15 @@
 #include <set>
 #include <vector>
 
+#include "data/fixtures.hpp"
 #include "widelimit/data/cifar10.hpp"
 #include "widelimit/data/mnist.hpp"
 
 using namespace widelimit::data;
+using widelimit::data_test::shared_data;
 namespace fs = std::filesystem;
 
 namespace {
-
-const fs::path shared_data = fs::path(WIDELIMIT_SOURCE_DIR) / ".." / "shared" / "data";
 
 bool is_missing(const char* name) {
   if (fs::exists(shared_data / name)) return false;

@@ -7,19 +7,19 @@
 #include <set>
 #include <string>
 
+#include "data/fixtures.hpp"
 #include "widelimit/data/imdb.hpp"
 #include "widelimit/data/tokenizer.hpp"
 #include "widelimit/data/word_sequences.hpp"
 
 using namespace widelimit::data;
+using widelimit::data_test::shared_data;
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path shared_texts = fs::path(WIDELIMIT_SOURCE_DIR) / ".." / "shared" / "data";
-
 bool is_missing() {
-  if (fs::exists(shared_texts / "aclImdb") && fs::exists(shared_texts / "vectors")) return false;
+  if (fs::exists(shared_data / "aclImdb") && fs::exists(shared_data / "vectors")) return false;
   MESSAGE("skipped: there is no shared data folder with aclImdb and vectors beside the source tree");
   return true;
 }
@@ -33,7 +33,7 @@ TEST_CASE("shared reviews: words as Keras finds them, all of them") {
   std::set<std::string> distinct;
   uLong checksum = crc32(0, nullptr, 0);
   for (const char* split : {"train", "val", "test"}) {
-    for (const std::string& text : read_reviews(list_reviews(shared_texts / "aclImdb" / split)).texts) {
+    for (const std::string& text : read_reviews(list_reviews(shared_data / "aclImdb" / split)).texts) {
       std::string line;
       for (std::string& word : tokenize(text)) {
         line += (line.empty() ? "" : " ") + word;
@@ -49,9 +49,9 @@ TEST_CASE("shared reviews: words as Keras finds them, all of them") {
 
 TEST_CASE("shared reviews: sizes of the sets, words with and without a vector") {
   if (is_missing()) return;
-  const auto sets = read_imdb(shared_texts / "aclImdb", {.train = 3200, .validation = 1600, .test = 1600},
+  const auto sets = read_imdb(shared_data / "aclImdb", {.train = 3200, .validation = 1600, .test = 1600},
                               ClassBalance::equal, 0);
-  const auto vectors = read_word_vectors(shared_texts / "vectors" / "imdb.50d.txt").vectors;
+  const auto vectors = read_word_vectors(shared_data / "vectors" / "imdb.50d.txt").vectors;
   CHECK(vectors.size() == 34'797);
   CHECK(vectors.dimension() == 50);
   const auto train = embed(sets.train, vectors);

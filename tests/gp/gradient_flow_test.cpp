@@ -5,7 +5,6 @@
 #include <Eigen/LU>
 #include <boost/numeric/odeint.hpp>
 #include <cmath>
-#include <limits>
 #include <unsupported/Eigen/MatrixFunctions>
 #include <vector>
 
@@ -20,8 +19,6 @@ using namespace widelimit::gp_test;
 using doctest::Approx;
 
 namespace {
-
-constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 using State = std::vector<double>;
 using MatrixMap = Eigen::Map<Matrix<double>>;

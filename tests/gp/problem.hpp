@@ -2,12 +2,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "widelimit/matrix.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 /// Small regression problems whose kernels have spectra like real ones.
 namespace widelimit::gp_test {
+
+inline constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 inline Matrix<double> random_matrix(Eigen::Index rows, Eigen::Index columns, std::uint64_t seed) {
   numerics::RandomStream stream(seed);

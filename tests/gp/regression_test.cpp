@@ -18,7 +18,6 @@ using doctest::Approx;
 
 namespace {
 
-constexpr double machine_epsilon = std::numeric_limits<double>::epsilon();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Extended = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
@@ -68,8 +67,8 @@ TEST_CASE("regression: mean, variance and covariance agree with extended-precisi
   const Matrix<double> mean = (cross * lu.solve(Extended(p.targets.cast<long double>()))).cast<double>();
   const Matrix<double> covariance =
       (p.nngp_test.cast<long double>() - cross * lu.solve(Extended(cross.transpose()))).cast<double>();
-  // Backward stable: condition number times n machine machine_epsilon, the data being of order 1.
-  const double bound = 40 * machine_epsilon * p.nngp.trace() / lambda;
+  // Backward stable: condition number times n machine epsilon, the data being of order 1.
+  const double bound = 40 * epsilon * p.nngp.trace() / lambda;
   CHECK(relative_difference(fit.mean(p.nngp_cross), mean) < bound);
   CHECK((fit.covariance(p.nngp_cross, p.nngp_test) - covariance).cwiseAbs().maxCoeff() < bound);
   const Vector<double> variance = fit.variance(p.nngp_cross, p.nngp_test.diagonal());

@@ -4,12 +4,14 @@
 
 #include <cmath>
 
+#include "propagation/parameters_with.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 using namespace widelimit;
 using namespace widelimit::propagation;
 using doctest::Approx;
+using widelimit::propagation_test::parameters_with;
 
 namespace {
 
@@ -50,15 +52,6 @@ Matrix<double> cosines_of(const Matrix<double>& gram) {
   Matrix<double> cosines = scale.asDiagonal() * gram * scale.asDiagonal();
   cosines.diagonal().setOnes();
   return cosines;
-}
-
-Parameters parameters_with(double alpha_A, double alpha_M, double sigma_w, Index tokens) {
-  Parameters parameters;
-  parameters.alpha_A = alpha_A;
-  parameters.alpha_M = alpha_M;
-  parameters.sigma_w = sigma_w;
-  parameters.tokens = tokens;
-  return parameters;
 }
 
 }  // namespace

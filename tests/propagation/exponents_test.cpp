@@ -4,25 +4,16 @@
 
 #include <cmath>
 
+#include "propagation/parameters_with.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 using namespace widelimit;
 using namespace widelimit::propagation;
 using doctest::Approx;
+using widelimit::propagation_test::parameters_with;
 
 namespace {
-
-Parameters exponent_parameters(double alpha_A, double alpha_M, double sigma_w, Index tokens = 256,
-                               OutputGain gain = OutputGain::unit()) {
-  Parameters parameters;
-  parameters.alpha_A = alpha_A;
-  parameters.alpha_M = alpha_M;
-  parameters.sigma_w = sigma_w;
-  parameters.tokens = tokens;
-  parameters.sigma_out = gain;
-  return parameters;
-}
 
 /// q_*, q_M; lambda_a; lambda_g(16); lambda_g(infinity).
 struct TableRow {
@@ -33,20 +24,20 @@ struct TableRow {
 }  // namespace
 
 TEST_CASE("exponents: the note's table") {
-  const TableRow table[] = {{exponent_parameters(0.5, 0.5, 2.25), 0.77682580826, 0.8326193562,
-                             -0.072134598744, -0.026205467376, 0.28217391613},
-                            {exponent_parameters(0.3, 0.3, 3), 0.84750617857, 0.8612306225, 0.097402272874,
-                             0.094118200315, 0.20332068948},
-                            {exponent_parameters(0.7, 0.7, 1), 0.4943380202, 0.7421123903, -0.64035480275,
-                             -0.28958466557, 0.056988423045},
-                            {exponent_parameters(0.8, 0.4, 3), 0.93319651401, 0.97595074504, -0.53046393848,
-                             -0.036135583878, 0.31043738699},
-                            {exponent_parameters(0.4, 0.8, 3), 0.73278605602, 0.77554028706, 1.2654460045,
-                             0.82670267563, 1.0488311844},
-                            {exponent_parameters(0.5, 0.5, 2.25, 256, OutputGain::shared()), 2.1916092258,
-                             1.8937069193, 0.37575396988, 0.32107510518, 0.46058415589},
-                            {exponent_parameters(0.9, 0.9, 0.5, 64), 0.19329118668, 0.84672532547,
-                             -0.9563672998, -0.25396883108, 0.0059613616255}};
+  const TableRow table[] = {
+      {parameters_with(0.5, 0.5, 2.25), 0.77682580826, 0.8326193562, -0.072134598744, -0.026205467376,
+       0.28217391613},
+      {parameters_with(0.3, 0.3, 3), 0.84750617857, 0.8612306225, 0.097402272874, 0.094118200315,
+       0.20332068948},
+      {parameters_with(0.7, 0.7, 1), 0.4943380202, 0.7421123903, -0.64035480275, -0.28958466557,
+       0.056988423045},
+      {parameters_with(0.8, 0.4, 3), 0.93319651401, 0.97595074504, -0.53046393848, -0.036135583878,
+       0.31043738699},
+      {parameters_with(0.4, 0.8, 3), 0.73278605602, 0.77554028706, 1.2654460045, 0.82670267563, 1.0488311844},
+      {parameters_with(0.5, 0.5, 2.25, 256, OutputGain::shared()), 2.1916092258, 1.8937069193, 0.37575396988,
+       0.32107510518, 0.46058415589},
+      {parameters_with(0.9, 0.9, 0.5, 64), 0.19329118668, 0.84672532547, -0.9563672998, -0.25396883108,
+       0.0059613616255}};
   for (const TableRow& row : table) {
     const CollapsedPoint point = collapsed_point(row.parameters);
     CHECK(point.q_star == Approx(row.q_star).epsilon(1e-10));
@@ -59,7 +50,7 @@ TEST_CASE("exponents: the note's table") {
 }
 
 TEST_CASE("exponents: Jacobian, moments and estimates of the note's table") {
-  const Parameters parameters = exponent_parameters(0.5, 0.5, 2.25);
+  const Parameters parameters = parameters_with(0.5, 0.5, 2.25);
   const CollapsedPoint point = collapsed_point(parameters);
   const Eigen::Matrix2d expected{{0.32207598713, 0.24042401287}, {-0.60578941413, 1.1682894141}};
   CHECK((collapsed_jacobian(parameters) - expected).cwiseAbs().maxCoeff() < 1e-10);
@@ -71,10 +62,10 @@ TEST_CASE("exponents: Jacobian, moments and estimates of the note's table") {
   const BlockMap map(parameters);
   CHECK(one_block_exponent(map, 1, 0.01) == Approx(-0.0477385390255).epsilon(1e-10));
   CHECK(one_block_exponent(map, point.q_star, 0.01) == Approx(-0.0821898242957).epsilon(1e-10));
-  const Parameters causal = exponent_parameters(0.5, 0.5, 2.25, 64);
+  const Parameters causal = parameters_with(0.5, 0.5, 2.25, 64);
   CHECK(causal_gradient_exponent(causal, 16) == Approx(0.233774277609).epsilon(1e-10));
   CHECK(causal_angle_exponent(causal) == Approx(0.0274013795262).epsilon(1e-10));
-  Parameters critical = exponent_parameters(1 / std::sqrt(8.0), 1 / std::sqrt(8.0), 2.352482995);
+  Parameters critical = parameters_with(1 / std::sqrt(8.0), 1 / std::sqrt(8.0), 2.352482995);
   CHECK(critical_curvature(critical) == Approx(0.773644037084).epsilon(1e-8));
 }
 
@@ -82,9 +73,9 @@ TEST_CASE("exponents: identities of the closed form at random parameters") {
   numerics::RandomStream stream(11);
   for (int trial = 0; trial < 40; ++trial) {
     const Parameters parameters =
-        exponent_parameters(0.95 * stream.uniform(), 0.05 + 0.9 * stream.uniform(),
-                            0.2 + 3.8 * stream.uniform(), 2 + static_cast<Index>(stream.below(300)),
-                            stream.uniform() < 0.5 ? OutputGain::unit() : OutputGain::shared());
+        parameters_with(0.95 * stream.uniform(), 0.05 + 0.9 * stream.uniform(), 0.2 + 3.8 * stream.uniform(),
+                        2 + static_cast<Index>(stream.below(300)),
+                        stream.uniform() < 0.5 ? OutputGain::unit() : OutputGain::shared());
     const CollapsedPoint point = collapsed_point(parameters);
     const double branch_M = parameters.alpha_M * parameters.alpha_M;
     const auto n = static_cast<double>(parameters.tokens);
@@ -107,8 +98,8 @@ TEST_CASE("exponents: identities of the closed form at random parameters") {
 
 TEST_CASE("exponents: the fixed point is one, with the Jacobian of the map") {
   for (const Parameters& parameters :
-       {exponent_parameters(0.8, 0.4, 3), exponent_parameters(0.4, 0.8, 3, 8, OutputGain::shared()),
-        exponent_parameters(1, 0.5, 2), exponent_parameters(0, 0.5, 2)}) {
+       {parameters_with(0.8, 0.4, 3), parameters_with(0.4, 0.8, 3, 8, OutputGain::shared()),
+        parameters_with(1, 0.5, 2), parameters_with(0, 0.5, 2)}) {
     const BlockMap map(parameters);
     const CollapsedPoint point = collapsed_point(parameters);
     const TokenState fixed{point.q_star, 0};
@@ -123,12 +114,12 @@ TEST_CASE("exponents: the fixed point is one, with the Jacobian of the map") {
 }
 
 TEST_CASE("exponents: what a published formula would say differs where q_M and q_star do") {
-  CHECK(published_gradient_exponent(exponent_parameters(0.5, 0.5, 2.25), 16) ==
+  CHECK(published_gradient_exponent(parameters_with(0.5, 0.5, 2.25), 16) ==
         Approx(0.001683515869652867).epsilon(1e-9));
 }
 
 TEST_CASE("exponents: one block from q_star estimates ln mu, from 1 another number") {
-  const Parameters parameters = exponent_parameters(0.9, 0.9, 0.5, 64);
+  const Parameters parameters = parameters_with(0.9, 0.9, 0.5, 64);
   const CollapsedPoint point = collapsed_point(parameters);
   const BlockMap map(parameters);
   CHECK(one_block_exponent(map, point.q_star, 1e-9) == Approx(point.lambda_a_log()).epsilon(1e-6));
@@ -139,7 +130,7 @@ TEST_CASE("exponents: one block from q_star estimates ln mu, from 1 another numb
 
 TEST_CASE("exponents: causal masks, against powers of the averaging matrix") {
   const Index n = 7, depth = 5;
-  const Parameters parameters = exponent_parameters(0.6, 0.5, 1.4, n);
+  const Parameters parameters = parameters_with(0.6, 0.5, 1.4, n);
   const CollapsedPoint point = collapsed_point(parameters);
   Matrix<double> averages = Matrix<double>::Zero(n, n);
   for (Index i = 0; i < n; ++i) averages.row(i).head(i + 1).setConstant(1 / static_cast<double>(i + 1));
@@ -157,12 +148,12 @@ TEST_CASE("exponents: causal masks, against powers of the averaging matrix") {
       share += (averages.row(i) - averages.row(j)).squaredNorm() / 2 / (static_cast<double>(n * (n - 1)) / 2);
   CHECK(causal_gap_share(n) == Approx(share).epsilon(1e-12));
   // All attention: a0 = 0.
-  CHECK(std::isfinite(causal_gradient_exponent(exponent_parameters(1, 0.5, 1.4, n), depth)));
+  CHECK(std::isfinite(causal_gradient_exponent(parameters_with(1, 0.5, 1.4, n), depth)));
 }
 
 TEST_CASE("exponents: on the critical line angles close as 1 / (kappa t)") {
   const double alpha = 1 / std::sqrt(8.0);
-  const BlockMap map(exponent_parameters(alpha, alpha, 2.352482995));
+  const BlockMap map(parameters_with(alpha, alpha, 2.352482995));
   const double q = collapsed_point(map.parameters()).q_star;
   const auto states = map.trajectory(TokenState::from_cosine(q, 1 - 1e-3), 2000);
   const double rate = (1 / states.back().cosine_gap() - 1 / states.front().cosine_gap()) / 2000;
@@ -172,7 +163,7 @@ TEST_CASE("exponents: on the critical line angles close as 1 / (kappa t)") {
 
 TEST_CASE("exponents: fixed points and their stability") {
   const double alpha = 1 / std::sqrt(8.0);
-  const BlockMap chaotic(exponent_parameters(alpha, alpha, 5));
+  const BlockMap chaotic(parameters_with(alpha, alpha, 5));
   const auto points = fixed_points(chaotic);
   REQUIRE(points.size() == 2);
   CHECK(points[0].stability == Stability::unstable);
@@ -183,7 +174,7 @@ TEST_CASE("exponents: fixed points and their stability") {
   CHECK(points[1].largest_eigenvalue < 1);
   const TokenState again = chaotic.block(points[1].state);
   CHECK(again.gap == Approx(points[1].state.gap).epsilon(1e-12));
-  const BlockMap ordered(exponent_parameters(alpha, alpha, 1));
+  const BlockMap ordered(parameters_with(alpha, alpha, 1));
   REQUIRE(fixed_points(ordered).size() == 1);
   CHECK(fixed_points(ordered)[0].stability == Stability::stable);
   CHECK_THROWS_WITH_AS((void)simplex_fixed_point(ordered),
@@ -192,7 +183,7 @@ TEST_CASE("exponents: fixed points and their stability") {
 }
 
 TEST_CASE("exponents: the gradient from open angles, and its limit at equal tokens") {
-  const BlockMap map(exponent_parameters(0.5, 0.5, 2.25, 64));
+  const BlockMap map(parameters_with(0.5, 0.5, 2.25, 64));
   CHECK(gradient_exponent_from(map, {1, 1}, 16) == Approx(0.27001843710688).epsilon(1e-8));
   const CollapsedPoint point = collapsed_point(map.parameters());
   CHECK(gradient_exponent_from(map, {point.q_star, 0}, 16) ==
@@ -200,13 +191,13 @@ TEST_CASE("exponents: the gradient from open angles, and its limit at equal toke
 }
 
 TEST_CASE("exponents: limits of large strengths") {
-  const Parameters parameters = exponent_parameters(1, 0.7, 2);
+  const Parameters parameters = parameters_with(1, 0.7, 2);
   const CollapsedPoint point = collapsed_point(parameters);
   CHECK(point.lambda_a() == -1);
   CHECK(gradient_exponent(point, 256, 16) ==
         Approx(infinite_gradient_exponent(point) - std::log(256) / 16).epsilon(1e-13));
   // alpha = 1: ln(f / k_out) - ln(n) / L
-  const CollapsedPoint both = collapsed_point(exponent_parameters(1, 1, 2));
+  const CollapsedPoint both = collapsed_point(parameters_with(1, 1, 2));
   CHECK(gradient_exponent(both, 256, 16) ==
         Approx(std::log(both.f / both.k_out) - std::log(256) / 16).epsilon(1e-12));
 }
@@ -215,19 +206,18 @@ TEST_CASE("exponents: parameters out of range are named") {
   const auto message = [](const Parameters& parameters, const char* text) {
     CHECK_THROWS_WITH_AS((void)collapsed_point(parameters), text, ArgumentError);
   };
-  message(exponent_parameters(1.01, 0.5, 1), "collapsed_point: alpha_A must lie in [0, 1], got 1.01");
-  message(exponent_parameters(0.5, 2, 1), "collapsed_point: alpha_M must lie in [0, 1], got 2");
-  message(exponent_parameters(0.5, 0.5, -1),
-          "collapsed_point: sigma_w must be at least 0 and finite, got -1");
-  message(exponent_parameters(0.5, 0.5, 1, 1), "collapsed_point: tokens must be at least 2, got 1");
-  Parameters parameters = exponent_parameters(0.5, 0.5, 1);
+  message(parameters_with(1.01, 0.5, 1), "collapsed_point: alpha_A must lie in [0, 1], got 1.01");
+  message(parameters_with(0.5, 2, 1), "collapsed_point: alpha_M must lie in [0, 1], got 2");
+  message(parameters_with(0.5, 0.5, -1), "collapsed_point: sigma_w must be at least 0 and finite, got -1");
+  message(parameters_with(0.5, 0.5, 1, 1), "collapsed_point: tokens must be at least 2, got 1");
+  Parameters parameters = parameters_with(0.5, 0.5, 1);
   parameters.sigma_A = -2;
   message(parameters, "collapsed_point: sigma_A must be at least 0 and finite, got -2");
-  CHECK_THROWS_WITH_AS((void)collapsed_point(exponent_parameters(0, 0.5, 0)),
+  CHECK_THROWS_WITH_AS((void)collapsed_point(parameters_with(0, 0.5, 0)),
                        doctest::Contains("the fixed point of the norm must be positive"), ArgumentError);
-  const CollapsedPoint point = collapsed_point(exponent_parameters(0.5, 0.5, 1));
+  const CollapsedPoint point = collapsed_point(parameters_with(0.5, 0.5, 1));
   CHECK_THROWS_WITH_AS((void)gradient_exponent(point, 16, 0),
                        "gradient_exponent: depth must be positive and finite, got 0", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)causal_gradient_exponent(exponent_parameters(0.5, 0.5, 1), 0),
+  CHECK_THROWS_WITH_AS((void)causal_gradient_exponent(parameters_with(0.5, 0.5, 1), 0),
                        "causal_gradient_exponent: depth must be at least 1, got 0", ArgumentError);
 }

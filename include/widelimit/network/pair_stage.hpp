@@ -44,6 +44,9 @@ struct PairResult {
   Scalar* scratch;
 };
 
+/// Floating-point operations of a dual activation and its derivative in closed form, roughly.
+inline constexpr double flops_per_dual = 25;
+
 /// The size of a pair at the input of a stage, and what is to be computed.
 struct PairSize {
   Index left;   ///< Positions d.
