@@ -74,9 +74,9 @@ void gap_memory(benchmark::State& state) {
 }
 
 BENCHMARK(gap_memory)->Arg(8)->Arg(64)->Arg(500)->Iterations(1)->Unit(benchmark::kSecond);
-BENCHMARK(gap_both_float)->Arg(16)->Unit(benchmark::kMillisecond);
-BENCHMARK(gap_nngp_float)->Arg(16)->Unit(benchmark::kMillisecond);
-BENCHMARK(gap_both_double)->Arg(16)->Unit(benchmark::kMillisecond);
+BENCHMARK(gap_both_float)->Arg(48)->Unit(benchmark::kMillisecond);
+BENCHMARK(gap_nngp_float)->Arg(48)->Unit(benchmark::kMillisecond);
+BENCHMARK(gap_both_double)->Arg(48)->Unit(benchmark::kMillisecond);
 BENCHMARK(flatten_both_float)->Arg(200)->Unit(benchmark::kMillisecond);
 
 }  // namespace

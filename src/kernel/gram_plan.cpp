@@ -14,7 +14,7 @@ namespace widelimit {
 namespace {
 
 /// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches.
-constexpr Index largest_tile_side = 8;
+constexpr Index largest_tile_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
 
 /// Tiles of vectors are the blocks of a matrix product, so their grid is fixed: results must not depend on

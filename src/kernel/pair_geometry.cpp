@@ -104,6 +104,12 @@ Index3 run_guard(const Program& program, const Run& run) {
   return guard;
 }
 
+/// Rows of positions along the last axis.
+Index row_count(const Shape& shape) {
+  const Index3 sizes = three_axes(shape);
+  return sizes[0] * sizes[1];
+}
+
 /// The largest plane of a node.
 PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard) {
   const Index3 left = three_axes(shapes.left[node]), right = three_axes(shapes.right[node]);
@@ -196,11 +202,19 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
     if (plane == nullptr) continue;
     for (const Instruction& instruction : plane->run.instructions) {
       const PlaneLayout layout = largest_plane(geometry.shapes, instruction.node, geometry.guards.back());
+      const Index rows = std::max(row_count(geometry.shapes.left[instruction.node]),
+                                  row_count(geometry.shapes.right[instruction.node]));
+      geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
       geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()));
       geometry.plane_capacity =
           std::max(geometry.plane_capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
     }
   }
+  // The same place in two slots must not be a multiple of 4096 bytes apart: processors take a load for a
+  // reader of a store that agrees with it in the last bits of the address, and wait.
+  constexpr Index period = 512, distance = 64;
+  while ((geometry.plane_front + geometry.plane_capacity + distance) % period < 2 * distance)
+    geometry.plane_capacity += row_padding;
   return geometry;
 }
 

@@ -54,12 +54,18 @@ struct PairGeometry {
   Index store_size = 0;        ///< Numbers a pair.
   Index plane_front = 0;       ///< Margin in front of the planes in a slot.
   Index plane_capacity = 0;    ///< Numbers of the largest plane, or stack of planes, with guards.
+  Index strip_capacity = 0;    ///< Numbers of the largest strip (see PlaneExecutor), for one input.
   std::vector<Index3> guards;  ///< Of each step's run.
+
+  /// True if planes of a run share enough for strips to pay.
+  [[nodiscard]] bool uses_strips(NodeId root) const {
+    return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;
+  }
 };
 
 /// Small planes of several pairs are stacked one behind the other, up to this many numbers: the calls cost
 /// less an entry, and all planes of a run still fit into the first-level cache.
-inline constexpr Index stacked_numbers = 1536;
+inline constexpr Index stacked_numbers = 1024;
 
 enum class Kernel { nngp_only, with_ntk };
 

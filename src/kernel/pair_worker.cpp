@@ -103,17 +103,17 @@ void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRang
   tile_.left.clear();
   tile_.right.clear();
   tile_.pairs.clear();
-  pair_number_.clear();
   for (Index i = left.begin; i < left.end; ++i) tile_.left.push_back(&(*left.block)[i]);
   for (Index j = right.begin; j < right.end; ++j) tile_.right.push_back(&(*right.block)[j]);
   if (plan_.vectors_only) return;
-  for (Index i = left.begin; i < left.end; ++i)
-    for (Index j = right.begin; j < right.end; ++j) {
-      const bool mirrored = batches == Batches::one && j < i;
-      pair_number_.push_back(mirrored ? -1 : static_cast<Index>(tile_.pairs.size()));
-      if (!mirrored)
-        tile_.pairs.push_back({i - left.begin, j - right.begin, batches == Batches::one && i == j});
-    }
+  pair_number_.assign(tile_.left.size() * tile_.right.size(), -1);
+  for_each_pair(left.end - left.begin, columns(), [&](Index i, Index j) {
+    const Index first = left.begin + i, second = right.begin + j;
+    const bool mirrored = batches == Batches::one && second < first;
+    if (mirrored) return;
+    pair_number_[static_cast<std::size_t>(i * columns() + j)] = static_cast<Index>(tile_.pairs.size());
+    tile_.pairs.push_back({i, j, batches == Batches::one && first == second});
+  });
 }
 
 /// The input products of a whole tile as one matrix product a source; the tiles' grid is fixed, so each entry

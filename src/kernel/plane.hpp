@@ -32,6 +32,16 @@ void copy_plane(const Plane<Scalar>& source, std::size_t size, const Plane<Scala
   if (target.ntk != nullptr) std::copy_n(source.ntk, size, target.ntk);
 }
 
+/// A dense layer: K' = scale K + bias, T' = K' + scale T. The source may be the target.
+template <typename Scalar>
+void dense_plane(double scale, double bias, const Plane<Scalar>& source, std::size_t size,
+                 const Plane<Scalar>& target) {
+  const numerics::Convolution dense{
+      .axes = {numerics::Taps{0, 1, 1}}, .axis_count = 1, .scale = scale, .bias = bias};
+  numerics::linear_rows<Scalar>().convolve(dense, source.nngp, source.ntk, nullptr, target.nngp, target.ntk,
+                                           size);
+}
+
 /// target += factor source.
 template <typename Scalar>
 void add_plane(const Plane<Scalar>& source, Scalar factor, std::size_t size, const Plane<Scalar>& target) {

@@ -13,21 +13,12 @@
 namespace widelimit {
 namespace {
 
-/// Arrays of an instruction that are packed for every offset.
+/// Auxiliary arrays of an instruction.
 Index packed_arrays(const Program& program, const Instruction& instruction, const StateLayout& state) {
   const Operation& operation = program.graph.nodes[instruction.node].operation;
   const bool has_arrays =
       std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation);
   return has_arrays && !instruction.loads ? state.arrays[instruction.node] : 0;
-}
-
-/// Rows of a plane are a few numbers long: chunks of fixed size beat a call of memmove. Reads and writes up
-/// to row_padding numbers more; rows are copied in order, so the next one repairs what this one spilt.
-template <typename Scalar>
-void copy_short_row(const Scalar* source, Index size, Scalar* target) {
-  constexpr Index chunk = 8;
-  static_assert(chunk <= row_padding);
-  for (Index i = 0; i < size; i += chunk) std::memcpy(target + i, source + i, chunk * sizeof(Scalar));
 }
 
 /// Plane runs know that the NTK of an input is zero; pair stages read it.
@@ -49,7 +40,9 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
       Index arrays = 0;
       for (const Instruction& instruction : plane->run.instructions)
         arrays += packed_arrays(program, instruction, state);
-      size.packs = std::max(size.packs, arrays * (2 * side + 1) * geometry.plane_capacity);
+      size.packs = std::max(size.packs, arrays * 3 * side * geometry.plane_capacity);
+      if (geometry.uses_strips(plane->run.root))
+        size.strips = std::max(size.strips, arrays * 2 * side * geometry.strip_capacity);
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
       continue;
     }
@@ -93,10 +86,12 @@ void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayo
   slot_count_ = size.slot_count;
   slots_.grow(size.slots);
   packs_.grow(size.packs);
+  strips_.grow(size.strips);
   stores_.grow(size.stores);
   matrices_.grow(size.matrices);
   // The margins of the slots must be zero, and lie elsewhere now.
   std::fill_n(slots_.data(), size.slots, Scalar{0});
+  scratch_ = {slot(slot_count_), slot(slot_count_ + 1)};
   left_shape_ = left.shape;
   right_shape_ = right.shape;
   has_shapes_ = true;
@@ -136,37 +131,48 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   const Index3& guard = geometry_.guards[number];
   const Offsets& demanded = geometry_.demanded[step.run.root];
-  prepare_packs(step.run);
+  prepare(step.run);
   begin_target(step.target);
   // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
   // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
   // input with itself add up to its recorded variances bit for bit.
   const bool zero_demanded = demanded.contains({0, 0, 0});
   if (recording() || zero_demanded) execute_offset(step, {0, 0, 0}, guard, zero_demanded);
-  demanded.for_each([&](const Index3& offset) {
-    if (offset != Index3{0, 0, 0}) execute_offset(step, offset, guard, true);
-  });
+  // The last axis outermost: strips serve all offsets that agree in it.
+  for (const Index z : demanded.axis[2])
+    for (const Index x : demanded.axis[0])
+      for (const Index y : demanded.axis[1])
+        if (Index3{x, y, z} != Index3{0, 0, 0}) execute_offset(step, {x, y, z}, guard, true);
   finish_target(step.target);
 }
 
+/// What does not depend on the offset.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::prepare_packs(const Run& run) {
+void PlaneExecutor<Scalar>::prepare(const Run& run) {
   placed_.resize(std::max(placed_.size(), run.instructions.size()));
-  Scalar* next = packs_.data();
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-    Placed& placed = placed_[i];
-    placed.arrays = packed_arrays(program_, run.instructions[i], tile_->left[0]->layout());
-    const auto take = [&](std::vector<Scalar*>& pointers, Index planes) {
-      pointers.clear();
-      for (Index k = 0; k < placed.arrays; ++k, next += planes * geometry_.plane_capacity)
-        pointers.push_back(next);
-    };
-    take(placed.left, side_);
-    take(placed.right, side_);
-    take(placed.repeated, 1);
-    placed.left_row.resize(placed.left.size());
-    placed.right_row.resize(placed.left.size());
+    const Instruction& instruction = run.instructions[i];
+    placed_[i].planes = slot(instruction.slot);
+    placed_[i].affine.reset();
+    const auto* affine = std::get_if<AffineNode>(&node_of(instruction).operation);
+    if (affine != nullptr) placed_[i].affine = affine_of(*affine, node_of(instruction).inputs[0]);
+    placed_[i].arrays = packed_arrays(program_, instruction, tile_->left[0]->layout());
   }
+  take_packs(run);
+}
+
+template <typename Scalar>
+typename PlaneExecutor<Scalar>::Affine PlaneExecutor<Scalar>::affine_of(const AffineNode& node,
+                                                                        NodeId input) const {
+  const Window3 window(node.window);
+  const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
+  return {.window = window,
+          .front = window.front(three_axes(geometry_.shapes.left[input])),
+          .scale = node.weight_variance / static_cast<double>(product(window.size)),
+          .bias = node.bias_variance,
+          .kind = window.is_single_position() ? Affine::Kind::single_position
+                  : shifts                    ? Affine::Kind::shifted
+                                              : Affine::Kind::general};
 }
 
 template <typename Scalar>
@@ -176,14 +182,14 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   place(run, offset, guard);
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].box.empty()) return;
-  if (!recording())
-    for (std::size_t i = 0; i <= last; ++i) pack(run, i);
+  if (!recording()) pack(run);
   stack_pairs(run);
   for (const Stack& stack : stacks_) {
-    choose_rows(run, stack);
+    choose_rows(stack, last + 1);
     for (std::size_t i = 0; i <= last; ++i) evaluate(run, i, stack);
     if (!is_demanded) continue;
-    const Plane<Scalar> planes = slot(run.instructions[last].slot);
+    const Plane<Scalar> planes = placed_[last].planes;
+    if (run.instructions[last].gaps != Gaps::zero) clear_guards(placed_[last].layout, stack.count, planes);
     for (Index n = 0; n < stack.count; ++n)
       put(step.target, placed_[last], stack.first_pair + n, planes + n * placed_[last].layout.length);
   }
@@ -199,29 +205,14 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
     const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
-    const bool joins = !stacks_.empty() && !members.same_input && !stacks_.back().same_input &&
-                       stacks_.back().left == members.left && stacks_.back().count < most;
+    const Index right = right_place(members);
+    const Stack* open = stacks_.empty() ? nullptr : &stacks_.back();
+    const bool joins = open != nullptr && open->count < most && members.same_input == open->same_input &&
+                       members.left == open->left + open->count && right == open->right + open->count;
     if (joins)
       ++stacks_.back().count;
     else
-      stacks_.push_back({members.left, members.right, pair, 1, members.same_input});
-  }
-}
-
-/// Points the rows of auxiliary arrays to those of a stack.
-template <typename Scalar>
-void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
-  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-    Placed& placed = placed_[i];
-    const Index length = placed.layout.length;
-    for (std::size_t k = 0; k < placed.left.size(); ++k) {
-      const Scalar* left = placed.left[k] + stack.left * length;
-      placed.left_row[k] = left;
-      placed.right_row[k] = placed.right[k] + stack.right * length;
-      if (stack.count == 1 || placed.box.empty()) continue;
-      for (Index n = 0; n < stack.count; ++n) std::copy_n(left, length, placed.repeated[k] + n * length);
-      placed.left_row[k] = placed.repeated[k];
-    }
+      stacks_.push_back({members.left, right, pair, 1, members.same_input});
   }
 }
 
@@ -235,6 +226,7 @@ void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const In
     placed_[i].box = Box(three_axes(geometry_.shapes.left[instruction.node]),
                          three_axes(geometry_.shapes.right[instruction.node]), offsets_[i]);
     placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
+    placed_[i].is_diagonal = offsets_[i] == Index3{0, 0, 0};
     for (const std::size_t input : instruction.inputs)
       offsets_[input] = input_offset(instruction, run.instructions[input].node, offsets_[i]);
   }
@@ -252,29 +244,6 @@ Index3 PlaneExecutor<Scalar>::input_offset(const Instruction& instruction, NodeI
   for (std::size_t k = 0; k < 3; ++k)
     result[k] = window.stride[k] * offset[k] + left_front[k] - right_front[k];
   return result;
-}
-
-template <typename Scalar>
-void PlaneExecutor<Scalar>::pack(const Run& run, std::size_t number) {
-  const Placed& placed = placed_[number];
-  if (placed.arrays == 0 || placed.box.empty()) return;
-  const NodeId node = run.instructions[number].node;
-  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs,
-                             const std::vector<Scalar*>& targets, const Index3& shape, const Index3& origin) {
-    for (Index k = 0; k < placed.arrays; ++k)
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Scalar* source = inputs[i]->array(node, k);
-        Scalar* target = targets[static_cast<std::size_t>(k)] + static_cast<Index>(i) * placed.layout.length;
-        for_each_row(placed.layout.extent, [&](Index x, Index y) {
-          copy_short_row(source + ((origin[0] + x) * shape[1] + origin[1] + y) * shape[2] + origin[2],
-                         placed.layout.extent[2], target + placed.layout.at(x, y));
-        });
-      }
-  };
-  const Box& box = placed.box;
-  pack_side(tile_->left, placed.left, three_axes(geometry_.shapes.left[node]), box.origin);
-  pack_side(tile_->right, placed.right, three_axes(geometry_.shapes.right[node]),
-            {box.origin[0] + box.offset[0], box.origin[1] + box.offset[1], box.origin[2] + box.offset[2]});
 }
 
 template <typename Scalar>

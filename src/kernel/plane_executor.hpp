@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "kernel/aligned_buffer.hpp"
@@ -18,7 +19,7 @@ struct TilePair {
   bool same_input;
 };
 
-/// Some pairs of inputs of equal geometry that are executed together.
+/// Some pairs of inputs of equal geometry that are executed together, best in the order of for_each_pair().
 template <typename Scalar>
 struct Tile {
   std::vector<const InputState<Scalar>*> left;
@@ -26,15 +27,25 @@ struct Tile {
   std::vector<TilePair> pairs;
 };
 
+/// Calls body(left, right) for all pairs of `left` and `right` inputs, along one (wrapped) diagonal after the
+/// other. Neighbours on a diagonal are stacked: both their inputs are neighbours, so that auxiliary arrays
+/// need not be repeated.
+template <typename Body>
+void for_each_pair(Index left, Index right, const Body& body) {
+  for (Index diagonal = 0; diagonal < right; ++diagonal)
+    for (Index i = 0; i < left; ++i) body(i, (i + diagonal) % right);
+}
+
 /// Numbers of workspace that an executor needs.
 struct WorkspaceSize {
   std::size_t slot_count = 0;
   Index slots = 0;
   Index packs = 0;
+  Index strips = 0;
   Index stores = 0;
   Index matrices = 0;
 
-  [[nodiscard]] Index total() const { return slots + packs + stores + matrices; }
+  [[nodiscard]] Index total() const { return slots + packs + strips + stores + matrices; }
 };
 
 /// For tiles of at most `side` inputs a side and `pairs` pairs.
@@ -45,7 +56,7 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 ///
 /// For every offset the planes of a run are laid out once and the auxiliary arrays of both sides packed once;
 /// then the pairs of the tile go through all instructions of the run while their planes are in the cache: one
-/// by one, or several with a common left input as a stack of small planes.
+/// by one, or several as a stack of small planes.
 template <typename Scalar>
 class PlaneExecutor {
  public:
@@ -72,8 +83,8 @@ class PlaneExecutor {
     double nngp = 0;
     double ntk = 0;
   };
-  /// Pairs of one left input with consecutive right ones, whose planes lie one behind the other. An input
-  /// with itself is alone.
+  /// Pairs along a diagonal of the tile, whose planes lie one behind the other: the left inputs from `left`
+  /// on with the right ones from place `right` on. Inputs with themselves form stacks of their own.
   struct Stack {
     Index left;
     Index right;
@@ -81,15 +92,27 @@ class PlaneExecutor {
     Index count;
     bool same_input;
   };
-  /// An instruction's plane at the current offset, and its packed auxiliary arrays: those of all right inputs
-  /// behind one another, each left input's by itself and, for the current stack, repeated.
+  /// A convolution or dense layer: what does not depend on the offset.
+  struct Affine {
+    Window3 window;
+    Index3 front;
+    double scale;
+    double bias;
+    enum class Kind { single_position, shifted, general } kind;
+  };
+  /// An instruction's plane at the current offset, and its packed auxiliary arrays, those of all inputs of a
+  /// side one behind the other.
   struct Placed {
     Box box;
     PlaneLayout layout;
+    bool is_diagonal = false;                ///< The offset is 0.
+    Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
+    std::optional<Affine> affine;
     Index arrays = 0;
-    std::vector<Scalar*> right;            ///< [array]
     std::vector<Scalar*> left;             ///< [array]
-    std::vector<Scalar*> repeated;         ///< [array]
+    std::vector<Scalar*> right;            ///< [array]
+    std::vector<Scalar*> left_strips;      ///< [array]
+    std::vector<Scalar*> right_strips;     ///< [array]
     std::vector<const Scalar*> left_row;   ///< [array], of the current stack.
     std::vector<const Scalar*> right_row;  ///< [array], of the current stack.
   };
@@ -106,14 +129,21 @@ class PlaneExecutor {
   void execute(const PlaneStep& step, std::size_t number);
   void execute(const InputStep& step);
   void execute(const PairStep& step);
-  void prepare_packs(const Run& run);
+  void prepare(const Run& run);
+  [[nodiscard]] Affine affine_of(const AffineNode& node, NodeId input) const;
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
   void stack_pairs(const Run& run);
-  void choose_rows(const Run& run, const Stack& stack);
   void place(const Run& run, const Index3& offset, const Index3& guard);
   [[nodiscard]] Index3 input_offset(const Instruction& instruction, NodeId input, const Index3& offset) const;
-  void pack(const Run& run, std::size_t number);
   void record_pair_state(const PairNode& node, NodeId id);
+
+  // Auxiliary arrays (plane_packing.cpp).
+  void take_packs(const Run& run);
+  [[nodiscard]] Index right_place(const TilePair& pair) const;
+  void pack(const Run& run);
+  void pack_strips(NodeId node, const Placed& placed);
+  void pack_planes(NodeId node, const Placed& placed, bool from_strips);
+  void choose_rows(const Stack& stack, std::size_t instructions);
 
   // Instructions (plane_instructions.cpp).
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
@@ -152,7 +182,6 @@ class PlaneExecutor {
   [[nodiscard]] MatrixPair input_matrices(NodeId node, Index pair);
 
   [[nodiscard]] Plane<Scalar> slot(std::size_t number);
-  [[nodiscard]] std::array<Plane<Scalar>, 2> scratch() { return {slot(slot_count_), slot(slot_count_ + 1)}; }
   [[nodiscard]] bool recording() const { return recorded_ != nullptr; }
   [[nodiscard]] const Node& node_of(const Instruction& instruction) const {
     return program_.graph.nodes[instruction.node];
@@ -174,6 +203,7 @@ class PlaneExecutor {
 
   AlignedBuffer<Scalar> slots_;
   AlignedBuffer<Scalar> packs_;
+  AlignedBuffer<Scalar> strips_;
   AlignedBuffer<Scalar> stores_;
   AlignedBuffer<Scalar> matrices_;
   std::vector<std::vector<Sum>> sums_;  ///< [node][pair]
@@ -184,6 +214,9 @@ class PlaneExecutor {
   std::vector<Placed> placed_;   ///< [instruction]
   std::vector<Index3> offsets_;  ///< [instruction]
   std::vector<Stack> stacks_;
+  std::array<Plane<Scalar>, 2> scratch_;
+  Index right_places_ = 0;
+  std::optional<Index> strips_at_;  ///< The offset along the last axis for which strips are packed.
 };
 
 }  // namespace widelimit

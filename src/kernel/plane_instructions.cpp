@@ -9,11 +9,8 @@ namespace widelimit {
 namespace {
 
 using numerics::linear_rows;
-using numerics::Taps;
 
 std::size_t plane_size(const PlaneLayout& layout) { return static_cast<std::size_t>(layout.length); }
-
-bool is_zero(const Index3& offset) { return offset == Index3{0, 0, 0}; }
 
 }  // namespace
 
@@ -21,7 +18,7 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const Stack& stack) {
   const Instruction& instruction = run.instructions[number];
   const Operation& operation = node_of(instruction).operation;
-  const Plane<Scalar> target = slot(instruction.slot);
+  const Plane<Scalar> target = placed_[number].planes;
   // A row stage records its variances although its result may not be demanded; only where it is evaluated,
   // though.
   const bool records = std::holds_alternative<RowNode>(operation) && !instruction.loads;
@@ -30,7 +27,7 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const S
   if (instruction.loads) {
     load_stack(run, number, stack, target);
   } else if (std::holds_alternative<InputNode>(operation)) {
-    if (recording()) pack(run, number);
+    if (recording()) pack_planes(instruction.node, placed_[number], false);
     input_products(number, stack, target);
   } else if (const auto* node = std::get_if<AffineNode>(&operation)) {
     affine(run, number, stack, *node, target);
@@ -65,6 +62,7 @@ void PlaneExecutor<Scalar>::load_stack(const Run& run, std::size_t number, const
   for (Index n = 0; n < stack.count; ++n)
     load(run.instructions[number].node, placed_[number], stack.first_pair + n,
          target + n * placed_[number].layout.length);
+  clear_guards(placed_[number].layout, stack.count, target);
 }
 
 template <typename Scalar>
@@ -89,18 +87,14 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Sta
   }
   const std::size_t from = instruction.inputs[0];
   const NodeId input = run.instructions[from].node;
-  const Plane<Scalar> source = slot(run.instructions[from].slot);
-  const Window3 window(node.window);
-  const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
-  const auto bias = static_cast<Scalar>(node.bias_variance);
-  const bool keeps_plane =
-      window.stride == Index3{1, 1, 1} && (window.padding == Padding::same || window.is_single_position());
-  if (window.is_single_position()) {
-    linear_rows<Scalar>().window_affine(source.nngp, source.ntk, Taps{0, 1, 1}, scale, bias, target.nngp,
-                                        target.ntk, row_size(number, stack));
-  } else if (keeps_plane) {
-    const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
-    convolve_shifted(window, front, layout, stack.count, scale, bias, source, target, scratch());
+  const Plane<Scalar> source = placed_[from].planes;
+  const auto& [window, front, scale, bias, kind] = *placed_[number].affine;
+  if (kind == Affine::Kind::single_position) {
+    dense_plane(scale, bias, source, row_size(number, stack), target);
+  } else if (kind == Affine::Kind::shifted) {
+    if (run.instructions[from].gaps != Gaps::zero) clear_guards(layout, stack.count, source);
+    convolve_shifted(window, front, layout, stack.count, scale, bias, source, target,
+                     {scratch_[0].nngp, scratch_[1].nngp});
   } else {
     for (Index n = 0; n < stack.count; ++n)
       general_affine(node, input, placed_[from], placed_[number], source + n * placed_[from].layout.length,
@@ -120,22 +114,20 @@ void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input,
     placement.first[k] = window.stride[k] * to.box.origin[k] - front[k] - from.box.origin[k];
   fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
   if (!from.box.empty()) {
-    Scalar* row = scratch()[0].nngp;
+    Scalar* row = scratch_[0].nngp;
     add_window_sums(placement, from.layout, source.nngp, to.layout, target.nngp, row);
     if (source.ntk != nullptr)
       add_window_sums(placement, from.layout, source.ntk, to.layout, target.ntk, row);
   }
-  const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
-  linear_rows<Scalar>().window_affine(target.nngp, target.ntk, Taps{0, 1, 1}, scale,
-                                      static_cast<Scalar>(node.bias_variance), target.nngp, target.ntk,
-                                      plane_size(to.layout));
+  dense_plane(node.weight_variance / static_cast<double>(product(window.size)), node.bias_variance, target,
+              plane_size(to.layout), target);
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Index pair,
                                          const AffineNode& node, const Plane<Scalar>& target) {
   const Placed& to = placed_[number];
-  if (!is_zero(to.box.offset)) return fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
+  if (!to.is_diagonal) return fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
   if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
   const NodeId input = node_of(run.instructions[number]).inputs[0];
   const Window3 window(node.window);
@@ -147,7 +139,7 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
       Box(left, right,
           {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]});
   from.layout = PlaneLayout(from.box.extent, to.layout.guard);
-  const Plane<Scalar> source = scratch()[1];
+  const Plane<Scalar> source = scratch_[1];
   load(input, from, pair, source);
   general_affine(node, input, from, to, source, target);
 }
@@ -197,15 +189,15 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, const Stack& stack,
                                       const RowStage& stage, const Plane<Scalar>& target) {
   const Placed& placed = placed_[number];
-  const Plane<Scalar> source = slot(run.instructions[run.instructions[number].inputs[0]].slot);
+  const Plane<Scalar> source = placed_[run.instructions[number].inputs[0]].planes;
   if (recording()) {
-    if (is_zero(placed.box.offset)) record_variances(run, number, stage, source);
+    if (placed.is_diagonal) record_variances(run, number, stage, source);
     if (geometry_.demanded[run.instructions[number].node].empty()) return;
-    pack(run, number);
+    pack_planes(run.instructions[number].node, placed, false);
   }
   if (source.nngp != target.nngp) copy_plane(source, row_size(number, stack), target);
   const auto row = dual_row(number, stack, target);
-  if (stack.same_input && is_zero(placed.box.offset))
+  if (stack.same_input && placed.is_diagonal)
     stage.apply_self(row);
   else
     stage.apply(row);
@@ -217,7 +209,7 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
   const Placed& placed = placed_[number];
   const NodeId node = run.instructions[number].node;
   const Index positions = placed.box.size();
-  Scalar* variances = scratch()[0].nngp;
+  Scalar* variances = scratch_[0].nngp;
   for_each_row(placed.layout.extent, [&](Index x, Index y) {
     const Index3& extent = placed.layout.extent;
     std::copy_n(source.nngp + placed.layout.at(x, y), extent[2], variances + (x * extent[1] + y) * extent[2]);
@@ -234,7 +226,7 @@ void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const
   const auto& inputs = run.instructions[number].inputs;
   fill_plane(target, size, Scalar{0}, Scalar{0});
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    add_plane(slot(run.instructions[inputs[i]].slot), static_cast<Scalar>(node.factors[i]), size, target);
+    add_plane(placed_[inputs[i]].planes, static_cast<Scalar>(node.factors[i]), size, target);
 }
 
 template <typename Scalar>
@@ -243,7 +235,7 @@ void PlaneExecutor<Scalar>::multiply_planes(const Run& run, std::size_t number, 
   const std::size_t size = row_size(number, stack);
   fill_plane(target, size, static_cast<Scalar>(node.factor), Scalar{0});
   for (const std::size_t input : run.instructions[number].inputs)
-    multiply_plane(slot(run.instructions[input].slot), size, target);
+    multiply_plane(placed_[input].planes, size, target);
 }
 
 // The other members are reached from here, or defined and instantiated in the other files of the class.

@@ -122,7 +122,7 @@ void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index p
   const Index3 pooled_left = three_axes(geometry_.shapes.left[node]),
                pooled_right = three_axes(geometry_.shapes.right[node]);
   const Plane<Scalar> kept = store(node, pair);
-  Scalar* row = scratch()[0].nngp;
+  Scalar* row = scratch_[0].nngp;
   const auto add_difference = [&](const Index3& e) {
     Index3 pooled_offset;
     WindowPlacement placement{.first = {}, .stride = window.stride, .taps = {}};
@@ -152,13 +152,11 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::add_readout(NodeId node, const Placed& placed, Index pair,
                                         const Plane<Scalar>& source) {
   const ReadoutKind kind = std::get<ReadoutNode>(program_.graph.nodes[node].operation).kind;
-  if (kind == ReadoutKind::flatten && placed.box.offset != Index3{0, 0, 0}) return;
+  if (kind == ReadoutKind::flatten && !placed.is_diagonal) return;
   const auto size = static_cast<std::size_t>(placed.layout.length);
   Sum& sum = sums_[node][static_cast<std::size_t>(pair)];
-  clear_guards(placed.layout, 1, source.nngp);
   sum.nngp += numerics::linear_rows<Scalar>().sum(source.nngp, size);
   if (!with_ntk_) return;
-  clear_guards(placed.layout, 1, source.ntk);
   sum.ntk += numerics::linear_rows<Scalar>().sum(source.ntk, size);
 }
 

@@ -11,15 +11,26 @@ namespace widelimit {
 /// Sets guard entries, rows and slabs of `count` planes, one behind the other, to zero. The margin in front
 /// of the first is zero always.
 template <typename Scalar>
-void clear_guards(const PlaneLayout& layout, Index count, Scalar* planes);
+void clear_guards(const PlaneLayout& layout, Index count, const Plane<Scalar>& planes);
+
+/// Lays a box of an array of positions out as a plane with zero guards. `source` is the box's first entry,
+/// `step` the distance of slabs and rows in the array. Reads and writes less than row_padding numbers more.
+template <typename Scalar>
+void pack_plane(const Scalar* source, const std::array<Index, 2>& step, const PlaneLayout& layout,
+                Scalar* plane);
+
+/// The same from a strip, whose rows have the plane's stride already. `slab_rows`: rows of a slab of the
+/// strip.
+template <typename Scalar>
+void pack_strip(const Scalar* source, Index slab_rows, const PlaneLayout& layout, Scalar* plane);
 
 /// K' = scale sum over the window + bias, T' = K' + scale sum, for a same-padded stride-1 window: shifted
-/// sums along one axis after the other, of `count` planes one behind the other. Clears the source's guards.
-/// The scratch planes have a zero margin in front.
+/// sums along one axis after the other, of `count` planes one behind the other, whose guards are zero. The
+/// scratch rows have a zero margin in front.
 template <typename Scalar>
 void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
-                      Scalar scale, Scalar bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
-                      const std::array<Plane<Scalar>, 2>& scratch);
+                      double scale, double bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
+                      const std::array<Scalar*, 2>& scratch);
 
 /// Where a general window lies: output entry i of an axis sums entries first + stride i + t, 0 <= t < taps,
 /// of the source, those outside of it being absent.

@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include "kernel/vector_padding.hpp"
-#include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {
 namespace {
-
-using numerics::linear_rows;
 
 bool is_source(const Instruction& instruction, const Node& node) {
   return instruction.loads || input_transforms(node.operation) != nullptr;
@@ -100,9 +97,7 @@ void PointExecutor<Scalar>::evaluate(std::size_t number, const InputState<Scalar
   }
   const Plane<Scalar> input = result_of(instruction.inputs[0]);
   if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
-    linear_rows<Scalar>().window_affine(
-        input.nngp, input.ntk, {0, 1, 1}, static_cast<Scalar>(affine->weight_variance),
-        static_cast<Scalar>(affine->bias_variance), target.nngp, target.ntk, size);
+    dense_plane(affine->weight_variance, affine->bias_variance, input, size, target);
   } else if (const auto* row = std::get_if<RowNode>(&node.operation)) {
     if (recorded_ != nullptr) record(number, input);
     if (input.nngp != target.nngp) copy_plane(input, size, target);

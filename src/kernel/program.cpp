@@ -152,7 +152,25 @@ class Scheduler {
     Run run{root, {}, 0};
     for (const NodeId id : needed) run.instructions.push_back({id, is_loaded(id, root, load_root), {}, 0});
     assign_slots(run);
+    for (Instruction& instruction : run.instructions) instruction.gaps = gaps_behind(run, instruction);
     return run;
+  }
+
+  /// Loading clears the gaps, and so does a product of inputs: auxiliary arrays are zero there. Convolutions
+  /// put numbers there; other row stages may make anything of them, NaN included.
+  Gaps gaps_behind(const Run& run, const Instruction& instruction) const {
+    const Operation& operation = nodes()[instruction.node].operation;
+    if (instruction.loads || is_any<InputNode>(operation)) return Gaps::zero;
+    if (is_circular(operation)) return Gaps::unknown;
+    if (is_any<LocalAffineNode>(operation)) return Gaps::finite;
+    Gaps inputs = Gaps::zero;
+    for (const std::size_t input : instruction.inputs)
+      inputs = std::min(inputs, run.instructions[input].gaps);
+    if (const auto* affine = std::get_if<AffineNode>(&operation))
+      return Window3(affine->window).is_single_position() ? std::min(inputs, Gaps::finite) : Gaps::finite;
+    const auto* row = std::get_if<RowNode>(&operation);
+    if (row == nullptr) return inputs;
+    return inputs != Gaps::unknown && row->stage->clears_gaps() ? Gaps::zero : Gaps::unknown;
   }
 
   /// A slot is free again behind the last instruction that reads it. An output never shares a slot with an

@@ -11,6 +11,9 @@
 /// and which are kept whole for a pair. It depends on the graph only, not on sizes.
 namespace widelimit {
 
+/// What a plane holds between its rows, and between planes of a stack.
+enum class Gaps { unknown, finite, zero };
+
 /// Evaluates one node into a slot. A slot holds one plane (or one row of pairs) of nngp and ntk.
 struct Instruction {
   NodeId node;
@@ -18,6 +21,7 @@ struct Instruction {
   std::vector<std::size_t>
       inputs;            ///< Earlier instructions; none for loads, inputs and readers of whole inputs.
   std::size_t slot = 0;  ///< Where the result goes.
+  Gaps gaps = Gaps::unknown;
 };
 
 /// Instructions in order; the last one evaluates the root. Besides the slots a run needs a slot of scratch.

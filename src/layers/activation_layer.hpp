@@ -25,6 +25,7 @@ class ActivationStage final : public RowStage {
   void prepare(const double* variance, std::size_t positions, double* const* auxiliary) const override {
     activation_->prepare(variance, auxiliary, positions);
   }
+  bool clears_gaps() const override { return activation_->clears_gaps(); }
   void apply(const numerics::DualRow<float>& row) const override { activation_->apply(row); }
   void apply(const numerics::DualRow<double>& row) const override { activation_->apply(row); }
 

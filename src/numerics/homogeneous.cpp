@@ -68,6 +68,7 @@ class Homogeneous final : public Activation {
   void prepare(const double* variance, double* const* auxiliary, std::size_t size) const override {
     prepare_row(variance, auxiliary, size);
   }
+  [[nodiscard]] bool clears_gaps() const override { return true; }
   void apply(const DualRow<float>& row) const override { homogeneous_rows<float>().apply(dual_, row); }
   void apply(const DualRow<double>& row) const override { homogeneous_rows<double>().apply(dual_, row); }
 

@@ -26,7 +26,8 @@ struct HomogeneousSlopes {
 ///   5. Perfect correlation is exact: dual(p, p, p).value = E[phi(u)^2] to rounding, also where the closed
 ///   form is
 ///      singular there, and c^2 > pq by rounding counts as perfect correlation.
-///   6. The row functions agree with dual() to the precision of their scalar type.
+///   6. The row functions agree with dual() to the precision of their scalar type; at a zero variance, where the
+///      incoming ntk is 0, the ntk stays 0.
 ///
 /// Implementations are immutable and safe to call from any number of threads.
 class Activation {
@@ -53,6 +54,9 @@ class Activation {
   /// pointer aliases another. The default copies the variance.
   virtual void prepare(const float* variance, float* const* auxiliary, std::size_t size) const;
   virtual void prepare(const double* variance, double* const* auxiliary, std::size_t size) const;
+
+  /// True if apply() turns every entry whose auxiliary numbers are all 0 into 0; see RowStage::clears_gaps().
+  [[nodiscard]] virtual bool clears_gaps() const { return false; }
 
   /// Transforms a row of entries. The default calls dual() entry by entry in double precision.
   virtual void apply(const DualRow<float>& row) const;

@@ -1,6 +1,6 @@
 #include "numerics/rows/homogeneous_row.hpp"
 
-#include "numerics/rows/arcsine_series.hpp"
+#include "numerics/rows/angle_series.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/homogeneous_row.cpp"
@@ -15,10 +15,10 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename Scalar>
-constexpr int arcsine_degree = sizeof(Scalar) == 4 ? 8 : 20;
+constexpr int angle_degree = sizeof(Scalar) == 4 ? 8 : 19;
 
 template <typename Scalar>
-const auto arcsine_coefficients = arcsine_series<Scalar, arcsine_degree<Scalar>>();
+const auto angle_coefficients = angle_series<Scalar, angle_degree<Scalar>>();
 
 template <typename Scalar>
 struct HomogeneousRowLoops {
@@ -34,39 +34,98 @@ struct HomogeneousRowLoops {
     });
   }
 
-  static V arcsine(D d, V s) {
-    constexpr int degree = arcsine_degree<Scalar>;
-    const auto& series = arcsine_coefficients<Scalar>;
-    const V t = hn::Mul(s, s);
-    V sum = hn::Set(d, series[degree]);
-    for (int k = degree; k-- > 0;) sum = hn::MulAdd(sum, t, hn::Set(d, series[static_cast<std::size_t>(k)]));
-    return hn::Mul(sum, s);
+  /// The polynomial of angle_series() at t, its odd and even terms side by side: one chain of twenty
+  /// multiplications would wait for itself.
+  static HWY_INLINE V angle_over_sine(D d, V t) {
+    constexpr int degree = angle_degree<Scalar>;
+    const auto& series = angle_coefficients<Scalar>;
+    const auto term = [&](int k) { return hn::Set(d, series[static_cast<std::size_t>(k)]); };
+    const V square = hn::Mul(t, t);
+    V upper = term(degree), lower = term(degree - 1);
+    for (int k = degree - 2; k > 0; k -= 2) {
+      upper = hn::MulAdd(upper, square, term(k));
+      lower = hn::MulAdd(lower, square, term(k - 1));
+    }
+    return degree % 2 == 1 ? hn::MulAdd(upper, t, lower)
+                           : hn::MulAdd(upper, square, hn::MulAdd(lower, t, term(0)));
+  }
+
+  /// What the entries of a row have in common.
+  struct Constants {
+    D d;
+    V zero = hn::Zero(d), one = hn::Set(d, Scalar{1});
+    V aligned, opposed, weight;
+
+    explicit HWY_INLINE Constants(const HomogeneousDual& dual)
+        : aligned{hn::Set(d, static_cast<Scalar>(dual.aligned))},
+          opposed{hn::Set(d, static_cast<Scalar>(dual.opposed))},
+          weight{hn::Set(d, static_cast<Scalar>(dual.weight))} {}
+  };
+
+  /// pq - c^2, whose plain difference cancels near correlation 1: with the rounding errors of the products.
+  static HWY_INLINE V determinant(D d, V p, V q, V c) {
+    const V square = hn::Mul(c, c);
+#if HWY_NATIVE_FMA  // Fused multiply-add gives them at once (Kahan).
+    (void)d;
+    return hn::Sub(hn::MulSub(p, q, square), hn::MulSub(c, c, square));
+#else
+    const V product = hn::Mul(p, q);
+    return hn::Add(hn::Sub(product, square),
+                   hn::Sub(rounding_error(d, p, q, product), rounding_error(d, c, c, square)));
+#endif
+  }
+
+  /// a b - product, exactly, from halves of the factors (Dekker).
+  static HWY_INLINE V rounding_error(D d, V a, V b, V product) {
+    const V splitter = hn::Set(d, static_cast<Scalar>(sizeof(Scalar) == 4 ? (1 << 12) + 1 : (1 << 27) + 1));
+    const auto upper_half = [&](V x) {
+      const V scaled = hn::Mul(splitter, x);
+      return hn::Sub(scaled, hn::Sub(scaled, x));
+    };
+    const V a_upper = upper_half(a), b_upper = upper_half(b);
+    const V a_lower = hn::Sub(a, a_upper), b_lower = hn::Sub(b, b_upper);
+    const V middle = hn::Add(hn::Mul(a_upper, b_lower), hn::Mul(a_lower, b_upper));
+    const V error = hn::Add(hn::Sub(hn::Mul(a_upper, b_upper), product), middle);
+    return hn::Add(error, hn::Mul(a_lower, b_lower));
+  }
+
+  struct Mapped {
+    V value;
+    V derivative;
+  };
+
+  /// p, q: variances; inverse: 1 / sqrt(pq), or 0.
+  static HWY_INLINE Mapped map(const Constants& k, V c, V p, V q, V inverse) {
+    const V root = hn::Sqrt(hn::Max(determinant(k.d, p, q, c), k.zero));
+    // The angle from the nearer of correlation 1 and -1, exact to the last digits where its sine is.
+    const V sine = hn::Mul(root, inverse), distance = hn::NegMulAdd(hn::Abs(c), inverse, k.one);
+    const V angle = hn::Mul(sine, angle_over_sine(k.d, distance));
+    const V derivative = hn::IfThenElse(hn::Lt(c, k.zero), hn::MulAdd(k.weight, angle, k.opposed),
+                                        hn::NegMulAdd(k.weight, angle, k.aligned));
+    // Positions without variance have no slope either; guards of planes stay zero by it.
+    const V slope = hn::IfThenElseZero(hn::Gt(inverse, k.zero), derivative);
+    return {hn::MulAdd(slope, c, hn::Mul(k.weight, root)), slope};
+  }
+
+  template <bool with_ntk>
+  static HWY_INLINE void apply_to(const HomogeneousDual& dual, const DualRow<Scalar>& row) {
+    const Constants constants(dual);
+    // Stores might alias the row's table of pointers, so they are read first.
+    const Scalar *p = row.left[0], *p_inverse = row.left[1], *q = row.right[0], *q_inverse = row.right[1];
+    Scalar *nngp = row.nngp, *ntk = row.ntk;
+    for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
+      const V inverse = hn::Mul(block.load(d, p_inverse), block.load(d, q_inverse));
+      const Mapped mapped = map(constants, block.load(d, nngp), block.load(d, p), block.load(d, q), inverse);
+      block.store(d, mapped.value, nngp);
+      if constexpr (with_ntk) block.store(d, hn::Mul(mapped.derivative, block.load(d, ntk)), ntk);
+    });
   }
 
   static void apply(const HomogeneousDual& dual, const DualRow<Scalar>& row) {
-    const D d;
-    const V zero = hn::Zero(d), right_angle = hn::Set(d, static_cast<Scalar>(std::numbers::pi / 2));
-    const V aligned = hn::Set(d, static_cast<Scalar>(dual.aligned)),
-            opposed = hn::Set(d, static_cast<Scalar>(dual.opposed));
-    const V weight = hn::Set(d, static_cast<Scalar>(dual.weight));
-    for_each_vector<Scalar>(row.size, [&](auto tag, auto block) {
-      const V c = block.load(tag, row.nngp);
-      const V inverse = hn::Mul(block.load(tag, row.left[1]), block.load(tag, row.right[1]));
-      // pq - c^2 after Kahan: the plain difference cancels near correlation 1.
-      const V square = hn::Mul(c, c);
-      const V determinant =
-          hn::Sub(hn::MulSub(block.load(tag, row.left[0]), block.load(tag, row.right[0]), square),
-                  hn::MulSub(c, c, square));
-      const V root = hn::Sqrt(hn::Max(determinant, zero));
-      // Sine and cosine of the angle from the nearer end; the smaller of them has the accurate arcsine.
-      const V sine = hn::Mul(root, inverse), cosine = hn::Mul(hn::Abs(c), inverse);
-      const V small = arcsine(tag, hn::Min(sine, cosine));
-      const V angle = hn::IfThenElse(hn::Lt(sine, cosine), small, hn::Sub(right_angle, small));
-      const V derivative = hn::IfThenElse(hn::Lt(c, zero), hn::MulAdd(weight, angle, opposed),
-                                          hn::NegMulAdd(weight, angle, aligned));
-      block.store(tag, hn::MulAdd(derivative, c, hn::Mul(weight, root)), row.nngp);
-      if (row.ntk != nullptr) block.store(tag, hn::Mul(derivative, block.load(tag, row.ntk)), row.ntk);
-    });
+    if (row.ntk != nullptr)
+      apply_to<true>(dual, row);
+    else
+      apply_to<false>(dual, row);
   }
 };
 

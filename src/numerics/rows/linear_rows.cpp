@@ -1,5 +1,8 @@
 #include "numerics/rows/linear_rows.hpp"
 
+#include <algorithm>
+#include <array>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/linear_rows.cpp"
 #include <hwy/foreach_target.h>
@@ -25,8 +28,24 @@ struct LinearRowLoops {
     });
   }
 
-  static void product_sum(const Scalar* const* left, const Scalar* const* right, std::size_t count,
-                          Scalar factor, Scalar* target, std::size_t size) {
+  /// `known`: count, if it is known when compiling, else 0. The tables of pointers are copied, because stores
+  /// might alias them.
+  template <std::size_t known>
+  static void product_sum_of(const Scalar* const* left, const Scalar* const* right, std::size_t count,
+                             Scalar factor, Scalar* target, std::size_t size) {
+    if constexpr (known > 0) {
+      std::array<const Scalar*, known> left_rows, right_rows;
+      std::copy_n(left, known, left_rows.begin());
+      std::copy_n(right, known, right_rows.begin());
+      add_products(left_rows, right_rows, known, factor, target, size);
+    } else {
+      add_products(left, right, count, factor, target, size);
+    }
+  }
+
+  template <class Rows>
+  static HWY_INLINE void add_products(const Rows& left, const Rows& right, std::size_t count, Scalar factor,
+                                      Scalar* target, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
       auto sum = hn::Zero(d);
       for (std::size_t k = 0; k < count; ++k)
@@ -35,27 +54,80 @@ struct LinearRowLoops {
     });
   }
 
-  template <class Block>
-  static V tap_sum(D d, const Block& block, const Scalar* source, const Taps& taps) {
+  static void product_sum(const Scalar* const* left, const Scalar* const* right, std::size_t count,
+                          Scalar factor, Scalar* target, std::size_t size) {
+    const auto sum = count == 1 ? product_sum_of<1> : count == 3 ? product_sum_of<3> : product_sum_of<0>;
+    sum(left, right, count, factor, target, size);
+  }
+
+  /// `known`: taps.count, if it is known when compiling, else 0.
+  template <std::size_t known, class Block>
+  static HWY_INLINE V tap_sum(D d, const Block& block, const Scalar* source, const Taps& taps) {
+    const std::size_t count = known > 0 ? known : taps.count;
     V sum = block.load(d, source + taps.first);
-    for (std::size_t t = 1; t < taps.count; ++t)
+    for (std::size_t t = 1; t < count; ++t)
       sum = hn::Add(sum, block.load(d, source + taps.first + static_cast<std::ptrdiff_t>(t) * taps.step));
     return sum;
   }
 
+  template <std::size_t known>
   static void window_sum(const Scalar* source, const Taps& taps, Scalar* target, std::size_t size) {
     for_each_vector<Scalar>(
-        size, [&](auto d, auto block) { block.store(d, tap_sum(d, block, source, taps), target); });
+        size, [&](auto d, auto block) { block.store(d, tap_sum<known>(d, block, source, taps), target); });
   }
 
-  static void window_affine(const Scalar* source_nngp, const Scalar* source_ntk, const Taps& taps,
-                            Scalar scale, Scalar bias, Scalar* nngp, Scalar* ntk, std::size_t size) {
+  /// Sums along all axes but the last; returns the row that holds them.
+  static const Scalar* partial_sums(const Convolution& convolution, const Scalar* source,
+                                    Scalar* const* scratch, std::size_t size) {
+    for (std::size_t k = 0; k + 1 < convolution.axis_count; ++k) {
+      const Taps& taps = convolution.axes[k];
+      (taps.count == 3 ? window_sum<3> : window_sum<0>)(source, taps, scratch[k], size);
+      source = scratch[k];
+    }
+    return source;
+  }
+
+  /// The last axis: target[i] = start(i) + scale sum.
+  template <std::size_t known, class Start>
+  static HWY_INLINE void last_sum(const Convolution& convolution, const Scalar* source, Scalar* target,
+                                  std::size_t size, const Start& start) {
+    const Taps taps = convolution.axes[convolution.axis_count - 1];
+    const auto scale = static_cast<Scalar>(convolution.scale);
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
-      const V scales = hn::Set(d, scale);
-      const V value = hn::MulAdd(scales, tap_sum(d, block, source_nngp, taps), hn::Set(d, bias));
-      if (ntk != nullptr) block.store(d, hn::MulAdd(scales, tap_sum(d, block, source_ntk, taps), value), ntk);
-      block.store(d, value, nngp);
+      const V sum = tap_sum<known>(d, block, source, taps);
+      block.store(d, hn::MulAdd(hn::Set(d, scale), sum, start(d, block)), target);
     });
+  }
+
+  template <std::size_t known>
+  static void convolve_by(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
+                          Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    const auto bias = static_cast<Scalar>(convolution.bias);
+    last_sum<known>(convolution, partial_sums(convolution, source_nngp, scratch, size), nngp, size,
+                    [bias](auto d, auto) { return hn::Set(d, bias); });
+    if (ntk == nullptr) return;
+    last_sum<known>(convolution, partial_sums(convolution, source_ntk, scratch, size), ntk, size,
+                    [nngp](auto d, auto block) { return block.load(d, nngp); });
+  }
+
+  static void convolve(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
+                       Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
+    (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
+  }
+
+  static void pack(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
+                   Scalar* target, std::size_t target_step) {
+    const D d;
+    const std::size_t lanes = hn::Lanes(d), whole = row_size / lanes * lanes;
+    const auto rest = hn::FirstN(d, row_size - whole);
+    for (std::size_t row = 0; row < rows; ++row, source += source_step, target += target_step) {
+      std::size_t i = 0;
+      for (; i < whole; i += lanes) hn::StoreU(hn::LoadU(d, source + i), d, target + i);
+      if (i == target_step) continue;
+      hn::StoreU(hn::IfThenElseZero(rest, hn::LoadU(d, source + i)), d, target + i);
+      for (i += lanes; i < target_step; i += lanes) hn::StoreU(hn::Zero(d), d, target + i);
+    }
   }
 
   static void add(const Scalar* source, Scalar factor, Scalar* target, std::size_t size) {
@@ -71,11 +143,22 @@ struct LinearRowLoops {
     });
   }
 
+  /// Four sums side by side: one alone would wait for itself.
   static double sum(const Scalar* source, std::size_t size) {
     const D d;
-    V sum = hn::Zero(d);
-    for_each_vector<Scalar>(size, [&](auto tag, auto block) { sum = hn::Add(sum, block.load(tag, source)); });
-    return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+    const std::size_t lanes = hn::Lanes(d), step = 4 * lanes, blocks = size / step * step;
+    V first = hn::Zero(d), second = first, third = first, fourth = first;
+    for (std::size_t i = 0; i < blocks; i += step) {
+      first = hn::Add(first, hn::LoadU(d, source + i));
+      second = hn::Add(second, hn::LoadU(d, source + i + lanes));
+      third = hn::Add(third, hn::LoadU(d, source + i + 2 * lanes));
+      fourth = hn::Add(fourth, hn::LoadU(d, source + i + 3 * lanes));
+    }
+    for_each_vector<Scalar>(size - blocks, [&](auto tag, auto block) {
+      first = hn::Add(first, block.load(tag, source + blocks));
+    });
+    const V all = hn::Add(hn::Add(first, second), hn::Add(third, fourth));
+    return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, all)));
   }
 
   static double dot(const Scalar* left, const Scalar* right, std::size_t size) {
@@ -89,11 +172,10 @@ struct LinearRowLoops {
 };
 
 template <typename Scalar>
-constexpr LinearRows<Scalar> table = {
-    LinearRowLoops<Scalar>::scale,      LinearRowLoops<Scalar>::product_sum,
-    LinearRowLoops<Scalar>::window_sum, LinearRowLoops<Scalar>::window_affine,
-    LinearRowLoops<Scalar>::add,        LinearRowLoops<Scalar>::multiply,
-    LinearRowLoops<Scalar>::sum,        LinearRowLoops<Scalar>::dot};
+constexpr LinearRows<Scalar> table = {LinearRowLoops<Scalar>::scale,    LinearRowLoops<Scalar>::product_sum,
+                                      LinearRowLoops<Scalar>::convolve, LinearRowLoops<Scalar>::pack,
+                                      LinearRowLoops<Scalar>::add,      LinearRowLoops<Scalar>::multiply,
+                                      LinearRowLoops<Scalar>::sum,      LinearRowLoops<Scalar>::dot};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "widelimit/numerics/dual.hpp"
@@ -13,10 +14,18 @@ struct Taps {
   std::size_t count;
 };
 
+/// A window as a product of windows along axes, and what a layer does with its sum.
+struct Convolution {
+  std::array<Taps, 3> axes;
+  std::size_t axis_count;  ///< 1 to 3
+  double scale;
+  double bias;
+};
+
 /// Linear operations on rows of numbers, compiled for every instruction set and chosen at run time. Every
 /// entry of a result is computed by the same operations wherever it stands in its row, so that results do not
-/// depend on how entries are cut into rows. Rows do not overlap unless said otherwise; nothing beyond a row
-/// is touched.
+/// depend on how entries are cut into rows. Rows do not overlap, and nothing beyond a row is touched, unless
+/// said otherwise.
 template <typename Scalar>
 struct LinearRows {
   /// nngp *= left[0] right[0], and ntk likewise if there is one.
@@ -26,14 +35,17 @@ struct LinearRows {
   void (*product_sum)(const Scalar* const* left, const Scalar* const* right, std::size_t count, Scalar factor,
                       Scalar* target, std::size_t size);
 
-  /// target[i] = sum over the taps of source.
-  void (*window_sum)(const Scalar* source, const Taps& taps, Scalar* target, std::size_t size);
-
-  /// The last window sum of a convolution together with weights and bias:
+  /// Sums over a window, one axis after the other, with weights and bias:
   ///     nngp[i] = scale sum source_nngp + bias,   ntk[i] = nngp[i] + scale sum source_ntk.
-  /// The ntk pointers may be null. With a single tap at 0 the sources may be the targets.
-  void (*window_affine)(const Scalar* source_nngp, const Scalar* source_ntk, const Taps& taps, Scalar scale,
-                        Scalar bias, Scalar* nngp, Scalar* ntk, std::size_t size);
+  /// The ntk pointers may be null. Scratch rows are needed by two axes (one) and three (two). With a single
+  /// axis and a single tap at 0 the sources may be the targets.
+  void (*convolve)(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
+                   Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size);
+
+  /// Copies `rows` rows of `row_size` numbers, source_step apart, to places target_step >= row_size apart;
+  /// the numbers between them become zero. Reads and writes less than row_padding numbers more behind a row.
+  void (*pack)(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
+               Scalar* target, std::size_t target_step);
 
   /// target[i] += factor source[i].
   void (*add)(const Scalar* source, Scalar factor, Scalar* target, std::size_t size);

@@ -29,25 +29,33 @@ struct WholeBlock {
   }
 };
 
-/// The entries behind the last whole vector. They go through a buffer, so that nothing beyond the row is
-/// touched and every entry still sees the vector instructions.
+/// The entries behind the last whole vector. Nothing beyond the row is touched, and every entry still sees
+/// the vector instructions: with masks where they do not fault, else through a buffer.
 struct TailBlock {
   std::size_t begin;
   std::size_t count;
 
   template <class D>
   HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load(D d, const hwy::HWY_NAMESPACE::TFromD<D>* row) const {
+#if HWY_MEM_OPS_MIGHT_FAULT
     using Scalar = hwy::HWY_NAMESPACE::TFromD<D>;
     HWY_ALIGN Scalar buffer[HWY_MAX_BYTES / sizeof(Scalar)] = {};
     std::copy_n(row + begin, count, buffer);
     return hwy::HWY_NAMESPACE::Load(d, buffer);
+#else
+    return hwy::HWY_NAMESPACE::MaskedLoad(hwy::HWY_NAMESPACE::FirstN(d, count), d, row + begin);
+#endif
   }
   template <class D>
   HWY_INLINE void store(D d, hwy::HWY_NAMESPACE::Vec<D> value, hwy::HWY_NAMESPACE::TFromD<D>* row) const {
+#if HWY_MEM_OPS_MIGHT_FAULT
     using Scalar = hwy::HWY_NAMESPACE::TFromD<D>;
     HWY_ALIGN Scalar buffer[HWY_MAX_BYTES / sizeof(Scalar)];
     hwy::HWY_NAMESPACE::Store(value, d, buffer);
     std::copy_n(buffer, count, row + begin);
+#else
+    hwy::HWY_NAMESPACE::BlendedStore(value, hwy::HWY_NAMESPACE::FirstN(d, count), d, row + begin);
+#endif
   }
 };
 

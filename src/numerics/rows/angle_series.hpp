@@ -6,16 +6,18 @@
 
 namespace widelimit::numerics {
 
-/// Coefficients, lowest order first, of a polynomial in t = s^2 close to arcsin(s) / s for 0 <= s <=
-/// 1/sqrt(2): the interpolant at the Chebyshev nodes of t in [0, 1/2]. The function is analytic up to t = 1,
-/// so each degree gains a factor 3 + sqrt(8): degree 8 gives 1e-8, degree 20 gives 1e-17.
+/// Coefficients, lowest order first, of a polynomial in t = 1 - a close to arccos(a) / sqrt(1 - a^2) for 0 <=
+/// a <= 1: the interpolant at the Chebyshev nodes. The function is analytic but for a = -1, so each degree
+/// gains a factor 3 + sqrt(8): degree 8 gives 1.3e-7, degree 19 gives 4e-16. All coefficients are positive,
+/// so nothing cancels in their sum.
 template <typename Scalar, int degree>
-std::array<Scalar, degree + 1> arcsine_series() {
+std::array<Scalar, degree + 1> angle_series() {
   constexpr int count = degree + 1;
   std::array<long double, count> node, difference;
   for (int i = 0; i < count; ++i) {
-    node[i] = (1 + std::cos(std::numbers::pi_v<long double> * (2 * i + 1) / (2 * count))) / 4;
-    difference[i] = std::asin(std::sqrt(node[i])) / std::sqrt(node[i]);
+    node[i] = (1 + std::cos(std::numbers::pi_v<long double> * (2 * i + 1) / (2 * count))) / 2;
+    const long double sine = std::sqrt(node[i] * (2 - node[i]));
+    difference[i] = std::atan2(sine, 1 - node[i]) / sine;
   }
   for (int order = 1; order < count; ++order)  // Newton's divided differences
     for (int i = degree; i >= order; --i)

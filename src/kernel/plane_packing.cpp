@@ -1,0 +1,141 @@
+// Auxiliary arrays of PlaneExecutor: those of a tile's inputs, laid out as planes for the current offset.
+//
+// Planes of offsets that agree along the last axis consist of the same parts of rows. These are packed once,
+// for all rows of an input: a strip. A plane is then a piece of it.
+#include <algorithm>
+
+#include "kernel/plane_executor.hpp"
+#include "kernel/plane_windows.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+
+/// Gives every array of a run its place.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::take_packs(const Run& run) {
+  right_places_ = 0;
+  for (const TilePair& pair : tile_->pairs) right_places_ = std::max(right_places_, right_place(pair) + 1);
+  strips_at_.reset();
+  const bool strips = geometry_.uses_strips(run.root) && !recording();
+  Scalar *pack = packs_.data(), *strip = strips_.data();
+  const auto take = [](std::vector<Scalar*>& pointers, Index arrays, Index numbers, Scalar*& next) {
+    pointers.clear();
+    for (Index k = 0; k < arrays; ++k, next += numbers) pointers.push_back(next);
+  };
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    Placed& placed = placed_[i];
+    take(placed.left, placed.arrays, side_ * geometry_.plane_capacity, pack);
+    take(placed.right, placed.arrays, 2 * side_ * geometry_.plane_capacity, pack);
+    take(placed.left_strips, strips ? placed.arrays : 0, side_ * geometry_.strip_capacity, strip);
+    take(placed.right_strips, strips ? placed.arrays : 0, side_ * geometry_.strip_capacity, strip);
+    placed.left_row.resize(placed.left.size());
+    placed.right_row.resize(placed.left.size());
+  }
+}
+
+/// Where the right input of a pair is packed. Diagonals run on behind the last right input, where the first
+/// ones follow again.
+template <typename Scalar>
+Index PlaneExecutor<Scalar>::right_place(const TilePair& pair) const {
+  const auto count = static_cast<Index>(tile_->right.size());
+  return pair.left + ((pair.right - pair.left) % count + count) % count;
+}
+
+/// Packs all arrays of a run.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::pack(const Run& run) {
+  const bool strips = geometry_.uses_strips(run.root);
+  const Index at = placed_[run.instructions.size() - 1].box.offset[2];
+  const bool moved = strips && strips_at_ != at;
+  if (moved) strips_at_ = at;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    if (placed_[i].arrays == 0 || placed_[i].box.empty()) continue;
+    if (moved) pack_strips(run.instructions[i].node, placed_[i]);
+    pack_planes(run.instructions[i].node, placed_[i], strips);
+  }
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::pack_strips(NodeId node, const Placed& placed) {
+  const auto& rows = numerics::linear_rows<Scalar>();
+  const PlaneLayout& layout = placed.layout;
+  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, const Shape& shape,
+                             Index first, const std::vector<Scalar*>& strips) {
+    const Index3 sizes = three_axes(shape);
+    for (Index k = 0; k < placed.arrays; ++k) {
+      Scalar* strip = strips[static_cast<std::size_t>(k)];
+      for (const InputState<Scalar>* input : inputs) {
+        rows.pack(input->array(node, k) + first, sizes[2], static_cast<std::size_t>(sizes[0] * sizes[1]),
+                  static_cast<std::size_t>(layout.extent[2]), strip,
+                  static_cast<std::size_t>(layout.stride[1]));
+        strip += sizes[0] * sizes[1] * layout.stride[1];
+      }
+    }
+  };
+  const Index origin = placed.box.origin[2];
+  pack_side(tile_->left, geometry_.shapes.left[node], origin, placed.left_strips);
+  pack_side(tile_->right, geometry_.shapes.right[node], origin + placed.box.offset[2], placed.right_strips);
+}
+
+/// From strips, or from the arrays themselves.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool from_strips) {
+  const PlaneLayout& layout = placed.layout;
+  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, Index array,
+                             const Shape& shape, const Index3& origin, const Scalar* strip, Scalar* target) {
+    const Index3 sizes = three_axes(shape);
+    const Index first_row = origin[0] * sizes[1] + origin[1];
+    for (const InputState<Scalar>* input : inputs) {
+      if (from_strips) {
+        pack_strip(strip + first_row * layout.stride[1], sizes[1], layout, target);
+        strip += sizes[0] * sizes[1] * layout.stride[1];
+      } else {
+        pack_plane(input->array(node, array) + first_row * sizes[2] + origin[2],
+                   {sizes[1] * sizes[2], sizes[2]}, layout, target);
+      }
+      target += layout.length;
+    }
+  };
+  const Box& box = placed.box;
+  const Index3 end{box.origin[0] + box.offset[0], box.origin[1] + box.offset[1],
+                   box.origin[2] + box.offset[2]};
+  const auto right_count = static_cast<Index>(tile_->right.size());
+  for (Index k = 0; k < placed.arrays; ++k) {
+    const auto number = static_cast<std::size_t>(k);
+    Scalar* right = placed.right[number];
+    pack_side(tile_->left, k, geometry_.shapes.left[node], box.origin,
+              from_strips ? placed.left_strips[number] : nullptr, placed.left[number]);
+    pack_side(tile_->right, k, geometry_.shapes.right[node], end,
+              from_strips ? placed.right_strips[number] : nullptr, right);
+    // Plane by plane: with fewer right inputs than left ones, copies are copied again.
+    for (Index place = right_count; place < right_places_; ++place)
+      std::copy_n(right + (place - right_count) * layout.length, layout.length,
+                  right + place * layout.length);
+  }
+}
+
+/// Points the rows of auxiliary arrays to those of a stack.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::choose_rows(const Stack& stack, std::size_t instructions) {
+  for (std::size_t i = 0; i < instructions; ++i) {
+    Placed& placed = placed_[i];
+    for (std::size_t k = 0; k < placed.left.size(); ++k) {
+      placed.left_row[k] = placed.left[k] + stack.left * placed.layout.length;
+      placed.right_row[k] = placed.right[k] + stack.right * placed.layout.length;
+    }
+  }
+}
+
+// What the other files of the class call.
+template void PlaneExecutor<float>::take_packs(const Run&);
+template Index PlaneExecutor<float>::right_place(const TilePair&) const;
+template void PlaneExecutor<float>::pack(const Run&);
+template void PlaneExecutor<float>::pack_planes(NodeId, const Placed&, bool);
+template void PlaneExecutor<float>::choose_rows(const Stack&, std::size_t);
+template void PlaneExecutor<double>::take_packs(const Run&);
+template Index PlaneExecutor<double>::right_place(const TilePair&) const;
+template void PlaneExecutor<double>::pack(const Run&);
+template void PlaneExecutor<double>::pack_planes(NodeId, const Placed&, bool);
+template void PlaneExecutor<double>::choose_rows(const Stack&, std::size_t);
+
+}  // namespace widelimit

@@ -1,0 +1,171 @@
+// The vectorised rows against plain loops, on whatever instruction set main() chose.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "numerics/rows/homogeneous_row.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+
+using namespace widelimit::numerics;
+
+namespace {
+
+template <typename Scalar>
+std::vector<Scalar> normal_numbers(std::size_t count, std::uint64_t seed) {
+  RandomStream stream(seed);
+  std::vector<Scalar> numbers(count);
+  for (Scalar& number : numbers) number = static_cast<Scalar>(stream.normal());
+  return numbers;
+}
+
+template <typename Scalar>
+constexpr double epsilon = static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+
+/// An image with zeros around it: rows one behind the other, each followed by `guard` zeros, and zero rows in
+/// front and behind.
+template <typename Scalar>
+struct GuardedImage {
+  std::ptrdiff_t height, width, guard;
+  std::vector<Scalar> numbers;
+
+  GuardedImage(std::ptrdiff_t rows, std::ptrdiff_t columns, std::ptrdiff_t zeros, std::uint64_t seed)
+      : height{rows},
+        width{columns},
+        guard{zeros},
+        numbers(static_cast<std::size_t>(front() + length() + front())) {
+    RandomStream stream(seed);
+    for (std::ptrdiff_t y = 0; y < height; ++y)
+      for (std::ptrdiff_t x = 0; x < width; ++x) row(y)[x] = static_cast<Scalar>(stream.normal());
+  }
+  std::ptrdiff_t stride() const { return width + guard; }
+  std::ptrdiff_t length() const { return height * stride(); }
+  std::ptrdiff_t front() const { return (guard + 1) * (stride() + 1) + 16; }
+  Scalar* row(std::ptrdiff_t y) { return numbers.data() + front() + y * stride(); }
+  double at(std::ptrdiff_t y, std::ptrdiff_t x) const {
+    if (y < 0 || x < 0 || y >= height || x >= width) return 0;
+    return static_cast<double>(numbers[static_cast<std::size_t>(front() + y * stride() + x)]);
+  }
+  double window_sum(std::ptrdiff_t y, std::ptrdiff_t x, std::ptrdiff_t size) const {
+    double sum = 0;
+    for (std::ptrdiff_t i = 0; i < size; ++i)
+      for (std::ptrdiff_t j = 0; j < size; ++j) sum += at(y + i - (size - 1) / 2, x + j - (size - 1) / 2);
+    return sum;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("rows: convolutions agree with plain window sums", Scalar, float, double) {
+  for (const std::ptrdiff_t width : {1, 3, 15, 16, 33})
+    for (const std::ptrdiff_t taps : {2, 3, 5}) {
+      CAPTURE(width);
+      CAPTURE(taps);
+      GuardedImage<Scalar> nngp(7, width, taps / 2, 1), ntk(7, width, taps / 2, 2);
+      GuardedImage<Scalar> sums(7, width, taps / 2, 3), mapped(7, width, taps / 2, 3),
+          mapped_ntk(7, width, taps / 2, 3);
+      std::fill(sums.numbers.begin(), sums.numbers.end(), Scalar{0});
+      const auto first = -(taps - 1) / 2;
+      const auto count = static_cast<std::size_t>(taps);
+      const Convolution convolution{
+          .axes = {Taps{first, 1, count}, Taps{first * nngp.stride(), nngp.stride(), count}},
+          .axis_count = 2,
+          .scale = 0.3,
+          .bias = 0.7};
+      const std::array<Scalar*, 2> scratch{sums.row(0), nullptr};
+      linear_rows<Scalar>().convolve(convolution, nngp.row(0), ntk.row(0), scratch.data(), mapped.row(0),
+                                     mapped_ntk.row(0), static_cast<std::size_t>(nngp.length()));
+      // The last row reads a row of partial sums that was never written: leave it out.
+      for (std::ptrdiff_t y = 0; y < 7 - taps / 2; ++y)
+        for (std::ptrdiff_t x = 0; x < width; ++x) {
+          const double expected = 0.3 * nngp.window_sum(y, x, taps) + 0.7;
+          CHECK(std::abs(mapped.at(y, x) - expected) < 40 * epsilon<Scalar>);
+          CHECK(std::abs(mapped_ntk.at(y, x) - expected - 0.3 * ntk.window_sum(y, x, taps)) <
+                60 * epsilon<Scalar>);
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("rows: packing copies rows and puts zeros between them", Scalar, float, double) {
+  constexpr std::size_t rows = 4, source_step = 40, padding = 16;
+  const auto source = normal_numbers<Scalar>(rows * source_step + padding, 4);
+  for (const std::size_t size : {1u, 7u, 8u, 16u, 31u, 32u})
+    for (const std::size_t gap : {0u, 1u, 20u}) {
+      CAPTURE(size);
+      CAPTURE(gap);
+      const std::size_t step = size + gap;
+      std::vector<Scalar> packed(rows * step + padding, Scalar{-1});
+      linear_rows<Scalar>().pack(source.data(), source_step, rows, size, packed.data(), step);
+      for (std::size_t y = 0; y < rows; ++y)
+        for (std::size_t x = 0; x < step; ++x)
+          CHECK(packed[y * step + x] == (x < size ? source[y * source_step + x] : Scalar{0}));
+    }
+}
+
+TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, double) {
+  for (const std::size_t size : {1u, 5u, 16u, 63u, 64u, 200u}) {
+    CAPTURE(size);
+    const auto a = normal_numbers<Scalar>(3 * size, 5), b = normal_numbers<Scalar>(3 * size, 6);
+    double sum = 0, dot = 0, magnitude = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      sum += static_cast<double>(a[i]);
+      dot += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      magnitude += std::abs(static_cast<double>(a[i])) + std::abs(static_cast<double>(a[i] * b[i]));
+    }
+    const double bound = 40 * epsilon<Scalar> * magnitude;
+    CHECK(std::abs(linear_rows<Scalar>().sum(a.data(), size) - sum) <= bound);
+    CHECK(std::abs(linear_rows<Scalar>().dot(a.data(), b.data(), size) - dot) <= bound);
+    for (const std::size_t channels : {1u, 2u, 3u}) {
+      std::array<const Scalar*, 3> left{}, right{};
+      for (std::size_t k = 0; k < channels; ++k) {
+        left[k] = a.data() + k * size;
+        right[k] = b.data() + k * size;
+      }
+      std::vector<Scalar> products(size);
+      linear_rows<Scalar>().product_sum(left.data(), right.data(), channels, Scalar(0.5), products.data(),
+                                        size);
+      for (std::size_t i = 0; i < size; ++i) {
+        double expected = 0;
+        for (std::size_t k = 0; k < channels; ++k)
+          expected += 0.5 * static_cast<double>(left[k][i]) * static_cast<double>(right[k][i]);
+        CHECK(std::abs(static_cast<double>(products[i]) - expected) <= 40 * epsilon<Scalar>);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included", Scalar, float, double) {
+  // Correlations 1 - 2^-k and -1 + 2^-k crowd at the ends of the arc.
+  std::vector<Scalar> nngp;
+  for (int k = 0; k < std::numeric_limits<Scalar>::digits; ++k)
+    for (const double sign : {1.0, -1.0})
+      nngp.push_back(static_cast<Scalar>(sign * (1 - std::ldexp(1.0, -k))));
+  nngp.insert(nngp.end(), {Scalar{1}, Scalar{-1}, Scalar{3}});
+  const std::size_t size = nngp.size();
+  std::vector<Scalar> variance(size, Scalar{1}), left(2 * size), ntk(size, Scalar{1}), mapped = nngp;
+  variance.back() = 0;  // a gap: the covariance of 3 stands for whatever lies there
+  const std::array<Scalar*, 2> auxiliary{left.data(), left.data() + size};
+  const std::array<const Scalar*, 2> packed{left.data(), left.data() + size};
+  homogeneous_rows<Scalar>().prepare(variance.data(), auxiliary.data(), size);
+  const HomogeneousDual relu{.aligned = 0.5, .opposed = 0, .weight = 0.5 / std::numbers::pi};
+  homogeneous_rows<Scalar>().apply(relu, {mapped.data(), ntk.data(), packed.data(), packed.data(), size});
+  const double bound = sizeof(Scalar) == 4 ? 3e-7 : 1e-15;
+  for (std::size_t i = 0; i + 1 < size; ++i) {
+    CAPTURE(i);
+    const auto c = static_cast<long double>(nngp[i]);
+    const long double sine = std::sqrt((1 - c) * (1 + c)), angle = std::atan2(sine, c);
+    const long double pi = std::numbers::pi_v<long double>;
+    const auto expected = static_cast<double>((sine + (pi - angle) * c) / (2 * pi));
+    CHECK(std::abs(static_cast<double>(mapped[i]) - expected) <= bound);
+    CHECK(std::abs(static_cast<double>(ntk[i]) - static_cast<double>((pi - angle) / (2 * pi))) <= bound);
+  }
+  CHECK(mapped.back() == 0);
+  CHECK(ntk.back() == 0);
+  CHECK(mapped[size - 3] == Scalar{0.5});
+  CHECK(ntk[size - 3] == Scalar{0.5});
+}
