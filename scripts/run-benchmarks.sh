@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the yardstick and the benchmarks side by side; ratios hold within one run only.
+# Runs the benchmarks. Ratios hold within one run only: machines differ, and share their cores.
 set -eu
 cd "$(dirname "$0")/.."
-build/release/bench/map_yardstick
+build/release/bench/side_by_side
 build/release/bench/gram_benchmark "$@"
-build/release/bench/map_yardstick
+build/release/bench/attention_benchmark "$@"
+build/release/bench/finite_benchmark "$@"

@@ -21,6 +21,7 @@
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/regression.hpp"
+#include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/layers/activations.hpp"

@@ -20,6 +20,7 @@ struct ExplainArguments {
   KernelOptions kernel;
   Index inputs = 0;
   double measure_seconds = 0.5;
+  bool profile = false;
 };
 
 void run(const ExplainArguments& arguments) {
@@ -30,8 +31,9 @@ void run(const ExplainArguments& arguments) {
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
   const bool single = arguments.kernel.precision == Precision::float32;
-  const Plan plan = single ? explain<float>(network, shape, channels, options, arguments.measure_seconds)
-                           : explain<double>(network, shape, channels, options, arguments.measure_seconds);
+  const auto run_explain = single ? explain<float> : explain<double>;
+  const Plan plan = run_explain(network, shape, channels, options, arguments.measure_seconds,
+                                arguments.profile ? StepTimes::measured : StepTimes::none);
   fmt::print("{}, {} positions of {} channels, {}\n{}", network.name(), position_count(shape), channels,
              to_string(arguments.kernel.precision), to_string(plan));
   if (arguments.inputs > 0 && plan.seconds_per_pair > 0)
@@ -61,6 +63,7 @@ void add_explain_command(CLI::App& program) {
                    "Seconds to run random inputs for the estimate of time; 0: no estimate [0.5]")
       ->check(CLI::NonNegativeNumber.description(""))
       ->type_name("SECONDS");
+  command->add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
   command->footer(
       "Examples:\n"
       "  widelimit explain struct:depth=4 --input 8,8,3\n"

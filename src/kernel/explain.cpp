@@ -145,10 +145,10 @@ class PlanNode {
   double kernels_;
 };
 
-/// Twice as many inputs until it takes long enough to tell.
+/// Fills the measured times of a plan: twice as many inputs until it takes long enough to tell.
 template <typename Scalar>
-double measured_seconds_per_pair(const Network& network, const Shape& input, Index channels,
-                                 const GramOptions& options, double enough) {
+void measure(const Network& network, const Shape& input, Index channels, GramOptions options, double enough,
+             StepTimes times, Plan& plan) {
   constexpr Index most_inputs = 4096;
   for (Index count = 1;; count *= 2) {
     std::vector<Index> dimensions{count};
@@ -158,8 +158,15 @@ double measured_seconds_per_pair(const Network& network, const Shape& input, Ind
     const auto start = std::chrono::steady_clock::now();
     static_cast<void>(gram<Scalar>(network, x, options));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const auto n = static_cast<double>(count);
-    if (3 * seconds > enough || count == most_inputs) return seconds / (n * (n + 1) / 2);
+    if (3 * seconds <= enough && count < most_inputs) continue;
+    const double pairs = static_cast<double>(count) * static_cast<double>(count + 1) / 2;
+    plan.seconds_per_pair = seconds / pairs;
+    if (times == StepTimes::none) return;
+    std::vector<double> seconds_per_line;
+    options.seconds_per_line = &seconds_per_line;
+    static_cast<void>(gram<Scalar>(network, x, options));
+    for (std::size_t i = 0; i < plan.lines.size(); ++i) plan.lines[i].seconds = seconds_per_line[i] / pairs;
+    return;
   }
 }
 
@@ -186,7 +193,7 @@ std::string duration(double seconds) {
 
 template <typename Scalar>
 Plan explain(const Network& network, const Shape& input, Index channels, const GramOptions& options,
-             double measure_seconds) {
+             double measure_seconds, StepTimes times) {
   if (channels < 1)
     throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
   const GramPlan gram_plan = make_plan(network, {{input, "the input"}}, channels, sizeof(Scalar), options);
@@ -208,22 +215,25 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
         static_cast<double>(
             workspace_size(gram_plan.program, geometry, layout, gram_plan.kernel, side, side * side).total());
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
-  if (measure_seconds > 0)
-    plan.seconds_per_pair =
-        measured_seconds_per_pair<Scalar>(network, input, channels, options, measure_seconds);
+  if (measure_seconds > 0) measure<Scalar>(network, input, channels, options, measure_seconds, times, plan);
   return plan;
 }
 
-template Plan explain<float>(const Network&, const Shape&, Index, const GramOptions&, double);
-template Plan explain<double>(const Network&, const Shape&, Index, const GramOptions&, double);
+template Plan explain<float>(const Network&, const Shape&, Index, const GramOptions&, double, StepTimes);
+template Plan explain<double>(const Network&, const Shape&, Index, const GramOptions&, double, StepTimes);
 
 std::string to_string(const Plan& plan) {
-  std::string text =
-      fmt::format("{:<14} {:<22} {:>9} {:>9}  {}\n", "result", "demand", "entries", "flops", "step");
+  const bool timed = std::any_of(plan.lines.begin(), plan.lines.end(),
+                                 [](const PlanLine& line) { return line.seconds > 0; });
+  const auto time_column = [timed](const std::string& time) {
+    return timed ? fmt::format(" {:>9}", time) : std::string();
+  };
+  std::string text = fmt::format("{:<14} {:<22} {:>9} {:>9}{}  {}\n", "result", "demand", "entries", "flops",
+                                 time_column("time"), "step");
   for (const PlanLine& line : plan.lines)
-    text += fmt::format("{:<14} {:<22} {:>9} {:>9}  {}: {}\n", line.storage, line.demand,
+    text += fmt::format("{:<14} {:<22} {:>9} {:>9}{}  {}: {}\n", line.storage, line.demand,
                         scaled(line.entries, 1e3, ""), line.flops > 0 ? scaled(line.flops, 1e3, "") : "?",
-                        line.layer, line.operation);
+                        time_column(duration(line.seconds)), line.layer, line.operation);
   text += fmt::format("a pair     {}, {} of memory traffic\n", scaled(plan.flops, 1e3, "flops"),
                       scaled(plan.bytes, 1024, "B"));
   text += fmt::format("an input   {} of state\n", scaled(plan.state_bytes, 1024, "B"));

@@ -150,7 +150,7 @@ class GramComputation {
     constexpr Index first_column = 0;
     for (Index first = 0; first < x.size();) {
       const auto block = make_states(x, first);
-      Workers workers([this] { return PairWorker<Scalar>(plan_, 1); });
+      Workers workers([this] { return make_worker(1); });
       parallel(block.end() - block.begin(), [&](Index offset) {
         const Index i = block.begin() + offset;
         const StateRange<Scalar> itself{&block.states, i, i + 1};
@@ -158,6 +158,7 @@ class GramComputation {
         workers.local().run(itself, itself, Batches::one, place, {target.nngp, target.ntk, 1});
         progress_.add(1);
       });
+      collect_seconds(workers);
       first = block.end();
     }
   }
@@ -228,7 +229,7 @@ class GramComputation {
     for (const TileSide& i : sides(left))
       for (const TileSide& j : sides(right))
         if (batches == Batches::two || i.begin <= j.begin) tiles.push_back({i, j});
-    Workers workers([this] { return PairWorker<Scalar>(plan_, plan_.tile_side); });
+    Workers workers([this] { return make_worker(plan_.tile_side); });
     parallel(static_cast<Index>(tiles.size()), [&](Index t) {
       const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
       const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};
@@ -237,6 +238,19 @@ class GramComputation {
       const bool same = batches == Batches::one && i.begin == j.begin;
       progress_.add(same ? i.size() * (i.size() + 1) / 2 : i.size() * j.size());
     });
+    collect_seconds(workers);
+  }
+
+  PairWorker<Scalar> make_worker(Index side) const {
+    PairWorker<Scalar> worker(plan_, side);
+    if (options_.seconds_per_line != nullptr) worker.start_timer();
+    return worker;
+  }
+
+  void collect_seconds(Workers& workers) const {
+    if (options_.seconds_per_line == nullptr) return;
+    options_.seconds_per_line->resize(plan_.program.graph.nodes.size());
+    for (PairWorker<Scalar>& worker : workers) worker.add_seconds(*options_.seconds_per_line);
   }
 
   static void mirror(Scalar* matrix, Index size) {

@@ -13,9 +13,11 @@
 namespace widelimit {
 namespace {
 
-/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches.
+/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, what is
+/// kept of the pairs, which every plane touches, in the second-level cache.
 constexpr Index largest_tile_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
+constexpr std::size_t store_bytes_wanted = std::size_t{9} << 18;
 
 /// Tiles of vectors are the blocks of a matrix product, so their grid is fixed: results must not depend on
 /// it.
@@ -30,13 +32,13 @@ Index choose_tile_side(const GramPlan& plan, const Shape& largest, std::size_t s
   const PairGeometry geometry =
       make_geometry(plan.program, largest, largest, Purpose::result, plan.kernel, plan.demand_everything);
   Index side = largest_tile_side;
-  const auto bytes = [&] {
-    return scalar_bytes *
-           static_cast<std::size_t>(workspace_size(plan.program, geometry, plan.state_layouts.at(largest),
-                                                   plan.kernel, side, side * side)
-                                        .total());
+  const auto fits = [&] {
+    const WorkspaceSize size = workspace_size(plan.program, geometry, plan.state_layouts.at(largest),
+                                              plan.kernel, side, side * side);
+    return scalar_bytes * static_cast<std::size_t>(size.total()) <= workspace_bytes_wanted &&
+           scalar_bytes * static_cast<std::size_t>(size.stores) <= store_bytes_wanted;
   };
-  while (side > 1 && bytes() > workspace_bytes_wanted) side /= 2;
+  while (side > 1 && !fits()) --side;
   return side;
 }
 

@@ -66,6 +66,18 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
 }
 
 template <typename Scalar>
+void PairWorker<Scalar>::start_timer() {
+  for (StepTimer* timer : {&timer_, &planes_.timer(), &points_.timer()})
+    timer->start(plan_.program.graph.nodes.size());
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::add_seconds(std::vector<double>& seconds_per_node) {
+  for (const StepTimer* timer : {&timer_, &planes_.timer(), &points_.timer()})
+    timer->add_to(seconds_per_node);
+}
+
+template <typename Scalar>
 void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
                              const TilePlace& place, const GramTarget<Scalar>& target) {
   collect(left, right, batches);
@@ -78,7 +90,8 @@ void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
     const Index input = left.begin + i;
     const bool has_itself = batches == Batches::one && input >= right.begin && input < right.end;
     const Index same = has_itself ? input - right.begin : -1;
-    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) fill_source(s, i, same);
+    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s)
+      timer_.time(points_.source_nodes()[s], [&] { fill_source(s, i, same); });
     const Plane<Scalar> values = points_.run(*tile_.left[static_cast<std::size_t>(i)], same);
     write(values, std::max<Index>(same, 0), place.rows[static_cast<std::size_t>(i)], batches, place, target);
   }
@@ -124,11 +137,13 @@ void PairWorker<Scalar>::multiply_inputs(const StateRange<Scalar>& left, const S
     const NodeId node = points_.source_nodes()[s];
     if (!is_input(plan_, node)) continue;
     const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
-    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin,
-                   right.end - right.begin, channels, Scalar{1} / static_cast<Scalar>(channels),
-                   {tile_.left[0]->array(node, 0), leading}, {tile_.right[0]->array(node, 0), leading},
-                   Scalar{0}, products_.data() + static_cast<Index>(s) * side_ * padded(side_),
-                   padded(side_));
+    timer_.time(node, [&] {
+      numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin,
+                     right.end - right.begin, channels, Scalar{1} / static_cast<Scalar>(channels),
+                     {tile_.left[0]->array(node, 0), leading}, {tile_.right[0]->array(node, 0), leading},
+                     Scalar{0}, products_.data() + static_cast<Index>(s) * side_ * padded(side_),
+                     padded(side_));
+    });
   }
 }
 

@@ -43,6 +43,11 @@ class PairWorker {
   /// `plan` must outlive the worker; `side` is the largest number of inputs a side.
   PairWorker(const GramPlan& plan, Index side);
 
+  /// Measures the time of every node from now on.
+  void start_timer();
+  /// Adds what was measured.
+  void add_seconds(std::vector<double>& seconds_per_node);
+
   /// Writes the entries of every pair of the tile. The inputs of a side have one shape.
   void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
            const TilePlace& place, const GramTarget<Scalar>& target);
@@ -60,6 +65,7 @@ class PairWorker {
   PointExecutor<Scalar> points_;
   AlignedBuffer<Scalar> products_;  ///< [source][left][right] of a tile of vectors.
   Index side_;
+  StepTimer timer_;
   Tile<Scalar> tile_;
   std::vector<Index> pair_number_;  ///< [left][right], -1 for pairs that are not computed.
 };

@@ -105,9 +105,10 @@ void PlaneExecutor<Scalar>::run(const Tile<Scalar>& tile) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[s]))
       execute(*plane, s);
     else if (const auto* input = std::get_if<InputStep>(&program_.steps[s]))
-      execute(*input);
+      timer_.time(input->node, [&] { execute(*input); });
     else
-      execute(std::get<PairStep>(program_.steps[s]));
+      timer_.time(std::get<PairStep>(program_.steps[s]).node,
+                  [&] { execute(std::get<PairStep>(program_.steps[s])); });
   }
 }
 
@@ -186,12 +187,12 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   stack_pairs(run);
   for (const Stack& stack : stacks_) {
     choose_rows(stack, last + 1);
-    for (std::size_t i = 0; i <= last; ++i) evaluate(run, i, stack);
+    for (std::size_t i = 0; i <= last; ++i)
+      timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
     if (!is_demanded) continue;
     const Plane<Scalar> planes = placed_[last].planes;
     if (run.instructions[last].gaps != Gaps::zero) clear_guards(placed_[last].layout, stack.count, planes);
-    for (Index n = 0; n < stack.count; ++n)
-      put(step.target, placed_[last], stack.first_pair + n, planes + n * placed_[last].layout.length);
+    timer_.time(step.target, [&] { put(step.target, placed_[last], stack, planes); });
   }
 }
 

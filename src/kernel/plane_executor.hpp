@@ -9,6 +9,7 @@
 #include "kernel/pair_geometry.hpp"
 #include "kernel/plane_windows.hpp"
 #include "kernel/program.hpp"
+#include "kernel/step_timer.hpp"
 
 namespace widelimit {
 
@@ -77,6 +78,8 @@ class PlaneExecutor {
     Scalar ntk;
   };
   [[nodiscard]] Entry readout(NodeId node, Index pair) const;
+
+  [[nodiscard]] StepTimer& timer() { return timer_; }
 
  private:
   struct Sum {
@@ -173,9 +176,9 @@ class PlaneExecutor {
   // Kept nodes and what ends a run (plane_stores.cpp).
   void begin_target(NodeId target);
   void finish_target(NodeId target);
-  void put(NodeId target, const Placed& placed, Index pair, const Plane<Scalar>& source);
-  void load(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& target);
-  void save(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
+  void put(NodeId target, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
+  void load(NodeId node, const Placed& placed, Index first_pair, Index count, const Plane<Scalar>& target);
+  void save(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void pool_into(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
   void add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
   [[nodiscard]] Plane<Scalar> store(NodeId node, Index pair);
@@ -215,6 +218,7 @@ class PlaneExecutor {
   std::vector<Index3> offsets_;  ///< [instruction]
   std::vector<Stack> stacks_;
   std::array<Plane<Scalar>, 2> scratch_;
+  StepTimer timer_;
   Index right_places_ = 0;
   std::optional<Index> strips_at_;  ///< The offset along the last axis for which strips are packed.
 };

@@ -59,9 +59,7 @@ numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, co
 template <typename Scalar>
 void PlaneExecutor<Scalar>::load_stack(const Run& run, std::size_t number, const Stack& stack,
                                        const Plane<Scalar>& target) {
-  for (Index n = 0; n < stack.count; ++n)
-    load(run.instructions[number].node, placed_[number], stack.first_pair + n,
-         target + n * placed_[number].layout.length);
+  load(run.instructions[number].node, placed_[number], stack.first_pair, stack.count, target);
   clear_guards(placed_[number].layout, stack.count, target);
 }
 
@@ -140,7 +138,7 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
           {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]});
   from.layout = PlaneLayout(from.box.extent, to.layout.guard);
   const Plane<Scalar> source = scratch_[1];
-  load(input, from, pair, source);
+  load(input, from, pair, 1, source);
   general_affine(node, input, from, to, source, target);
 }
 

@@ -50,8 +50,11 @@ void PlaneExecutor<Scalar>::pack(const Run& run) {
   if (moved) strips_at_ = at;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     if (placed_[i].arrays == 0 || placed_[i].box.empty()) continue;
-    if (moved) pack_strips(run.instructions[i].node, placed_[i]);
-    pack_planes(run.instructions[i].node, placed_[i], strips);
+    const NodeId node = run.instructions[i].node;
+    timer_.time(node, [&] {
+      if (moved) pack_strips(node, placed_[i]);
+      pack_planes(node, placed_[i], strips);
+    });
   }
 }
 

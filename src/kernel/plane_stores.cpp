@@ -76,35 +76,45 @@ void PlaneExecutor<Scalar>::finish_target(NodeId target) {
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, Index pair,
+void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, const Stack& stack,
                                 const Plane<Scalar>& source) {
   const Node& node = program_.graph.nodes[target];
-  if (is_readout(node))
-    add_readout(target, placed, pair, source);
-  else if (std::holds_alternative<PoolNode>(node.operation))
-    pool_into(target, placed, pair, source);
-  else
-    save(target, placed, pair, source);
+  const bool pools = std::holds_alternative<PoolNode>(node.operation);
+  if (!pools && !is_readout(node)) return save(target, placed, stack, source);
+  for (Index n = 0; n < stack.count; ++n) {
+    const Plane<Scalar> plane = source + n * placed.layout.length;
+    if (pools)
+      pool_into(target, placed, stack.first_pair + n, plane);
+    else
+      add_readout(target, placed, stack.first_pair + n, plane);
+  }
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& target) {
-  const Plane<Scalar> kept = store(node, pair);
+void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index first_pair, Index count,
+                                 const Plane<Scalar>& target) {
   const auto place = geometry_.layouts[node].place(placed.box);
-  copy_rows(place, placed.layout, kept.nngp, target.nngp);
-  if (!with_ntk_) return;
-  if (std::holds_alternative<InputNode>(program_.graph.nodes[node].operation))
-    std::fill_n(target.ntk, placed.layout.length, Scalar{0});
-  else
-    copy_rows(place, placed.layout, kept.ntk, target.ntk);
+  const bool is_input = std::holds_alternative<InputNode>(program_.graph.nodes[node].operation);
+  for (Index n = 0; n < count; ++n) {
+    const Plane<Scalar> kept = store(node, first_pair + n), plane = target + n * placed.layout.length;
+    copy_rows(place, placed.layout, kept.nngp, plane.nngp);
+    if (!with_ntk_) continue;
+    if (is_input)
+      std::fill_n(plane.ntk, placed.layout.length, Scalar{0});
+    else
+      copy_rows(place, placed.layout, kept.ntk, plane.ntk);
+  }
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source) {
-  const Plane<Scalar> kept = store(node, pair);
+void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, const Stack& stack,
+                                 const Plane<Scalar>& source) {
   const auto place = geometry_.layouts[node].place(placed.box);
-  keep_rows(place, placed.layout, source.nngp, kept.nngp);
-  if (with_ntk_) keep_rows(place, placed.layout, source.ntk, kept.ntk);
+  for (Index n = 0; n < stack.count; ++n) {
+    const Plane<Scalar> kept = store(node, stack.first_pair + n), plane = source + n * placed.layout.length;
+    keep_rows(place, placed.layout, plane.nngp, kept.nngp);
+    if (with_ntk_) keep_rows(place, placed.layout, plane.ntk, kept.ntk);
+  }
 }
 
 /// Adds a plane to every pooled plane that it contributes to. The entry (a, a + delta) belongs to the windows
@@ -214,15 +224,15 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
 // What the other files of the class call.
 template void PlaneExecutor<float>::begin_target(NodeId);
 template void PlaneExecutor<float>::finish_target(NodeId);
-template void PlaneExecutor<float>::put(NodeId, const Placed&, Index, const Plane<float>&);
-template void PlaneExecutor<float>::load(NodeId, const Placed&, Index, const Plane<float>&);
+template void PlaneExecutor<float>::put(NodeId, const Placed&, const Stack&, const Plane<float>&);
+template void PlaneExecutor<float>::load(NodeId, const Placed&, Index, Index, const Plane<float>&);
 template Plane<float> PlaneExecutor<float>::store(NodeId, Index);
 template PlaneExecutor<float>::MatrixPair PlaneExecutor<float>::input_matrices(NodeId, Index);
 template PlaneExecutor<float>::Entry PlaneExecutor<float>::readout(NodeId, Index) const;
 template void PlaneExecutor<double>::begin_target(NodeId);
 template void PlaneExecutor<double>::finish_target(NodeId);
-template void PlaneExecutor<double>::put(NodeId, const Placed&, Index, const Plane<double>&);
-template void PlaneExecutor<double>::load(NodeId, const Placed&, Index, const Plane<double>&);
+template void PlaneExecutor<double>::put(NodeId, const Placed&, const Stack&, const Plane<double>&);
+template void PlaneExecutor<double>::load(NodeId, const Placed&, Index, Index, const Plane<double>&);
 template Plane<double> PlaneExecutor<double>::store(NodeId, Index);
 template PlaneExecutor<double>::MatrixPair PlaneExecutor<double>::input_matrices(NodeId, Index);
 template PlaneExecutor<double>::Entry PlaneExecutor<double>::readout(NodeId, Index) const;

@@ -70,7 +70,8 @@ void PointExecutor<Scalar>::gather_right(std::size_t number) {
 
 template <typename Scalar>
 Plane<Scalar> PointExecutor<Scalar>::run(const InputState<Scalar>& left, Index same) {
-  for (std::size_t i = 0; i < program_.points.instructions.size(); ++i) evaluate(i, left, same);
+  for (std::size_t i = 0; i < program_.points.instructions.size(); ++i)
+    timer_.time(program_.points.instructions[i].node, [&] { evaluate(i, left, same); });
   return result_of(program_.points.instructions.size() - 1);
 }
 

@@ -7,6 +7,7 @@
 #include "kernel/pair_geometry.hpp"
 #include "kernel/plane_windows.hpp"
 #include "kernel/program.hpp"
+#include "kernel/step_timer.hpp"
 
 namespace widelimit {
 
@@ -32,6 +33,8 @@ class PointExecutor {
 
   /// Runs on an input with itself, the sources being its own, and records in `state` what pairs need.
   void record_state(InputState<Scalar>& state);
+
+  [[nodiscard]] StepTimer& timer() { return timer_; }
 
  private:
   /// Auxiliary arrays of a row stage: [k] rows of both sides.
@@ -69,6 +72,7 @@ class PointExecutor {
   AlignedBuffer<Scalar> scratch_;
   const std::vector<const InputState<Scalar>*>* right_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
+  StepTimer timer_;
 };
 
 }  // namespace widelimit

@@ -17,6 +17,7 @@ struct PlanLine {
   std::string demand;  ///< Which offsets between positions are computed.
   double entries = 0;  ///< Covariance entries computed for a pair, of each kernel.
   double flops = 0;    ///< Floating-point operations for a pair, of all kernels; 0 where not known.
+  double seconds = 0;  ///< Measured for a pair, summed over threads; 0 if it was not.
 };
 
 /// How gram() will compute the kernels of a network, and what that costs.
@@ -36,15 +37,18 @@ struct Plan {
   }
 };
 
+enum class StepTimes { none, measured };
+
 /// Explains gram<Scalar>(network, x, options) for inputs of a shape with `channels` channels. For
 /// seconds_per_pair, random inputs are run for about `measure_seconds`; at least one pair, unless it is 0.
-/// Scalar is float or double.
+/// With StepTimes::measured they are run once more to time every line. Scalar is float or double.
 ///
 /// Throws NetworkError if the network cannot be applied to such inputs; ArgumentError for channels < 1 or
 /// options out of range.
 template <typename Scalar>
 [[nodiscard]] Plan explain(const Network& network, const Shape& input, Index channels,
-                           const GramOptions& options = {}, double measure_seconds = 0.5);
+                           const GramOptions& options = {}, double measure_seconds = 0.5,
+                           StepTimes times = StepTimes::none);
 
 /// A table, one line a step, and the costs.
 [[nodiscard]] std::string to_string(const Plan& plan);

@@ -24,10 +24,9 @@ struct HomogeneousSlopes {
 ///      derivative dual is 0 by convention).
 ///   4. A zero variance means the constant 0: dual(0, q, 0).value = phi(0) E[phi(v)]; never NaN.
 ///   5. Perfect correlation is exact: dual(p, p, p).value = E[phi(u)^2] to rounding, also where the closed
-///   form is
-///      singular there, and c^2 > pq by rounding counts as perfect correlation.
-///   6. The row functions agree with dual() to the precision of their scalar type; at a zero variance, where the
-///      incoming ntk is 0, the ntk stays 0.
+///      form is singular there, and c^2 > pq by rounding counts as perfect correlation.
+///   6. The row functions agree with dual() to the precision of their scalar type; at a zero variance, where
+///      the incoming ntk is 0, the ntk stays 0.
 ///
 /// Implementations are immutable and safe to call from any number of threads.
 class Activation {

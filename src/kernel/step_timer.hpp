@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "network/graph.hpp"
+
+namespace widelimit {
+
+/// Adds up the time of each node of a graph; measures nothing until it is started.
+class StepTimer {
+ public:
+  void start(std::size_t nodes) { seconds_.assign(nodes, 0); }
+
+  /// Calls body().
+  template <typename Body>
+  void time(NodeId node, const Body& body) {
+    if (seconds_.empty()) return body();
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    seconds_[node] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  void add_to(std::vector<double>& total) const {
+    for (NodeId node = 0; node < seconds_.size(); ++node) total[node] += seconds_[node];
+  }
+
+ private:
+  std::vector<double> seconds_;  // [node], or empty
+};
+
+}  // namespace widelimit
