@@ -14,6 +14,7 @@
 #include <vector>
 #include <xtensor/xrandom.hpp>
 
+#include "numerics/blas_threads.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/numerics/activations.hpp"
 #include "widelimit/widelimit.hpp"
@@ -213,6 +214,7 @@ void dense_row(const std::string& name, double aim) {
   Matrix<Scalar> product(count, count);
   // Half of the whole product: the Gram matrix is symmetric.
   const auto gemm = [&] {
+    const numerics::BlasThreads one_thread(1);
     return seconds_of([&] {
              numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, count, count, width, Scalar{1},
                             {x.data(), width}, {x.data(), width}, Scalar{0}, product.data(), count);

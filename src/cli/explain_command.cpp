@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
+#include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/explain.hpp"
 
@@ -51,17 +52,17 @@ void add_explain_command(CLI::App& program) {
       ->add_option("--input", arguments->input,
                    "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive_number())
       ->type_name("S,...,C")
       ->required();
   add_kernel_options(*command, arguments->kernel);
   command->add_option("--inputs", arguments->inputs, "Estimate the time for this many inputs")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive_number())
       ->type_name("N");
   command
       ->add_option("--measure", arguments->measure_seconds,
                    "Seconds to run random inputs for the estimate of time; 0: no estimate [0.5]")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(number_not_negative())
       ->type_name("SECONDS");
   command->add_flag("--profile", arguments->profile, "Measure the time of every step, summed over threads");
   command->footer(

@@ -15,6 +15,7 @@
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
@@ -189,7 +190,7 @@ void add_text_options(CLI::App& command, GpArguments& arguments) {
   command
       .add_option("--dimensions", arguments.texts.dimensions,
                   "Leading numbers of each word vector to use: weaker vectors [all]")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive_number())
       ->type_name("D");
   command
       .add_option(
@@ -207,14 +208,14 @@ void add_inference_options(CLI::App& command, GpArguments& arguments) {
       .add_option(
           "--regulariser", arguments.regulariser,
           "Noise variance relative to the mean diagonal of the kernel; chosen on validation data if left out")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive_number())
       ->type_name("R");
   command
       .add_option(
           "--time", arguments.times,
           "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(number_not_negative())
       ->type_name("T1,T2,...");
   command
       .add_option("--out", arguments.out,

@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/network_argument.hpp"
+#include "cli/ranges.hpp"
 #include "widelimit/models/named_networks.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -62,7 +63,7 @@ void add_networks_command(CLI::App& program) {
           "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32; "
           "imdb-... 200]")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive_number())
       ->type_name("S,...");
   command->add_flag("--json", arguments->json, "Write the network file to standard output");
   command->footer(

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/ranges.hpp"
 #include "cli/sde_config.hpp"
 #include "cli/sde_output.hpp"
 #include "widelimit/error.hpp"
@@ -162,7 +163,7 @@ void add(CLI::App& parent, const std::string& name, const std::string& about, co
       ->type_name("FOLDER");
   command
       ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(number_not_negative())
       ->type_name("N");
   command->add_flag("--no-pictures", arguments->no_pictures,
                     "Write no pictures (gnuplot is not needed then)");

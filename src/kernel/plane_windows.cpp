@@ -29,6 +29,19 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
 }
 
+/// target[k] += source[first + stride k] for all k that lie in both, 0 <= k < size.
+template <typename Scalar>
+void add_strided(const Scalar* source, Index source_size, Index first, Index stride, Scalar* target,
+                 Index size) {
+  const Index begin = first < 0 ? (stride - 1 - first) / stride : 0;
+  const Index end = first < source_size ? std::min(size, (source_size - 1 - first) / stride + 1) : 0;
+  const Scalar* from = source + first;
+  if (stride == 1)
+    for (Index k = begin; k < end; ++k) target[k] += from[k];
+  else
+    for (Index k = begin; k < end; ++k) target[k] += from[stride * k];
+}
+
 template <typename Scalar>
 void clear_last_slabs(const PlaneLayout& layout, Scalar* plane) {
   const Index end = layout.extent[0] * layout.stride[0];
@@ -102,12 +115,9 @@ void add_window_sums(const WindowPlacement& placement, const PlaneLayout& source
         any = true;
       }
     if (!any) return;
-    Scalar* to = target + target_layout.at(i, j);
-    for (Index k = 0; k < target_layout.extent[2]; ++k) {
-      const Index z = placement.first[2] + placement.stride[2] * k;
-      for (Index c = std::max<Index>(z, 0); c < std::min(z + placement.taps[2], extent[2]); ++c)
-        to[k] += row[c];
-    }
+    for (Index t = 0; t < placement.taps[2]; ++t)
+      add_strided(row, extent[2], placement.first[2] + t, placement.stride[2],
+                  target + target_layout.at(i, j), target_layout.extent[2]);
   });
 }
 

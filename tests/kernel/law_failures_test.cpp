@@ -32,7 +32,7 @@ TEST_CASE("what cannot be checked is an error") {
 
 // Negative controls: stages that break a law on purpose.
 
-enum class Fault { none, exchange, negative, demand, unrepeatable, tiles, self, precision, not_finite };
+enum class Fault { none, exchange, negative, demand, unrepeatable, tiles, self, precision, not_finite, gaps };
 
 class FaultyPair final : public PairStageOf<FaultyPair> {
  public:
@@ -71,6 +71,7 @@ class FaultyRow final : public RowStageOf<FaultyRow> {
   explicit FaultyRow(Fault fault) : fault_{fault} {}
   StageLaw law() const override { return {.leaves = StageLaw::Leaves::not_gaussian}; }
   std::size_t auxiliary_count() const override { return 1; }
+  bool clears_gaps() const override { return fault_ == Fault::gaps; }
 
   template <typename Scalar>
   void prepare_row(const Scalar* variance, std::size_t positions, Scalar* const* auxiliary) const {
@@ -80,6 +81,8 @@ class FaultyRow final : public RowStageOf<FaultyRow> {
   template <typename Scalar>
   void apply_row(const numerics::DualRow<Scalar>& row) const {
     for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] *= factor(row, i);
+    if (fault_ == Fault::gaps)
+      for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] += 1;
   }
 
  private:
@@ -128,6 +131,7 @@ TEST_CASE("a row stage that breaks a law fails it") {
   CHECK(fails(faulty_row(Fault::exchange), "exchange"));
   CHECK(fails(faulty_row(Fault::negative), "positive semidefinite"));
   CHECK(fails(faulty_row(Fault::tiles), "tiles and blocks"));
+  CHECK(fails(faulty_row(Fault::gaps), "tiles and blocks"));
   CHECK(fails(faulty_row(Fault::unrepeatable), "threads"));
   CHECK(fails(faulty_row(Fault::precision), "precision"));
   CHECK(fails(faulty_row(Fault::not_finite), "finite"));
