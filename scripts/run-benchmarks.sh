@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 build/release/bench/side_by_side
-build/release/bench/gram_benchmark "$@"
+build/release/bench/memory_benchmark "$@"
 build/release/bench/attention_benchmark "$@"
 build/release/bench/finite_benchmark "$@"

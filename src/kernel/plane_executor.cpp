@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "kernel/vector_padding.hpp"
@@ -155,8 +154,11 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
     placed_[i].affine.reset();
-    const auto* affine = std::get_if<AffineNode>(&node_of(instruction).operation);
-    if (affine != nullptr) placed_[i].affine = affine_of(*affine, node_of(instruction).inputs[0]);
+    const Node& node = node_of(instruction);
+    if (const auto* affine = std::get_if<AffineNode>(&node.operation))
+      placed_[i].affine = affine_of(*affine, node.inputs[0]);
+    else if (const auto* local = std::get_if<LocalAffineNode>(&node.operation))
+      placed_[i].affine = affine_of(local->affine, node.inputs[0]);
     placed_[i].arrays = packed_arrays(program_, instruction, tile_->left[0]->layout());
   }
   take_packs(run);
@@ -165,15 +167,20 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
 template <typename Scalar>
 typename PlaneExecutor<Scalar>::Affine PlaneExecutor<Scalar>::affine_of(const AffineNode& node,
                                                                         NodeId input) const {
+  using Kind = typename Affine::Kind;
   const Window3 window(node.window);
-  const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
+  const auto kind = [&] {
+    if (window.padding == Padding::circular) return Kind::circular;
+    if (window.is_single_position()) return Kind::single_position;
+    const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
+    return shifts ? Kind::shifted : Kind::general;
+  };
   return {.window = window,
-          .front = window.front(three_axes(geometry_.shapes.left[input])),
+          .left_front = window.front(three_axes(geometry_.shapes.left[input])),
+          .right_front = window.front(three_axes(geometry_.shapes.right[input])),
           .scale = node.weight_variance / static_cast<double>(product(window.size)),
           .bias = node.bias_variance,
-          .kind = window.is_single_position() ? Affine::Kind::single_position
-                  : shifts                    ? Affine::Kind::shifted
-                                              : Affine::Kind::general};
+          .kind = kind()};
 }
 
 template <typename Scalar>
@@ -228,23 +235,13 @@ void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const In
                          three_axes(geometry_.shapes.right[instruction.node]), offsets_[i]);
     placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
     placed_[i].is_diagonal = offsets_[i] == Index3{0, 0, 0};
-    for (const std::size_t input : instruction.inputs)
-      offsets_[input] = input_offset(instruction, run.instructions[input].node, offsets_[i]);
+    Index3 input_offset = offsets_[i];
+    if (const auto& affine = placed_[i].affine)
+      for (std::size_t k = 0; k < 3; ++k)
+        input_offset[k] =
+            affine->window.stride[k] * offsets_[i][k] + affine->left_front[k] - affine->right_front[k];
+    for (const std::size_t input : instruction.inputs) offsets_[input] = input_offset;
   }
-}
-
-template <typename Scalar>
-Index3 PlaneExecutor<Scalar>::input_offset(const Instruction& instruction, NodeId input,
-                                           const Index3& offset) const {
-  const auto* affine = std::get_if<AffineNode>(&node_of(instruction).operation);
-  if (affine == nullptr) return offset;
-  const Window3 window(affine->window);
-  const Index3 left_front = window.front(three_axes(geometry_.shapes.left[input]));
-  const Index3 right_front = window.front(three_axes(geometry_.shapes.right[input]));
-  Index3 result;
-  for (std::size_t k = 0; k < 3; ++k)
-    result[k] = window.stride[k] * offset[k] + left_front[k] - right_front[k];
-  return result;
 }
 
 template <typename Scalar>

@@ -95,13 +95,14 @@ class PlaneExecutor {
     Index count;
     bool same_input;
   };
-  /// A convolution or dense layer: what does not depend on the offset.
+  /// A convolution (local ones too) or dense layer: what does not depend on the offset.
   struct Affine {
     Window3 window;
-    Index3 front;
+    Index3 left_front;
+    Index3 right_front;
     double scale;
     double bias;
-    enum class Kind { single_position, shifted, general } kind;
+    enum class Kind { single_position, shifted, circular, general } kind;
   };
   /// An instruction's plane at the current offset, and its packed auxiliary arrays, those of all inputs of a
   /// side one behind the other.
@@ -137,7 +138,6 @@ class PlaneExecutor {
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
   void stack_pairs(const Run& run);
   void place(const Run& run, const Index3& offset, const Index3& guard);
-  [[nodiscard]] Index3 input_offset(const Instruction& instruction, NodeId input, const Index3& offset) const;
   void record_pair_state(const PairNode& node, NodeId id);
 
   // Auxiliary arrays (plane_packing.cpp).
@@ -152,14 +152,11 @@ class PlaneExecutor {
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
   void load_stack(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& target);
-  void affine(const Run& run, std::size_t number, const Stack& stack, const AffineNode& node,
-              const Plane<Scalar>& target);
-  void general_affine(const AffineNode& node, NodeId input, const Placed& from, const Placed& to,
-                      const Plane<Scalar>& source, const Plane<Scalar>& target);
-  void local_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
-                    const Plane<Scalar>& target);
-  void circular_affine(const Run& run, std::size_t number, Index pair, const AffineNode& node,
-                       const Plane<Scalar>& target);
+  void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
+  void general_affine(const Affine& affine, const Placed& from, const Placed& to, const Plane<Scalar>& source,
+                      const Plane<Scalar>& target);
+  void local_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
+  void circular_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void apply_row(const Run& run, std::size_t number, const Stack& stack, const RowStage& stage,
                  const Plane<Scalar>& target);
   void add_planes(const Run& run, std::size_t number, const Stack& stack, const SumNode& node,

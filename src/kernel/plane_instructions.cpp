@@ -29,12 +29,11 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const S
   } else if (std::holds_alternative<InputNode>(operation)) {
     if (recording()) pack_planes(instruction.node, placed_[number], false);
     input_products(number, stack, target);
-  } else if (const auto* node = std::get_if<AffineNode>(&operation)) {
-    affine(run, number, stack, *node, target);
-  } else if (const auto* local = std::get_if<LocalAffineNode>(&operation)) {
+  } else if (std::holds_alternative<AffineNode>(operation)) {
+    affine(run, number, stack, target);
+  } else if (std::holds_alternative<LocalAffineNode>(operation)) {
     for (Index n = 0; n < stack.count; ++n)
-      local_affine(run, number, stack.first_pair + n, local->affine,
-                   target + n * placed_[number].layout.length);
+      local_affine(run, number, stack.first_pair + n, target + n * placed_[number].layout.length);
   } else if (const auto* row = std::get_if<RowNode>(&operation)) {
     apply_row(run, number, stack, *row->stage, target);
   } else if (const auto* sum = std::get_if<SumNode>(&operation)) {
@@ -75,41 +74,38 @@ void PlaneExecutor<Scalar>::input_products(std::size_t number, const Stack& stac
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Stack& stack,
-                                   const AffineNode& node, const Plane<Scalar>& target) {
-  const Instruction& instruction = run.instructions[number];
+                                   const Plane<Scalar>& target) {
+  using Kind = typename Affine::Kind;
   const PlaneLayout& layout = placed_[number].layout;
-  if (node.window.padding == Padding::circular) {
+  const Affine& affine = *placed_[number].affine;
+  if (affine.kind == Kind::circular) {
     for (Index n = 0; n < stack.count; ++n)
-      circular_affine(run, number, stack.first_pair + n, node, target + n * layout.length);
+      circular_affine(run, number, stack.first_pair + n, target + n * layout.length);
     return;
   }
-  const std::size_t from = instruction.inputs[0];
-  const NodeId input = run.instructions[from].node;
+  const std::size_t from = run.instructions[number].inputs[0];
   const Plane<Scalar> source = placed_[from].planes;
-  const auto& [window, front, scale, bias, kind] = *placed_[number].affine;
-  if (kind == Affine::Kind::single_position) {
-    dense_plane(scale, bias, source, row_size(number, stack), target);
-  } else if (kind == Affine::Kind::shifted) {
+  if (affine.kind == Kind::single_position) {
+    dense_plane(affine.scale, affine.bias, source, row_size(number, stack), target);
+  } else if (affine.kind == Kind::shifted) {
     if (run.instructions[from].gaps != Gaps::zero) clear_guards(layout, stack.count, source);
-    convolve_shifted(window, front, layout, stack.count, scale, bias, source, target,
-                     {scratch_[0].nngp, scratch_[1].nngp});
+    convolve_shifted(affine.window, affine.left_front, layout, stack.count, affine.scale, affine.bias, source,
+                     target, {scratch_[0].nngp, scratch_[1].nngp});
   } else {
     for (Index n = 0; n < stack.count; ++n)
-      general_affine(node, input, placed_[from], placed_[number], source + n * placed_[from].layout.length,
+      general_affine(affine, placed_[from], placed_[number], source + n * placed_[from].layout.length,
                      target + n * layout.length);
   }
 }
 
 /// Any stride and padding but circular: window sums of the plane at the input's offset.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input, const Placed& from,
-                                           const Placed& to, const Plane<Scalar>& source,
-                                           const Plane<Scalar>& target) {
-  const Window3 window(node.window);
-  const Index3 front = window.front(three_axes(geometry_.shapes.left[input]));
+void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& from, const Placed& to,
+                                           const Plane<Scalar>& source, const Plane<Scalar>& target) {
+  const Window3& window = affine.window;
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
   for (std::size_t k = 0; k < 3; ++k)
-    placement.first[k] = window.stride[k] * to.box.origin[k] - front[k] - from.box.origin[k];
+    placement.first[k] = window.stride[k] * to.box.origin[k] - affine.left_front[k] - from.box.origin[k];
   fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
   if (!from.box.empty()) {
     Scalar* row = scratch_[0].nngp;
@@ -117,43 +113,39 @@ void PlaneExecutor<Scalar>::general_affine(const AffineNode& node, NodeId input,
     if (source.ntk != nullptr)
       add_window_sums(placement, from.layout, source.ntk, to.layout, target.ntk, row);
   }
-  dense_plane(node.weight_variance / static_cast<double>(product(window.size)), node.bias_variance, target,
-              plane_size(to.layout), target);
+  dense_plane(affine.scale, affine.bias, target, plane_size(to.layout), target);
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Index pair,
-                                         const AffineNode& node, const Plane<Scalar>& target) {
+                                         const Plane<Scalar>& target) {
   const Placed& to = placed_[number];
+  const Affine& affine = *to.affine;
   if (!to.is_diagonal) return fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
-  if (node.window.padding == Padding::circular) return circular_affine(run, number, pair, node, target);
+  if (affine.kind == Affine::Kind::circular) return circular_affine(run, number, pair, target);
   const NodeId input = node_of(run.instructions[number]).inputs[0];
-  const Window3 window(node.window);
-  const Index3 left = three_axes(geometry_.shapes.left[input]),
-               right = three_axes(geometry_.shapes.right[input]);
-  const Index3 left_front = window.front(left), right_front = window.front(right);
+  Index3 offset;
+  for (std::size_t k = 0; k < 3; ++k) offset[k] = affine.left_front[k] - affine.right_front[k];
   Placed from;
-  from.box =
-      Box(left, right,
-          {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]});
+  from.box = Box(three_axes(geometry_.shapes.left[input]), three_axes(geometry_.shapes.right[input]), offset);
   from.layout = PlaneLayout(from.box.extent, to.layout.guard);
   const Plane<Scalar> source = scratch_[1];
   load(input, from, pair, 1, source);
-  general_affine(node, input, from, to, source, target);
+  general_affine(affine, from, to, source, target);
 }
 
 /// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, Index pair,
-                                            const AffineNode& node, const Plane<Scalar>& target) {
+                                            const Plane<Scalar>& target) {
   const Placed& to = placed_[number];
   const NodeId input = node_of(run.instructions[number]).inputs[0];
   const StoreLayout& layout = geometry_.layouts[input];
   const Plane<Scalar> source = store(input, pair);
-  const Window3 window(node.window);
+  const Window3& window = to.affine->window;
   const Index3 left = three_axes(geometry_.shapes.left[input]),
                right = three_axes(geometry_.shapes.right[input]);
-  const Index3 left_front = window.front(left), right_front = window.front(right);
+  const Index3 &left_front = to.affine->left_front, &right_front = to.affine->right_front;
   const auto wrapped = [&](const Index3& position, const Index3& tap, const Index3& front,
                            const Index3& size) {
     Index3 result;
@@ -161,8 +153,7 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
       result[k] = ((window.stride[k] * position[k] + tap[k] - front[k]) % size[k] + size[k]) % size[k];
     return result;
   };
-  const auto scale = static_cast<Scalar>(node.weight_variance / static_cast<double>(product(window.size)));
-  const auto bias = static_cast<Scalar>(node.bias_variance);
+  const auto scale = static_cast<Scalar>(to.affine->scale), bias = static_cast<Scalar>(to.affine->bias);
   for_each_row(to.layout.extent, [&](Index x, Index y) {
     for (Index z = 0; z < to.layout.extent[2]; ++z) {
       const Index3 a{to.box.origin[0] + x, to.box.origin[1] + y, to.box.origin[2] + z};

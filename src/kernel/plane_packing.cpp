@@ -49,11 +49,13 @@ void PlaneExecutor<Scalar>::pack(const Run& run) {
   const bool moved = strips && strips_at_ != at;
   if (moved) strips_at_ = at;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-    if (placed_[i].arrays == 0 || placed_[i].box.empty()) continue;
+    const Placed& placed = placed_[i];
+    if (placed.arrays == 0) continue;
     const NodeId node = run.instructions[i].node;
     timer_.time(node, [&] {
-      if (moved) pack_strips(node, placed_[i]);
-      pack_planes(node, placed_[i], strips);
+      // A strip serves offsets along the other axes too, whether this plane is empty or not.
+      if (moved && placed.box.extent[2] > 0) pack_strips(node, placed);
+      if (!placed.box.empty()) pack_planes(node, placed, strips);
     });
   }
 }
