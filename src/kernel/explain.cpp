@@ -38,7 +38,7 @@ class PlanNode {
 
   [[nodiscard]] double entries(NodeId id) const {
     if (!has_positions(id)) return 1;
-    const Index3 sizes = three_axes(geometry_.shapes.left[id]);
+    const Index3 sizes = geometry_.left_sizes[id];
     Index entries = 0;
     geometry_.demanded[id].for_each(
         [&](const Index3& offset) { entries += Box(sizes, sizes, offset).size(); });
@@ -53,7 +53,7 @@ class PlanNode {
 
   [[nodiscard]] std::string demand() const {
     if (!has_positions(id_)) return "-";
-    const Index3 sizes = three_axes(geometry_.shapes.left[id_]);
+    const Index3 sizes = geometry_.left_sizes[id_];
     const Offsets& offsets = geometry_.demanded[id_];
     if (offsets.empty()) return "none";
     const Index all = Offsets::all(sizes, sizes).count();
@@ -200,7 +200,7 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
   const PairGeometry geometry = make_geometry(gram_plan.program, input, input, Purpose::result,
                                               gram_plan.kernel, gram_plan.demand_everything);
   const StateLayout& layout = gram_plan.any_layout();
-  const Index side = gram_plan.tile_side;
+  const Index side = gram_plan.largest_tile_side;
   Plan plan;
   for (NodeId id = 0; id < gram_plan.program.graph.nodes.size(); ++id) {
     plan.lines.push_back(PlanNode(gram_plan, geometry, input, id).line());

@@ -14,6 +14,7 @@ using Index3 = std::array<Index, 3>;
 
 [[nodiscard]] Index3 three_axes(const Shape& shape);
 [[nodiscard]] Index product(const Index3& sizes);
+[[nodiscard]] inline bool is_zero(const Index3& offset) { return (offset[0] | offset[1] | offset[2]) == 0; }
 
 /// A window along three axes.
 struct Window3 {

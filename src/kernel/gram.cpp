@@ -177,7 +177,8 @@ class GramComputation {
       left -= bytes;
     }
     if (end == x.size()) return end;
-    return std::min(x.size(), begin + std::max((end - begin) / plan_.tile_side, Index{1}) * plan_.tile_side);
+    return std::min(x.size(), begin + std::max((end - begin) / plan_.largest_tile_side, Index{1}) *
+                                          plan_.largest_tile_side);
   }
 
   template <typename Body>
@@ -210,7 +211,7 @@ class GramComputation {
   std::vector<TileSide> sides(const Block<Scalar>& block) const {
     std::vector<TileSide> sides;
     for (Index begin = block.begin(); begin < block.end();) {
-      Index end = std::min(begin + plan_.tile_side, block.end());
+      Index end = std::min(begin + plan_.tile_sides.at(block.inputs->shape(begin)), block.end());
       if (!plan_.vectors_only)
         while (block.inputs->shape(end - 1) != block.inputs->shape(begin)) --end;
       sides.push_back({begin, end});
@@ -229,7 +230,7 @@ class GramComputation {
     for (const TileSide& i : sides(left))
       for (const TileSide& j : sides(right))
         if (batches == Batches::two || i.begin <= j.begin) tiles.push_back({i, j});
-    Workers workers([this] { return make_worker(plan_.tile_side); });
+    Workers workers([this] { return make_worker(plan_.largest_tile_side); });
     parallel(static_cast<Index>(tiles.size()), [&](Index t) {
       const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
       const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};

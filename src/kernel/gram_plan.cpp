@@ -13,30 +13,28 @@
 namespace widelimit {
 namespace {
 
-/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, what is
-/// kept of the pairs, which every plane touches, in the second-level cache.
-constexpr Index largest_tile_side = 16;
+/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, matrices,
+/// which every plane touches, in the second-level cache.
+constexpr Index most_inputs_a_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
-constexpr std::size_t store_bytes_wanted = std::size_t{9} << 18;
+constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
 
 /// Tiles of vectors are the blocks of a matrix product, so their grid is fixed: results must not depend on
 /// it.
 constexpr Index vector_tile_side = 256;
 
-Index choose_tile_side(const GramPlan& plan, const Shape& largest, std::size_t scalar_bytes,
+Index choose_tile_side(const GramPlan& plan, const Shape& shape, std::size_t scalar_bytes,
                        const GramOptions& options) {
-  if (options.tile_size < 0)
-    throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
   if (plan.vectors_only) return vector_tile_side;
   if (options.tile_size > 0) return options.tile_size;
   const PairGeometry geometry =
-      make_geometry(plan.program, largest, largest, Purpose::result, plan.kernel, plan.demand_everything);
-  Index side = largest_tile_side;
+      make_geometry(plan.program, shape, shape, Purpose::result, plan.kernel, plan.demand_everything);
+  Index side = most_inputs_a_side;
   const auto fits = [&] {
-    const WorkspaceSize size = workspace_size(plan.program, geometry, plan.state_layouts.at(largest),
-                                              plan.kernel, side, side * side);
+    const WorkspaceSize size =
+        workspace_size(plan.program, geometry, plan.state_layouts.at(shape), plan.kernel, side, side * side);
     return scalar_bytes * static_cast<std::size_t>(size.total()) <= workspace_bytes_wanted &&
-           scalar_bytes * static_cast<std::size_t>(size.stores) <= store_bytes_wanted;
+           scalar_bytes * static_cast<std::size_t>(side * side * geometry.matrix_size) <= matrix_bytes_wanted;
   };
   while (side > 1 && !fits()) --side;
   return side;
@@ -130,7 +128,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index chan
                 .demand_everything = options.demand == GramOptions::Demand::everything,
                 .channels = channels,
                 .state_layouts = {},
-                .tile_side = 1,
+                .tile_sides = {},
+                .largest_tile_side = 1,
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); })};
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
@@ -139,7 +138,13 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index chan
         shape,
         make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape, channels));
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
-  plan.tile_side = choose_tile_side(plan, largest, scalar_bytes, options);
+  if (options.tile_size < 0)
+    throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
+  for (const auto& [shape, name] : shapes) {
+    const Index side = choose_tile_side(plan, shape, scalar_bytes, options);
+    plan.tile_sides.emplace(shape, side);
+    plan.largest_tile_side = std::max(plan.largest_tile_side, side);
+  }
   return plan;
 }
 

@@ -19,7 +19,8 @@ struct GramPlan {
   bool demand_everything;
   Index channels;
   std::map<Shape, StateLayout> state_layouts;  ///< For every shape that occurs among the inputs.
-  Index tile_side;                             ///< Inputs a side of a tile of pairs.
+  std::map<Shape, Index> tile_sides;           ///< Inputs of a shape on one side of a tile of pairs.
+  Index largest_tile_side;
 
   /// True if no covariance has positions: the input products of a whole tile are then one matrix product.
   bool vectors_only;

@@ -69,8 +69,18 @@ NodeId node_written(const Step& step) {
   return std::get<PairStep>(step).node;
 }
 
+/// Plane runs know that the NTK of an input is zero; pair stages read it.
+bool reads_ntk(const Program& program, NodeId node) {
+  if (!std::holds_alternative<InputNode>(program.graph.nodes[node].operation)) return true;
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    const auto* pair = std::get_if<PairStep>(&step);
+    return pair != nullptr && program.graph.nodes[pair->node].inputs[0] == node;
+  });
+}
+
 void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry) {
-  const Index copies = kernel == Kernel::with_ntk ? 2 : 1;
+  for (NodeId id = 0; id < program.graph.nodes.size(); ++id)
+    geometry.keeps_ntk.push_back(kernel == Kernel::with_ntk && reads_ntk(program, id));
   std::vector<std::size_t> last_read(program.graph.nodes.size(), 0);
   for (std::size_t s = 0; s < program.steps.size(); ++s)
     for (const NodeId node : kept_nodes_read(program, program.steps[s])) last_read[node] = s;
@@ -80,8 +90,9 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const NodeId written = node_written(program.steps[s]);
     if (program.kept[written] && geometry.layouts[written].size() > 0) {
-      placed[written] = copies * padded(geometry.layouts[written].size());
+      placed[written] = (geometry.keeps_ntk[written] ? 2 : 1) * padded(geometry.layouts[written].size());
       geometry.store_offset[written] = places.take(placed[written]);
+      if (geometry.layouts[written].is_matrix()) geometry.matrix_size += placed[written];
     }
     std::erase_if(placed, [&](const auto& entry) {
       if (last_read[entry.first] > s) return false;
@@ -183,14 +194,17 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
                            Kernel kernel, bool demand_everything) {
   PairGeometry geometry;
   geometry.shapes = {node_shapes(program.graph, left), node_shapes(program.graph, right)};
+  std::transform(geometry.shapes.left.begin(), geometry.shapes.left.end(),
+                 std::back_inserter(geometry.left_sizes), three_axes);
+  std::transform(geometry.shapes.right.begin(), geometry.shapes.right.end(),
+                 std::back_inserter(geometry.right_sizes), three_axes);
   geometry.demanded = demanded_offsets(program.graph, geometry.shapes, purpose);
   if (demand_everything)
     geometry.demanded = every_offset(program.graph, geometry.shapes, std::move(geometry.demanded));
   geometry.layouts.resize(program.graph.nodes.size());
   for (NodeId id = 0; id < program.graph.nodes.size(); ++id) {
     if (!program.kept[id] || geometry.demanded[id].empty()) continue;
-    const Index3 at_left = three_axes(geometry.shapes.left[id]),
-                 at_right = three_axes(geometry.shapes.right[id]);
+    const Index3 &at_left = geometry.left_sizes[id], &at_right = geometry.right_sizes[id];
     geometry.layouts[id] = program.as_matrix[id]
                                ? StoreLayout::matrix(at_left, at_right)
                                : StoreLayout::planes(at_left, at_right, geometry.demanded[id]);
@@ -205,7 +219,8 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
       const Index rows = std::max(row_count(geometry.shapes.left[instruction.node]),
                                   row_count(geometry.shapes.right[instruction.node]));
       geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
-      geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()));
+      // Windows read less than a vector on both sides of a row.
+      geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()) + row_padding);
       geometry.plane_capacity =
           std::max(geometry.plane_capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
     }

@@ -47,15 +47,19 @@ class StoreLayout {
 /// Everything that depends on the shapes of a pair of inputs, but not on their values.
 struct PairGeometry {
   PairShapes shapes;
+  std::vector<Index3> left_sizes;  ///< shapes.left of every node, with three axes.
+  std::vector<Index3> right_sizes;
   std::vector<Offsets> demanded;
   std::vector<StoreLayout> layouts;  ///< Of kept nodes.
   std::vector<Index>
-      store_offset;            ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
-  Index store_size = 0;        ///< Numbers a pair.
-  Index plane_front = 0;       ///< Margin in front of the planes in a slot.
-  Index plane_capacity = 0;    ///< Numbers of the largest plane, or stack of planes, with guards.
-  Index strip_capacity = 0;    ///< Numbers of the largest strip (see PlaneExecutor), for one input.
-  std::vector<Index3> guards;  ///< Of each step's run.
+      store_offset;             ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
+  std::vector<bool> keeps_ntk;  ///< Of kept nodes; that of an input is zero and mostly not written down.
+  Index store_size = 0;         ///< Numbers a pair.
+  Index matrix_size = 0;        ///< Those of matrices.
+  Index plane_front = 0;        ///< Margin in front of the planes in a slot.
+  Index plane_capacity = 0;     ///< Numbers of the largest plane, or stack of planes, with guards.
+  Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.
+  std::vector<Index3> guards;   ///< Of each step's run.
 
   /// True if planes of a run share enough for strips to pay.
   [[nodiscard]] bool uses_strips(NodeId root) const {

@@ -20,14 +20,6 @@ Index packed_arrays(const Program& program, const Instruction& instruction, cons
   return has_arrays && !instruction.loads ? state.arrays[instruction.node] : 0;
 }
 
-/// Plane runs know that the NTK of an input is zero; pair stages read it.
-bool feeds_pair_stage(const Program& program, NodeId node) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-    const auto* pair = std::get_if<PairStep>(&step);
-    return pair != nullptr && program.graph.nodes[pair->node].inputs[0] == node;
-  });
-}
-
 }  // namespace
 
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
@@ -58,29 +50,32 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
   // Two more slots are the scratch of convolutions.
   size.slots =
       static_cast<Index>(size.slot_count + 2) * copies * (geometry.plane_front + geometry.plane_capacity);
-  size.stores = pairs * geometry.store_size;
+  // Rows are read by whole vectors.
+  size.stores = pairs * geometry.store_size + row_padding;
   return size;
 }
 
 template <typename Scalar>
 PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel,
-                                     bool demand_everything, Index side)
+                                     bool demand_everything, Index largest_side)
     : program_{program},
       purpose_{purpose},
       kernel_{kernel},
       demand_everything_{demand_everything},
       with_ntk_{kernel == Kernel::with_ntk},
-      side_{side},
       sums_(program.graph.nodes.size()) {
   for (NodeId id = 0; id < program.graph.nodes.size(); ++id)
     if (std::holds_alternative<ReadoutNode>(program.graph.nodes[id].operation))
-      sums_[id].resize(static_cast<std::size_t>(side * side));
+      sums_[id].resize(static_cast<std::size_t>(largest_side * largest_side));
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayout& right) {
-  if (has_shapes_ && left.shape == left_shape_ && right.shape == right_shape_) return;
-  geometry_ = make_geometry(program_, left.shape, right.shape, purpose_, kernel_, demand_everything_);
+void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayout& right, Index side) {
+  const bool same_shapes = has_shapes_ && left.shape == left_shape_ && right.shape == right_shape_;
+  if (same_shapes && side <= side_) return;
+  if (!same_shapes)
+    geometry_ = make_geometry(program_, left.shape, right.shape, purpose_, kernel_, demand_everything_);
+  side_ = side;
   const WorkspaceSize size = workspace_size(program_, geometry_, left, kernel_, side_, side_ * side_);
   slot_count_ = size.slot_count;
   slots_.grow(size.slots);
@@ -99,7 +94,8 @@ void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayo
 template <typename Scalar>
 void PlaneExecutor<Scalar>::run(const Tile<Scalar>& tile) {
   tile_ = &tile;
-  take_shapes(tile.left[0]->layout(), tile.right[0]->layout());
+  take_shapes(tile.left[0]->layout(), tile.right[0]->layout(),
+              static_cast<Index>(std::max(tile.left.size(), tile.right.size())));
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[s]))
       execute(*plane, s);
@@ -142,7 +138,7 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   for (const Index z : demanded.axis[2])
     for (const Index x : demanded.axis[0])
       for (const Index y : demanded.axis[1])
-        if (Index3{x, y, z} != Index3{0, 0, 0}) execute_offset(step, {x, y, z}, guard, true);
+        if (!is_zero({x, y, z})) execute_offset(step, {x, y, z}, guard, true);
   finish_target(step.target);
 }
 
@@ -176,8 +172,8 @@ typename PlaneExecutor<Scalar>::Affine PlaneExecutor<Scalar>::affine_of(const Af
     return shifts ? Kind::shifted : Kind::general;
   };
   return {.window = window,
-          .left_front = window.front(three_axes(geometry_.shapes.left[input])),
-          .right_front = window.front(three_axes(geometry_.shapes.right[input])),
+          .left_front = window.front(geometry_.left_sizes[input]),
+          .right_front = window.front(geometry_.right_sizes[input]),
           .scale = node.weight_variance / static_cast<double>(product(window.size)),
           .bias = node.bias_variance,
           .kind = kind()};
@@ -231,10 +227,10 @@ void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const In
   offsets_.assign(run.instructions.size(), offset);
   for (std::size_t i = run.instructions.size(); i-- > 0;) {
     const Instruction& instruction = run.instructions[i];
-    placed_[i].box = Box(three_axes(geometry_.shapes.left[instruction.node]),
-                         three_axes(geometry_.shapes.right[instruction.node]), offsets_[i]);
+    placed_[i].box =
+        Box(geometry_.left_sizes[instruction.node], geometry_.right_sizes[instruction.node], offsets_[i]);
     placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
-    placed_[i].is_diagonal = offsets_[i] == Index3{0, 0, 0};
+    placed_[i].is_diagonal = is_zero(offsets_[i]);
     Index3 input_offset = offsets_[i];
     if (const auto& affine = placed_[i].affine)
       for (std::size_t k = 0; k < 3; ++k)
@@ -260,7 +256,7 @@ void PlaneExecutor<Scalar>::execute(const InputStep& step) {
                    {left.array(node, 0), left.layout().positions[node]},
                    {right.array(node, 0), right.layout().positions[node]}, Scalar{0}, target.nngp,
                    layout.right_positions());
-    if (with_ntk_ && feeds_pair_stage(program_, node)) std::fill_n(target.ntk, layout.size(), Scalar{0});
+    if (target.ntk != nullptr) std::fill_n(target.ntk, layout.size(), Scalar{0});
   }
 }
 

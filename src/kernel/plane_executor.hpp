@@ -61,8 +61,9 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 template <typename Scalar>
 class PlaneExecutor {
  public:
-  /// The program must outlive the executor. Tiles have at most `side` inputs a side.
-  PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel, bool demand_everything, Index side);
+  /// The program must outlive the executor. Tiles have at most `largest_side` inputs a side.
+  PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel, bool demand_everything,
+                Index largest_side);
 
   /// Executes all steps; readout() then gives the values behind the readouts. The inputs of one side have one
   /// shape; the geometry is laid out anew when a tile's shapes are not those of the last one.
@@ -129,7 +130,7 @@ class PlaneExecutor {
   };
 
   // Steps (plane_executor.cpp).
-  void take_shapes(const StateLayout& left, const StateLayout& right);
+  void take_shapes(const StateLayout& left, const StateLayout& right, Index side);
   void execute(const PlaneStep& step, std::size_t number);
   void execute(const InputStep& step);
   void execute(const PairStep& step);
@@ -153,8 +154,8 @@ class PlaneExecutor {
   void load_stack(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
-  void general_affine(const Affine& affine, const Placed& from, const Placed& to, const Plane<Scalar>& source,
-                      const Plane<Scalar>& target);
+  void general_affine(const Affine& affine, const Placed& from, const Placed& to, Index count,
+                      const Plane<Scalar>& source, const Plane<Scalar>& target);
   void local_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void circular_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void apply_row(const Run& run, std::size_t number, const Stack& stack, const RowStage& stage,
@@ -176,7 +177,7 @@ class PlaneExecutor {
   void put(NodeId target, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void load(NodeId node, const Placed& placed, Index first_pair, Index count, const Plane<Scalar>& target);
   void save(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
-  void pool_into(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
+  void pool_into(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
   [[nodiscard]] Plane<Scalar> store(NodeId node, Index pair);
   [[nodiscard]] MatrixPair input_matrices(NodeId node, Index pair);
@@ -192,7 +193,7 @@ class PlaneExecutor {
   Kernel kernel_;
   bool demand_everything_;
   bool with_ntk_;
-  Index side_;
+  Index side_ = 0;  ///< Of the tiles that the workspace is made for.
 
   // Of the shapes of the current tile.
   Shape left_shape_;

@@ -59,7 +59,6 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::load_stack(const Run& run, std::size_t number, const Stack& stack,
                                        const Plane<Scalar>& target) {
   load(run.instructions[number].node, placed_[number], stack.first_pair, stack.count, target);
-  clear_guards(placed_[number].layout, stack.count, target);
 }
 
 template <typename Scalar>
@@ -92,28 +91,26 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Sta
     convolve_shifted(affine.window, affine.left_front, layout, stack.count, affine.scale, affine.bias, source,
                      target, {scratch_[0].nngp, scratch_[1].nngp});
   } else {
-    for (Index n = 0; n < stack.count; ++n)
-      general_affine(affine, placed_[from], placed_[number], source + n * placed_[from].layout.length,
-                     target + n * layout.length);
+    general_affine(affine, placed_[from], placed_[number], stack.count, source, target);
   }
 }
 
 /// Any stride and padding but circular: window sums of the plane at the input's offset.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& from, const Placed& to,
-                                           const Plane<Scalar>& source, const Plane<Scalar>& target) {
+                                           Index count, const Plane<Scalar>& source,
+                                           const Plane<Scalar>& target) {
   const Window3& window = affine.window;
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
   for (std::size_t k = 0; k < 3; ++k)
     placement.first[k] = window.stride[k] * to.box.origin[k] - affine.left_front[k] - from.box.origin[k];
-  fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
-  if (!from.box.empty()) {
-    Scalar* row = scratch_[0].nngp;
-    add_window_sums(placement, from.layout, source.nngp, to.layout, target.nngp, row);
-    if (source.ntk != nullptr)
-      add_window_sums(placement, from.layout, source.ntk, to.layout, target.ntk, row);
-  }
-  dense_plane(affine.scale, affine.bias, target, plane_size(to.layout), target);
+  const auto size = static_cast<std::size_t>(count * to.layout.length);
+  if (from.box.empty())
+    fill_plane(target, size, Scalar{0}, Scalar{0});
+  else
+    window_sums(placement, count, from.layout, source, to.layout, target);
+  clear_guards(to.layout, count, target);
+  dense_plane(affine.scale, affine.bias, target, size, target);
 }
 
 template <typename Scalar>
@@ -127,11 +124,11 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
   Index3 offset;
   for (std::size_t k = 0; k < 3; ++k) offset[k] = affine.left_front[k] - affine.right_front[k];
   Placed from;
-  from.box = Box(three_axes(geometry_.shapes.left[input]), three_axes(geometry_.shapes.right[input]), offset);
+  from.box = Box(geometry_.left_sizes[input], geometry_.right_sizes[input], offset);
   from.layout = PlaneLayout(from.box.extent, to.layout.guard);
   const Plane<Scalar> source = scratch_[1];
   load(input, from, pair, 1, source);
-  general_affine(affine, from, to, source, target);
+  general_affine(affine, from, to, 1, source, target);
 }
 
 /// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.
@@ -143,8 +140,7 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
   const StoreLayout& layout = geometry_.layouts[input];
   const Plane<Scalar> source = store(input, pair);
   const Window3& window = to.affine->window;
-  const Index3 left = three_axes(geometry_.shapes.left[input]),
-               right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left = geometry_.left_sizes[input], right = geometry_.right_sizes[input];
   const Index3 &left_front = to.affine->left_front, &right_front = to.affine->right_front;
   const auto wrapped = [&](const Index3& position, const Index3& tap, const Index3& front,
                            const Index3& size) {
@@ -165,7 +161,7 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
             const Index entry = layout.entry(wrapped(a, {i, j, k}, left_front, left),
                                              wrapped(b, {i, j, k}, right_front, right));
             nngp += source.nngp[entry];
-            if (with_ntk_) ntk += source.ntk[entry];
+            if (source.ntk != nullptr) ntk += source.ntk[entry];
           }
       const Index place = to.layout.at(x, y) + z;
       target.nngp[place] = scale * nngp + bias;

@@ -64,9 +64,8 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::pack_strips(NodeId node, const Placed& placed) {
   const auto& rows = numerics::linear_rows<Scalar>();
   const PlaneLayout& layout = placed.layout;
-  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, const Shape& shape,
+  const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, const Index3& sizes,
                              Index first, const std::vector<Scalar*>& strips) {
-    const Index3 sizes = three_axes(shape);
     for (Index k = 0; k < placed.arrays; ++k) {
       Scalar* strip = strips[static_cast<std::size_t>(k)];
       for (const InputState<Scalar>* input : inputs) {
@@ -78,8 +77,8 @@ void PlaneExecutor<Scalar>::pack_strips(NodeId node, const Placed& placed) {
     }
   };
   const Index origin = placed.box.origin[2];
-  pack_side(tile_->left, geometry_.shapes.left[node], origin, placed.left_strips);
-  pack_side(tile_->right, geometry_.shapes.right[node], origin + placed.box.offset[2], placed.right_strips);
+  pack_side(tile_->left, geometry_.left_sizes[node], origin, placed.left_strips);
+  pack_side(tile_->right, geometry_.right_sizes[node], origin + placed.box.offset[2], placed.right_strips);
 }
 
 /// From strips, or from the arrays themselves.
@@ -87,8 +86,7 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool from_strips) {
   const PlaneLayout& layout = placed.layout;
   const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, Index array,
-                             const Shape& shape, const Index3& origin, const Scalar* strip, Scalar* target) {
-    const Index3 sizes = three_axes(shape);
+                             const Index3& sizes, const Index3& origin, const Scalar* strip, Scalar* target) {
     const Index first_row = origin[0] * sizes[1] + origin[1];
     for (const InputState<Scalar>* input : inputs) {
       if (from_strips) {
@@ -108,9 +106,9 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
   for (Index k = 0; k < placed.arrays; ++k) {
     const auto number = static_cast<std::size_t>(k);
     Scalar* right = placed.right[number];
-    pack_side(tile_->left, k, geometry_.shapes.left[node], box.origin,
+    pack_side(tile_->left, k, geometry_.left_sizes[node], box.origin,
               from_strips ? placed.left_strips[number] : nullptr, placed.left[number]);
-    pack_side(tile_->right, k, geometry_.shapes.right[node], end,
+    pack_side(tile_->right, k, geometry_.right_sizes[node], end,
               from_strips ? placed.right_strips[number] : nullptr, right);
     // Plane by plane: with fewer right inputs than left ones, copies are copied again.
     for (Index place = right_count; place < right_places_; ++place)

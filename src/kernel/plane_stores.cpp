@@ -11,15 +11,18 @@ namespace {
 
 bool is_readout(const Node& node) { return std::holds_alternative<ReadoutNode>(node.operation); }
 
-/// Copies a kept plane from its place to a slot.
+/// Copies a kept plane from its place to a slot, with zero guards.
 template <typename Scalar>
 void copy_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, const Scalar* source,
                Scalar* plane) {
+  if (place.step[2] == 1)
+    return pack_plane(source + place.start, {place.step[0], place.step[1]}, layout, plane);
   for_each_row(layout.extent, [&](Index x, Index y) {
     const Scalar* from = source + place.start + x * place.step[0] + y * place.step[1];
     Scalar* to = plane + layout.at(x, y);
     for (Index z = 0; z < layout.extent[2]; ++z) to[z] = from[z * place.step[2]];
   });
+  clear_guards(layout, 1, Plane<Scalar>{plane, nullptr});
 }
 
 /// The same the other way.
@@ -29,7 +32,10 @@ void keep_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, 
   for_each_row(layout.extent, [&](Index x, Index y) {
     const Scalar* from = plane + layout.at(x, y);
     Scalar* to = target + place.start + x * place.step[0] + y * place.step[1];
-    for (Index z = 0; z < layout.extent[2]; ++z) to[z * place.step[2]] = from[z];
+    if (place.step[2] == 1)
+      std::copy_n(from, layout.extent[2], to);
+    else
+      for (Index z = 0; z < layout.extent[2]; ++z) to[z * place.step[2]] = from[z];
   });
 }
 
@@ -38,7 +44,7 @@ void keep_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, 
 template <typename Scalar>
 Plane<Scalar> PlaneExecutor<Scalar>::store(NodeId node, Index pair) {
   Scalar* nngp = stores_.data() + pair * geometry_.store_size + geometry_.store_offset[node];
-  return {nngp, with_ntk_ ? nngp + padded(geometry_.layouts[node].size()) : nullptr};
+  return {nngp, geometry_.keeps_ntk[node] ? nngp + padded(geometry_.layouts[node].size()) : nullptr};
 }
 
 template <typename Scalar>
@@ -57,7 +63,7 @@ void PlaneExecutor<Scalar>::begin_target(NodeId target) {
   for (Index pair = 0; pair < pairs; ++pair) {
     const Plane<Scalar> kept = store(target, pair);
     std::fill_n(kept.nngp, layout.size(), preset);
-    if (with_ntk_) std::fill_n(kept.ntk, layout.size(), preset);
+    if (kept.ntk != nullptr) std::fill_n(kept.ntk, layout.size(), preset);
   }
 }
 
@@ -80,29 +86,24 @@ void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, const Stack
                                 const Plane<Scalar>& source) {
   const Node& node = program_.graph.nodes[target];
   const bool pools = std::holds_alternative<PoolNode>(node.operation);
-  if (!pools && !is_readout(node)) return save(target, placed, stack, source);
-  for (Index n = 0; n < stack.count; ++n) {
-    const Plane<Scalar> plane = source + n * placed.layout.length;
-    if (pools)
-      pool_into(target, placed, stack.first_pair + n, plane);
-    else
-      add_readout(target, placed, stack.first_pair + n, plane);
-  }
+  if (pools) return pool_into(target, placed, stack, source);
+  if (!is_readout(node)) return save(target, placed, stack, source);
+  for (Index n = 0; n < stack.count; ++n)
+    add_readout(target, placed, stack.first_pair + n, source + n * placed.layout.length);
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index first_pair, Index count,
                                  const Plane<Scalar>& target) {
   const auto place = geometry_.layouts[node].place(placed.box);
-  const bool is_input = std::holds_alternative<InputNode>(program_.graph.nodes[node].operation);
   for (Index n = 0; n < count; ++n) {
     const Plane<Scalar> kept = store(node, first_pair + n), plane = target + n * placed.layout.length;
     copy_rows(place, placed.layout, kept.nngp, plane.nngp);
     if (!with_ntk_) continue;
-    if (is_input)
-      std::fill_n(plane.ntk, placed.layout.length, Scalar{0});
-    else
+    if (kept.ntk != nullptr)
       copy_rows(place, placed.layout, kept.ntk, plane.ntk);
+    else
+      std::fill_n(plane.ntk, placed.layout.length, Scalar{0});
   }
 }
 
@@ -113,26 +114,23 @@ void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, const Stack&
   for (Index n = 0; n < stack.count; ++n) {
     const Plane<Scalar> kept = store(node, stack.first_pair + n), plane = source + n * placed.layout.length;
     keep_rows(place, placed.layout, plane.nngp, kept.nngp);
-    if (with_ntk_) keep_rows(place, placed.layout, plane.ntk, kept.ntk);
+    if (kept.ntk != nullptr) keep_rows(place, placed.layout, plane.ntk, kept.ntk);
   }
 }
 
-/// Adds a plane to every pooled plane that it contributes to. The entry (a, a + delta) belongs to the windows
+/// Adds planes to every pooled plane that they contribute to. The entry (a, a + delta) belongs to the windows
 /// A of a and B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j -
 /// i), so each difference e = j - i of places in the window leads to one pooled offset, and i runs over those
 /// places for which j is one too.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index pair,
+void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, const Stack& stack,
                                       const Plane<Scalar>& source) {
   const NodeId input = program_.graph.nodes[node].inputs[0];
   const Window3 window(std::get<PoolNode>(program_.graph.nodes[node].operation).window);
-  const Index3 left = three_axes(geometry_.shapes.left[input]),
-               right = three_axes(geometry_.shapes.right[input]);
+  const Index3 left = geometry_.left_sizes[input], right = geometry_.right_sizes[input];
   const Index3 left_front = window.front(left), right_front = window.front(right);
-  const Index3 pooled_left = three_axes(geometry_.shapes.left[node]),
-               pooled_right = three_axes(geometry_.shapes.right[node]);
-  const Plane<Scalar> kept = store(node, pair);
-  Scalar* row = scratch_[0].nngp;
+  const Index3 pooled_left = geometry_.left_sizes[node], pooled_right = geometry_.right_sizes[node];
+  const Plane<Scalar> kept = store(node, stack.first_pair);
   const auto add_difference = [&](const Index3& e) {
     Index3 pooled_offset;
     WindowPlacement placement{.first = {}, .stride = window.stride, .taps = {}};
@@ -150,8 +148,10 @@ void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, Index p
           window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
     const PlaneLayout layout(box.extent, {0, 0, 0});
     const Index start = geometry_.layouts[node].place(box).start;
-    add_window_sums(placement, placed.layout, source.nngp, layout, kept.nngp + start, row);
-    if (with_ntk_) add_window_sums(placement, placed.layout, source.ntk, layout, kept.ntk + start, row);
+    window_sums(placement, stack.count, placed.layout, source, layout, scratch_[0]);
+    for (Index n = 0; n < stack.count; ++n)
+      add_plane(scratch_[0] + n * layout.length, Scalar{1}, static_cast<std::size_t>(layout.length),
+                kept + (n * geometry_.store_size + start));
   };
   for (Index x = 1 - window.size[0]; x < window.size[0]; ++x)
     for (Index y = 1 - window.size[1]; y < window.size[1]; ++y)
@@ -196,8 +196,7 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
   const StoreLayout& layout = geometry_.layouts[node];
   const Plane<Scalar> kept = store(node, pair);
   if (layout.is_matrix()) return {kept.nngp, kept.ntk, matrices_.data()};
-  const Index3 left = three_axes(geometry_.shapes.left[node]),
-               right = three_axes(geometry_.shapes.right[node]);
+  const Index3 left = geometry_.left_sizes[node], right = geometry_.right_sizes[node];
   const StoreLayout matrix = StoreLayout::matrix(left, right);
   const auto assemble = [&](const Scalar* planes, Scalar* target) {
     std::fill_n(target, matrix.size(), std::numeric_limits<Scalar>::quiet_NaN());

@@ -5,6 +5,7 @@
 
 #include "kernel/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {
 namespace {
@@ -27,19 +28,6 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
     clear(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1]);
   }
   clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
-}
-
-/// target[k] += source[first + stride k] for all k that lie in both, 0 <= k < size.
-template <typename Scalar>
-void add_strided(const Scalar* source, Index source_size, Index first, Index stride, Scalar* target,
-                 Index size) {
-  const Index begin = first < 0 ? (stride - 1 - first) / stride : 0;
-  const Index end = first < source_size ? std::min(size, (source_size - 1 - first) / stride + 1) : 0;
-  const Scalar* from = source + first;
-  if (stride == 1)
-    for (Index k = begin; k < end; ++k) target[k] += from[k];
-  else
-    for (Index k = begin; k < end; ++k) target[k] += from[stride * k];
 }
 
 template <typename Scalar>
@@ -98,27 +86,20 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 }
 
 template <typename Scalar>
-void add_window_sums(const WindowPlacement& placement, const PlaneLayout& source_layout, const Scalar* source,
-                     const PlaneLayout& target_layout, Scalar* target, Scalar* row) {
-  const Index3& extent = source_layout.extent;
-  for_each_row(target_layout.extent, [&](Index i, Index j) {
-    const Index x = placement.first[0] + placement.stride[0] * i,
-                y = placement.first[1] + placement.stride[1] * j;
-    bool any = false;
-    for (Index a = std::max<Index>(x, 0); a < std::min(x + placement.taps[0], extent[0]); ++a)
-      for (Index b = std::max<Index>(y, 0); b < std::min(y + placement.taps[1], extent[1]); ++b) {
-        const Scalar* from = source + source_layout.at(a, b);
-        if (any)
-          for (Index c = 0; c < extent[2]; ++c) row[c] += from[c];
-        else
-          std::copy_n(from, extent[2], row);
-        any = true;
-      }
-    if (!any) return;
-    for (Index t = 0; t < placement.taps[2]; ++t)
-      add_strided(row, extent[2], placement.first[2] + t, placement.stride[2],
-                  target + target_layout.at(i, j), target_layout.extent[2]);
-  });
+void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
+                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target) {
+  const numerics::PlaneWindows windows{.first = placement.first,
+                                       .stride = placement.stride,
+                                       .taps = placement.taps,
+                                       .source_extent = source_layout.extent,
+                                       .target_extent = target_layout.extent,
+                                       .source_step = {source_layout.stride[0], source_layout.stride[1]},
+                                       .target_step = {target_layout.stride[0], target_layout.stride[1]},
+                                       .planes = count,
+                                       .source_plane = source_layout.length,
+                                       .target_plane = target_layout.length};
+  numerics::window_sums(windows, source.nngp, target.nngp);
+  if (source.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
 }
 
 template void clear_guards(const PlaneLayout&, Index, const Plane<float>&);
@@ -131,9 +112,9 @@ template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&
                                const Plane<float>&, const Plane<float>&, const std::array<float*, 2>&);
 template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
                                const Plane<double>&, const Plane<double>&, const std::array<double*, 2>&);
-template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const float*, const PlaneLayout&,
-                              float*, float*);
-template void add_window_sums(const WindowPlacement&, const PlaneLayout&, const double*, const PlaneLayout&,
-                              double*, double*);
+template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<float>&,
+                          const PlaneLayout&, const Plane<float>&);
+template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<double>&,
+                          const PlaneLayout&, const Plane<double>&);
 
 }  // namespace widelimit

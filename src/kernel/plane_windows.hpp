@@ -40,9 +40,11 @@ struct WindowPlacement {
   Index3 taps;
 };
 
-/// target[i] += sum over the window. `row` is scratch for one source row.
+/// target[i] = sum over the window, for `count` planes one behind the other. Reads less than row_padding
+/// numbers in front of and behind a source row, and overwrites less than that behind a target row: its
+/// guards, or what lies behind the last plane.
 template <typename Scalar>
-void add_window_sums(const WindowPlacement& placement, const PlaneLayout& source_layout, const Scalar* source,
-                     const PlaneLayout& target_layout, Scalar* target, Scalar* row);
+void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
+                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target);
 
 }  // namespace widelimit

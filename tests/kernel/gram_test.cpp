@@ -116,6 +116,19 @@ TEST_CASE("a batch and its copy: equal up to rounding, except for dropout") {
   CHECK((one_mask.nngp.diagonal() - 2 * two_masks.nngp.diagonal()).norm() < 1e-13 * one_mask.nngp.norm());
 }
 
+TEST_CASE("circular convolutions of many channels give the same kernels in tiles of any size") {
+  // Many channels: the products of inputs are kept as a matrix, at whose place later layers keep others.
+  const Layer convolution = conv({.filter = {3}, .padding = Padding::circular, .weight_variance = 1.5});
+  const Network network(
+      {convolution, relu(), convolution, relu(), convolution, relu(), global_average_pool()});
+  const auto x = random_inputs(12, {5, 7, 20});
+  const auto one_by_one = gram<double>(network, x, {.threads = 1, .tile_size = 1});
+  const auto together = gram<double>(network, x, {.threads = 1, .tile_size = 4});
+  CHECK(one_by_one.nngp == together.nngp);
+  CHECK(one_by_one.ntk == together.ntk);
+  CHECK(gram_diagonal<double>(network, x).ntk == Matrix<double>(together.ntk.diagonal()));
+}
+
 TEST_CASE("progress counts every pair once and ends at the total") {
   const auto x = random_inputs(9, {9, 4, 4, 1}), y = random_inputs(10, {4, 4, 4, 1});
   std::vector<GramProgress> reports;

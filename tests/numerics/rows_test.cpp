@@ -10,6 +10,7 @@
 
 #include "numerics/rows/homogeneous_row.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/window_rows.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 using namespace widelimit::numerics;
@@ -137,6 +138,65 @@ TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, dou
       }
     }
   }
+}
+
+namespace {
+
+/// Two planes of two slabs of rows, windows of one shape along all axes, by plain loops.
+template <typename Scalar>
+void check_windows(std::ptrdiff_t first, std::ptrdiff_t stride, std::ptrdiff_t taps, std::ptrdiff_t width,
+                   std::ptrdiff_t out_width) {
+  constexpr std::ptrdiff_t slabs = 2, rows = 5, out_rows = 4, margin = 16;
+  const std::ptrdiff_t row_step = width + 3, plane = slabs * rows * row_step;
+  const auto source = normal_numbers<Scalar>(static_cast<std::size_t>(2 * plane + 2 * margin), 7);
+  const PlaneWindows windows{.first = {0, first, first},
+                             .stride = {1, stride, stride},
+                             .taps = {2, taps, taps},
+                             .source_extent = {slabs, rows, width},
+                             .target_extent = {1, out_rows, out_width},
+                             .source_step = {rows * row_step, row_step},
+                             .target_step = {out_rows * out_width, out_width},
+                             .planes = 2,
+                             .source_plane = plane,
+                             .target_plane = out_rows * out_width};
+  const std::ptrdiff_t size = 2 * windows.target_plane;
+  std::vector<Scalar> target(static_cast<std::size_t>(size + margin),
+                             std::numeric_limits<Scalar>::quiet_NaN());
+  window_sums(windows, source.data() + margin, target.data());
+  const auto entry = [&](std::ptrdiff_t n, std::ptrdiff_t a, std::ptrdiff_t b, std::ptrdiff_t c) {
+    if (a < 0 || b < 0 || c < 0 || a >= slabs || b >= rows || c >= width) return 0.0;
+    return static_cast<double>(
+        source[static_cast<std::size_t>(margin + n * plane + (a * rows + b) * row_step + c)]);
+  };
+  for (std::ptrdiff_t i = 0; i < size; ++i) {
+    const std::ptrdiff_t n = i / windows.target_plane, y = i / out_width % out_rows, z = i % out_width;
+    double expected = 0;
+    for (std::ptrdiff_t a = 0; a < 2; ++a)
+      for (std::ptrdiff_t b = 0; b < taps; ++b)
+        for (std::ptrdiff_t c = 0; c < taps; ++c)
+          expected += entry(n, a, first + stride * y + b, first + stride * z + c);
+    CAPTURE(i);
+    CHECK(std::abs(static_cast<double>(target[static_cast<std::size_t>(i)]) - expected) <=
+          60 * epsilon<Scalar>);
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("rows: windows of any stride and place agree with plain sums", Scalar, float, double) {
+  for (const std::ptrdiff_t stride : {1, 2, 3})
+    for (const std::ptrdiff_t taps : {1, 2, 3, 5})
+      for (const std::ptrdiff_t first : {-2, 0, 1})
+        for (const std::ptrdiff_t width : {1, 6, 17, 40}) {
+          CAPTURE(stride);
+          CAPTURE(taps);
+          CAPTURE(first);
+          CAPTURE(width);
+          check_windows<Scalar>(first, stride, taps, width, (width + stride - 1) / stride + 1);
+          // Wholly inside, if there is room.
+          const std::ptrdiff_t inside = (width - taps - 1) / stride;
+          if (first == 1 && inside > 0) check_windows<Scalar>(first, stride, taps, width, inside);
+        }
 }
 
 TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included", Scalar, float, double) {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace widelimit::numerics {
+
+/// Windows of any stride and position on planes of up to three axes: along each axis, output entry i sums the
+/// source's entries first + stride i + t, 0 <= t < taps; those outside of the source count as zero.
+///
+/// A plane is an array of slabs of rows of neighbouring numbers; several planes of one layout are processed
+/// together.
+struct PlaneWindows {
+  std::array<std::ptrdiff_t, 3> first;
+  std::array<std::ptrdiff_t, 3> stride;
+  std::array<std::ptrdiff_t, 3> taps;
+  std::array<std::ptrdiff_t, 3> source_extent;
+  std::array<std::ptrdiff_t, 3> target_extent;
+  std::array<std::ptrdiff_t, 2> source_step;  ///< From slab to slab and from row to row.
+  std::array<std::ptrdiff_t, 2> target_step;
+  std::ptrdiff_t planes;
+  std::ptrdiff_t source_plane;  ///< From plane to plane.
+  std::ptrdiff_t target_plane;
+};
+
+/// target[i] = the sum over the window, for all output entries i. Whole vectors are moved: less than one
+/// vector in front of and behind a source row is read, and less than one behind a target row written before
+/// the next row is, so that rows must follow each other in memory. (Writing a part of a vector would make the
+/// next row wait for it.)
+template <typename Scalar>
+void window_sums(const PlaneWindows& windows, const Scalar* source, Scalar* target);
+
+}  // namespace widelimit::numerics
