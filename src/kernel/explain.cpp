@@ -196,7 +196,8 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
              double measure_seconds, StepTimes times) {
   if (channels < 1)
     throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
-  const GramPlan gram_plan = make_plan(network, {{input, "the input"}}, channels, sizeof(Scalar), options);
+  const GramPlan gram_plan =
+      make_plan(network, {{input, "the input"}}, {channels, 1}, sizeof(Scalar), options);
   const PairGeometry geometry = make_geometry(gram_plan.program, input, input, Purpose::result,
                                               gram_plan.kernel, gram_plan.demand_everything);
   const StateLayout& layout = gram_plan.any_layout();

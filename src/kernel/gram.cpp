@@ -15,6 +15,7 @@
 #include "kernel/gram_plan.hpp"
 #include "kernel/pair_worker.hpp"
 #include "numerics/blas_threads.hpp"
+#include "numerics/rows/linear_rows.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -24,11 +25,11 @@ template <typename Scalar>
 void check_finite(const Inputs<Scalar>& inputs, const char* name) {
   for (Index i = 0; i < inputs.size(); ++i) {
     const auto input = inputs[i];
+    if (numerics::linear_rows<Scalar>().all_finite(input.data(), input.size())) continue;
     const auto bad =
         std::find_if_not(input.begin(), input.end(), [](Scalar value) { return std::isfinite(value); });
-    if (bad != input.end())
-      throw ArgumentError(fmt::format("gram: {} must be finite, got {} at entry {} of input {}", name, *bad,
-                                      bad - input.begin(), i));
+    throw ArgumentError(fmt::format("gram: {} must be finite, got {} at entry {} of input {}", name, *bad,
+                                    bad - input.begin(), i));
   }
 }
 
@@ -127,8 +128,6 @@ class GramComputation {
       }
       first = left.end();
     }
-    mirror(target.nngp, x.size());
-    mirror(target.ntk, x.size());
   }
 
   void rectangular(const Inputs<Scalar>& inputs1, const Inputs<Scalar>& inputs2,
@@ -254,12 +253,6 @@ class GramComputation {
     for (PairWorker<Scalar>& worker : workers) worker.add_seconds(*options_.seconds_per_line);
   }
 
-  static void mirror(Scalar* matrix, Index size) {
-    if (matrix == nullptr) return;
-    Eigen::Map<Matrix<Scalar>> gram(matrix, size, size);
-    gram.template triangularView<Eigen::StrictlyLower>() = gram.transpose();
-  }
-
   const GramPlan& plan_;
   const GramOptions& options_;
   tbb::task_arena arena_;
@@ -286,7 +279,9 @@ GramTarget<Scalar> target_of(GramResult<Scalar>& result) {
 
 template <typename Scalar>
 void check_result(const Matrix<Scalar>& gram, const char* name) {
-  for (Index i = 0; i < gram.rows(); ++i)
+  const auto columns = static_cast<std::size_t>(gram.cols());
+  for (Index i = 0; i < gram.rows(); ++i) {
+    if (numerics::linear_rows<Scalar>().all_finite(gram.data() + i * gram.cols(), columns)) continue;
     for (Index j = 0; j < gram.cols(); ++j)
       if (!std::isfinite(gram(i, j)))
         throw NumericalError(
@@ -295,6 +290,7 @@ void check_result(const Matrix<Scalar>& gram, const char* name) {
                         "weights{}",
                         name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
                         sizeof(Scalar) == 4 ? ", or use double" : ""));
+  }
 }
 
 /// Adds up results of replicates of a sampled network: means, and standard errors from their scatter.
@@ -348,7 +344,8 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     check_result(result.ntk, "ntk");
     return result;
   };
-  const GramPlan plan = make_plan(network, task.shapes, task.channels, sizeof(Scalar), options);
+  const GramSize size{task.channels, std::max(task.rows, task.columns)};
+  const GramPlan plan = make_plan(network, task.shapes, size, sizeof(Scalar), options);
   if (plan.program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
     return run_plan(plan, progress);
@@ -357,8 +354,8 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
   ProgressCounter progress(options, task.pairs * count);
   ReplicateMean<Scalar> nngp, ntk;
   for (std::int64_t r = 0; r < count; ++r) {
-    const auto result = run_plan(
-        make_plan(network, task.shapes, task.channels, sizeof(Scalar), options, {r, count}), progress);
+    const auto result =
+        run_plan(make_plan(network, task.shapes, size, sizeof(Scalar), options, {r, count}), progress);
     nngp.add(result.nngp);
     ntk.add(result.ntk);
   }

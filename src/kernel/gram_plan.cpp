@@ -19,21 +19,21 @@ constexpr Index most_inputs_a_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
 constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
 
-/// Tiles of vectors are the blocks of a matrix product, so their grid is fixed: results must not depend on
-/// it.
-constexpr Index vector_tile_side = 256;
+/// Tiles of vectors are the blocks of a matrix product, so their grid depends on nothing but the number of
+/// inputs: large blocks are multiplied faster, small ones leave work for every thread.
+constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : 512; }
 
-Index choose_tile_side(const GramPlan& plan, const Shape& shape, std::size_t scalar_bytes,
-                       const GramOptions& options) {
-  if (plan.vectors_only) return vector_tile_side;
+Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize& size,
+                       std::size_t scalar_bytes, const GramOptions& options) {
+  if (plan.vectors_only) return vector_tile_side(size.inputs);
   if (options.tile_size > 0) return options.tile_size;
   const PairGeometry geometry =
       make_geometry(plan.program, shape, shape, Purpose::result, plan.kernel, plan.demand_everything);
   Index side = most_inputs_a_side;
   const auto fits = [&] {
-    const WorkspaceSize size =
+    const WorkspaceSize workspace =
         workspace_size(plan.program, geometry, plan.state_layouts.at(shape), plan.kernel, side, side * side);
-    return scalar_bytes * static_cast<std::size_t>(size.total()) <= workspace_bytes_wanted &&
+    return scalar_bytes * static_cast<std::size_t>(workspace.total()) <= workspace_bytes_wanted &&
            scalar_bytes * static_cast<std::size_t>(side * side * geometry.matrix_size) <= matrix_bytes_wanted;
   };
   while (side > 1 && !fits()) --side;
@@ -115,18 +115,18 @@ std::int64_t sampled_replicates(const Graph& graph) {
   return graph.fewest_samples == 0 ? 1 : std::min(graph.fewest_samples, most_replicates);
 }
 
-GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index channels,
+GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
   const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
                            return position_count(a.first) < position_count(b.first);
                          })->first;
   Graph graph = Lowering::lower(network, largest, replicate);
   const std::vector<Shape> of_largest = node_shapes(graph, largest);
-  const std::set<NodeId> products = matrix_inputs(graph, of_largest, channels);
+  const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
   GramPlan plan{.program = make_program(std::move(graph), of_largest, products),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
                 .demand_everything = options.demand == GramOptions::Demand::everything,
-                .channels = channels,
+                .channels = size.channels,
                 .state_layouts = {},
                 .tile_sides = {},
                 .largest_tile_side = 1,
@@ -135,13 +135,13 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index chan
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)
     plan.state_layouts.emplace(
-        shape,
-        make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape, channels));
+        shape, make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape,
+                                 size.channels));
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
   for (const auto& [shape, name] : shapes) {
-    const Index side = choose_tile_side(plan, shape, scalar_bytes, options);
+    const Index side = choose_tile_side(plan, shape, size, scalar_bytes, options);
     plan.tile_sides.emplace(shape, side);
     plan.largest_tile_side = std::max(plan.largest_tile_side, side);
   }

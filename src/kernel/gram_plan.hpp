@@ -32,8 +32,14 @@ struct GramPlan {
 /// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
 using NamedShapes = std::map<Shape, std::string>;
 
+/// What the plan wants to know of the inputs besides their shapes.
+struct GramSize {
+  Index channels;
+  Index inputs;  ///< Of the larger batch.
+};
+
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
-GramPlan make_plan(const Network& network, const NamedShapes& shapes, Index channels,
+GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
 
 /// How often a network with sampled stages is run; 1 without.

@@ -51,6 +51,21 @@ void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& l
   }
 }
 
+/// Rows of a tile whose mirrored entries are written together: a cache line of a mirrored row.
+constexpr std::size_t mirrored_rows = 16;
+
+/// Copies the entries of some rows of a tile that were computed to the places of the mirrored pairs.
+template <typename Scalar>
+void mirror(std::span<const PointRow<Scalar>> rows, std::span<const Index> places,
+            std::span<const Index> columns, Scalar* matrix, Index matrix_columns) {
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    Scalar* mirrored = matrix + columns[j] * matrix_columns;
+    const Scalar* entry = matrix + columns[j];
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (static_cast<Index>(j) > rows[i].same) mirrored[places[i]] = entry[places[i] * matrix_columns];
+  }
+}
+
 }  // namespace
 
 template <typename Scalar>
@@ -58,7 +73,7 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
     : plan_{plan},
       planes_(plan.program, Purpose::result, plan.kernel, plan.demand_everything,
               plan.vectors_only ? 0 : side),
-      points_(plan.program, plan.any_layout(), plan.kernel, side),
+      points_(plan.program, plan.any_layout(), plan.kernel, side, side),
       side_{side} {
   if (plan.vectors_only)
     products_ =
@@ -82,29 +97,56 @@ void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
                              const TilePlace& place, const GramTarget<Scalar>& target) {
   collect(left, right, batches);
   if (plan_.vectors_only)
-    multiply_inputs(left, right);
+    multiply_inputs(batches == Batches::one && left.begin == right.begin);
   else
     planes_.run(tile_);
   points_.begin_tile(tile_.right);
-  for (Index i = 0; i < static_cast<Index>(tile_.left.size()); ++i) {
-    const Index input = left.begin + i;
-    const bool has_itself = batches == Batches::one && input >= right.begin && input < right.end;
-    const Index same = has_itself ? input - right.begin : -1;
-    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s)
-      timer_.time(points_.source_nodes()[s], [&] { fill_source(s, i, same); });
-    const Plane<Scalar> values = points_.run(*tile_.left[static_cast<std::size_t>(i)], same);
-    write(values, std::max<Index>(same, 0), place.rows[static_cast<std::size_t>(i)], batches, place, target);
+  rows_.clear();
+  mirrored_ = 0;
+  for (Index i = left.begin; i < left.end; ++i) {
+    const bool has_itself = batches == Batches::one && i >= right.begin && i < right.end;
+    rows_.push_back({&(*left.block)[i], has_itself ? i - right.begin : -1});
   }
+  const auto lefts = static_cast<Index>(rows_.size());
+  for (Index begin = 0; begin < lefts; begin += points_.rows_at_once()) {
+    const auto rows =
+        std::span(rows_).subspan(static_cast<std::size_t>(begin),
+                                 static_cast<std::size_t>(std::min(points_.rows_at_once(), lefts - begin)));
+    const auto for_each_row = [&](const auto& body) {
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        body(begin + static_cast<Index>(r), rows[r].same, static_cast<Index>(r) * points_.row_step());
+    };
+    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s)
+      timer_.time(points_.source_nodes()[s], [&] {
+        for_each_row(
+            [&](Index i, Index same, Index step) { fill_source(s, i, same, points_.source(s) + step); });
+      });
+    const Plane<Scalar> values = points_.run(rows);
+    for_each_row([&](Index i, Index same, Index step) {
+      write(values + step, std::max<Index>(same, 0), place.rows[static_cast<std::size_t>(i)], place, target);
+    });
+    if (batches == Batches::one) mirror_rows(static_cast<std::size_t>(begin) + rows.size(), place, target);
+  }
+}
+
+/// Mirrors the rows of the tile before `end` that have not been yet, once they are enough.
+template <typename Scalar>
+void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
+                                     const GramTarget<Scalar>& target) {
+  if (end < rows_.size() && end - mirrored_ < mirrored_rows) return;
+  const auto rows = std::span<const PointRow<Scalar>>(rows_).subspan(mirrored_, end - mirrored_);
+  for (Scalar* matrix : {target.nngp, target.ntk})
+    if (matrix != nullptr)
+      mirror(rows, place.rows.subspan(mirrored_, rows.size()), place.columns, matrix, target.columns);
+  mirrored_ = end;
 }
 
 /// The values of one left input with the right inputs from `first` on.
 template <typename Scalar>
-void PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, Batches batches,
-                               const TilePlace& place, const GramTarget<Scalar>& target) const {
+void PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
+                               const GramTarget<Scalar>& target) const {
   for (Index j = first; j < columns(); ++j) {
-    const Index column = place.columns[static_cast<std::size_t>(j)];
-    const bool below = batches == Batches::one && column < row;
-    const Index entry = below ? column * target.columns + row : row * target.columns + column;
+    const Index entry = row * target.columns + place.columns[static_cast<std::size_t>(j)];
     if (target.nngp != nullptr) target.nngp[entry] = values.nngp[j];
     if (target.ntk != nullptr) target.ntk[entry] = values.ntk[j];
   }
@@ -129,28 +171,39 @@ void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRang
   });
 }
 
-/// The input products of a whole tile as one matrix product a source; the tiles' grid is fixed, so each entry
-/// is always computed by the same product.
+/// The input products of a whole tile; the tiles' grid is fixed, so each entry is always computed by the same
+/// product. Of a tile on the diagonal, a quarter is mirrored and left out.
 template <typename Scalar>
-void PairWorker<Scalar>::multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right) {
+void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
+  const auto lefts = static_cast<Index>(tile_.left.size());
+  const Index half = padded(lefts / 2);
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
     if (!is_input(plan_, node)) continue;
-    const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
     timer_.time(node, [&] {
-      numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left.end - left.begin,
-                     right.end - right.begin, channels, Scalar{1} / static_cast<Scalar>(channels),
-                     {tile_.left[0]->array(node, 0), leading}, {tile_.right[0]->array(node, 0), leading},
-                     Scalar{0}, products_.data() + static_cast<Index>(s) * side_ * padded(side_),
-                     padded(side_));
+      if (!symmetric || half >= lefts) return multiply_inputs(s, 0, lefts, 0);
+      multiply_inputs(s, 0, half, 0);
+      multiply_inputs(s, half, lefts - half, half);
     });
   }
 }
 
+/// Of some left inputs with all right inputs from the first one on.
 template <typename Scalar>
-void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same) {
+void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, Index left_count,
+                                         Index first_right) {
+  const NodeId node = points_.source_nodes()[source];
+  const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
+  const Scalar *left = tile_.left[static_cast<std::size_t>(first_left)]->array(node, 0),
+               *right = tile_.right[static_cast<std::size_t>(first_right)]->array(node, 0);
+  numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left_count, columns() - first_right,
+                 channels, Scalar{1} / static_cast<Scalar>(channels), {left, leading}, {right, leading},
+                 Scalar{0}, products(source, first_left) + first_right, padded(side_));
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source) {
   const NodeId node = points_.source_nodes()[number];
-  const Plane<Scalar> source = points_.source(number);
   const InputState<Scalar>& left = *tile_.left[static_cast<std::size_t>(row)];
   if (feature_node(plan_, node) != nullptr) {
     const auto first = static_cast<std::size_t>(std::max<Index>(same, 0));
@@ -163,8 +216,8 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same) 
     return;
   }
   if (plan_.vectors_only) {
-    const Scalar* products = products_.data() + (static_cast<Index>(number) * side_ + row) * padded(side_);
-    std::copy_n(products, columns(), source.nngp);
+    const Index first = std::max<Index>(same, 0);
+    std::copy_n(products(number, row) + first, columns() - first, source.nngp + first);
     // The variance as the state has it: so the correlation of an input with itself is exactly 1.
     if (same >= 0) source.nngp[same] = vector_product(plan_, node, left, left);
     if (source.ntk != nullptr) std::fill_n(source.ntk, columns(), Scalar{0});
@@ -188,7 +241,7 @@ template <typename Scalar>
 StateWorker<Scalar>::StateWorker(const GramPlan& plan)
     : plan_{plan},
       planes_(plan.program, Purpose::state, Kernel::nngp_only, plan.demand_everything, 1),
-      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1) {}
+      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1) {}
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
@@ -216,10 +269,15 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const auto* transforms = input_transforms(nodes[id].operation);
     if (transforms == nullptr) continue;
+    const FeatureNode* feature = feature_node(plan_, id);
+    if (feature == nullptr && transforms->empty() && state.layout().shape.empty()) {
+      std::copy(input.begin(), input.end(), state.array(id, 0));
+      continue;
+    }
     const Features<Scalar> features =
         transformed_features(input, state.layout().shape, plan_.channels, *transforms);
-    if (const FeatureNode* node = feature_node(plan_, id)) {
-      node->stage->prepare(
+    if (feature != nullptr) {
+      feature->stage->prepare(
           FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},
                               features.shape},
           state.extra(id));

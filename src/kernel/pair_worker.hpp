@@ -29,8 +29,7 @@ struct GramTarget {
   Index columns;
 };
 
-/// Rows and columns of the result that belong to the inputs of a tile. Of a symmetric result, only the upper
-/// triangle is written.
+/// Rows and columns of the result that belong to the inputs of a tile.
 struct TilePlace {
   std::span<const Index> rows;
   std::span<const Index> columns;
@@ -48,16 +47,23 @@ class PairWorker {
   /// Adds what was measured.
   void add_seconds(std::vector<double>& seconds_per_node);
 
-  /// Writes the entries of every pair of the tile. The inputs of a side have one shape.
+  /// Writes the entries of every pair of the tile, and for one batch those of the mirrored pairs. The inputs
+  /// of a side have one shape.
   void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
            const TilePlace& place, const GramTarget<Scalar>& target);
 
  private:
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
-  void multiply_inputs(const StateRange<Scalar>& left, const StateRange<Scalar>& right);
-  void fill_source(std::size_t number, Index row, Index same);
-  void write(const Plane<Scalar>& values, Index first, Index row, Batches batches, const TilePlace& place,
+  void multiply_inputs(bool symmetric);
+  void multiply_inputs(std::size_t source, Index first_left, Index left_count, Index first_right);
+  void fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source);
+  void write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
              const GramTarget<Scalar>& target) const;
+  void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Scalar>& target);
+  /// The input products of a left input of a tile of vectors.
+  [[nodiscard]] Scalar* products(std::size_t source, Index row) {
+    return products_.data() + (static_cast<Index>(source) * side_ + row) * padded(side_);
+  }
   [[nodiscard]] Index columns() const { return static_cast<Index>(tile_.right.size()); }
 
   const GramPlan& plan_;
@@ -67,6 +73,8 @@ class PairWorker {
   Index side_;
   StepTimer timer_;
   Tile<Scalar> tile_;
+  std::vector<PointRow<Scalar>> rows_;
+  std::size_t mirrored_ = 0;        ///< Rows of the tile whose mirrored entries are written.
   std::vector<Index> pair_number_;  ///< [left][right], -1 for pairs that are not computed.
 };
 

@@ -7,6 +7,9 @@
 namespace widelimit {
 namespace {
 
+/// As many numbers amortise the calls and stay in the first-level cache.
+constexpr Index numbers_at_once = 1024;
+
 bool is_source(const Instruction& instruction, const Node& node) {
   return instruction.loads || input_transforms(node.operation) != nullptr;
 }
@@ -15,8 +18,11 @@ bool is_source(const Instruction& instruction, const Node& node) {
 
 template <typename Scalar>
 PointExecutor<Scalar>::PointExecutor(const Program& program, const StateLayout& state, Kernel kernel,
-                                     Index columns)
-    : program_{program}, with_ntk_{kernel == Kernel::with_ntk}, capacity_{padded(columns)} {
+                                     Index rows, Index columns)
+    : program_{program},
+      with_ntk_{kernel == Kernel::with_ntk},
+      rows_at_once_{std::clamp<Index>(numbers_at_once / padded(columns), 1, rows)},
+      capacity_{rows_at_once_ * padded(columns)} {
   const auto& instructions = program.points.instructions;
   Index auxiliary = 0, scratch = 0;
   for (const Instruction& instruction : instructions) {
@@ -50,8 +56,8 @@ Plane<Scalar> PointExecutor<Scalar>::plane(AlignedBuffer<Scalar>& buffer, std::s
 }
 
 template <typename Scalar>
-std::size_t PointExecutor<Scalar>::row_size() const {
-  return static_cast<std::size_t>(padded(static_cast<Index>(right_->size())));
+std::size_t PointExecutor<Scalar>::size() const {
+  return rows_.size() * static_cast<std::size_t>(row_step());
 }
 
 template <typename Scalar>
@@ -60,52 +66,57 @@ void PointExecutor<Scalar>::begin_tile(const std::vector<const InputState<Scalar
   for (std::size_t i = 0; i < arrays_.size(); ++i) gather_right(i);
 }
 
+/// Once for every row that there may be.
 template <typename Scalar>
 void PointExecutor<Scalar>::gather_right(std::size_t number) {
   const NodeId node = program_.points.instructions[number].node;
-  for (std::size_t k = 0; k < arrays_[number].right.size(); ++k)
+  for (std::size_t k = 0; k < arrays_[number].right.size(); ++k) {
+    Scalar* first = arrays_[number].right[k];
     for (std::size_t j = 0; j < right_->size(); ++j)
-      arrays_[number].right[k][j] = (*right_)[j]->array(node, static_cast<Index>(k))[0];
+      first[j] = (*right_)[j]->array(node, static_cast<Index>(k))[0];
+    for (Index row = 1; row < rows_at_once_; ++row) std::copy_n(first, row_step(), first + row * row_step());
+  }
 }
 
 template <typename Scalar>
-Plane<Scalar> PointExecutor<Scalar>::run(const InputState<Scalar>& left, Index same) {
+Plane<Scalar> PointExecutor<Scalar>::run(std::span<const PointRow<Scalar>> rows) {
+  rows_ = rows;
   for (std::size_t i = 0; i < program_.points.instructions.size(); ++i)
-    timer_.time(program_.points.instructions[i].node, [&] { evaluate(i, left, same); });
+    timer_.time(program_.points.instructions[i].node, [&] { evaluate(i); });
   return result_of(program_.points.instructions.size() - 1);
 }
 
 template <typename Scalar>
 void PointExecutor<Scalar>::record_state(InputState<Scalar>& state) {
   const std::vector<const InputState<Scalar>*> itself{&state};
+  const PointRow<Scalar> row{&state, 0};
   right_ = &itself;
   recorded_ = &state;
-  static_cast<void>(run(state, 0));
+  static_cast<void>(run({&row, 1}));
   recorded_ = nullptr;
 }
 
 template <typename Scalar>
-void PointExecutor<Scalar>::evaluate(std::size_t number, const InputState<Scalar>& left, Index same) {
+void PointExecutor<Scalar>::evaluate(std::size_t number) {
   const Instruction& instruction = program_.points.instructions[number];
   const Node& node = node_of(number);
   const Plane<Scalar> target = result_of(number);
-  const std::size_t size = row_size();
   if (is_source(instruction, node)) {
     const auto place =
         std::find(source_nodes_.begin(), source_nodes_.end(), instruction.node) - source_nodes_.begin();
-    copy_plane(source(static_cast<std::size_t>(place)), size, target);
+    copy_plane(source(static_cast<std::size_t>(place)), size(), target);
     return;
   }
   const Plane<Scalar> input = result_of(instruction.inputs[0]);
   if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
-    dense_plane(affine->weight_variance, affine->bias_variance, input, size, target);
+    dense_plane(affine->weight_variance, affine->bias_variance, input, size(), target);
   } else if (const auto* row = std::get_if<RowNode>(&node.operation)) {
     if (recorded_ != nullptr) record(number, input);
-    if (input.nngp != target.nngp) copy_plane(input, size, target);
-    apply_row(number, *row->stage, left, same, target);
+    if (input.nngp != target.nngp) copy_plane(input, size(), target);
+    apply_row(number, *row->stage, target);
   } else if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
     if (recorded_ != nullptr) record(number, input);
-    apply_stage(number, *pair->stage, left, same, input, target);
+    apply_stage(number, *pair->stage, input, target);
   } else if (const auto* sum = std::get_if<SumNode>(&node.operation)) {
     add_planes(*sum, instruction, target);
   } else {
@@ -115,52 +126,69 @@ void PointExecutor<Scalar>::evaluate(std::size_t number, const InputState<Scalar
 
 template <typename Scalar>
 void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage,
-                                      const InputState<Scalar>& left, Index same,
                                       const Plane<Scalar>& target) {
   const NodeId node = program_.points.instructions[number].node;
   const Arrays& arrays = arrays_[number];
-  for (std::size_t k = 0; k < arrays.left.size(); ++k)
-    std::fill_n(arrays.left[k], row_size(), left.array(node, static_cast<Index>(k))[0]);
-  const Scalar nngp = same < 0 ? Scalar{0} : target.nngp[same];
-  const Scalar ntk = same < 0 || !with_ntk_ ? Scalar{0} : target.ntk[same];
-  stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), row_size()});
-  if (same < 0) return;
-  // The input with itself: once more, by the stage's rule for that.
-  Scalar self_nngp = nngp, self_ntk = ntk;
-  std::vector<const Scalar*> left_itself, right_itself;
-  for (std::size_t k = 0; k < arrays.left.size(); ++k) {
-    left_itself.push_back(arrays.left[k] + same);
-    right_itself.push_back(arrays.right[k] + same);
+  itself_.clear();
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const Index begin = static_cast<Index>(r) * row_step();
+    for (std::size_t k = 0; k < arrays.left.size(); ++k)
+      std::fill_n(arrays.left[k] + begin, row_step(), rows_[r].left->array(node, static_cast<Index>(k))[0]);
+    if (rows_[r].same < 0) continue;
+    itself_.push_back(target.nngp[begin + rows_[r].same]);
+    itself_.push_back(with_ntk_ ? target.ntk[begin + rows_[r].same] : Scalar{0});
   }
-  stage.apply_self({&self_nngp, with_ntk_ ? &self_ntk : nullptr, left_itself.data(), right_itself.data(), 1});
-  target.nngp[same] = self_nngp;
-  if (with_ntk_) target.ntk[same] = self_ntk;
+  stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), size()});
+  const Scalar* before = itself_.data();
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (rows_[r].same < 0) continue;
+    const Plane<Scalar> itself = target + (static_cast<Index>(r) * row_step() + rows_[r].same);
+    *itself.nngp = *before++;
+    const Scalar ntk = *before++;
+    if (with_ntk_) *itself.ntk = ntk;
+    apply_to_itself(number, stage, itself.nngp - target.nngp, target);
+  }
+}
+
+/// An input with itself: by the stage's rule for that.
+template <typename Scalar>
+void PointExecutor<Scalar>::apply_to_itself(std::size_t number, const RowStage& stage, Index place,
+                                            const Plane<Scalar>& target) {
+  const Arrays& arrays = arrays_[number];
+  std::vector<const Scalar*> left, right;
+  for (std::size_t k = 0; k < arrays.left.size(); ++k) {
+    left.push_back(arrays.left[k] + place);
+    right.push_back(arrays.right[k] + place);
+  }
+  const Plane<Scalar> itself = target + place;
+  stage.apply_self({itself.nngp, itself.ntk, left.data(), right.data(), 1});
 }
 
 template <typename Scalar>
 void PointExecutor<Scalar>::apply_stage(std::size_t number, const PairStage& stage,
-                                        const InputState<Scalar>& left, Index same,
                                         const Plane<Scalar>& source, const Plane<Scalar>& target) {
   const NodeId node = program_.points.instructions[number].node;
   const Shape no_positions;
-  for (std::size_t j = 0; j < right_->size(); ++j) {
-    const InputState<Scalar>& right = *(*right_)[j];
-    const Index ntk_size = with_ntk_ ? 1 : 0;
-    const PairView<Scalar> view{.nngp = {source.nngp + j, 1, 1},
-                                .ntk = {with_ntk_ ? source.ntk + j : nullptr, ntk_size, ntk_size},
-                                .left_variance = left.array(node, 0),
-                                .right_variance = right.array(node, 0),
-                                .left_state = left.extra(node),
-                                .right_state = right.extra(node),
-                                .left_shape = no_positions,
-                                .right_shape = no_positions,
-                                .same_input = static_cast<Index>(j) == same,
-                                .wanted = Entries::all};
-    PairResult<Scalar> result{.nngp = {target.nngp + j, 1, 1},
-                              .ntk = {with_ntk_ ? target.ntk + j : nullptr, ntk_size, ntk_size},
-                              .scratch = scratch_.data()};
-    stage.apply(view, result);
-  }
+  const Index ntk_size = with_ntk_ ? 1 : 0;
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    for (std::size_t j = 0; j < right_->size(); ++j) {
+      const InputState<Scalar>&left = *rows_[r].left, &right = *(*right_)[j];
+      const Index place = static_cast<Index>(r) * row_step() + static_cast<Index>(j);
+      const Plane<Scalar> from = source + place, to = target + place;
+      const PairView<Scalar> view{.nngp = {from.nngp, 1, 1},
+                                  .ntk = {from.ntk, ntk_size, ntk_size},
+                                  .left_variance = left.array(node, 0),
+                                  .right_variance = right.array(node, 0),
+                                  .left_state = left.extra(node),
+                                  .right_state = right.extra(node),
+                                  .left_shape = no_positions,
+                                  .right_shape = no_positions,
+                                  .same_input = static_cast<Index>(j) == rows_[r].same,
+                                  .wanted = Entries::all};
+      PairResult<Scalar> result{
+          .nngp = {to.nngp, 1, 1}, .ntk = {to.ntk, ntk_size, ntk_size}, .scratch = scratch_.data()};
+      stage.apply(view, result);
+    }
 }
 
 template <typename Scalar>
@@ -182,16 +210,16 @@ void PointExecutor<Scalar>::record(std::size_t number, const Plane<Scalar>& sour
 template <typename Scalar>
 void PointExecutor<Scalar>::add_planes(const SumNode& node, const Instruction& instruction,
                                        const Plane<Scalar>& target) {
-  fill_plane(target, row_size(), Scalar{0}, Scalar{0});
+  fill_plane(target, size(), Scalar{0}, Scalar{0});
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i)
-    add_plane(result_of(instruction.inputs[i]), static_cast<Scalar>(node.factors[i]), row_size(), target);
+    add_plane(result_of(instruction.inputs[i]), static_cast<Scalar>(node.factors[i]), size(), target);
 }
 
 template <typename Scalar>
 void PointExecutor<Scalar>::multiply_planes(const ProductNode& node, const Instruction& instruction,
                                             const Plane<Scalar>& target) {
-  fill_plane(target, row_size(), static_cast<Scalar>(node.factor), Scalar{0});
-  for (const std::size_t input : instruction.inputs) multiply_plane(result_of(input), row_size(), target);
+  fill_plane(target, size(), static_cast<Scalar>(node.factor), Scalar{0});
+  for (const std::size_t input : instruction.inputs) multiply_plane(result_of(input), size(), target);
 }
 
 template class PointExecutor<float>;

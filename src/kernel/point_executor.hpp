@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernel/aligned_buffer.hpp"
@@ -8,28 +9,39 @@
 #include "kernel/plane_windows.hpp"
 #include "kernel/program.hpp"
 #include "kernel/step_timer.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 
-/// Executes what comes behind the positions, or a network that never had any: one number a pair. The vector
-/// is a row of the tile: one left input with all right inputs.
+/// A left input of a tile, and its index among the right inputs, or -1.
+template <typename Scalar>
+struct PointRow {
+  const InputState<Scalar>* left;
+  Index same;
+};
+
+/// Executes what comes behind the positions, or a network that never had any: one number a pair. A vector is
+/// some rows of the tile, one behind the other: left inputs, each with all right inputs.
 template <typename Scalar>
 class PointExecutor {
  public:
-  /// The program must outlive the executor. Tiles have at most `columns` right inputs. `state` is the layout
-  /// of any input: behind the positions all are alike.
-  PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index columns);
+  /// The program must outlive the executor. Tiles have at most `rows` left and `columns` right inputs.
+  /// `state` is the layout of any input: behind the positions all are alike.
+  PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index rows, Index columns);
 
   /// The right inputs of the rows to come.
   void begin_tile(const std::vector<const InputState<Scalar>*>& right);
+  /// Numbers from a row to the next.
+  [[nodiscard]] Index row_step() const { return padded(static_cast<Index>(right_->size())); }
+  /// Rows that run() takes.
+  [[nodiscard]] Index rows_at_once() const { return rows_at_once_; }
 
   /// The readouts and inputs whose values source() wants before every run().
   [[nodiscard]] const std::vector<NodeId>& source_nodes() const { return source_nodes_; }
   [[nodiscard]] Plane<Scalar> source(std::size_t number) { return plane(sources_, number); }
 
-  /// The output for the row of `left`; `same` is its index among the right inputs, or -1. Valid until the
-  /// next call.
-  Plane<Scalar> run(const InputState<Scalar>& left, Index same);
+  /// The output for some rows. Valid until the next call.
+  Plane<Scalar> run(std::span<const PointRow<Scalar>> rows);
 
   /// Runs on an input with itself, the sources being its own, and records in `state` what pairs need.
   void record_state(InputState<Scalar>& state);
@@ -44,11 +56,11 @@ class PointExecutor {
   };
 
   void gather_right(std::size_t number);
-  void evaluate(std::size_t number, const InputState<Scalar>& left, Index same);
-  void apply_row(std::size_t number, const RowStage& stage, const InputState<Scalar>& left, Index same,
-                 const Plane<Scalar>& target);
-  void apply_stage(std::size_t number, const PairStage& stage, const InputState<Scalar>& left, Index same,
-                   const Plane<Scalar>& source, const Plane<Scalar>& target);
+  void evaluate(std::size_t number);
+  void apply_row(std::size_t number, const RowStage& stage, const Plane<Scalar>& target);
+  void apply_to_itself(std::size_t number, const RowStage& stage, Index place, const Plane<Scalar>& target);
+  void apply_stage(std::size_t number, const PairStage& stage, const Plane<Scalar>& source,
+                   const Plane<Scalar>& target);
   void add_planes(const SumNode& node, const Instruction& instruction, const Plane<Scalar>& target);
   void multiply_planes(const ProductNode& node, const Instruction& instruction, const Plane<Scalar>& target);
   void record(std::size_t number, const Plane<Scalar>& source);
@@ -59,10 +71,11 @@ class PointExecutor {
   [[nodiscard]] const Node& node_of(std::size_t number) const {
     return program_.graph.nodes[program_.points.instructions[number].node];
   }
-  [[nodiscard]] std::size_t row_size() const;
+  [[nodiscard]] std::size_t size() const;
 
   const Program& program_;
   bool with_ntk_;
+  Index rows_at_once_;
   Index capacity_;
   std::vector<NodeId> source_nodes_;
   std::vector<Arrays> arrays_;  ///< [instruction]
@@ -71,6 +84,8 @@ class PointExecutor {
   AlignedBuffer<Scalar> auxiliary_;
   AlignedBuffer<Scalar> scratch_;
   const std::vector<const InputState<Scalar>*>* right_ = nullptr;
+  std::span<const PointRow<Scalar>> rows_;
+  std::vector<Scalar> itself_;  ///< [nngp or ntk][row]: what the inputs of the rows have with themselves.
   InputState<Scalar>* recorded_ = nullptr;
   StepTimer timer_;
 };

@@ -116,6 +116,22 @@ TEST_CASE("a batch and its copy: equal up to rounding, except for dropout") {
   CHECK((one_mask.nngp.diagonal() - 2 * two_masks.nngp.diagonal()).norm() < 1e-13 * one_mask.nngp.norm());
 }
 
+TEST_CASE("a batch of vectors of several tiles has the kernels of its pairs, mirrored exactly") {
+  const auto x = random_inputs(13, {300, 5});
+  const auto all = gram<double>(vectors_network(), x);
+  CHECK(all.nngp == all.nngp.transpose());
+  CHECK(all.ntk == all.ntk.transpose());
+  for (const Index i : {Index{0}, Index{130}, Index{270}, Index{299}}) {
+    const Matrix<double> one = Eigen::Map<const Matrix<double>>(x.data() + 5 * i, 1, 5);
+    const auto row = gram<double>(vectors_network(), one, x);
+    for (Index j = 0; j < 300; ++j) {
+      if (j == i) continue;  // there the angle is 0 up to the root of the rounding
+      CHECK(all.nngp(i, j) == doctest::Approx(row.nngp(0, j)).epsilon(1e-12));
+      CHECK(all.ntk(i, j) == doctest::Approx(row.ntk(0, j)).epsilon(1e-12));
+    }
+  }
+}
+
 TEST_CASE("circular convolutions of many channels give the same kernels in tiles of any size") {
   // Many channels: the products of inputs are kept as a matrix, at whose place later layers keep others.
   const Layer convolution = conv({.filter = {3}, .padding = Padding::circular, .weight_variance = 1.5});

@@ -169,13 +169,22 @@ struct LinearRowLoops {
     });
     return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   }
+
+  /// Zero times an entry is zero if it is finite, else NaN, which stays in the sum.
+  static bool all_finite(const Scalar* source, std::size_t size) {
+    const D d;
+    V sum = hn::Zero(d);
+    for_each_vector<Scalar>(
+        size, [&](auto tag, auto block) { sum = hn::MulAdd(block.load(tag, source), hn::Zero(tag), sum); });
+    return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
+  }
 };
 
 template <typename Scalar>
-constexpr LinearRows<Scalar> table = {LinearRowLoops<Scalar>::scale,    LinearRowLoops<Scalar>::product_sum,
-                                      LinearRowLoops<Scalar>::convolve, LinearRowLoops<Scalar>::pack,
-                                      LinearRowLoops<Scalar>::add,      LinearRowLoops<Scalar>::multiply,
-                                      LinearRowLoops<Scalar>::sum,      LinearRowLoops<Scalar>::dot};
+constexpr LinearRows<Scalar> table = {
+    LinearRowLoops<Scalar>::scale, LinearRowLoops<Scalar>::product_sum, LinearRowLoops<Scalar>::convolve,
+    LinearRowLoops<Scalar>::pack,  LinearRowLoops<Scalar>::add,         LinearRowLoops<Scalar>::multiply,
+    LinearRowLoops<Scalar>::sum,   LinearRowLoops<Scalar>::dot,         LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

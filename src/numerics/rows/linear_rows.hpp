@@ -58,6 +58,9 @@ struct LinearRows {
 
   /// Sum of products of two rows.
   double (*dot)(const Scalar* left, const Scalar* right, std::size_t size);
+
+  /// False if some entry is infinite or NaN.
+  bool (*all_finite)(const Scalar* source, std::size_t size);
 };
 
 /// The best implementation for this machine. Scalar is float or double.
