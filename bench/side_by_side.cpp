@@ -1,8 +1,10 @@
 // What the engine takes, next to the limit that it is compared to, measured in turns within one run. Prints a
 // table: the measure, its time, the limit's, their ratio and the ratio aimed at (docs/performance.md).
 //
-//     side_by_side [SECTION...]     sections: map conv networks threads dense; all without arguments
+//     side_by_side [SECTION...]     sections: map conv networks threads dense regression
+//                                   reference; all without arguments
 #include <fmt/format.h>
+#include <lapacke.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -12,17 +14,16 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include <xtensor/xrandom.hpp>
 
+#include "networks.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/numerics/activations.hpp"
-#include "widelimit/widelimit.hpp"
 #include "yardstick.hpp"
 
 namespace {
 
-using namespace widelimit;
+using namespace benchmarks;
 
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -54,12 +55,6 @@ double yardstick_of(bool with_ntk) {
   const Yardstick yardstick = measure_yardstick();
   if (sizeof(Scalar) == 8) return yardstick.double_both;
   return with_ntk ? yardstick.float_both : yardstick.float_nngp;
-}
-
-template <typename Scalar>
-xt::xarray<Scalar> images(Index count) {
-  xt::random::seed(1);
-  return xt::random::randn<Scalar>({count, Index{32}, Index{32}, Index{3}});
 }
 
 // The ReLU map alone.
@@ -105,13 +100,6 @@ void map_rows() {
 }
 
 // Convolutional networks.
-
-Network convolutions(Index depth, const Layer& readout) {
-  return Network(
-      {layers::repeat(depth, {layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}),
-                              layers::relu()}),
-       readout, layers::dense()});
-}
 
 /// Covariance entries a pair that nonlinearities map.
 template <typename Scalar>
@@ -206,11 +194,8 @@ void thread_rows() {
 template <typename Scalar>
 void dense_row(const std::string& name, double aim) {
   constexpr Index count = 4000, width = 3072, depth = 5;
-  xt::random::seed(1);
-  const xt::xarray<Scalar> x = xt::random::randn<Scalar>({count, width});
-  const Network network(
-      {layers::repeat(depth, {layers::dense({.weight_variance = 2, .bias_variance = 0.01}), layers::relu()}),
-       layers::dense()});
+  const auto x = vectors<Scalar>(count, width);
+  const Network network = fully_connected(depth);
   Matrix<Scalar> product(count, count);
   // Half of the whole product: the Gram matrix is symmetric.
   const auto gemm = [&] {
@@ -235,12 +220,61 @@ void dense_rows() {
   dense_row<double>("dense, depth 5, n = 4000, double: all allowed time", 1);
 }
 
+// Regression.
+
+/// Cholesky factorization and solves of n = 10,000 on all threads, against the bare LAPACK calls.
+void regression_rows() {
+  constexpr Index count = 10'000, outputs = 10;
+  Matrix<double> gram(count, count);
+  for (Index i = 0; i < count; ++i)
+    for (Index j = 0; j < count; ++j) gram(i, j) = std::exp(-1e-3 * static_cast<double>(std::abs(i - j)));
+  const Matrix<double> targets = Matrix<double>::Random(count, outputs);
+  const double noise = 0.1;
+  const auto lapack = [&] {
+    Matrix<double> factor = gram, solution = targets.transpose();
+    factor.diagonal().array() += noise;
+    const auto n = static_cast<lapack_int>(count);
+    const numerics::BlasThreads threads(numerics::resolve_threads(0, "side_by_side"));
+    return seconds_of([&] {
+      LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, factor.data(), n);
+      LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, outputs, factor.data(), n, solution.data(), n);
+    });
+  };
+  const auto ours = [&] {
+    Matrix<double> copy = gram;
+    return seconds_of([&] {
+      static_cast<void>(gp::Regression::fit(std::move(copy), targets, gp::AbsoluteNoise(noise), 0));
+    });
+  };
+  print_row("regression, n = 10000: Cholesky and solves", Turns(2, ours, lapack), "s", 1 / 0.9);
+}
+
+// The workloads of the field's reference: bench/neural_tangents_speed.py.
+
+void reference_row(const std::string& name, const Network& network, const xt::xarray<float>& x) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int turn = 0; turn < 3; ++turn)
+    best = std::min(best, seconds_of([&] { static_cast<void>(gram<float>(network, x)); }));
+  fmt::print("{:<52} {:>9.4g}           s\n", name, best);
+}
+
+void reference_rows() {
+  reference_row("8 x conv, GAP, n = 2, all threads", convolutions(8, layers::global_average_pool()),
+                images<float>(2));
+  reference_row("8 x conv, flatten, n = 300, all threads", convolutions(8, layers::flatten()),
+                images<float>(300));
+  reference_row("struct, n = 2, all threads", struct_network(), images<float>(2));
+  reference_row("dense, depth 5, n = 4000, all threads", fully_connected(5), vectors<float>(4000, 3072));
+}
+
 using Section = std::pair<const char*, void (*)()>;
 constexpr Section sections[] = {{"map", map_rows},
                                 {"conv", convolution_rows},
                                 {"networks", network_rows},
                                 {"threads", thread_rows},
-                                {"dense", dense_rows}};
+                                {"dense", dense_rows},
+                                {"regression", regression_rows},
+                                {"reference", reference_rows}};
 
 }  // namespace
 

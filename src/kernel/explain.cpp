@@ -196,8 +196,11 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
              double measure_seconds, StepTimes times) {
   if (channels < 1)
     throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
+  constexpr Index many_inputs = 1000;
   const GramPlan gram_plan =
-      make_plan(network, {{input, "the input"}}, {channels, 1}, sizeof(Scalar), options);
+      make_plan(network, {{input, "the input"}},
+                {.channels = channels, .inputs = many_inputs, .pairs = many_inputs * many_inputs},
+                sizeof(Scalar), options);
   const PairGeometry geometry = make_geometry(gram_plan.program, input, input, Purpose::result,
                                               gram_plan.kernel, gram_plan.demand_everything);
   const StateLayout& layout = gram_plan.any_layout();

@@ -56,6 +56,7 @@ struct PlaneLayout {
     return i * stride[0] + j * stride[1];
   }  ///< Start of a row.
   [[nodiscard]] Index margin() const;
+  [[nodiscard]] bool operator==(const PlaneLayout&) const = default;
 };
 
 /// Calls body(i, j) for every row of an extent.

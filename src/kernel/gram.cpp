@@ -183,14 +183,16 @@ class GramComputation {
   template <typename Body>
   void parallel(Index count, const Body& body) {
     const numerics::BlasThreads one_thread_a_task(1);
+    // In order, whoever is free: with the largest tasks first, threads finish together.
+    std::atomic<Index> next = 0;
     arena_.execute([&] {
-      tbb::parallel_for(
-          tbb::blocked_range<Index>(0, count, 1),
-          [&](const tbb::blocked_range<Index>& range) {
-            for (Index i = range.begin(); i < range.end(); ++i)
-              if (!options_.stop.stop_requested()) body(i);
-          },
-          tbb::simple_partitioner());
+      tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+        while (!options_.stop.stop_requested()) {
+          const Index i = next++;
+          if (i >= count) return;
+          body(i);
+        }
+      });
     });
     if (options_.stop.stop_requested())
       throw Cancelled(
@@ -229,6 +231,9 @@ class GramComputation {
     for (const TileSide& i : sides(left))
       for (const TileSide& j : sides(right))
         if (batches == Batches::two || i.begin <= j.begin) tiles.push_back({i, j});
+    const auto size = [](const TileSides& tile) { return tile.left.size() * tile.right.size(); };
+    std::stable_sort(tiles.begin(), tiles.end(),
+                     [&](const TileSides& a, const TileSides& b) { return size(a) > size(b); });
     Workers workers([this] { return make_worker(plan_.largest_tile_side); });
     parallel(static_cast<Index>(tiles.size()), [&](Index t) {
       const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
@@ -344,7 +349,7 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     check_result(result.ntk, "ntk");
     return result;
   };
-  const GramSize size{task.channels, std::max(task.rows, task.columns)};
+  const GramSize size{task.channels, std::max(task.rows, task.columns), task.pairs};
   const GramPlan plan = make_plan(network, task.shapes, size, sizeof(Scalar), options);
   if (plan.program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);

@@ -8,20 +8,46 @@
 #include "kernel/plane_executor.hpp"
 #include "network/lowering.hpp"
 #include "network/pulled_readout.hpp"
+#include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
 namespace {
 
-/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, matrices,
-/// which every plane touches, in the second-level cache.
+/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, and in the
+/// second-level cache what every plane touches: matrices, and the auxiliary arrays of its offset.
 constexpr Index most_inputs_a_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
 constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
+constexpr std::size_t plane_bytes_wanted = std::size_t{1} << 20;
+/// Fewer tiles than this would leave threads without work.
+constexpr Index tiles_a_thread = 3;
 
 /// Tiles of vectors are the blocks of a matrix product, so their grid depends on nothing but the number of
 /// inputs: large blocks are multiplied faster, small ones leave work for every thread.
 constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : 512; }
+
+/// Numbers of the auxiliary arrays of one input that a plane reads, on average over the offsets.
+double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const StateLayout& state) {
+  double most = 0;
+  for (const Step& step : plan.program.steps) {
+    const auto* plane = std::get_if<PlaneStep>(&step);
+    if (plane == nullptr) continue;
+    double numbers = 0;
+    for (const Instruction& instruction : plane->run.instructions) {
+      const NodeId node = instruction.node;
+      const Offsets& offsets = geometry.demanded[node];
+      if (instruction.loads || offsets.empty()) continue;
+      Index entries = 0;
+      offsets.for_each([&](const Index3& offset) {
+        entries += Box(geometry.left_sizes[node], geometry.right_sizes[node], offset).size();
+      });
+      numbers += static_cast<double>(state.arrays[node] * entries) / static_cast<double>(offsets.count());
+    }
+    most = std::max(most, numbers);
+  }
+  return most;
+}
 
 Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize& size,
                        std::size_t scalar_bytes, const GramOptions& options) {
@@ -29,14 +55,23 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   if (options.tile_size > 0) return options.tile_size;
   const PairGeometry geometry =
       make_geometry(plan.program, shape, shape, Purpose::result, plan.kernel, plan.demand_everything);
+  const StateLayout& state = plan.state_layouts.at(shape);
+  const auto bytes = [scalar_bytes](auto numbers) {
+    return scalar_bytes * static_cast<std::size_t>(numbers);
+  };
+  const double of_input = plane_numbers(plan, geometry, state);
   Index side = most_inputs_a_side;
   const auto fits = [&] {
     const WorkspaceSize workspace =
-        workspace_size(plan.program, geometry, plan.state_layouts.at(shape), plan.kernel, side, side * side);
-    return scalar_bytes * static_cast<std::size_t>(workspace.total()) <= workspace_bytes_wanted &&
-           scalar_bytes * static_cast<std::size_t>(side * side * geometry.matrix_size) <= matrix_bytes_wanted;
+        workspace_size(plan.program, geometry, state, plan.kernel, side, side * side);
+    return bytes(workspace.total()) <= workspace_bytes_wanted &&
+           bytes(side * side * geometry.matrix_size) <= matrix_bytes_wanted &&
+           bytes(2 * static_cast<double>(side) * of_input) <= plane_bytes_wanted;
   };
   while (side > 1 && !fits()) --side;
+  const Index threads = numerics::resolve_threads(options.threads, "gram");
+  const auto tiles = [&] { return size.pairs / (side * side); };
+  while (threads > 1 && side > 1 && tiles() < tiles_a_thread * threads) --side;
   return side;
 }
 

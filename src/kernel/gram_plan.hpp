@@ -36,6 +36,7 @@ using NamedShapes = std::map<Shape, std::string>;
 struct GramSize {
   Index channels;
   Index inputs;  ///< Of the larger batch.
+  Index pairs;
 };
 
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.

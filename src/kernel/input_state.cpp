@@ -1,9 +1,29 @@
 #include "kernel/input_state.hpp"
 
+#include <algorithm>
+
 #include "kernel/features.hpp"
+#include "kernel/pair_geometry.hpp"
 #include "kernel/vector_padding.hpp"
 
 namespace widelimit {
+namespace {
+
+/// Of the run that a node's arrays are read in; matrices have none.
+Index3 guard_of(const Program& program, NodeId node) {
+  for (const Step& step : program.steps) {
+    const auto* plane = std::get_if<PlaneStep>(&step);
+    if (plane == nullptr) continue;
+    const auto& instructions = plane->run.instructions;
+    const bool reads = std::any_of(
+        instructions.begin(), instructions.end(),
+        [&](const Instruction& instruction) { return instruction.node == node && !instruction.loads; });
+    if (reads) return run_guard(program, plane->run);
+  }
+  return {0, 0, 0};
+}
+
+}  // namespace
 
 StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes,
                               const Shape& input_shape, Index channels) {
@@ -30,7 +50,10 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     // A vector's channels are one array, ready for products of whole batches.
     const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
     layout.offset.push_back(layout.size);
-    layout.positions.push_back(padded(vector_features ? arrays : position_count(shape)));
+    const bool in_planes =
+        !std::holds_alternative<PairNode>(operation) && !shape.empty() && !program.as_matrix[id];
+    layout.planes.emplace_back(three_axes(shape), in_planes ? guard_of(program, id) : Index3{0, 0, 0});
+    layout.positions.push_back(padded(vector_features ? arrays : layout.planes.back().length));
     layout.arrays.push_back(vector_features ? 1 : arrays);
     layout.extra.push_back(layout.size + layout.arrays.back() * layout.positions.back());
     layout.size = layout.extra.back() + padded(extra);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernel/aligned_buffer.hpp"
+#include "kernel/geometry.hpp"
 #include "kernel/program.hpp"
 #include "kernel/vector_padding.hpp"
 
@@ -12,9 +13,11 @@ namespace widelimit {
 /// for a row stage its auxiliary arrays; for a pair stage the variances and its own state. It depends on the
 /// input's shape only.
 struct StateLayout {
-  Shape shape;                   ///< Of the input.
-  std::vector<Index> offset;     ///< Of a node.
-  std::vector<Index> positions;  ///< Numbers an array of that node: its positions, padded.
+  Shape shape;                ///< Of the input.
+  std::vector<Index> offset;  ///< Of a node.
+  std::vector<PlaneLayout>
+      planes;                    ///< How positions lie in an array of that node: as in its run at offset 0.
+  std::vector<Index> positions;  ///< Numbers an array of that node, padded.
   std::vector<Index> arrays;     ///< Arrays of that node; for pair stages 1, the variances.
   std::vector<Index> extra;      ///< Where a pair stage's own state begins.
   Index size = 0;

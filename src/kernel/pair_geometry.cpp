@@ -103,18 +103,6 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   geometry.store_size = places.end();
 }
 
-/// The farthest shift, along each axis, of the same-padded stride-1 convolutions of a run.
-Index3 run_guard(const Program& program, const Run& run) {
-  Index3 guard{0, 0, 0};
-  for (const Instruction& instruction : run.instructions) {
-    const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[instruction.node].operation);
-    if (affine == nullptr || instruction.loads) continue;
-    const Window3 window(affine->window);
-    for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);
-  }
-  return guard;
-}
-
 /// Rows of positions along the last axis.
 Index row_count(const Shape& shape) {
   const Index3 sizes = three_axes(shape);
@@ -188,6 +176,17 @@ Index StoreLayout::entry(const Index3& a, const Index3& b) const {
   const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
   const auto [start, step] = place(box);
   return start + (a[0] - box.origin[0]) * step[0] + (a[1] - box.origin[1]) * step[1] + a[2] - box.origin[2];
+}
+
+Index3 run_guard(const Program& program, const Run& run) {
+  Index3 guard{0, 0, 0};
+  for (const Instruction& instruction : run.instructions) {
+    const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[instruction.node].operation);
+    if (affine == nullptr || instruction.loads) continue;
+    const Window3 window(affine->window);
+    for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);
+  }
+  return guard;
 }
 
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,

@@ -73,6 +73,10 @@ inline constexpr Index stacked_numbers = 1024;
 
 enum class Kernel { nngp_only, with_ntk };
 
+/// The farthest shift, along each axis, of the same-padded stride-1 convolutions of a run: its planes'
+/// guards.
+Index3 run_guard(const Program& program, const Run& run);
+
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,
                            Kernel kernel, bool demand_everything);
 

@@ -287,9 +287,13 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
       std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
       continue;
     }
-    const Index positions = position_count(features.shape);
+    const PlaneLayout& layout = state.layout().planes[id];
+    const Scalar* row = features.values.data();
     for (Index channel = 0; channel < features.channels; ++channel)
-      std::copy_n(features.values.data() + channel * positions, positions, state.array(id, channel));
+      for_each_row(layout.extent, [&](Index x, Index y) {
+        std::copy_n(row, layout.extent[2], state.array(id, channel) + layout.at(x, y));
+        row += layout.extent[2];
+      });
   }
 }
 

@@ -150,6 +150,7 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
     placed_[i].affine.reset();
+    placed_[i].in_states = false;
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
       placed_[i].affine = affine_of(*affine, node.inputs[0]);
@@ -186,10 +187,10 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   place(run, offset, guard);
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].box.empty()) return;
-  if (!recording()) pack(run);
   stack_pairs(run);
+  if (!recording()) pack(run);
   for (const Stack& stack : stacks_) {
-    choose_rows(stack, last + 1);
+    choose_rows(run, stack);
     for (std::size_t i = 0; i <= last; ++i)
       timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
     if (!is_demanded) continue;
@@ -206,6 +207,7 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i)
     if (!placed_[i].box.empty()) length = std::max(length, placed_[i].layout.length);
   const Index most = std::max<Index>(1, stacked_numbers / length);
+  stacks_many_ = most > 1;
   stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
     const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];

@@ -113,6 +113,8 @@ class PlaneExecutor {
     bool is_diagonal = false;                ///< The offset is 0.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
     std::optional<Affine> affine;
+    /// The arrays are read where they lie in the states: the whole images at offset 0, too large to stack.
+    bool in_states = false;
     Index arrays = 0;
     std::vector<Scalar*> left;             ///< [array]
     std::vector<Scalar*> right;            ///< [array]
@@ -147,7 +149,7 @@ class PlaneExecutor {
   void pack(const Run& run);
   void pack_strips(NodeId node, const Placed& placed);
   void pack_planes(NodeId node, const Placed& placed, bool from_strips);
-  void choose_rows(const Stack& stack, std::size_t instructions);
+  void choose_rows(const Run& run, const Stack& stack);
 
   // Instructions (plane_instructions.cpp).
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
@@ -215,6 +217,7 @@ class PlaneExecutor {
   std::vector<Placed> placed_;   ///< [instruction]
   std::vector<Index3> offsets_;  ///< [instruction]
   std::vector<Stack> stacks_;
+  bool stacks_many_ = false;  ///< Some stacks may have more than one pair.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
   Index right_places_ = 0;

@@ -194,14 +194,21 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
   const Placed& placed = placed_[number];
   const NodeId node = run.instructions[number].node;
   const Index positions = placed.box.size();
+  const Index3& extent = placed.layout.extent;
   Scalar* variances = scratch_[0].nngp;
-  for_each_row(placed.layout.extent, [&](Index x, Index y) {
-    const Index3& extent = placed.layout.extent;
+  for_each_row(extent, [&](Index x, Index y) {
     std::copy_n(source.nngp + placed.layout.at(x, y), extent[2], variances + (x * extent[1] + y) * extent[2]);
   });
+  std::vector<Scalar> numbers(static_cast<std::size_t>(placed.arrays * positions));
   std::vector<Scalar*> arrays;
-  for (Index k = 0; k < placed.arrays; ++k) arrays.push_back(recorded_->array(node, k));
+  for (Index k = 0; k < placed.arrays; ++k) arrays.push_back(numbers.data() + k * positions);
   stage.prepare(variances, static_cast<std::size_t>(positions), arrays.data());
+  const PlaneLayout& kept = recorded_->layout().planes[node];
+  for (Index k = 0; k < placed.arrays; ++k)
+    for_each_row(extent, [&](Index x, Index y) {
+      std::copy_n(arrays[static_cast<std::size_t>(k)] + (x * extent[1] + y) * extent[2], extent[2],
+                  recorded_->array(node, k) + kept.at(x, y));
+    });
 }
 
 template <typename Scalar>

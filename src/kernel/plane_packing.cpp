@@ -44,14 +44,19 @@ Index PlaneExecutor<Scalar>::right_place(const TilePair& pair) const {
 /// Packs all arrays of a run.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::pack(const Run& run) {
-  const bool strips = geometry_.uses_strips(run.root);
-  const Index at = placed_[run.instructions.size() - 1].box.offset[2];
+  const Box& box = placed_[run.instructions.size() - 1].box;
+  const bool strips = geometry_.uses_strips(run.root) && !is_zero(box.offset);
+  const Index at = box.offset[2];
   const bool moved = strips && strips_at_ != at;
   if (moved) strips_at_ = at;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-    const Placed& placed = placed_[i];
+    Placed& placed = placed_[i];
     if (placed.arrays == 0) continue;
     const NodeId node = run.instructions[i].node;
+    placed.in_states = !stacks_many_ && placed.is_diagonal &&
+                       placed.layout == tile_->left[0]->layout().planes[node] &&
+                       placed.layout == tile_->right[0]->layout().planes[node];
+    if (placed.in_states) continue;
     timer_.time(node, [&] {
       // A strip serves offsets along the other axes too, whether this plane is empty or not.
       if (moved && placed.box.extent[2] > 0) pack_strips(node, placed);
@@ -69,10 +74,11 @@ void PlaneExecutor<Scalar>::pack_strips(NodeId node, const Placed& placed) {
     for (Index k = 0; k < placed.arrays; ++k) {
       Scalar* strip = strips[static_cast<std::size_t>(k)];
       for (const InputState<Scalar>* input : inputs) {
-        rows.pack(input->array(node, k) + first, sizes[2], static_cast<std::size_t>(sizes[0] * sizes[1]),
-                  static_cast<std::size_t>(layout.extent[2]), strip,
-                  static_cast<std::size_t>(layout.stride[1]));
-        strip += sizes[0] * sizes[1] * layout.stride[1];
+        const PlaneLayout& kept = input->layout().planes[node];
+        for (Index x = 0; x < sizes[0]; ++x, strip += sizes[1] * layout.stride[1])
+          rows.pack(input->array(node, k) + kept.at(x, 0) + first, kept.stride[1],
+                    static_cast<std::size_t>(sizes[1]), static_cast<std::size_t>(layout.extent[2]), strip,
+                    static_cast<std::size_t>(layout.stride[1]));
       }
     }
   };
@@ -93,8 +99,9 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
         pack_strip(strip + first_row * layout.stride[1], sizes[1], layout, target);
         strip += sizes[0] * sizes[1] * layout.stride[1];
       } else {
-        pack_plane(input->array(node, array) + first_row * sizes[2] + origin[2],
-                   {sizes[1] * sizes[2], sizes[2]}, layout, target);
+        const PlaneLayout& kept = input->layout().planes[node];
+        pack_plane(input->array(node, array) + kept.at(origin[0], origin[1]) + origin[2],
+                   {kept.stride[0], kept.stride[1]}, layout, target);
       }
       target += layout.length;
     }
@@ -111,7 +118,7 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
     pack_side(tile_->right, k, geometry_.right_sizes[node], end,
               from_strips ? placed.right_strips[number] : nullptr, right);
     // Plane by plane: with fewer right inputs than left ones, copies are copied again.
-    for (Index place = right_count; place < right_places_; ++place)
+    for (Index place = right_count; stacks_many_ && place < right_places_; ++place)
       std::copy_n(right + (place - right_count) * layout.length, layout.length,
                   right + place * layout.length);
   }
@@ -119,12 +126,20 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
 
 /// Points the rows of auxiliary arrays to those of a stack.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::choose_rows(const Stack& stack, std::size_t instructions) {
-  for (std::size_t i = 0; i < instructions; ++i) {
+void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
+  const Index right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
+    const NodeId node = run.instructions[i].node;
     for (std::size_t k = 0; k < placed.left.size(); ++k) {
+      if (placed.in_states) {
+        const auto array = static_cast<Index>(k);
+        placed.left_row[k] = tile_->left[static_cast<std::size_t>(stack.left)]->array(node, array);
+        placed.right_row[k] = tile_->right[static_cast<std::size_t>(right)]->array(node, array);
+        continue;
+      }
       placed.left_row[k] = placed.left[k] + stack.left * placed.layout.length;
-      placed.right_row[k] = placed.right[k] + stack.right * placed.layout.length;
+      placed.right_row[k] = placed.right[k] + (stacks_many_ ? stack.right : right) * placed.layout.length;
     }
   }
 }
@@ -134,11 +149,11 @@ template void PlaneExecutor<float>::take_packs(const Run&);
 template Index PlaneExecutor<float>::right_place(const TilePair&) const;
 template void PlaneExecutor<float>::pack(const Run&);
 template void PlaneExecutor<float>::pack_planes(NodeId, const Placed&, bool);
-template void PlaneExecutor<float>::choose_rows(const Stack&, std::size_t);
+template void PlaneExecutor<float>::choose_rows(const Run&, const Stack&);
 template void PlaneExecutor<double>::take_packs(const Run&);
 template Index PlaneExecutor<double>::right_place(const TilePair&) const;
 template void PlaneExecutor<double>::pack(const Run&);
 template void PlaneExecutor<double>::pack_planes(NodeId, const Placed&, bool);
-template void PlaneExecutor<double>::choose_rows(const Stack&, std::size_t);
+template void PlaneExecutor<double>::choose_rows(const Run&, const Stack&);
 
 }  // namespace widelimit

@@ -1,6 +1,7 @@
 // Kept nodes of PlaneExecutor, and the poolings and readouts that planes end in.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "kernel/plane_executor.hpp"
 #include "kernel/vector_padding.hpp"
@@ -37,6 +38,40 @@ void keep_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, 
     else
       for (Index z = 0; z < layout.extent[2]; ++z) to[z * place.step[2]] = from[z];
   });
+}
+
+/// Writes planes to the diagonals of a matrix: those that agree but along the last axis together, row by row,
+/// because they share the cache lines of the matrix.
+template <typename Scalar>
+void assemble_matrix(const Index3& left, const Index3& right, const Offsets& offsets,
+                     const StoreLayout& layout, const Scalar* planes, Scalar* target) {
+  const StoreLayout matrix = StoreLayout::matrix(left, right);
+  struct Source {
+    const Scalar* next;
+    Scalar* target;
+    Index size;
+  };
+  std::vector<Source> sources;
+  for (const Index x : offsets.axis[0])
+    for (const Index y : offsets.axis[1]) {
+      sources.clear();
+      Index3 extent{}, step{};
+      for (const Index z : offsets.axis[2]) {
+        const Box box(left, right, {x, y, z});
+        if (box.empty()) continue;
+        const auto place = matrix.place(box);
+        sources.push_back({planes + layout.place(box).start, target + place.start, box.extent[2]});
+        extent = box.extent;
+        step = place.step;
+      }
+      for_each_row(extent, [&](Index i, Index j) {
+        for (Source& source : sources) {
+          Scalar* to = source.target + i * step[0] + j * step[1];
+          for (Index k = 0; k < source.size; ++k) to[k * step[2]] = source.next[k];
+          source.next += source.size;
+        }
+      });
+    }
 }
 
 }  // namespace
@@ -196,25 +231,20 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
   const StoreLayout& layout = geometry_.layouts[node];
   const Plane<Scalar> kept = store(node, pair);
   if (layout.is_matrix()) return {kept.nngp, kept.ntk, matrices_.data()};
-  const Index3 left = geometry_.left_sizes[node], right = geometry_.right_sizes[node];
-  const StoreLayout matrix = StoreLayout::matrix(left, right);
+  const Index size = layout.left_positions() * layout.right_positions();
   const auto assemble = [&](const Scalar* planes, Scalar* target) {
-    std::fill_n(target, matrix.size(), std::numeric_limits<Scalar>::quiet_NaN());
-    geometry_.demanded[node].for_each([&](const Index3& offset) {
-      const Box box(left, right, offset);
-      if (box.empty()) return;
-      const PlaneLayout packed(box.extent, {0, 0, 0});
-      keep_rows(matrix.place(box), packed, planes + layout.place(box).start, target);
-    });
+    std::fill_n(target, size, std::numeric_limits<Scalar>::quiet_NaN());
+    assemble_matrix(geometry_.left_sizes[node], geometry_.right_sizes[node], geometry_.demanded[node], layout,
+                    planes, target);
   };
   Scalar* next = matrices_.data();
   MatrixPair result{next, nullptr, nullptr};
   assemble(kept.nngp, next);
-  next += padded(matrix.size());
+  next += padded(size);
   if (with_ntk_) {
     result.ntk = next;
     assemble(kept.ntk, next);
-    next += padded(matrix.size());
+    next += padded(size);
   }
   result.scratch = next;
   return result;

@@ -27,7 +27,8 @@ Index3 offset_stride(const Operation& operation) {
 
 class Scheduler {
  public:
-  Scheduler(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs) {
+  Scheduler(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs)
+      : shapes_{shapes} {
     program_.graph = std::move(graph);
     const std::size_t count = nodes().size();
     for (const Shape& shape : shapes) program_.has_positions.push_back(!shape.empty());
@@ -65,9 +66,18 @@ class Scheduler {
       if (!reads_whole_input(operation)) continue;
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
-      if (is_any<PairNode>(operation) && !is_any<PoolNode>(nodes()[input].operation))
+      if (is_any<PairNode>(operation) && !is_any<PoolNode>(nodes()[input].operation) &&
+          !is_large_image(shapes_[input]))
         program_.as_matrix[input] = true;
     }
+  }
+
+  /// The planes of one run after the other are far apart in the matrix of a large image, each entry in a
+  /// cache line of its own; so they are kept as planes, and the matrix is put together from neighbouring
+  /// ones.
+  static bool is_large_image(const Shape& shape) {
+    constexpr Index many_positions = 512;
+    return shape.size() > 1 && position_count(shape) > many_positions;
   }
 
   /// The root of the run in which a consumer evaluates its input.
@@ -217,6 +227,7 @@ class Scheduler {
     return affine != nullptr && Window3(affine->window).is_single_position();
   }
 
+  const std::vector<Shape>& shapes_;
   Program program_;
   std::set<NodeId> matrix_inputs_;
   std::vector<std::vector<NodeId>> consumers_;
