@@ -8,6 +8,10 @@
 #include "kernel/random_networks.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/pooling.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -68,6 +72,34 @@ void check_random_networks(unsigned first_seed, unsigned count) {
 TEST_CASE("random networks agree with the naive kernel") { check_random_networks(1, 60); }
 
 TEST_CASE("a kept norm or dropout whose result no variance needs") { check_random_networks(1024, 2); }
+
+void check_network(const Network& network, const Shape& shape) {
+  const std::vector<Index> dimensions{1, shape[0], shape[1], 2};
+  const auto x1 = random_inputs(1, dimensions), x2 = random_inputs(2, dimensions);
+  const NaiveKernel naive(network, shape);
+  check_against(naive, x1, x1, true, gram<double>(network, x1), 1e-10);
+  check_against(naive, x1, x2, false, gram<double>(network, x1, x2), 1e-10);
+}
+
+Layers two_convolutions() {
+  const Layer conv = layers::conv({.filter = {3, 3}, .weight_variance = 1.5, .bias_variance = 0.1});
+  const Layer strided = layers::conv({.filter = {3, 3}, .strides = {2, 1}, .weight_variance = 1.5});
+  return {conv, layers::relu(), strided, layers::relu()};
+}
+
+// Planes too large to stack are read where the states lie.
+TEST_CASE("a flattened image of 26 x 25 agrees with the naive kernel") {
+  Layers flattened = two_convolutions();
+  flattened.push_back(layers::flatten());
+  check_network(Network(flattened), {26, 25});
+}
+
+// The matrix of an image of more than 512 positions is put together from planes.
+TEST_CASE("attention on an image of 46 x 12 agrees with the naive kernel [slow]") {
+  const Layer conv = layers::conv({.filter = {3, 3}, .weight_variance = 1.5, .bias_variance = 0.1});
+  check_network(Network({conv, layers::relu(), layers::attention(), layers::relu(), layers::flatten()}),
+                {46, 12});
+}
 
 TEST_CASE("many random networks agree with the naive kernel [slow]") { check_random_networks(1000, 1200); }
 

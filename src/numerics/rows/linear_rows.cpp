@@ -15,6 +15,29 @@ namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Entries that two neighbouring vectors hold together, moved by one: Highway shifts within blocks of vectors
+// only.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+/// The last entry of `before` and all but the last one of `here`.
+HWY_INLINE auto move_up(hn::Vec<hn::ScalableTag<float>> before, hn::Vec<hn::ScalableTag<float>> here) {
+  const auto moved = _mm512_alignr_epi32(_mm512_castps_si512(here.raw), _mm512_castps_si512(before.raw), 15);
+  return hn::Vec<hn::ScalableTag<float>>{_mm512_castsi512_ps(moved)};
+}
+HWY_INLINE auto move_up(hn::Vec<hn::ScalableTag<double>> before, hn::Vec<hn::ScalableTag<double>> here) {
+  const auto moved = _mm512_alignr_epi64(_mm512_castpd_si512(here.raw), _mm512_castpd_si512(before.raw), 7);
+  return hn::Vec<hn::ScalableTag<double>>{_mm512_castsi512_pd(moved)};
+}
+/// All but the first entry of `here` and the first one of `after`.
+HWY_INLINE auto move_down(hn::Vec<hn::ScalableTag<float>> here, hn::Vec<hn::ScalableTag<float>> after) {
+  const auto moved = _mm512_alignr_epi32(_mm512_castps_si512(after.raw), _mm512_castps_si512(here.raw), 1);
+  return hn::Vec<hn::ScalableTag<float>>{_mm512_castsi512_ps(moved)};
+}
+HWY_INLINE auto move_down(hn::Vec<hn::ScalableTag<double>> here, hn::Vec<hn::ScalableTag<double>> after) {
+  const auto moved = _mm512_alignr_epi64(_mm512_castpd_si512(after.raw), _mm512_castpd_si512(here.raw), 1);
+  return hn::Vec<hn::ScalableTag<double>>{_mm512_castsi512_pd(moved)};
+}
+#endif
+
 template <typename Scalar>
 struct LinearRowLoops {
   using D = hn::ScalableTag<Scalar>;
@@ -110,8 +133,69 @@ struct LinearRowLoops {
                     [nngp](auto d, auto block) { return block.load(d, nngp); });
   }
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  /// 3 x 3 windows around an entry: sums along the second axis stay in registers, and those of their
+  /// neighbours along the first one are moved vectors.
+  class Window3x3 {
+   public:
+    Window3x3(const Scalar* source, const Taps& taps)
+        : source_{source + taps.first}, step_{taps.step}, before_{at(-lanes)}, here_{at(0)} {}
+
+    /// The sums of entries i, i + 1, ...; i grows by a vector from call to call.
+    HWY_INLINE V next(std::ptrdiff_t i) {
+      const V after = at(i + lanes);
+      const V sum = hn::Add(hn::Add(move_up(before_, here_), here_), move_down(here_, after));
+      before_ = here_;
+      here_ = after;
+      return sum;
+    }
+
+   private:
+    static constexpr auto lanes = static_cast<std::ptrdiff_t>(64 / sizeof(Scalar));
+
+    HWY_INLINE V at(std::ptrdiff_t i) const {
+      const D d;
+      const Scalar* entry = source_ + i;
+      return hn::Add(hn::Add(hn::LoadU(d, entry), hn::LoadU(d, entry + step_)),
+                     hn::LoadU(d, entry + 2 * step_));
+    }
+
+    const Scalar* source_;
+    std::ptrdiff_t step_;
+    V before_;
+    V here_;
+  };
+
+  template <bool with_ntk>
+  static void convolve_3x3(const Convolution& convolution, const Scalar* source_nngp,
+                           const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    const D d;
+    const V scale = hn::Set(d, static_cast<Scalar>(convolution.scale)),
+            bias = hn::Set(d, static_cast<Scalar>(convolution.bias));
+    Window3x3 window(source_nngp, convolution.axes[1]);
+    Window3x3 ntk_window(with_ntk ? source_ntk : source_nngp, convolution.axes[1]);
+    for (std::size_t i = 0; i < size; i += hn::Lanes(d)) {
+      const V value = hn::MulAdd(scale, window.next(static_cast<std::ptrdiff_t>(i)), bias);
+      hn::StoreU(value, d, nngp + i);
+      if constexpr (with_ntk)
+        hn::StoreU(hn::MulAdd(scale, ntk_window.next(static_cast<std::ptrdiff_t>(i)), value), d, ntk + i);
+    }
+  }
+
+  static bool is_3x3(const Convolution& convolution, std::size_t size) {
+    const Taps& taps = convolution.axes[0];
+    return convolution.axis_count == 2 && taps.first == -1 && taps.step == 1 && taps.count == 3 &&
+           convolution.axes[1].count == 3 && size % hn::Lanes(D()) == 0;
+  }
+#endif
+
   static void convolve(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                        Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    if (is_3x3(convolution, size))
+      return (ntk != nullptr ? convolve_3x3<true> : convolve_3x3<false>)(convolution, source_nngp, source_ntk,
+                                                                         nngp, ntk, size);
+#endif
     const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
   }
