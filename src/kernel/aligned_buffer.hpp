@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <new>
 #include <span>
 #include <utility>
@@ -10,13 +12,19 @@
 
 namespace widelimit {
 
-/// Numbers on a cache line boundary, zero at first.
+/// Numbers on a cache line boundary, zero at first: the system hands out large blocks zeroed, without writing
+/// them once more.
 template <typename Scalar>
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(Index size)
-      : size_{size}, data_{new (std::align_val_t{alignment}) Scalar[static_cast<std::size_t>(size)]()} {}
+  explicit AlignedBuffer(Index size) : size_{size} {
+    std::size_t bytes = static_cast<std::size_t>(size) * sizeof(Scalar) + alignment;
+    block_ = std::calloc(bytes, 1);
+    if (block_ == nullptr) throw std::bad_alloc();
+    void* place = block_;
+    data_ = static_cast<Scalar*>(std::align(alignment, bytes - alignment, place, bytes));
+  }
   AlignedBuffer(AlignedBuffer&& other) noexcept { swap(other); }
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     swap(other);
@@ -24,7 +32,7 @@ class AlignedBuffer {
   }
   AlignedBuffer(const AlignedBuffer&) = delete;
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
-  ~AlignedBuffer() { operator delete[](data_, std::align_val_t{alignment}); }
+  ~AlignedBuffer() { std::free(block_); }
 
   /// Makes room for `size` numbers, all zero then; does nothing if there is room already.
   void grow(Index size) {
@@ -40,10 +48,12 @@ class AlignedBuffer {
 
   void swap(AlignedBuffer& other) noexcept {
     std::swap(size_, other.size_);
+    std::swap(block_, other.block_);
     std::swap(data_, other.data_);
   }
 
   Index size_ = 0;
+  void* block_ = nullptr;
   Scalar* data_ = nullptr;
 };
 
