@@ -29,8 +29,8 @@ set logscale xy; set xrange [0.05:500]; set yrange [0.5:300]; set xtics auto
 set xlabel "operations a byte"; set ylabel "operations a nanosecond, one core"
 set key right bottom
 limits = folder."/roofline.csv"
-value(name) = real(system("grep '^".name.",' ".limits." | cut -d, -f3"))
-peak = value("peak"); first = value("L1"); second = value("L2"); memory = value("memory")
+limit_of(name) = real(system("grep '^".name.",' ".limits." | cut -d, -f3"))
+peak = limit_of("peak"); first = limit_of("L1"); second = limit_of("L2"); memory = limit_of("memory")
 roof(x, bandwidth) = bandwidth * x < peak ? bandwidth * x : peak
 plot roof(x, first) title "first-level cache", roof(x, second) title "second-level cache", \
      roof(x, memory) title "memory", \

@@ -11,6 +11,7 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <stdexcept>
 
 #include "kernel/gram_plan.hpp"
 #include "kernel/pair_worker.hpp"
@@ -205,6 +206,7 @@ class GramComputation {
     Block<Scalar> block{&x, StateBlock<Scalar>(layouts, begin)};
     parallel(block.end() - begin,
              [&](Index i) { state_workers_.local().run(x.input(begin + i), block.states[begin + i]); });
+    state_workers_.clear();  // their memory, before that of the pairs is taken
     return block;
   }
 
@@ -265,13 +267,11 @@ class GramComputation {
   tbb::enumerable_thread_specific<StateWorker<Scalar>> state_workers_;
 };
 
-/// Results are NaN until computed, so that a forgotten entry cannot pass for one.
 template <typename Scalar>
 GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index columns) {
   GramResult<Scalar> result;
-  const auto nan = std::numeric_limits<Scalar>::quiet_NaN();
-  if (options.kernels != Kernels::ntk) result.nngp = Matrix<Scalar>::Constant(rows, columns, nan);
-  if (options.kernels != Kernels::nngp) result.ntk = Matrix<Scalar>::Constant(rows, columns, nan);
+  if (options.kernels != Kernels::ntk) result.nngp.resize(rows, columns);
+  if (options.kernels != Kernels::nngp) result.ntk.resize(rows, columns);
   return result;
 }
 
@@ -344,7 +344,12 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
   const auto run_plan = [&](const GramPlan& plan, ProgressCounter& progress) {
     auto result = empty_result<Scalar>(options, task.rows, task.columns);
     GramComputation<Scalar> computation(plan, options, progress);
+    const Index before = progress.done();
     compute(computation, target_of(result));
+    // The result's memory is not initialised, so a pair that was forgotten must not pass unnoticed.
+    if (progress.done() - before != task.pairs)
+      throw std::logic_error(
+          fmt::format("gram: {} of {} pairs were computed", progress.done() - before, task.pairs));
     check_result(result.nngp, "nngp");
     check_result(result.ntk, "ntk");
     return result;

@@ -111,9 +111,10 @@ void check_flattened(const Graph& graph, const NamedShapes& shapes) {
 }
 
 /// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
-/// demanded, or if attention wants a matrix anyway.
+/// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
+/// takes more channels.
 std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
-  constexpr Index many_channels = 16;
+  constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 160;
   const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
   std::set<NodeId> feeds_pair_stage, inputs;
   for (const Node& node : graph.nodes)
@@ -122,7 +123,8 @@ std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& sha
     if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
     const Index3 sizes = three_axes(shapes[id]);
     const bool most = 2 * demanded[id].count() > Offsets::all(sizes, sizes).count();
-    if (most && (channels >= many_channels || feeds_pair_stage.contains(id))) inputs.insert(id);
+    const Index many = shapes[id].size() > 1 ? many_channels_of_images : many_channels_of_sequences;
+    if (most && (channels >= many || feeds_pair_stage.contains(id))) inputs.insert(id);
   }
   return inputs;
 }
