@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -110,9 +112,9 @@ void roofline(Table& table) {
   std::vector<double> seconds;
   static_cast<void>(gram<float>(gap, images<float>(n), {.threads = 1, .seconds_per_line = &seconds}));
   const Plan plan = explain<float>(gap, {32, 32}, 3, {}, 0);
-  // A convolution: two kernels by two partial sums of three taps, the first stored in between. A map reads
-  // two kernels and two arrays of either input.
-  constexpr double convolution_bytes = 4 * 2 * (3 + 1 + 3 + 1), map_bytes = 4 * (2 + 4 + 2);
+  // A convolution of two kernels reads three rows of each and writes one, if sums stay in registers. A map
+  // reads and writes two kernels and reads two arrays of either input.
+  constexpr double convolution_bytes = 4 * 2 * (3 + 1), map_bytes = 4 * (2 + 4 + 2);
   double map = 0, convolution = 0, map_entries = 0;
   for (std::size_t i = 0; i < plan.lines.size(); ++i) {
     if (plan.lines[i].operation == "entry by entry") map += seconds[i], map_entries += plan.lines[i].entries;
@@ -133,14 +135,7 @@ void roofline(Table& table) {
             products / (1e9 * gram_seconds(Network({layers::dense()}), vectors<float>(count, width))));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "scaling: expected a folder for growth.csv and roofline.csv\n");
-    return 1;
-  }
-  const std::filesystem::path folder = argv[1];
+void run(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   Table limits(folder / "roofline.csv", "part,operations a byte,operations a nanosecond");
   roofline(limits);
@@ -150,4 +145,19 @@ int main(int argc, char** argv) {
   grow_depth(growth);
   grow_channels(growth);
   grow_threads(growth);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("scaling: expected a folder for growth.csv and roofline.csv\n", stderr);
+    return 1;
+  }
+  try {
+    run(argv[1]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "scaling: %s\n", error.what());
+    return 1;
+  }
 }

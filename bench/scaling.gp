@@ -4,6 +4,7 @@ set datafile separator ","
 set terminal pngcairo size 1200,720 font ",10"
 set grid
 set key left top
+set format "%g"
 
 set output folder."/growth.png"
 set multiplot layout 2,3
@@ -34,4 +35,4 @@ peak = limit_of("peak"); first = limit_of("L1"); second = limit_of("L2"); memory
 roof(x, bandwidth) = bandwidth * x < peak ? bandwidth * x : peak
 plot roof(x, first) title "first-level cache", roof(x, second) title "second-level cache", \
      roof(x, memory) title "memory", \
-     "<grep -v -e '^peak' -e '^L' -e '^memory' -e '^part' ".limits using 2:3:1 with labels point pt 7 offset 0,1 notitle
+     "<grep -v -e '^peak' -e '^L' -e '^memory' -e '^part' ".limits using 2:3:1 with labels left point pt 7 offset 1,-0.6 notitle

@@ -114,7 +114,7 @@ void check_flattened(const Graph& graph, const NamedShapes& shapes) {
 /// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
 /// takes more channels.
 std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
-  constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 160;
+  constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 32;
   const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
   std::set<NodeId> feeds_pair_stage, inputs;
   for (const Node& node : graph.nodes)
