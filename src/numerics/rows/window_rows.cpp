@@ -93,8 +93,8 @@ struct WindowLoops {
   static HWY_INLINE V rows_at(const PlaneWindows& windows, const WindowOfRows<Scalar>& window, Index place) {
     const D d;
     const Index extent = windows.source_extent[2];
-    const bool outside = place >= extent || place + static_cast<Index>(hn::Lanes(d)) <= 0;
-    if (!Known::inside && outside) return hn::Zero(d);
+    const bool in_front = !Known::inside && place + static_cast<Index>(hn::Lanes(d)) <= 0;
+    if (place >= extent || in_front) return hn::Zero(d);
     const V sum = sum_of_rows<Known>(windows, window, place);
     if (Known::inside) return sum;
     const V entry = hn::Iota(d, static_cast<Scalar>(place));
