@@ -3,7 +3,7 @@ folder = ARG1
 set datafile separator ","
 set terminal pngcairo size 1200,720 font ",10"
 set grid
-set key left top
+set key right bottom
 set format "%g"
 
 set output folder."/growth.png"
@@ -35,4 +35,4 @@ peak = limit_of("peak"); first = limit_of("L1"); second = limit_of("L2"); memory
 roof(x, bandwidth) = bandwidth * x < peak ? bandwidth * x : peak
 plot roof(x, first) title "first-level cache", roof(x, second) title "second-level cache", \
      roof(x, memory) title "memory", \
-     "<grep -v -e '^peak' -e '^L' -e '^memory' -e '^part' ".limits using 2:3:1 with labels left point pt 7 offset 1,-0.6 notitle
+     "<grep -v -e '^peak' -e '^L' -e '^memory' -e '^part' ".limits using 2:3:1 with labels rotate by 45 left point pt 7 offset 0.4,0.6 notitle
