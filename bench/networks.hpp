@@ -21,12 +21,15 @@ xt::xarray<Scalar> vectors(Index count, Index size) {
   return xt::random::randn<Scalar>({count, size});
 }
 
-/// depth x (convolution 3x3 + ReLU), a readout, a dense layer.
+/// depth x (convolution 3x3 + ReLU)
+inline Layer convolution_layers(Index depth) {
+  return layers::repeat(
+      depth, {layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}), layers::relu()});
+}
+
+/// Those, a readout, a dense layer.
 inline Network convolutions(Index depth, const Layer& readout) {
-  return Network(
-      {layers::repeat(depth, {layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}),
-                              layers::relu()}),
-       readout, layers::dense()});
+  return Network({convolution_layers(depth), readout, layers::dense()});
 }
 
 /// depth x (dense + ReLU), a dense layer.
@@ -40,10 +43,8 @@ inline Network fully_connected(Index depth) {
 inline Network struct_network() {
   layers::AttentionOptions attention;
   attention.positions = layers::PositionalEncodings{layers::StructuredPositions{1, 1}, 0.5, 0.5};
-  return Network(
-      {layers::repeat(8, {layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}),
-                          layers::relu()}),
-       layers::attention(attention), layers::layer_norm(), layers::flatten(), layers::dense()});
+  return Network({convolution_layers(8), layers::attention(attention), layers::layer_norm(),
+                  layers::flatten(), layers::dense()});
 }
 
 }  // namespace benchmarks

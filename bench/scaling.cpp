@@ -6,7 +6,6 @@
 #include <fmt/os.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -15,6 +14,7 @@
 
 #include "machine_limits.hpp"
 #include "networks.hpp"
+#include "timing.hpp"
 
 namespace {
 
@@ -39,17 +39,9 @@ class Table {
   fmt::ostream file_;
 };
 
-/// Seconds of the symmetric Gram matrix of NNGP and NTK, the best of some.
+/// Seconds of the symmetric Gram matrix of NNGP and NTK.
 double gram_seconds(const Network& network, const xt::xarray<float>& x, int threads = 1) {
-  double best = 1e9, all = 0;
-  for (int turn = 0; turn < 3 && all < 2; ++turn) {
-    const auto start = std::chrono::steady_clock::now();
-    static_cast<void>(gram<float>(network, x, {.threads = threads}));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::min(best, seconds);
-    all += seconds;
-  }
-  return best;
+  return best_seconds_of([&] { static_cast<void>(gram<float>(network, x, {.threads = threads})); });
 }
 
 double pairs(Index n) { return static_cast<double>(n) * static_cast<double>(n + 1) / 2; }

@@ -8,7 +8,6 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <limits>
 #include <string>
@@ -18,18 +17,13 @@
 #include "networks.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/gemm.hpp"
+#include "timing.hpp"
 #include "widelimit/numerics/activations.hpp"
 #include "yardstick.hpp"
 
 namespace {
 
 using namespace benchmarks;
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The best of several measurements, taken in turns because other programs come and go.
 struct Turns {
@@ -252,10 +246,8 @@ void regression_rows() {
 // The workloads of the field's reference: bench/neural_tangents_speed.py.
 
 void reference_row(const std::string& name, const Network& network, const xt::xarray<float>& x) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int turn = 0; turn < 3; ++turn)
-    best = std::min(best, seconds_of([&] { static_cast<void>(gram<float>(network, x)); }));
-  fmt::print("{:<52} {:>9.4g}           s\n", name, best);
+  const double seconds = best_seconds_of([&] { static_cast<void>(gram<float>(network, x)); });
+  fmt::print("{:<52} {:>9.4g}           s\n", name, seconds);
 }
 
 void reference_rows() {

@@ -37,12 +37,7 @@ class PlanNode {
   [[nodiscard]] bool has_positions(NodeId id) const { return plan_.program.has_positions[id]; }
 
   [[nodiscard]] double entries(NodeId id) const {
-    if (!has_positions(id)) return 1;
-    const Index3 sizes = geometry_.left_sizes[id];
-    Index entries = 0;
-    geometry_.demanded[id].for_each(
-        [&](const Index3& offset) { entries += Box(sizes, sizes, offset).size(); });
-    return static_cast<double>(entries);
+    return has_positions(id) ? static_cast<double>(geometry_.entries(id)) : 1;
   }
 
   [[nodiscard]] std::string storage() const {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
@@ -267,6 +266,7 @@ class GramComputation {
   tbb::enumerable_thread_specific<StateWorker<Scalar>> state_workers_;
 };
 
+/// Its memory is not initialised.
 template <typename Scalar>
 GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index columns) {
   GramResult<Scalar> result;
@@ -346,7 +346,7 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     GramComputation<Scalar> computation(plan, options, progress);
     const Index before = progress.done();
     compute(computation, target_of(result));
-    // The result's memory is not initialised, so a pair that was forgotten must not pass unnoticed.
+    // A pair that was forgotten must not pass unnoticed.
     if (progress.done() - before != task.pairs)
       throw std::logic_error(
           fmt::format("gram: {} of {} pairs were computed", progress.done() - before, task.pairs));

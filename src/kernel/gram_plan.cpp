@@ -38,11 +38,8 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
       const NodeId node = instruction.node;
       const Offsets& offsets = geometry.demanded[node];
       if (instruction.loads || offsets.empty()) continue;
-      Index entries = 0;
-      offsets.for_each([&](const Index3& offset) {
-        entries += Box(geometry.left_sizes[node], geometry.right_sizes[node], offset).size();
-      });
-      numbers += static_cast<double>(state.arrays[node] * entries) / static_cast<double>(offsets.count());
+      numbers += static_cast<double>(state.arrays[node] * geometry.entries(node)) /
+                 static_cast<double>(offsets.count());
     }
     most = std::max(most, numbers);
   }

@@ -178,6 +178,13 @@ Index StoreLayout::entry(const Index3& a, const Index3& b) const {
   return start + (a[0] - box.origin[0]) * step[0] + (a[1] - box.origin[1]) * step[1] + a[2] - box.origin[2];
 }
 
+Index PairGeometry::entries(NodeId node) const {
+  Index count = 0;
+  demanded[node].for_each(
+      [&](const Index3& offset) { count += Box(left_sizes[node], right_sizes[node], offset).size(); });
+  return count;
+}
+
 Index3 run_guard(const Program& program, const Run& run) {
   Index3 guard{0, 0, 0};
   for (const Instruction& instruction : run.instructions) {

@@ -61,6 +61,8 @@ struct PairGeometry {
   Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.
   std::vector<Index3> guards;   ///< Of each step's run.
 
+  /// Covariance entries that are demanded of a node.
+  [[nodiscard]] Index entries(NodeId node) const;
   /// True if planes of a run share enough for strips to pay.
   [[nodiscard]] bool uses_strips(NodeId root) const {
     return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;

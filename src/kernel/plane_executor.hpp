@@ -153,7 +153,6 @@ class PlaneExecutor {
 
   // Instructions (plane_instructions.cpp).
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
-  void load_stack(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void general_affine(const Affine& affine, const Placed& from, const Placed& to, Index count,

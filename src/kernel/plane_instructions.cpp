@@ -25,7 +25,7 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const S
   if (recording() && geometry_.demanded[instruction.node].empty() && !records) return;
   if (placed_[number].box.empty()) return;
   if (instruction.loads) {
-    load_stack(run, number, stack, target);
+    load(instruction.node, placed_[number], stack.first_pair, stack.count, target);
   } else if (std::holds_alternative<InputNode>(operation)) {
     if (recording()) pack_planes(instruction.node, placed_[number], false);
     input_products(number, stack, target);
@@ -53,12 +53,6 @@ numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, co
                                                           const Plane<Scalar>& planes) const {
   const Placed& placed = placed_[number];
   return {planes.nngp, planes.ntk, placed.left_row.data(), placed.right_row.data(), row_size(number, stack)};
-}
-
-template <typename Scalar>
-void PlaneExecutor<Scalar>::load_stack(const Run& run, std::size_t number, const Stack& stack,
-                                       const Plane<Scalar>& target) {
-  load(run.instructions[number].node, placed_[number], stack.first_pair, stack.count, target);
 }
 
 template <typename Scalar>

@@ -85,7 +85,7 @@ class PointExecutor {
   AlignedBuffer<Scalar> scratch_;
   const std::vector<const InputState<Scalar>*>* right_ = nullptr;
   std::span<const PointRow<Scalar>> rows_;
-  std::vector<Scalar> itself_;  ///< [nngp or ntk][row]: what the inputs of the rows have with themselves.
+  std::vector<Scalar> itself_;  ///< [row][nngp, ntk]: of the inputs of the rows with themselves.
   InputState<Scalar>* recorded_ = nullptr;
   StepTimer timer_;
 };

@@ -24,7 +24,7 @@ Case<Scalar> random_case(unsigned seed, Index n) {
   std::vector<Index> dimensions{n};
   dimensions.insert(dimensions.end(), shape.begin(), shape.end());
   // Products of many channels are kept as matrices.
-  dimensions.push_back(seed % 4 == 0 ? 20 : 3);
+  dimensions.push_back(seed % 4 == 0 ? 40 : 3);
   return {random_network(seed, shape), random_inputs<Scalar>(seed, dimensions),
           random_inputs<Scalar>(seed + 500, dimensions)};
 }

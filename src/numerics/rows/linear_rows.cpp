@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/linear_rows.cpp"
@@ -14,29 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Entries that two neighbouring vectors hold together, moved by one: Highway shifts within blocks of vectors
-// only.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-/// The last entry of `before` and all but the last one of `here`.
-HWY_INLINE auto move_up(hn::Vec<hn::ScalableTag<float>> before, hn::Vec<hn::ScalableTag<float>> here) {
-  const auto moved = _mm512_alignr_epi32(_mm512_castps_si512(here.raw), _mm512_castps_si512(before.raw), 15);
-  return hn::Vec<hn::ScalableTag<float>>{_mm512_castsi512_ps(moved)};
-}
-HWY_INLINE auto move_up(hn::Vec<hn::ScalableTag<double>> before, hn::Vec<hn::ScalableTag<double>> here) {
-  const auto moved = _mm512_alignr_epi64(_mm512_castpd_si512(here.raw), _mm512_castpd_si512(before.raw), 7);
-  return hn::Vec<hn::ScalableTag<double>>{_mm512_castsi512_pd(moved)};
-}
-/// All but the first entry of `here` and the first one of `after`.
-HWY_INLINE auto move_down(hn::Vec<hn::ScalableTag<float>> here, hn::Vec<hn::ScalableTag<float>> after) {
-  const auto moved = _mm512_alignr_epi32(_mm512_castps_si512(after.raw), _mm512_castps_si512(here.raw), 1);
-  return hn::Vec<hn::ScalableTag<float>>{_mm512_castsi512_ps(moved)};
-}
-HWY_INLINE auto move_down(hn::Vec<hn::ScalableTag<double>> here, hn::Vec<hn::ScalableTag<double>> after) {
-  const auto moved = _mm512_alignr_epi64(_mm512_castpd_si512(after.raw), _mm512_castpd_si512(here.raw), 1);
-  return hn::Vec<hn::ScalableTag<double>>{_mm512_castsi512_pd(moved)};
-}
-#endif
 
 template <typename Scalar>
 struct LinearRowLoops {
@@ -133,26 +111,38 @@ struct LinearRowLoops {
                     [nngp](auto d, auto block) { return block.load(d, nngp); });
   }
 
+// Windows of 3 x 3 move entries between vectors, which Highway does within blocks of vectors only.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  static constexpr int vector_lanes = 64 / sizeof(Scalar);
+
+  /// A vector of entries first, first + 1, ... of two neighbouring vectors.
+  template <int first>
+  static HWY_INLINE V entries_from(V before, V after) {
+    const hn::Repartition<std::int32_t, D> words;
+    constexpr int first_word = first * static_cast<int>(sizeof(Scalar)) / 4;
+    const auto moved =
+        _mm512_alignr_epi32(hn::BitCast(words, after).raw, hn::BitCast(words, before).raw, first_word);
+    return hn::BitCast(D(), hn::Vec<decltype(words)>{moved});
+  }
+
   /// 3 x 3 windows around an entry: sums along the second axis stay in registers, and those of their
   /// neighbours along the first one are moved vectors.
   class Window3x3 {
    public:
     Window3x3(const Scalar* source, const Taps& taps)
-        : source_{source + taps.first}, step_{taps.step}, before_{at(-lanes)}, here_{at(0)} {}
+        : source_{source + taps.first}, step_{taps.step}, before_{at(-vector_lanes)}, here_{at(0)} {}
 
     /// The sums of entries i, i + 1, ...; i grows by a vector from call to call.
     HWY_INLINE V next(std::ptrdiff_t i) {
-      const V after = at(i + lanes);
-      const V sum = hn::Add(hn::Add(move_up(before_, here_), here_), move_down(here_, after));
+      const V after = at(i + vector_lanes);
+      const V sum = hn::Add(hn::Add(entries_from<vector_lanes - 1>(before_, here_), here_),
+                            entries_from<1>(here_, after));
       before_ = here_;
       here_ = after;
       return sum;
     }
 
    private:
-    static constexpr auto lanes = static_cast<std::ptrdiff_t>(64 / sizeof(Scalar));
-
     HWY_INLINE V at(std::ptrdiff_t i) const {
       const D d;
       const Scalar* entry = source_ + i;
@@ -182,20 +172,27 @@ struct LinearRowLoops {
     }
   }
 
-  static bool is_3x3(const Convolution& convolution, std::size_t size) {
+  /// False, and nothing done, if the window is not one of 3 x 3.
+  static bool convolve_in_registers(const Convolution& convolution, const Scalar* source_nngp,
+                                    const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
     const Taps& taps = convolution.axes[0];
-    return convolution.axis_count == 2 && taps.first == -1 && taps.step == 1 && taps.count == 3 &&
-           convolution.axes[1].count == 3 && size % hn::Lanes(D()) == 0;
+    const bool is_3x3 = convolution.axis_count == 2 && taps.first == -1 && taps.step == 1 &&
+                        taps.count == 3 && convolution.axes[1].count == 3 && size % vector_lanes == 0;
+    if (!is_3x3) return false;
+    (ntk != nullptr ? convolve_3x3<true> : convolve_3x3<false>)(convolution, source_nngp, source_ntk, nngp,
+                                                                ntk, size);
+    return true;
+  }
+#else
+  static bool convolve_in_registers(const Convolution&, const Scalar*, const Scalar*, Scalar*, Scalar*,
+                                    std::size_t) {
+    return false;
   }
 #endif
 
   static void convolve(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                        Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-    if (is_3x3(convolution, size))
-      return (ntk != nullptr ? convolve_3x3<true> : convolve_3x3<false>)(convolution, source_nngp, source_ntk,
-                                                                         nngp, ntk, size);
-#endif
+    if (convolve_in_registers(convolution, source_nngp, source_ntk, nngp, ntk, size)) return;
     const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
   }
