@@ -19,7 +19,7 @@ namespace {
 constexpr Index most_inputs_a_side = 16;
 constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
 constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
-constexpr std::size_t plane_bytes_wanted = std::size_t{1} << 20;
+constexpr std::size_t plane_bytes_wanted = std::size_t{1} << 19;
 /// Fewer tiles than this would leave threads without work.
 constexpr Index tiles_a_thread = 3;
 

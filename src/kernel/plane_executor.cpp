@@ -150,7 +150,7 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
     placed_[i].affine.reset();
-    placed_[i].in_states = false;
+    placed_[i].source = Placed::Source::packs;
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
       placed_[i].affine = affine_of(*affine, node.inputs[0]);
@@ -206,8 +206,10 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   Index length = 1;
   for (std::size_t i = 0; i < run.instructions.size(); ++i)
     if (!placed_[i].box.empty()) length = std::max(length, placed_[i].layout.length);
-  const Index most = std::max<Index>(1, stacked_numbers / length);
-  stacks_many_ = most > 1;
+  // Two planes are not worth packing: alone, they are read where they lie.
+  constexpr Index fewest = 3;
+  const Index fitting = stacked_numbers / length, most = fitting < fewest ? 1 : fitting;
+  stacks_many_ = false;
   stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
     const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
@@ -219,6 +221,7 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
       ++stacks_.back().count;
     else
       stacks_.push_back({members.left, right, pair, 1, members.same_input});
+    stacks_many_ = stacks_many_ || joins;
   }
 }
 
@@ -227,11 +230,23 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 template <typename Scalar>
 void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const Index3& guard) {
   offsets_.assign(run.instructions.size(), offset);
+  const auto same_sizes = [&](NodeId a, NodeId b) {
+    return geometry_.left_sizes[a] == geometry_.left_sizes[b] &&
+           geometry_.right_sizes[a] == geometry_.right_sizes[b];
+  };
   for (std::size_t i = run.instructions.size(); i-- > 0;) {
     const Instruction& instruction = run.instructions[i];
-    placed_[i].box =
-        Box(geometry_.left_sizes[instruction.node], geometry_.right_sizes[instruction.node], offsets_[i]);
-    placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
+    // Mostly as the instruction behind it.
+    const bool as_next = i + 1 < run.instructions.size() && offsets_[i] == offsets_[i + 1] &&
+                         same_sizes(instruction.node, run.instructions[i + 1].node);
+    if (as_next) {
+      placed_[i].box = placed_[i + 1].box;
+      placed_[i].layout = placed_[i + 1].layout;
+    } else {
+      placed_[i].box =
+          Box(geometry_.left_sizes[instruction.node], geometry_.right_sizes[instruction.node], offsets_[i]);
+      placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
+    }
     placed_[i].is_diagonal = is_zero(offsets_[i]);
     Index3 input_offset = offsets_[i];
     if (const auto& affine = placed_[i].affine)

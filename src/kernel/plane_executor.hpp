@@ -113,8 +113,9 @@ class PlaneExecutor {
     bool is_diagonal = false;                ///< The offset is 0.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
     std::optional<Affine> affine;
-    /// The arrays are read where they lie in the states: the whole images at offset 0, too large to stack.
-    bool in_states = false;
+    /// Where arrays are read: packed for this plane; or, by planes that are not stacked, where they lie: in
+    /// strips, or in the states, if they are whole images or single rows.
+    enum class Source { packs, strips, state_rows, whole_states } source = Source::packs;
     Index arrays = 0;
     std::vector<Scalar*> left;             ///< [array]
     std::vector<Scalar*> right;            ///< [array]
@@ -147,6 +148,7 @@ class PlaneExecutor {
   void take_packs(const Run& run);
   [[nodiscard]] Index right_place(const TilePair& pair) const;
   void pack(const Run& run);
+  [[nodiscard]] typename Placed::Source array_source(NodeId node, const Placed& placed, bool strips) const;
   void pack_strips(NodeId node, const Placed& placed);
   void pack_planes(NodeId node, const Placed& placed, bool from_strips);
   void choose_rows(const Run& run, const Stack& stack);
@@ -171,6 +173,8 @@ class PlaneExecutor {
                                                    const Plane<Scalar>& planes) const;
   /// Numbers of an instruction's planes, padded.
   [[nodiscard]] std::size_t row_size(std::size_t number, const Stack& stack) const;
+  /// Behind a plane's last row, strips and states go on with other numbers instead of zeros.
+  void clear_behind_rows(const Placed& placed, const Plane<Scalar>& target) const;
 
   // Kept nodes and what ends a run (plane_stores.cpp).
   void begin_target(NodeId target);
@@ -216,7 +220,7 @@ class PlaneExecutor {
   std::vector<Placed> placed_;   ///< [instruction]
   std::vector<Index3> offsets_;  ///< [instruction]
   std::vector<Stack> stacks_;
-  bool stacks_many_ = false;  ///< Some stacks may have more than one pair.
+  bool stacks_many_ = false;  ///< Some stacks have more than one pair.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
   Index right_places_ = 0;

@@ -49,6 +49,14 @@ std::size_t PlaneExecutor<Scalar>::row_size(std::size_t number, const Stack& sta
 }
 
 template <typename Scalar>
+void PlaneExecutor<Scalar>::clear_behind_rows(const Placed& placed, const Plane<Scalar>& target) const {
+  if (placed.source == Placed::Source::packs || placed.source == Placed::Source::whole_states) return;
+  const Index end = (placed.box.extent[1] - 1) * placed.layout.stride[1] + placed.box.extent[2];
+  fill_plane(target + end, static_cast<std::size_t>(padded(placed.layout.length) - end), Scalar{0},
+             Scalar{0});
+}
+
+template <typename Scalar>
 numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, const Stack& stack,
                                                           const Plane<Scalar>& planes) const {
   const Placed& placed = placed_[number];
@@ -63,6 +71,7 @@ void PlaneExecutor<Scalar>::input_products(std::size_t number, const Stack& stac
   linear_rows<Scalar>().product_sum(row.left, row.right, channels, Scalar{1} / static_cast<Scalar>(channels),
                                     row.nngp, row.size);
   if (row.ntk != nullptr) std::fill_n(row.ntk, row.size, Scalar{0});
+  clear_behind_rows(placed_[number], target);
 }
 
 template <typename Scalar>
@@ -180,6 +189,7 @@ void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, const 
     stage.apply_self(row);
   else
     stage.apply(row);
+  clear_behind_rows(placed, target);
 }
 
 template <typename Scalar>

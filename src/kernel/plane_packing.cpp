@@ -53,16 +53,28 @@ void PlaneExecutor<Scalar>::pack(const Run& run) {
     Placed& placed = placed_[i];
     if (placed.arrays == 0) continue;
     const NodeId node = run.instructions[i].node;
-    placed.in_states = !stacks_many_ && placed.is_diagonal &&
-                       placed.layout == tile_->left[0]->layout().planes[node] &&
-                       placed.layout == tile_->right[0]->layout().planes[node];
-    if (placed.in_states) continue;
+    placed.source = array_source(node, placed, strips);
     timer_.time(node, [&] {
       // A strip serves offsets along the other axes too, whether this plane is empty or not.
       if (moved && placed.box.extent[2] > 0) pack_strips(node, placed);
-      if (!placed.box.empty()) pack_planes(node, placed, strips);
+      if (placed.source == Placed::Source::packs && !placed.box.empty()) pack_planes(node, placed, strips);
     });
   }
+}
+
+template <typename Scalar>
+typename PlaneExecutor<Scalar>::Placed::Source PlaneExecutor<Scalar>::array_source(NodeId node,
+                                                                                   const Placed& placed,
+                                                                                   bool strips) const {
+  using Source = typename Placed::Source;
+  if (stacks_many_) return Source::packs;
+  const bool whole = placed.is_diagonal && placed.layout == tile_->left[0]->layout().planes[node] &&
+                     placed.layout == tile_->right[0]->layout().planes[node];
+  if (whole) return Source::whole_states;
+  // The slabs of a plane are not neighbours in a strip.
+  if (placed.box.extent[0] != 1) return Source::packs;
+  if (placed.box.extent[1] == 1) return Source::state_rows;
+  return strips ? Source::strips : Source::packs;
 }
 
 template <typename Scalar>
@@ -128,18 +140,52 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
   const Index right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
+  const InputState<Scalar>& left_state = *tile_->left[static_cast<std::size_t>(stack.left)];
+  const InputState<Scalar>& right_state = *tile_->right[static_cast<std::size_t>(right)];
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
     const NodeId node = run.instructions[i].node;
-    for (std::size_t k = 0; k < placed.left.size(); ++k) {
-      if (placed.in_states) {
-        const auto array = static_cast<Index>(k);
-        placed.left_row[k] = tile_->left[static_cast<std::size_t>(stack.left)]->array(node, array);
-        placed.right_row[k] = tile_->right[static_cast<std::size_t>(right)]->array(node, array);
-        continue;
+    const auto choose = [&](const auto& left_of, const auto& right_of) {
+      for (std::size_t k = 0; k < placed.left.size(); ++k) {
+        placed.left_row[k] = left_of(k);
+        placed.right_row[k] = right_of(k);
       }
-      placed.left_row[k] = placed.left[k] + stack.left * placed.layout.length;
-      placed.right_row[k] = placed.right[k] + (stacks_many_ ? stack.right : right) * placed.layout.length;
+    };
+    const Box& box = placed.box;
+    const Index length = placed.layout.length;
+    switch (placed.source) {
+      case Placed::Source::packs:
+        choose(
+            [&](std::size_t k) { return placed.left[k] + stack.left * length; },
+            [&](std::size_t k) { return placed.right[k] + (stacks_many_ ? stack.right : right) * length; });
+        break;
+      case Placed::Source::strips: {
+        // The strips of the inputs in front of it, then the rows in front of the plane's first one.
+        const auto strip_at = [&](const Index3& sizes, Index place, Index first_slab, Index first_row) {
+          return ((place * sizes[0] + first_slab) * sizes[1] + first_row) * placed.layout.stride[1];
+        };
+        const Index left_strip =
+                        strip_at(geometry_.left_sizes[node], stack.left, box.origin[0], box.origin[1]),
+                    right_strip = strip_at(geometry_.right_sizes[node], right, box.origin[0] + box.offset[0],
+                                           box.origin[1] + box.offset[1]);
+        choose([&](std::size_t k) { return placed.left_strips[k] + left_strip; },
+               [&](std::size_t k) { return placed.right_strips[k] + right_strip; });
+        break;
+      }
+      case Placed::Source::state_rows: {
+        const Index left_begin =
+                        left_state.layout().planes[node].at(box.origin[0], box.origin[1]) + box.origin[2],
+                    right_begin = right_state.layout().planes[node].at(box.origin[0] + box.offset[0],
+                                                                       box.origin[1] + box.offset[1]) +
+                                  box.origin[2] + box.offset[2];
+        choose([&](std::size_t k) { return left_state.array(node, static_cast<Index>(k)) + left_begin; },
+               [&](std::size_t k) { return right_state.array(node, static_cast<Index>(k)) + right_begin; });
+        break;
+      }
+      case Placed::Source::whole_states:
+        choose([&](std::size_t k) { return left_state.array(node, static_cast<Index>(k)); },
+               [&](std::size_t k) { return right_state.array(node, static_cast<Index>(k)); });
+        break;
     }
   }
 }
