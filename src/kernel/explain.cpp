@@ -211,8 +211,9 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
   if (!gram_plan.vectors_only)
     plan.workspace_bytes =
         sizeof(Scalar) *
-        static_cast<double>(
-            workspace_size(gram_plan.program, geometry, layout, gram_plan.kernel, side, side * side).total());
+        static_cast<double>(workspace_size(gram_plan.program, geometry, layout, Purpose::result,
+                                           gram_plan.kernel, side, side * side)
+                                .total());
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
   if (measure_seconds > 0) measure<Scalar>(network, input, channels, options, measure_seconds, times, plan);
   return plan;

@@ -60,7 +60,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   Index side = most_inputs_a_side;
   const auto fits = [&] {
     const WorkspaceSize workspace =
-        workspace_size(plan.program, geometry, state, plan.kernel, side, side * side);
+        workspace_size(plan.program, geometry, state, Purpose::result, plan.kernel, side, side * side);
     return bytes(workspace.total()) <= workspace_bytes_wanted &&
            bytes(side * side * geometry.matrix_size) <= matrix_bytes_wanted &&
            bytes(2 * static_cast<double>(side) * of_input) <= plane_bytes_wanted;

@@ -84,6 +84,10 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   std::vector<std::size_t> last_read(program.graph.nodes.size(), 0);
   for (std::size_t s = 0; s < program.steps.size(); ++s)
     for (const NodeId node : kept_nodes_read(program, program.steps[s])) last_read[node] = s;
+  std::vector<bool> read_by_pair_stage(program.graph.nodes.size(), false);
+  for (const Step& step : program.steps)
+    if (const auto* pair = std::get_if<PairStep>(&step))
+      read_by_pair_stage[program.graph.nodes[pair->node].inputs[0]] = true;
   PlaceAllocator places;
   std::map<NodeId, Index> placed;  // node -> numbers
   geometry.store_offset.assign(program.graph.nodes.size(), 0);
@@ -92,7 +96,8 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
     if (program.kept[written] && geometry.layouts[written].size() > 0) {
       placed[written] = (geometry.keeps_ntk[written] ? 2 : 1) * padded(geometry.layouts[written].size());
       geometry.store_offset[written] = places.take(placed[written]);
-      if (geometry.layouts[written].is_matrix()) geometry.matrix_size += placed[written];
+      if (read_by_pair_stage[written] || geometry.layouts[written].is_matrix())
+        geometry.matrix_size += placed[written];
     }
     std::erase_if(placed, [&](const auto& entry) {
       if (last_read[entry.first] > s) return false;

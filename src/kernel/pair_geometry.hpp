@@ -55,7 +55,7 @@ struct PairGeometry {
       store_offset;             ///< Where a kept node's nngp begins in the pair's store; the ntk follows it.
   std::vector<bool> keeps_ntk;  ///< Of kept nodes; that of an input is zero and mostly not written down.
   Index store_size = 0;         ///< Numbers a pair.
-  Index matrix_size = 0;        ///< Those of matrices.
+  Index matrix_size = 0;        ///< Those of matrices, and of what pair stages read.
   Index plane_front = 0;        ///< Margin in front of the planes in a slot.
   Index plane_capacity = 0;     ///< Numbers of the largest plane, or stack of planes, with guards.
   Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/plane_sums.hpp"
 #include "kernel/vector_padding.hpp"
 #include "numerics/gemm.hpp"
 #include "widelimit/error.hpp"
@@ -23,7 +24,7 @@ Index packed_arrays(const Program& program, const Instruction& instruction, cons
 }  // namespace
 
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
-                             Kernel kernel, Index side, Index pairs) {
+                             Purpose purpose, Kernel kernel, Index side, Index pairs) {
   const Index copies = kernel == Kernel::with_ntk ? 2 : 1;
   WorkspaceSize size;
   for (const Step& step : program.steps) {
@@ -44,7 +45,9 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
     const Shape& right = geometry.shapes.right[input];
     const auto& stage = *std::get<PairNode>(program.graph.nodes[node].operation).stage;
     Index matrices = padded(static_cast<Index>(stage.scratch_size(left, right)));
-    if (!program.as_matrix[input]) matrices += copies * padded(position_count(left) * position_count(right));
+    const bool assembles = purpose == Purpose::state || functional_stage(stage) == nullptr;
+    if (assembles && !program.as_matrix[input])
+      matrices += copies * padded(position_count(left) * position_count(right));
     size.matrices = std::max(size.matrices, matrices);
   }
   // Two more slots are the scratch of convolutions.
@@ -76,7 +79,8 @@ void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayo
   if (!same_shapes)
     geometry_ = make_geometry(program_, left.shape, right.shape, purpose_, kernel_, demand_everything_);
   side_ = side;
-  const WorkspaceSize size = workspace_size(program_, geometry_, left, kernel_, side_, side_ * side_);
+  const WorkspaceSize size =
+      workspace_size(program_, geometry_, left, purpose_, kernel_, side_, side_ * side_);
   slot_count_ = size.slot_count;
   slots_.grow(size.slots);
   packs_.grow(size.packs);
@@ -283,6 +287,7 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
   const NodeId input = program_.graph.nodes[step.node].inputs[0];
   if (recording()) record_pair_state(node, step.node);
   if (geometry_.demanded[step.node].empty()) return;
+  if (const auto* stage = functional_stage(*node.stage)) return sum_up(*stage, step.node);
   const StoreLayout& out = geometry_.layouts[step.node];
   const Shape& left_shape = geometry_.shapes.left[input];
   const Shape& right_shape = geometry_.shapes.right[input];
@@ -315,6 +320,34 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
     } catch (const NumericalError& error) {
       throw NumericalError(fmt::format("{}: {}", program_.graph.nodes[step.node].path, error.what()));
     }
+  }
+}
+
+/// A functional stage: its sums run over the planes themselves.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::sum_up(const FunctionalStage& stage, NodeId node) {
+  const NodeId input = program_.graph.nodes[node].inputs[0];
+  const StoreLayout& layout = geometry_.layouts[input];
+  const auto apply = [&](const PairSums<Scalar>& sums, Index pair) {
+    const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
+    const auto values =
+        stage.apply(sums,
+                    FeaturePair<Scalar>{tile_->left[static_cast<std::size_t>(members.left)]->extra(node),
+                                        tile_->right[static_cast<std::size_t>(members.right)]->extra(node),
+                                        geometry_.shapes.left[input], geometry_.shapes.right[input]},
+                    matrices_.data());
+    const Plane<Scalar> target = store(node, pair);
+    *target.nngp = static_cast<Scalar>(values.nngp);
+    if (target.ntk != nullptr) *target.ntk = static_cast<Scalar>(values.ntk);
+  };
+  for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
+    const Plane<Scalar> kept = store(input, pair);
+    if (layout.is_matrix())
+      apply(MatrixSums<Scalar>(kept.nngp, kept.ntk, layout.left_positions(), layout.right_positions()), pair);
+    else
+      apply(PlaneSums<Scalar>(geometry_.left_sizes[input], geometry_.right_sizes[input],
+                              geometry_.demanded[input], layout, kept),
+            pair);
   }
 }
 

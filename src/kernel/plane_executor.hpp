@@ -10,6 +10,7 @@
 #include "kernel/plane_windows.hpp"
 #include "kernel/program.hpp"
 #include "kernel/step_timer.hpp"
+#include "network/pair_sums.hpp"
 
 namespace widelimit {
 
@@ -51,7 +52,7 @@ struct WorkspaceSize {
 
 /// For tiles of at most `side` inputs a side and `pairs` pairs.
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
-                             Kernel kernel, Index side, Index pairs);
+                             Purpose purpose, Kernel kernel, Index side, Index pairs);
 
 /// Executes the steps of a program on tiles of pairs, in a workspace of its own: one executor a thread.
 ///
@@ -142,6 +143,7 @@ class PlaneExecutor {
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
   void stack_pairs(const Run& run);
   void place(const Run& run, const Index3& offset, const Index3& guard);
+  void sum_up(const FunctionalStage& stage, NodeId node);
   void record_pair_state(const PairNode& node, NodeId id);
 
   // Auxiliary arrays (plane_packing.cpp).

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernel/geometry.hpp"
+#include "network/pair_sums.hpp"
 
 namespace widelimit {
 namespace {
@@ -17,6 +18,12 @@ bool is_any(const Operation& operation) {
 /// True if a node reads its input as a whole, not one plane at a time.
 bool reads_whole_input(const Operation& operation) {
   return is_any<PairNode, LocalAffineNode>(operation) || is_circular(operation);
+}
+
+/// Functionals are as quick on planes.
+bool reads_matrix(const Operation& operation) {
+  const auto* pair = std::get_if<PairNode>(&operation);
+  return pair != nullptr && functional_stage(*pair->stage) == nullptr;
 }
 
 /// Strides between the offsets of a node's output and of its input.
@@ -66,7 +73,7 @@ class Scheduler {
       if (!reads_whole_input(operation)) continue;
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
-      if (is_any<PairNode>(operation) && !is_any<PoolNode>(nodes()[input].operation) &&
+      if (reads_matrix(operation) && !is_any<PoolNode>(nodes()[input].operation) &&
           !is_large_image(shapes_[input]))
         program_.as_matrix[input] = true;
     }

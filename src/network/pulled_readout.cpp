@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "network/pair_sums.hpp"
 #include "network/pulled_state.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
@@ -62,11 +63,8 @@ using Values = FeatureStage::Values;
 template <typename Scalar>
 class PairWalk {
  public:
-  PairWalk(const PairView<Scalar>& pair, Scalar* scratch)
-      : nngp_{pair.nngp.data()},
-        ntk_{pair.ntk.size() > 0 ? pair.ntk.data() : nullptr},
-        states_{pair.left_state, pair.right_state, pair.left_shape, pair.right_shape},
-        scratch_{scratch} {}
+  PairWalk(const PairSums<Scalar>& sums, const FeaturePair<Scalar>& pair, Scalar* scratch)
+      : sums_{&sums}, states_{pair}, scratch_{scratch} {}
 
   /// For layers on the inputs themselves.
   PairWalk(const FeaturePair<Scalar>& pair, Index channels) : channels_{channels}, states_{pair} {}
@@ -92,8 +90,7 @@ class PairWalk {
           linear_rows<Scalar>().dot(features.left, features.right, channels) / static_cast<double>(channels_),
           0};
     }
-    const Sides weights = take_weights(form);
-    return {contract(form, weights, full, nngp_), ntk_ != nullptr ? contract(form, weights, full, ntk_) : 0};
+    return contract(form, take_weights(form), full, *sums_);
   }
 
   Values step(const LinearScaling&, const LinearTree& tree, WeightsForm form, const Scalar* full) {
@@ -164,27 +161,22 @@ class PairWalk {
     const auto positions = layer.sandwich->value_positions(states_.left_shape, states_.right_shape);
     if (!positions) return 0;
     const Matrix<Scalar> r = positions->template cast<Scalar>();
-    return contract(in_front_of_sandwich(form), vectors, full, r.data());
+    return contract(in_front_of_sandwich(form), vectors, full, MatrixSums<Scalar>(r.data(), nullptr, d_, e_))
+        .nngp;
   }
 
-  /// sum_ab W_ab M_ab.
-  double contract(WeightsForm form, const Sides& weights, const Scalar* full, const Scalar* matrix) const {
-    const auto& rows = linear_rows<Scalar>();
-    double total = 0;
-    if (form == WeightsForm::diagonal) {
-      for (Index a = 0; a < d_; ++a)
-        total += static_cast<double>(weights.left[a] * weights.right[a] * matrix[a * e_ + a]);
-      return total;
+  /// Sums with W.
+  static Values contract(WeightsForm form, const Sides& weights, const Scalar* full,
+                         const PairSums<Scalar>& sums) {
+    switch (form) {
+      case WeightsForm::outer:
+        return sums.outer(weights.left, weights.right);
+      case WeightsForm::diagonal:
+        return sums.diagonal(weights.left, weights.right);
+      case WeightsForm::full:
+        break;
     }
-    for (Index a = 0; a < d_; ++a) {
-      const Scalar* row = matrix + a * e_;
-      if (form == WeightsForm::full)
-        total += rows.dot(full + a * e_, row, static_cast<std::size_t>(e_));
-      else
-        total +=
-            static_cast<double>(weights.left[a]) * rows.dot(weights.right, row, static_cast<std::size_t>(e_));
-    }
-    return total;
+    return sums.full(full);
   }
 
   /// Sum of the entries of W; not needed for a factor of 0.
@@ -212,8 +204,7 @@ class PairWalk {
     return matrix;
   }
 
-  const Scalar* nngp_ = nullptr;
-  const Scalar* ntk_ = nullptr;
+  const PairSums<Scalar>* sums_ = nullptr;
   Index channels_ = 0;  ///< Of features; 0: covariances.
   FeaturePair<Scalar> states_;
   Index d_ = position_count(states_.left_shape);
@@ -248,7 +239,7 @@ void check_shapes(const LinearTree& tree, const Shape& input) {
   for (const LinearTree& before : tree.inputs) check_shapes(before, input);
 }
 
-class PulledReadout final : public PairStageOf<PulledReadout> {
+class PulledReadout final : public PairStageOf<PulledReadout>, public FunctionalStage {
  public:
   PulledReadout(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
 
@@ -287,13 +278,29 @@ class PulledReadout final : public PairStageOf<PulledReadout> {
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    PairWalk<Scalar> walk(pair, result.scratch);
-    const Values values = walk.run(layers_, form(), nullptr);
+    const MatrixSums<Scalar> sums(pair.nngp.data(), pair.ntk.size() > 0 ? pair.ntk.data() : nullptr,
+                                  pair.nngp.rows(), pair.nngp.cols());
+    const Values values =
+        value(sums, {pair.left_state, pair.right_state, pair.left_shape, pair.right_shape}, result.scratch);
     result.nngp(0, 0) = static_cast<Scalar>(values.nngp);
     if (result.ntk.size() > 0) result.ntk(0, 0) = static_cast<Scalar>(values.ntk);
   }
 
+  using PairStageOf<PulledReadout>::apply;
+  Values apply(const PairSums<float>& sums, const FeaturePair<float>& pair, float* scratch) const override {
+    return value(sums, pair, scratch);
+  }
+  Values apply(const PairSums<double>& sums, const FeaturePair<double>& pair,
+               double* scratch) const override {
+    return value(sums, pair, scratch);
+  }
+
  private:
+  template <typename Scalar>
+  Values value(const PairSums<Scalar>& sums, const FeaturePair<Scalar>& pair, Scalar* scratch) const {
+    return PairWalk<Scalar>(sums, pair, scratch).run(layers_, form(), nullptr);
+  }
+
   [[nodiscard]] WeightsForm form() const {
     return kind_ == ReadoutKind::flatten ? WeightsForm::diagonal : WeightsForm::outer;
   }

@@ -41,7 +41,7 @@ struct LinearTree {
 /// an outer product, so that a pair costs O(d^2); behind flatten W starts as a diagonal and becomes a matrix
 /// at the first attention layer: one d x d x d' product a pair, for NNGP and NTK together.
 ///
-/// The result stands on a single position.
+/// The result stands on a single position; the stage is a FunctionalStage too.
 std::shared_ptr<const PairStage> make_pulled_readout(ReadoutKind kind, LinearTree layers);
 
 /// The same for layers on the inputs themselves, behind global pooling: with K = x x'^T / C the functional is

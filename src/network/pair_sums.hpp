@@ -1,0 +1,70 @@
+#pragma once
+
+#include "network/feature_stage.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+namespace widelimit {
+
+/// Weighted sums over the covariance K [d, d'] of a pair and its NTK T, wherever their entries lie: all that
+/// linear functionals see of them. T is 0 when only the NNGP is computed. O(d d') each, the diagonal O(d).
+template <typename Scalar>
+class PairSums {
+ public:
+  using Values = FeatureStage::Values;
+
+  virtual ~PairSums() = default;
+
+  /// sum_ab u_a K_ab u'_b, likewise for T.
+  [[nodiscard]] virtual Values outer(const Scalar* left, const Scalar* right) const = 0;
+  /// sum_a p_a K_aa p'_a.
+  [[nodiscard]] virtual Values diagonal(const Scalar* left, const Scalar* right) const = 0;
+  /// sum_ab W_ab K_ab, W [d, d'] row by row.
+  [[nodiscard]] virtual Values full(const Scalar* weights) const = 0;
+};
+
+/// Of covariances that lie as matrices. Scalar is float or double.
+template <typename Scalar>
+class MatrixSums final : public PairSums<Scalar> {
+ public:
+  using typename PairSums<Scalar>::Values;
+
+  /// `ntk` may be null.
+  MatrixSums(const Scalar* nngp, const Scalar* ntk, Index rows, Index columns)
+      : nngp_{nngp}, ntk_{ntk}, rows_{rows}, columns_{columns} {}
+
+  [[nodiscard]] Values outer(const Scalar* left, const Scalar* right) const override;
+  [[nodiscard]] Values diagonal(const Scalar* left, const Scalar* right) const override;
+  [[nodiscard]] Values full(const Scalar* weights) const override;
+
+ private:
+  template <typename Sum>
+  [[nodiscard]] Values both(const Sum& sum) const {
+    return {sum(nngp_), ntk_ != nullptr ? sum(ntk_) : 0};
+  }
+
+  const Scalar* nngp_;
+  const Scalar* ntk_;
+  Index rows_;
+  Index columns_;
+};
+
+/// Another face of pair stages whose result stands on a single position and is a functional of such sums.
+class FunctionalStage {
+ public:
+  virtual ~FunctionalStage() = default;
+
+  /// `scratch`: PairStage::scratch_size() numbers.
+  [[nodiscard]] virtual FeatureStage::Values apply(const PairSums<float>& sums,
+                                                   const FeaturePair<float>& pair, float* scratch) const = 0;
+  [[nodiscard]] virtual FeatureStage::Values apply(const PairSums<double>& sums,
+                                                   const FeaturePair<double>& pair,
+                                                   double* scratch) const = 0;
+};
+
+/// That face, or null.
+[[nodiscard]] inline const FunctionalStage* functional_stage(const PairStage& stage) {
+  return dynamic_cast<const FunctionalStage*>(&stage);
+}
+
+}  // namespace widelimit
