@@ -27,7 +27,8 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   }
 
   std::size_t scratch_size(const Shape& left, const Shape& right) const override {
-    return static_cast<std::size_t>(2 * position_count(left) * position_count(right));
+    return static_cast<std::size_t>((encodes_values() ? 2 : 1) * position_count(left) *
+                                    position_count(right));
   }
 
   /// A V A'^T for each kernel.
@@ -44,7 +45,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
 
   std::shared_ptr<const Matrix<double>> value_positions(const Shape& left,
                                                         const Shape& right) const override {
-    return encodes_values() ? weighted_positions(left, right) : nullptr;
+    return encodes_values() ? weighted_positions<double>(left, right) : nullptr;
   }
 
   template <typename Scalar>

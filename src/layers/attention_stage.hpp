@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <tuple>
 
 #include "layers/attention_positions.hpp"
 #include "layers/attention_sums.hpp"
@@ -48,22 +49,24 @@ class AttentionStage : public PairStageOf<Derived> {
       return;
     }
     target = static_cast<Scalar>(options_.positions->input_weight) * covariance.template cast<Scalar>() +
-             weighted_positions(left, right)->template cast<Scalar>();
+             *weighted_positions<Scalar>(left, right);
   }
 
   /// w_pe R. Pairs of equal shapes follow each other, so the last one is remembered.
-  std::shared_ptr<const Matrix<double>> weighted_positions(const Shape& left, const Shape& right) const {
+  template <typename Scalar>
+  std::shared_ptr<const Matrix<Scalar>> weighted_positions(const Shape& left, const Shape& right) const {
+    auto& last = std::get<LastPositions<Scalar>>(last_);
     {
-      const std::scoped_lock lock(last_.mutex);
-      if (last_.weighted && last_.left == left && last_.right == right) return last_.weighted;
+      const std::scoped_lock lock(last.mutex);
+      if (last.weighted && last.left == left && last.right == right) return last.weighted;
     }
     const auto& positions = *options_.positions;
-    auto weighted = std::make_shared<const Matrix<double>>(positions.position_weight *
-                                                           position_covariance(positions, left, right));
-    const std::scoped_lock lock(last_.mutex);
-    last_.left = left;
-    last_.right = right;
-    last_.weighted = weighted;
+    auto weighted = std::make_shared<const Matrix<Scalar>>(
+        (positions.position_weight * position_covariance(positions, left, right)).template cast<Scalar>());
+    const std::scoped_lock lock(last.mutex);
+    last.left = left;
+    last.right = right;
+    last.weighted = weighted;
     return weighted;
   }
 
@@ -75,7 +78,7 @@ class AttentionStage : public PairStageOf<Derived> {
     variances = input.nngp.diagonal();
     if (!options_.positions) return;
     variances = static_cast<Scalar>(options_.positions->input_weight) * variances +
-                weighted_positions(input.shape, input.shape)->diagonal().template cast<Scalar>();
+                weighted_positions<Scalar>(input.shape, input.shape)->diagonal();
   }
 
   template <typename Scalar>
@@ -116,15 +119,16 @@ class AttentionStage : public PairStageOf<Derived> {
   }
 
  private:
+  template <typename Scalar>
   struct LastPositions {
     std::mutex mutex;
     Shape left;
     Shape right;
-    std::shared_ptr<const Matrix<double>> weighted;
+    std::shared_ptr<const Matrix<Scalar>> weighted;
   };
 
   AttentionOptions options_;
-  mutable LastPositions last_;
+  mutable std::tuple<LastPositions<float>, LastPositions<double>> last_;
 };
 
 }  // namespace widelimit::layers

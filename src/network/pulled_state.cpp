@@ -1,10 +1,10 @@
 #include "network/pulled_state.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "numerics/gemm.hpp"
+#include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {
 namespace {
@@ -33,7 +33,8 @@ struct StateSizes {
 /// The layers run forward on one input with itself: attention weights and scales of every node.
 template <typename Scalar>
 struct Forward {
-  Matrix<Scalar> covariance;    ///< Behind the node; empty where nobody needs it.
+  Matrix<Scalar> covariance;    ///< Behind the node; empty where nobody needs it, and for the input.
+  Vector<Scalar> variances;     ///< Its diagonal; empty where nobody needs it.
   std::vector<Scalar> numbers;  ///< A or r.
   std::vector<Forward> inputs;
 };
@@ -51,65 +52,120 @@ class ForwardPass {
   }
 
  private:
+  using Covariance = Eigen::Map<const Matrix<Scalar>>;
+
+  /// Where all of it was needed.
+  [[nodiscard]] Covariance covariance(const Forward<Scalar>& forward) const {
+    if (forward.covariance.size() == 0) return input_.nngp;
+    return {forward.covariance.data(), forward.covariance.rows(), forward.covariance.cols()};
+  }
+
   Forward<Scalar> step(const LinearInput&, const std::vector<LinearTree>&, Needed) const {
-    return {input_.nngp, {}, {}};
+    return {{}, input_.nngp.diagonal(), {}, {}};
   }
 
   Forward<Scalar> step(const LinearScaling& scaling, const std::vector<LinearTree>& inputs,
                        Needed needed) const {
-    Forward<Scalar> result{{}, {}, {run(inputs[0], std::max(needed, Needed::diagonal))}};
-    const Matrix<Scalar>& before = result.inputs[0].covariance;
-    const Vector<Scalar> variances = before.diagonal();
-    result.numbers.resize(static_cast<std::size_t>(variances.size()));
+    Forward<Scalar> result;
+    result.inputs.push_back(run(inputs[0], std::max(needed, Needed::diagonal)));
+    const Forward<Scalar>& before = result.inputs[0];
+    result.numbers.resize(static_cast<std::size_t>(before.variances.size()));
     Scalar* scales = result.numbers.data();
-    scaling.stage->prepare(variances.data(), result.numbers.size(), &scales);
-    const Eigen::Map<const Vector<Scalar>> r(scales, variances.size());
-    if (needed != Needed::nothing) result.covariance = r.asDiagonal() * before * r.asDiagonal();
+    scaling.stage->prepare(before.variances.data(), result.numbers.size(), &scales);
+    const Eigen::Map<const Vector<Scalar>> r(scales, before.variances.size());
+    result.variances = before.variances.cwiseProduct(r.cwiseAbs2());
+    if (needed == Needed::all) result.covariance = r.asDiagonal() * covariance(before) * r.asDiagonal();
     return result;
   }
 
   Forward<Scalar> step(const LinearDense& dense, const std::vector<LinearTree>& inputs, Needed needed) const {
-    Forward<Scalar> result{{}, {}, {run(inputs[0], needed)}};
-    const auto w = static_cast<Scalar>(dense.weight_variance);
-    const auto b = static_cast<Scalar>(dense.bias_variance);
-    if (needed != Needed::nothing) result.covariance = (w * result.inputs[0].covariance.array() + b).matrix();
+    Forward<Scalar> result;
+    result.inputs.push_back(run(inputs[0], needed));
+    const auto behind = [w = static_cast<Scalar>(dense.weight_variance),
+                         b = static_cast<Scalar>(dense.bias_variance)](const auto& before) {
+      return (w * before.array() + b).matrix();
+    };
+    result.variances = behind(result.inputs[0].variances);
+    if (needed == Needed::all) result.covariance = behind(covariance(result.inputs[0]));
     return result;
   }
 
   Forward<Scalar> step(const LinearSandwich& layer, const std::vector<LinearTree>& inputs,
                        Needed needed) const {
-    Forward<Scalar> result{{}, {}, {run(inputs[0], Needed::all)}};
-    const Matrix<Scalar>& before = result.inputs[0].covariance;
-    const Index d = before.rows();
-    const Eigen::Map<const Matrix<Scalar>> nngp(before.data(), d, d);
+    Forward<Scalar> result;
+    result.inputs.push_back(run(inputs[0], Needed::all));
+    const Covariance before = covariance(result.inputs[0]);
     result.numbers.resize(layer.stage->state_size(input_.shape));
-    layer.stage->prepare(SelfView<Scalar>{nngp, input_.shape}, result.numbers.data());
-    if (needed == Needed::nothing) return result;
-    result.covariance = Matrix<Scalar>::Constant(d, d, std::numeric_limits<Scalar>::quiet_NaN());
+    layer.stage->prepare(SelfView<Scalar>{before, input_.shape}, result.numbers.data());
+    if (needed == Needed::diagonal) result.variances = variances_behind(layer, before, result.numbers.data());
+    if (needed != Needed::all) return result;
+    result.covariance = covariance_behind(layer, before, result.numbers.data());
+    result.variances = result.covariance.diagonal();
+    return result;
+  }
+
+  /// Some rows of A V at a time, so that no further matrix is needed.
+  Vector<Scalar> variances_behind(const LinearSandwich& layer, const Covariance& before,
+                                  const Scalar* attention) const {
+    constexpr Index most_rows = 64;
+    const Index d = before.rows();
+    const auto [factor, bias, input_weight] = layer.sandwich->form();
+    const auto positions = layer.sandwich->value_positions(input_.shape, input_.shape);
+    const Matrix<Scalar> r =
+        positions ? Matrix<Scalar>(positions->template cast<Scalar>()) : Matrix<Scalar>();
+    Matrix<Scalar> half(std::min(most_rows, d), d);
+    Vector<Scalar> variances(d);
+    for (Index first = 0; first < d; first += most_rows) {
+      const Index rows = std::min(most_rows, d - first);
+      const auto multiply = [&](const Scalar* values, double weight, Scalar kept) {
+        numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows, d, d,
+                       static_cast<Scalar>(weight), {attention + first * d, d}, {values, d}, kept,
+                       half.data(), d);
+      };
+      multiply(before.data(), input_weight, Scalar{0});
+      if (positions) multiply(r.data(), 1, Scalar{1});
+      for (Index a = 0; a < rows; ++a)
+        variances[first + a] = static_cast<Scalar>(
+            factor * numerics::linear_rows<Scalar>().dot(half.data() + a * d, attention + (first + a) * d,
+                                                         static_cast<std::size_t>(d)) +
+            bias);
+    }
+    return variances;
+  }
+
+  Matrix<Scalar> covariance_behind(const LinearSandwich& layer, const Covariance& before,
+                                   const Scalar* attention) const {
+    const Index d = before.rows();
+    Matrix<Scalar> behind(d, d);
     std::vector<Scalar> scratch(layer.stage->scratch_size(input_.shape, input_.shape));
     const Vector<Scalar> variances = before.diagonal();
-    PairResult<Scalar> target{{result.covariance.data(), d, d}, {nullptr, 0, 0}, scratch.data()};
-    layer.stage->apply({.nngp = nngp,
-                        .ntk = {nullptr, 0, 0},
-                        .left_variance = variances.data(),
-                        .right_variance = variances.data(),
-                        .left_state = result.numbers.data(),
-                        .right_state = result.numbers.data(),
-                        .left_shape = input_.shape,
-                        .right_shape = input_.shape,
-                        .same_input = true,
-                        .wanted = needed == Needed::all ? Entries::all : Entries::diagonal},
+    PairResult<Scalar> target{{behind.data(), d, d}, {nullptr, 0, 0}, scratch.data()};
+    layer.stage->apply(PairView<Scalar>{.nngp = before,
+                                        .ntk = {nullptr, 0, 0},
+                                        .left_variance = variances.data(),
+                                        .right_variance = variances.data(),
+                                        .left_state = attention,
+                                        .right_state = attention,
+                                        .left_shape = input_.shape,
+                                        .right_shape = input_.shape,
+                                        .same_input = true,
+                                        .wanted = Entries::all},
                        target);
-    return result;
+    return behind;
   }
 
   Forward<Scalar> step(const LinearSum& sum, const std::vector<LinearTree>& inputs, Needed needed) const {
     Forward<Scalar> result;
     for (const LinearTree& input : inputs) result.inputs.push_back(run(input, needed));
     if (needed == Needed::nothing) return result;
-    result.covariance = static_cast<Scalar>(sum.factors[0]) * result.inputs[0].covariance;
-    for (std::size_t i = 1; i < inputs.size(); ++i)
-      result.covariance += static_cast<Scalar>(sum.factors[i]) * result.inputs[i].covariance;
+    const Index d = input_.nngp.rows();
+    result.variances = Vector<Scalar>::Zero(d);
+    if (needed == Needed::all) result.covariance = Matrix<Scalar>::Zero(d, d);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto factor = static_cast<Scalar>(sum.factors[i]);
+      result.variances += factor * result.inputs[i].variances;
+      if (needed == Needed::all) result.covariance += factor * covariance(result.inputs[i]);
+    }
     return result;
   }
 
