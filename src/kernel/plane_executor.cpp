@@ -154,7 +154,6 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
     placed_[i].affine.reset();
-    placed_[i].source = Placed::Source::packs;
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
       placed_[i].affine = affine_of(*affine, node.inputs[0]);
@@ -192,7 +191,8 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].box.empty()) return;
   stack_pairs(run);
-  if (!recording()) pack(run);
+  // An input with itself: at offset 0 its arrays are only being made (see apply_row()).
+  if (!recording() || !is_zero(offset)) pack(run);
   for (const Stack& stack : stacks_) {
     choose_rows(run, stack);
     for (std::size_t i = 0; i <= last; ++i)
@@ -252,6 +252,7 @@ void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const In
       placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
     }
     placed_[i].is_diagonal = is_zero(offsets_[i]);
+    placed_[i].source = Placed::Source::packs;
     Index3 input_offset = offsets_[i];
     if (const auto& affine = placed_[i].affine)
       for (std::size_t k = 0; k < 3; ++k)

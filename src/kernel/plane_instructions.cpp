@@ -27,7 +27,7 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const S
   if (instruction.loads) {
     load(instruction.node, placed_[number], stack.first_pair, stack.count, target);
   } else if (std::holds_alternative<InputNode>(operation)) {
-    if (recording()) pack_planes(instruction.node, placed_[number], false);
+    if (recording() && placed_[number].is_diagonal) pack_planes(instruction.node, placed_[number], false);
     input_products(number, stack, target);
   } else if (std::holds_alternative<AffineNode>(operation)) {
     affine(run, number, stack, target);
@@ -179,9 +179,10 @@ void PlaneExecutor<Scalar>::apply_row(const Run& run, std::size_t number, const 
   const Placed& placed = placed_[number];
   const Plane<Scalar> source = placed_[run.instructions[number].inputs[0]].planes;
   if (recording()) {
+    const NodeId node = run.instructions[number].node;
     if (placed.is_diagonal) record_variances(run, number, stage, source);
-    if (geometry_.demanded[run.instructions[number].node].empty()) return;
-    pack_planes(run.instructions[number].node, placed, false);
+    if (geometry_.demanded[node].empty()) return;
+    if (placed.is_diagonal) pack_planes(node, placed, false);
   }
   if (source.nngp != target.nngp) copy_plane(source, row_size(number, stack), target);
   const auto row = dual_row(number, stack, target);

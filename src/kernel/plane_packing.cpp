@@ -16,7 +16,7 @@ void PlaneExecutor<Scalar>::take_packs(const Run& run) {
   right_places_ = 0;
   for (const TilePair& pair : tile_->pairs) right_places_ = std::max(right_places_, right_place(pair) + 1);
   strips_at_.reset();
-  const bool strips = geometry_.uses_strips(run.root) && !recording();
+  const bool strips = geometry_.uses_strips(run.root);
   Scalar *pack = packs_.data(), *strip = strips_.data();
   const auto take = [](std::vector<Scalar*>& pointers, Index arrays, Index numbers, Scalar*& next) {
     pointers.clear();

@@ -107,7 +107,7 @@ class ForwardPass {
   /// Some rows of A V at a time, so that no further matrix is needed.
   Vector<Scalar> variances_behind(const LinearSandwich& layer, const Covariance& before,
                                   const Scalar* attention) const {
-    constexpr Index most_rows = 64;
+    constexpr Index most_rows = 256;
     const Index d = before.rows();
     const auto [factor, bias, input_weight] = layer.sandwich->form();
     const auto positions = layer.sandwich->value_positions(input_.shape, input_.shape);

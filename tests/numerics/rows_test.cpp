@@ -92,6 +92,41 @@ TEST_CASE_TEMPLATE("rows: convolutions agree with plain window sums", Scalar, fl
     }
 }
 
+TEST_CASE_TEMPLATE("rows: convolutions along one axis agree with plain sums", Scalar, float, double) {
+  constexpr std::ptrdiff_t margin = 48;
+  for (const std::ptrdiff_t size : {1, 16, 48, 53, 240})
+    for (const std::ptrdiff_t taps : {1, 3, 5, 9, 11}) {
+      CAPTURE(size);
+      CAPTURE(taps);
+      const auto nngp = normal_numbers<Scalar>(static_cast<std::size_t>(size + 2 * margin), 8);
+      const auto ntk = normal_numbers<Scalar>(nngp.size(), 9);
+      std::vector<Scalar> mapped(nngp.size(), Scalar{-1}), mapped_ntk(nngp.size(), Scalar{-1});
+      const std::ptrdiff_t first = -(taps - 1) / 2;
+      const Convolution convolution{.axes = {Taps{first, 1, static_cast<std::size_t>(taps)}},
+                                    .axis_count = 1,
+                                    .scale = 0.3,
+                                    .bias = 0.7};
+      linear_rows<Scalar>().convolve(convolution, nngp.data() + margin, ntk.data() + margin, nullptr,
+                                     mapped.data() + margin, mapped_ntk.data() + margin,
+                                     static_cast<std::size_t>(size));
+      const auto sum = [&](const std::vector<Scalar>& numbers, std::ptrdiff_t i) {
+        double total = 0;
+        for (std::ptrdiff_t t = 0; t < taps; ++t)
+          total += static_cast<double>(numbers[static_cast<std::size_t>(margin + i + first + t)]);
+        return total;
+      };
+      for (std::ptrdiff_t i = 0; i < size; ++i) {
+        const auto place = static_cast<std::size_t>(margin + i);
+        const double expected = 0.3 * sum(nngp, i) + 0.7;
+        CHECK(std::abs(static_cast<double>(mapped[place]) - expected) < 40 * epsilon<Scalar>);
+        CHECK(std::abs(static_cast<double>(mapped_ntk[place]) - expected - 0.3 * sum(ntk, i)) <
+              60 * epsilon<Scalar>);
+      }
+      CHECK(mapped[static_cast<std::size_t>(margin - 1)] == -1);
+      CHECK(mapped[static_cast<std::size_t>(margin + size)] == -1);
+    }
+}
+
 TEST_CASE_TEMPLATE("rows: packing copies rows and puts zeros between them", Scalar, float, double) {
   constexpr std::size_t rows = 4, source_step = 40, padding = 16;
   const auto source = normal_numbers<Scalar>(rows * source_step + padding, 4);

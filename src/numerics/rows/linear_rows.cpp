@@ -111,7 +111,7 @@ struct LinearRowLoops {
                     [nngp](auto d, auto block) { return block.load(d, nngp); });
   }
 
-// Windows of 3 x 3 move entries between vectors, which Highway does within blocks of vectors only.
+// Windows of 3 x 3 and of 9 move entries between vectors, which Highway does within blocks of vectors only.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   static constexpr int vector_lanes = 64 / sizeof(Scalar);
 
@@ -129,11 +129,20 @@ struct LinearRowLoops {
   /// neighbours along the first one are moved vectors.
   class Window3x3 {
    public:
-    Window3x3(const Scalar* source, const Taps& taps)
-        : source_{source + taps.first}, step_{taps.step}, before_{at(-vector_lanes)}, here_{at(0)} {}
+    Window3x3(const Scalar* source, const Convolution& convolution)
+        : source_{source + convolution.axes[1].first},
+          step_{convolution.axes[1].step},
+          before_{at(-vector_lanes)},
+          here_{at(0)} {}
+
+    static bool fits(const Convolution& convolution) {
+      const Taps& taps = convolution.axes[0];
+      return convolution.axis_count == 2 && taps.first == -1 && taps.step == 1 && taps.count == 3 &&
+             convolution.axes[1].count == 3;
+    }
 
     /// The sums of entries i, i + 1, ...; i grows by a vector from call to call.
-    HWY_INLINE V next(std::ptrdiff_t i) {
+    HWY_INLINE V next(std::ptrdiff_t i, bool /*is_last*/) {
       const V after = at(i + vector_lanes);
       const V sum = hn::Add(hn::Add(entries_from<vector_lanes - 1>(before_, here_), here_),
                             entries_from<1>(here_, after));
@@ -156,32 +165,73 @@ struct LinearRowLoops {
     V here_;
   };
 
-  template <bool with_ntk>
-  static void convolve_3x3(const Convolution& convolution, const Scalar* source_nngp,
-                           const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+  /// Windows of 9 along one axis: sums of 3, and sums of 3 of these.
+  class Window9 {
+   public:
+    Window9(const Scalar* source, const Convolution& convolution)
+        : source_{source + convolution.axes[0].first},
+          next_{at(vector_lanes)},
+          threes_{three(at(0), next_)} {}
+
+    static bool fits(const Convolution& convolution) {
+      return convolution.axis_count == 1 && convolution.axes[0].step == 1 && convolution.axes[0].count == 9;
+    }
+
+    /// As above. What the last vector does not need is not read.
+    HWY_INLINE V next(std::ptrdiff_t i, bool is_last) {
+      const V after = is_last ? hn::Zero(D()) : at(i + 2 * vector_lanes);
+      const V next_threes = three(next_, after);
+      const V sum = hn::Add(hn::Add(threes_, entries_from<3>(threes_, next_threes)),
+                            entries_from<6>(threes_, next_threes));
+      next_ = after;
+      threes_ = next_threes;
+      return sum;
+    }
+
+   private:
+    HWY_INLINE V at(std::ptrdiff_t i) const { return hn::LoadU(D(), source_ + i); }
+    static HWY_INLINE V three(V here, V after) {
+      return hn::Add(hn::Add(here, entries_from<1>(here, after)), entries_from<2>(here, after));
+    }
+
+    const Scalar* source_;
+    V next_;
+    V threes_;
+  };
+
+  template <class Window, bool with_ntk>
+  static void convolve_by_window(const Convolution& convolution, const Scalar* source_nngp,
+                                 const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
     const D d;
     const V scale = hn::Set(d, static_cast<Scalar>(convolution.scale)),
             bias = hn::Set(d, static_cast<Scalar>(convolution.bias));
-    Window3x3 window(source_nngp, convolution.axes[1]);
-    Window3x3 ntk_window(with_ntk ? source_ntk : source_nngp, convolution.axes[1]);
-    for (std::size_t i = 0; i < size; i += hn::Lanes(d)) {
-      const V value = hn::MulAdd(scale, window.next(static_cast<std::ptrdiff_t>(i)), bias);
+    Window window(source_nngp, convolution);
+    Window ntk_window(with_ntk ? source_ntk : source_nngp, convolution);
+    const auto count = static_cast<std::ptrdiff_t>(size);
+    for (std::ptrdiff_t i = 0; i < count; i += vector_lanes) {
+      const bool is_last = i + vector_lanes >= count;
+      const V value = hn::MulAdd(scale, window.next(i, is_last), bias);
       hn::StoreU(value, d, nngp + i);
-      if constexpr (with_ntk)
-        hn::StoreU(hn::MulAdd(scale, ntk_window.next(static_cast<std::ptrdiff_t>(i)), value), d, ntk + i);
+      if constexpr (with_ntk) hn::StoreU(hn::MulAdd(scale, ntk_window.next(i, is_last), value), d, ntk + i);
     }
   }
 
-  /// False, and nothing done, if the window is not one of 3 x 3.
+  template <class Window>
+  static void convolve_window(const Convolution& convolution, const Scalar* source_nngp,
+                              const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    (ntk != nullptr
+         ? convolve_by_window<Window, true>
+         : convolve_by_window<Window, false>)(convolution, source_nngp, source_ntk, nngp, ntk, size);
+  }
+
+  /// False, and nothing done, if there is no such kernel for the window.
   static bool convolve_in_registers(const Convolution& convolution, const Scalar* source_nngp,
                                     const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
-    const Taps& taps = convolution.axes[0];
-    const bool is_3x3 = convolution.axis_count == 2 && taps.first == -1 && taps.step == 1 &&
-                        taps.count == 3 && convolution.axes[1].count == 3 && size % vector_lanes == 0;
-    if (!is_3x3) return false;
-    (ntk != nullptr ? convolve_3x3<true> : convolve_3x3<false>)(convolution, source_nngp, source_ntk, nngp,
-                                                                ntk, size);
-    return true;
+    if (size % vector_lanes != 0) return false;
+    const bool is_3x3 = Window3x3::fits(convolution), is_9 = Window9::fits(convolution);
+    if (is_3x3) convolve_window<Window3x3>(convolution, source_nngp, source_ntk, nngp, ntk, size);
+    if (is_9) convolve_window<Window9>(convolution, source_nngp, source_ntk, nngp, ntk, size);
+    return is_3x3 || is_9;
   }
 #else
   static bool convolve_in_registers(const Convolution&, const Scalar*, const Scalar*, Scalar*, Scalar*,
