@@ -17,7 +17,7 @@ std::vector<Index> full_range(Index left, Index right) {
 }
 
 void make_set(std::vector<Index>& offsets) {
-  std::sort(offsets.begin(), offsets.end());
+  if (!std::is_sorted(offsets.begin(), offsets.end())) std::sort(offsets.begin(), offsets.end());
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
 }
 

@@ -14,6 +14,10 @@ using Index3 = std::array<Index, 3>;
 
 [[nodiscard]] Index3 three_axes(const Shape& shape);
 [[nodiscard]] Index product(const Index3& sizes);
+/// Array comparison would call memcmp, which shows in the loop over offsets.
+[[nodiscard]] inline bool is_same(const Index3& a, const Index3& b) {
+  return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
+}
 [[nodiscard]] inline bool is_zero(const Index3& offset) { return (offset[0] | offset[1] | offset[2]) == 0; }
 
 /// A window along three axes.

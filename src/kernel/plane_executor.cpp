@@ -21,6 +21,11 @@ Index packed_arrays(const Program& program, const Instruction& instruction, cons
   return has_arrays && !instruction.loads ? state.arrays[instruction.node] : 0;
 }
 
+bool same_sizes(const PairGeometry& geometry, NodeId a, NodeId b) {
+  return geometry.left_sizes[a] == geometry.left_sizes[b] &&
+         geometry.right_sizes[a] == geometry.right_sizes[b];
+}
+
 }  // namespace
 
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
@@ -153,6 +158,8 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
+    placed_[i].sized_as_next = i + 1 < run.instructions.size() &&
+                               same_sizes(geometry_, instruction.node, run.instructions[i + 1].node);
     placed_[i].affine.reset();
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
@@ -234,16 +241,10 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 template <typename Scalar>
 void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const Index3& guard) {
   offsets_.assign(run.instructions.size(), offset);
-  const auto same_sizes = [&](NodeId a, NodeId b) {
-    return geometry_.left_sizes[a] == geometry_.left_sizes[b] &&
-           geometry_.right_sizes[a] == geometry_.right_sizes[b];
-  };
   for (std::size_t i = run.instructions.size(); i-- > 0;) {
     const Instruction& instruction = run.instructions[i];
     // Mostly as the instruction behind it.
-    const bool as_next = i + 1 < run.instructions.size() && offsets_[i] == offsets_[i + 1] &&
-                         same_sizes(instruction.node, run.instructions[i + 1].node);
-    if (as_next) {
+    if (placed_[i].sized_as_next && is_same(offsets_[i], offsets_[i + 1])) {
       placed_[i].box = placed_[i + 1].box;
       placed_[i].layout = placed_[i + 1].layout;
     } else {

@@ -111,7 +111,8 @@ class PlaneExecutor {
   struct Placed {
     Box box;
     PlaneLayout layout;
-    bool is_diagonal = false;                ///< The offset is 0.
+    bool sized_as_next = false;  ///< The next instruction's node has as many positions on both sides.
+    bool is_diagonal = false;    ///< The offset is 0.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
     std::optional<Affine> affine;
     /// Where arrays are read: packed for this plane; or, by planes that are not stacked, where they lie: in
