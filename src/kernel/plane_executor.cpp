@@ -198,6 +198,8 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].box.empty()) return;
   stack_pairs(run);
+  if (std::holds_alternative<PoolNode>(program_.graph.nodes[step.target].operation))
+    place_pool(step.target, placed_[last]);
   // An input with itself: at offset 0 its arrays are only being made (see apply_row()).
   if (!recording() || !is_zero(offset)) pack(run);
   for (const Stack& stack : stacks_) {

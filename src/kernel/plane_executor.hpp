@@ -127,6 +127,13 @@ class PlaneExecutor {
     std::vector<const Scalar*> right_row;  ///< [array], of the current stack.
   };
 
+  /// A pooled plane, and what a plane in front of the pooling adds to it.
+  struct PooledPlane {
+    WindowPlacement placement;
+    PlaneLayout layout;
+    Index start;  ///< Where it lies among the pool's planes.
+  };
+
   /// The covariances of a pair as matrices, and free space behind them.
   struct MatrixPair {
     Scalar* nngp;
@@ -185,6 +192,7 @@ class PlaneExecutor {
   void put(NodeId target, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void load(NodeId node, const Placed& placed, Index first_pair, Index count, const Plane<Scalar>& target);
   void save(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
+  void place_pool(NodeId node, const Placed& placed);
   void pool_into(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
   [[nodiscard]] Plane<Scalar> store(NodeId node, Index pair);
@@ -223,7 +231,8 @@ class PlaneExecutor {
   std::vector<Placed> placed_;   ///< [instruction]
   std::vector<Index3> offsets_;  ///< [instruction]
   std::vector<Stack> stacks_;
-  bool stacks_many_ = false;  ///< Some stacks have more than one pair.
+  std::vector<PooledPlane> pooled_;  ///< Of a pool, where the run ends in one.
+  bool stacks_many_ = false;         ///< Some stacks have more than one pair.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
   Index right_places_ = 0;

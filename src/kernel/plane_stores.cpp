@@ -153,19 +153,17 @@ void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, const Stack&
   }
 }
 
-/// Adds planes to every pooled plane that they contribute to. The entry (a, a + delta) belongs to the windows
-/// A of a and B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j -
-/// i), so each difference e = j - i of places in the window leads to one pooled offset, and i runs over those
-/// places for which j is one too.
+/// The pooled planes that a plane contributes to. The entry (a, a + delta) belongs to the windows A of a and
+/// B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so
+/// each difference e = j - i of places in the window leads to one pooled offset, and i runs over those places
+/// for which j is one too.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, const Stack& stack,
-                                      const Plane<Scalar>& source) {
+void PlaneExecutor<Scalar>::place_pool(NodeId node, const Placed& placed) {
   const NodeId input = program_.graph.nodes[node].inputs[0];
   const Window3 window(std::get<PoolNode>(program_.graph.nodes[node].operation).window);
-  const Index3 left = geometry_.left_sizes[input], right = geometry_.right_sizes[input];
-  const Index3 left_front = window.front(left), right_front = window.front(right);
-  const Index3 pooled_left = geometry_.left_sizes[node], pooled_right = geometry_.right_sizes[node];
-  const Plane<Scalar> kept = store(node, stack.first_pair);
+  const Index3 left_front = window.front(geometry_.left_sizes[input]),
+               right_front = window.front(geometry_.right_sizes[input]);
+  const StoreLayout& layout = geometry_.layouts[node];
   const auto add_difference = [&](const Index3& e) {
     Index3 pooled_offset;
     WindowPlacement placement{.first = {}, .stride = window.stride, .taps = {}};
@@ -175,22 +173,31 @@ void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, const S
       pooled_offset[k] = difference / window.stride[k];
       placement.taps[k] = window.size[k] - std::abs(e[k]);
     }
-    if (!geometry_.layouts[node].contains(pooled_offset)) return;
-    const Box box(pooled_left, pooled_right, pooled_offset);
+    if (!layout.contains(pooled_offset)) return;
+    const Box box(geometry_.left_sizes[node], geometry_.right_sizes[node], pooled_offset);
     if (box.empty()) return;
     for (std::size_t k = 0; k < 3; ++k)
       placement.first[k] =
           window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
-    const PlaneLayout layout(box.extent, {0, 0, 0});
-    const Index start = geometry_.layouts[node].place(box).start;
-    window_sums(placement, stack.count, placed.layout, source, layout, scratch_[0]);
-    for (Index n = 0; n < stack.count; ++n)
-      add_plane(scratch_[0] + n * layout.length, Scalar{1}, static_cast<std::size_t>(layout.length),
-                kept + (n * geometry_.store_size + start));
+    pooled_.push_back({placement, PlaneLayout(box.extent, {0, 0, 0}), layout.place(box).start});
   };
+  pooled_.clear();
   for (Index x = 1 - window.size[0]; x < window.size[0]; ++x)
     for (Index y = 1 - window.size[1]; y < window.size[1]; ++y)
       for (Index z = 1 - window.size[2]; z < window.size[2]; ++z) add_difference({x, y, z});
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, const Stack& stack,
+                                      const Plane<Scalar>& source) {
+  const Plane<Scalar> kept = store(node, stack.first_pair);
+  for (const PooledPlane& pooled : pooled_) {
+    window_sums(pooled.placement, stack.count, placed.layout, source, pooled.layout, scratch_[0]);
+    for (Index n = 0; n < stack.count; ++n)
+      add_plane(scratch_[0] + n * pooled.layout.length, Scalar{1},
+                static_cast<std::size_t>(pooled.layout.length),
+                kept + (n * geometry_.store_size + pooled.start));
+  }
 }
 
 template <typename Scalar>
@@ -251,6 +258,8 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
 }
 
 // What the other files of the class call.
+template void PlaneExecutor<float>::place_pool(NodeId, const Placed&);
+template void PlaneExecutor<double>::place_pool(NodeId, const Placed&);
 template void PlaneExecutor<float>::begin_target(NodeId);
 template void PlaneExecutor<float>::finish_target(NodeId);
 template void PlaneExecutor<float>::put(NodeId, const Placed&, const Stack&, const Plane<float>&);
