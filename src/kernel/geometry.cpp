@@ -31,21 +31,6 @@ Index3 Window3::output(const Index3& input) const {
 
 bool Window3::is_single_position() const { return size == Index3{1, 1, 1} && stride == Index3{1, 1, 1}; }
 
-Box::Box(const Index3& left, const Index3& right, const Index3& plane_offset) : offset{plane_offset} {
-  for (std::size_t k = 0; k < 3; ++k) {
-    origin[k] = std::max<Index>(0, -offset[k]);
-    extent[k] = std::min(left[k], right[k] - offset[k]) - origin[k];
-  }
-}
-
-PlaneLayout::PlaneLayout(const Index3& plane_extent, const Index3& plane_guard)
-    : extent{plane_extent}, guard{plane_guard} {
-  stride[2] = 1;
-  stride[1] = extent[2] + guard[2];
-  stride[0] = (extent[1] + guard[1]) * stride[1];
-  length = (extent[0] + guard[0]) * stride[0];
-}
-
 Index PlaneLayout::margin() const { return guard[0] * stride[0] + guard[1] * stride[1] + guard[2]; }
 
 }  // namespace widelimit

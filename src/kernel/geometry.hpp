@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -14,10 +15,6 @@ using Index3 = std::array<Index, 3>;
 
 [[nodiscard]] Index3 three_axes(const Shape& shape);
 [[nodiscard]] Index product(const Index3& sizes);
-/// Array comparison would call memcmp, which shows in the loop over offsets.
-[[nodiscard]] inline bool is_same(const Index3& a, const Index3& b) {
-  return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
-}
 [[nodiscard]] inline bool is_zero(const Index3& offset) { return (offset[0] | offset[1] | offset[2]) == 0; }
 
 /// A window along three axes.
@@ -39,7 +36,13 @@ struct Box {
   Index3 extent;  ///< Not positive along some axis: no such a.
 
   Box() : Box({1, 1, 1}, {1, 1, 1}, {0, 0, 0}) {}
-  Box(const Index3& left, const Index3& right, const Index3& offset);
+  Box(const Index3& left, const Index3& right, const Index3& plane_offset) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      offset[k] = plane_offset[k];
+      origin[k] = std::max<Index>(0, -plane_offset[k]);
+      extent[k] = std::min(left[k], right[k] - plane_offset[k]) - origin[k];
+    }
+  }
   [[nodiscard]] bool empty() const { return extent[0] <= 0 || extent[1] <= 0 || extent[2] <= 0; }
   [[nodiscard]] Index size() const { return empty() ? 0 : product(extent); }
 };
@@ -55,7 +58,16 @@ struct PlaneLayout {
   Index length;  ///< From the first entry to the next plane, guards included.
 
   PlaneLayout() : PlaneLayout({0, 0, 0}, {0, 0, 0}) {}
-  PlaneLayout(const Index3& extent, const Index3& guard);
+  PlaneLayout(const Index3& plane_extent, const Index3& plane_guard) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      extent[k] = plane_extent[k];
+      guard[k] = plane_guard[k];
+    }
+    stride[2] = 1;
+    stride[1] = plane_extent[2] + plane_guard[2];
+    stride[0] = (plane_extent[1] + plane_guard[1]) * stride[1];
+    length = (plane_extent[0] + plane_guard[0]) * stride[0];
+  }
   [[nodiscard]] Index at(Index i, Index j) const {
     return i * stride[0] + j * stride[1];
   }  ///< Start of a row.

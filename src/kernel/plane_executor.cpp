@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "kernel/plane_sums.hpp"
 #include "kernel/vector_padding.hpp"
@@ -19,11 +20,6 @@ Index packed_arrays(const Program& program, const Instruction& instruction, cons
   const bool has_arrays =
       std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation);
   return has_arrays && !instruction.loads ? state.arrays[instruction.node] : 0;
-}
-
-bool same_sizes(const PairGeometry& geometry, NodeId a, NodeId b) {
-  return geometry.left_sizes[a] == geometry.left_sizes[b] &&
-         geometry.right_sizes[a] == geometry.right_sizes[b];
 }
 
 }  // namespace
@@ -158,8 +154,6 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
-    placed_[i].sized_as_next = i + 1 < run.instructions.size() &&
-                               same_sizes(geometry_, instruction.node, run.instructions[i + 1].node);
     placed_[i].affine.reset();
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
@@ -168,7 +162,27 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
       placed_[i].affine = affine_of(local->affine, node.inputs[0]);
     placed_[i].arrays = packed_arrays(program_, instruction, tile_->left[0]->layout());
   }
+  follow_offsets(run);
   take_packs(run);
+}
+
+/// How the offset of every instruction follows from the root's.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::follow_offsets(const Run& run) {
+  placed_[run.instructions.size() - 1].offset_stride = {1, 1, 1};
+  placed_[run.instructions.size() - 1].offset_shift = {0, 0, 0};
+  for (std::size_t i = run.instructions.size(); i-- > 0;) {
+    Index3 stride = placed_[i].offset_stride, shift = placed_[i].offset_shift;
+    if (const auto& affine = placed_[i].affine)
+      for (std::size_t k = 0; k < 3; ++k) {
+        stride[k] *= affine->window.stride[k];
+        shift[k] = affine->window.stride[k] * shift[k] + affine->left_front[k] - affine->right_front[k];
+      }
+    for (const std::size_t input : run.instructions[i].inputs) {
+      placed_[input].offset_stride = stride;
+      placed_[input].offset_shift = shift;
+    }
+  }
 }
 
 template <typename Scalar>
@@ -217,11 +231,18 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   Index length = 1;
-  for (std::size_t i = 0; i < run.instructions.size(); ++i)
+  Index arrays = 0;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     if (!placed_[i].box.empty()) length = std::max(length, placed_[i].layout.length);
+    arrays += placed_[i].arrays;
+  }
   // Two planes are not worth packing: alone, they are read where they lie.
   constexpr Index fewest = 3;
-  const Index fitting = stacked_numbers / length, most = fitting < fewest ? 1 : fitting;
+  const Index fitting = stacked_numbers / length;
+  // A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.
+  const auto side = static_cast<Index>(std::min(tile_->left.size(), tile_->right.size()));
+  const bool pays = static_cast<Index>(run.instructions.size()) * (side - 1) > arrays;
+  const Index most = fitting < fewest || !pays ? 1 : fitting;
   stacks_many_ = false;
   stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
@@ -239,29 +260,19 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 }
 
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
-/// way.
+/// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const Index3& guard) {
-  offsets_.assign(run.instructions.size(), offset);
-  for (std::size_t i = run.instructions.size(); i-- > 0;) {
-    const Instruction& instruction = run.instructions[i];
-    // Mostly as the instruction behind it.
-    if (placed_[i].sized_as_next && is_same(offsets_[i], offsets_[i + 1])) {
-      placed_[i].box = placed_[i + 1].box;
-      placed_[i].layout = placed_[i + 1].layout;
-    } else {
-      placed_[i].box =
-          Box(geometry_.left_sizes[instruction.node], geometry_.right_sizes[instruction.node], offsets_[i]);
-      placed_[i].layout = PlaneLayout(placed_[i].box.extent, guard);
-    }
-    placed_[i].is_diagonal = is_zero(offsets_[i]);
-    placed_[i].source = Placed::Source::packs;
-    Index3 input_offset = offsets_[i];
-    if (const auto& affine = placed_[i].affine)
-      for (std::size_t k = 0; k < 3; ++k)
-        input_offset[k] =
-            affine->window.stride[k] * offsets_[i][k] + affine->left_front[k] - affine->right_front[k];
-    for (const std::size_t input : instruction.inputs) offsets_[input] = input_offset;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    Placed& placed = placed_[i];
+    const NodeId node = run.instructions[i].node;
+    Index3 own;
+    for (std::size_t k = 0; k < 3; ++k) own[k] = placed.offset_stride[k] * offset[k] + placed.offset_shift[k];
+    // In place: copies by wide loads would wait for the narrow stores that made the original.
+    std::construct_at(&placed.box, geometry_.left_sizes[node], geometry_.right_sizes[node], own);
+    std::construct_at(&placed.layout, placed.box.extent, guard);
+    placed.is_diagonal = is_zero(own);
+    placed.source = Placed::Source::packs;
   }
 }
 

@@ -111,8 +111,9 @@ class PlaneExecutor {
   struct Placed {
     Box box;
     PlaneLayout layout;
-    bool sized_as_next = false;  ///< The next instruction's node has as many positions on both sides.
-    bool is_diagonal = false;    ///< The offset is 0.
+    Index3 offset_stride{1, 1, 1};  ///< Offset: stride times the root's, and shift.
+    Index3 offset_shift{0, 0, 0};
+    bool is_diagonal = false;                ///< The offset is 0.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
     std::optional<Affine> affine;
     /// Where arrays are read: packed for this plane; or, by planes that are not stacked, where they lie: in
@@ -147,6 +148,7 @@ class PlaneExecutor {
   void execute(const InputStep& step);
   void execute(const PairStep& step);
   void prepare(const Run& run);
+  void follow_offsets(const Run& run);
   [[nodiscard]] Affine affine_of(const AffineNode& node, NodeId input) const;
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
   void stack_pairs(const Run& run);
@@ -228,8 +230,7 @@ class PlaneExecutor {
   // Of the current tile, step and offset.
   const Tile<Scalar>* tile_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
-  std::vector<Placed> placed_;   ///< [instruction]
-  std::vector<Index3> offsets_;  ///< [instruction]
+  std::vector<Placed> placed_;  ///< [instruction]
   std::vector<Stack> stacks_;
   std::vector<PooledPlane> pooled_;  ///< Of a pool, where the run ends in one.
   bool stacks_many_ = false;         ///< Some stacks have more than one pair.

@@ -47,12 +47,38 @@ struct LinearRowLoops {
   template <class Rows>
   static HWY_INLINE void add_products(const Rows& left, const Rows& right, std::size_t count, Scalar factor,
                                       Scalar* target, std::size_t size) {
-    for_each_vector<Scalar>(size, [&](auto d, auto block) {
+    const std::size_t begin = add_products_by_four(left, right, count, factor, target, size);
+    for_each_vector<Scalar>(size - begin, [&](auto d, auto block) {
       auto sum = hn::Zero(d);
       for (std::size_t k = 0; k < count; ++k)
-        sum = hn::MulAdd(block.load(d, left[k]), block.load(d, right[k]), sum);
-      block.store(d, hn::Mul(sum, hn::Set(d, factor)), target);
+        sum = hn::MulAdd(block.load(d, left[k] + begin), block.load(d, right[k] + begin), sum);
+      block.store(d, hn::Mul(sum, hn::Set(d, factor)), target + begin);
     });
+  }
+
+  /// Four vectors at a time share the loads of pointers; returns where the rest begins.
+  template <class Rows>
+  static HWY_INLINE std::size_t add_products_by_four(const Rows& left, const Rows& right, std::size_t count,
+                                                     Scalar factor, Scalar* target, std::size_t size) {
+    const D d;
+    const std::size_t lanes = hn::Lanes(d);
+    std::size_t i = 0;
+    for (; i + 4 * lanes <= size; i += 4 * lanes) {
+      V first = hn::Zero(d), second = first, third = first, fourth = first;
+      for (std::size_t k = 0; k < count; ++k) {
+        const Scalar *x = left[k] + i, *y = right[k] + i;
+        first = hn::MulAdd(hn::LoadU(d, x), hn::LoadU(d, y), first);
+        second = hn::MulAdd(hn::LoadU(d, x + lanes), hn::LoadU(d, y + lanes), second);
+        third = hn::MulAdd(hn::LoadU(d, x + 2 * lanes), hn::LoadU(d, y + 2 * lanes), third);
+        fourth = hn::MulAdd(hn::LoadU(d, x + 3 * lanes), hn::LoadU(d, y + 3 * lanes), fourth);
+      }
+      const V scale = hn::Set(d, factor);
+      hn::StoreU(hn::Mul(first, scale), d, target + i);
+      hn::StoreU(hn::Mul(second, scale), d, target + i + lanes);
+      hn::StoreU(hn::Mul(third, scale), d, target + i + 2 * lanes);
+      hn::StoreU(hn::Mul(fourth, scale), d, target + i + 3 * lanes);
+    }
+    return i;
   }
 
   static void product_sum(const Scalar* const* left, const Scalar* const* right, std::size_t count,
