@@ -119,6 +119,12 @@ class PlaneExecutor {
     /// Where arrays are read: packed for this plane; or, by planes that are not stacked, where they lie: in
     /// strips, or in the states, if they are whole images or single rows.
     enum class Source { packs, strips, state_rows, whole_states } source = Source::packs;
+    /// The others go on with other numbers instead of zeros behind the last row of a (single slab of a)
+    /// plane.
+    [[nodiscard]] bool has_guarded_arrays() const {
+      return source == Source::packs || source == Source::whole_states;
+    }
+    [[nodiscard]] Index end_of_rows() const { return (box.extent[1] - 1) * layout.stride[1] + box.extent[2]; }
     Index arrays = 0;
     std::vector<Scalar*> left;             ///< [array]
     std::vector<Scalar*> right;            ///< [array]
@@ -185,7 +191,7 @@ class PlaneExecutor {
                                                    const Plane<Scalar>& planes) const;
   /// Numbers of an instruction's planes, padded.
   [[nodiscard]] std::size_t row_size(std::size_t number, const Stack& stack) const;
-  /// Behind a plane's last row, strips and states go on with other numbers instead of zeros.
+  /// Where arrays have no zeros.
   void clear_behind_rows(const Placed& placed, const Plane<Scalar>& target) const;
 
   // Kept nodes and what ends a run (plane_stores.cpp).

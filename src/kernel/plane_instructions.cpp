@@ -50,8 +50,8 @@ std::size_t PlaneExecutor<Scalar>::row_size(std::size_t number, const Stack& sta
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::clear_behind_rows(const Placed& placed, const Plane<Scalar>& target) const {
-  if (placed.source == Placed::Source::packs || placed.source == Placed::Source::whole_states) return;
-  const Index end = (placed.box.extent[1] - 1) * placed.layout.stride[1] + placed.box.extent[2];
+  if (placed.has_guarded_arrays()) return;
+  const Index end = placed.end_of_rows();
   fill_plane(target + end, static_cast<std::size_t>(padded(placed.layout.length) - end), Scalar{0},
              Scalar{0});
 }
@@ -60,7 +60,10 @@ template <typename Scalar>
 numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, const Stack& stack,
                                                           const Plane<Scalar>& planes) const {
   const Placed& placed = placed_[number];
-  return {planes.nngp, planes.ntk, placed.left_row.data(), placed.right_row.data(), row_size(number, stack)};
+  const std::size_t size = placed.has_guarded_arrays()
+                               ? row_size(number, stack)
+                               : static_cast<std::size_t>(padded(placed.end_of_rows()));
+  return {planes.nngp, planes.ntk, placed.left_row.data(), placed.right_row.data(), size};
 }
 
 template <typename Scalar>
