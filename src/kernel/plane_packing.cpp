@@ -139,53 +139,35 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
 /// Points the rows of auxiliary arrays to those of a stack.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
+  using Source = typename Placed::Source;
   const Index right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
   const InputState<Scalar>& left_state = *tile_->left[static_cast<std::size_t>(stack.left)];
   const InputState<Scalar>& right_state = *tile_->right[static_cast<std::size_t>(right)];
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
+    if (placed.arrays == 0) continue;
     const NodeId node = run.instructions[i].node;
-    const auto choose = [&](const auto& left_of, const auto& right_of) {
-      for (std::size_t k = 0; k < placed.left.size(); ++k) {
-        placed.left_row[k] = left_of(k);
-        placed.right_row[k] = right_of(k);
-      }
+    // Of an input's array, where the plane begins whose first position is `first`.
+    const auto begin = [&](const InputState<Scalar>& state, Index input, Index packed_as, const Index3& sizes,
+                           const Index3& first) {
+      if (placed.source == Source::packs) return packed_as * placed.layout.length;
+      if (placed.source == Source::strips)
+        return ((input * sizes[0] + first[0]) * sizes[1] + first[1]) * placed.layout.stride[1];
+      return state.layout().planes[node].at(first[0], first[1]) + first[2];
     };
-    const Box& box = placed.box;
-    const Index length = placed.layout.length;
-    switch (placed.source) {
-      case Placed::Source::packs:
-        choose(
-            [&](std::size_t k) { return placed.left[k] + stack.left * length; },
-            [&](std::size_t k) { return placed.right[k] + (stacks_many_ ? stack.right : right) * length; });
-        break;
-      case Placed::Source::strips: {
-        // The strips of the inputs in front of it, then the rows in front of the plane's first one.
-        const auto strip_at = [&](const Index3& sizes, Index place, Index first_slab, Index first_row) {
-          return ((place * sizes[0] + first_slab) * sizes[1] + first_row) * placed.layout.stride[1];
-        };
-        const Index left_strip =
-                        strip_at(geometry_.left_sizes[node], stack.left, box.origin[0], box.origin[1]),
-                    right_strip = strip_at(geometry_.right_sizes[node], right, box.origin[0] + box.offset[0],
-                                           box.origin[1] + box.offset[1]);
-        choose([&](std::size_t k) { return placed.left_strips[k] + left_strip; },
-               [&](std::size_t k) { return placed.right_strips[k] + right_strip; });
-        break;
-      }
-      case Placed::Source::state_rows: {
-        const Index left_begin =
-                        left_state.layout().planes[node].at(box.origin[0], box.origin[1]) + box.origin[2],
-                    right_begin = right_state.layout().planes[node].at(box.origin[0] + box.offset[0],
-                                                                       box.origin[1] + box.offset[1]) +
-                                  box.origin[2] + box.offset[2];
-        choose([&](std::size_t k) { return left_state.array(node, static_cast<Index>(k)) + left_begin; },
-               [&](std::size_t k) { return right_state.array(node, static_cast<Index>(k)) + right_begin; });
-        break;
-      }
-      case Placed::Source::whole_states:
-        choose([&](std::size_t k) { return left_state.array(node, static_cast<Index>(k)); },
-               [&](std::size_t k) { return right_state.array(node, static_cast<Index>(k)); });
-        break;
+    const auto array = [&](const InputState<Scalar>& state, const std::vector<Scalar*>& packs,
+                           const std::vector<Scalar*>& strips, std::size_t k) -> const Scalar* {
+      if (placed.source == Source::packs) return packs[k];
+      return placed.source == Source::strips ? strips[k] : state.array(node, static_cast<Index>(k));
+    };
+    const Index3 &origin = placed.box.origin, &offset = placed.box.offset;
+    const Index left_begin = begin(left_state, stack.left, stack.left, geometry_.left_sizes[node], origin);
+    const Index right_begin =
+        begin(right_state, right, stacks_many_ ? stack.right : right, geometry_.right_sizes[node],
+              {origin[0] + offset[0], origin[1] + offset[1], origin[2] + offset[2]});
+    for (std::size_t k = 0; k < placed.left.size(); ++k) {
+      placed.left_row[k] = array(left_state, placed.left, placed.left_strips, k) + left_begin;
+      placed.right_row[k] = array(right_state, placed.right, placed.right_strips, k) + right_begin;
     }
   }
 }
