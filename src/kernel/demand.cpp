@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "widelimit/error.hpp"
 
@@ -16,6 +17,7 @@ std::vector<Index> full_range(Index left, Index right) {
   return offsets;
 }
 
+/// Only poolings and wrap-around leave offsets out of order.
 void make_set(std::vector<Index>& offsets) {
   if (!std::is_sorted(offsets.begin(), offsets.end())) std::sort(offsets.begin(), offsets.end());
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
@@ -79,8 +81,10 @@ Offsets Offsets::all(const Index3& left, const Index3& right) {
 
 void Offsets::unite(const Offsets& other) {
   for (std::size_t k = 0; k < 3; ++k) {
-    axis[k].insert(axis[k].end(), other.axis[k].begin(), other.axis[k].end());
-    make_set(axis[k]);
+    std::vector<Index> both;
+    std::set_union(axis[k].begin(), axis[k].end(), other.axis[k].begin(), other.axis[k].end(),
+                   std::back_inserter(both));
+    axis[k] = std::move(both);
   }
 }
 

@@ -17,6 +17,11 @@ using Index3 = std::array<Index, 3>;
 [[nodiscard]] Index product(const Index3& sizes);
 [[nodiscard]] inline bool is_zero(const Index3& offset) { return (offset[0] | offset[1] | offset[2]) == 0; }
 
+/// Where a position stands among all, the last axis fastest.
+[[nodiscard]] inline Index position_number(const Index3& position, const Index3& sizes) {
+  return (position[0] * sizes[1] + position[1]) * sizes[2] + position[2];
+}
+
 /// A window along three axes.
 struct Window3 {
   Index3 size{1, 1, 1};

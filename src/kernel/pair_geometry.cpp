@@ -69,13 +69,17 @@ NodeId node_written(const Step& step) {
   return std::get<PairStep>(step).node;
 }
 
-/// Plane runs know that the NTK of an input is zero; pair stages read it.
-bool reads_ntk(const Program& program, NodeId node) {
-  if (!std::holds_alternative<InputNode>(program.graph.nodes[node].operation)) return true;
+bool is_read_by_pair_stage(const Program& program, NodeId node) {
   return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
     const auto* pair = std::get_if<PairStep>(&step);
     return pair != nullptr && program.graph.nodes[pair->node].inputs[0] == node;
   });
+}
+
+/// Plane runs know that the NTK of an input is zero; pair stages read it.
+bool reads_ntk(const Program& program, NodeId node) {
+  return !std::holds_alternative<InputNode>(program.graph.nodes[node].operation) ||
+         is_read_by_pair_stage(program, node);
 }
 
 void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry) {
@@ -84,10 +88,6 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   std::vector<std::size_t> last_read(program.graph.nodes.size(), 0);
   for (std::size_t s = 0; s < program.steps.size(); ++s)
     for (const NodeId node : kept_nodes_read(program, program.steps[s])) last_read[node] = s;
-  std::vector<bool> read_by_pair_stage(program.graph.nodes.size(), false);
-  for (const Step& step : program.steps)
-    if (const auto* pair = std::get_if<PairStep>(&step))
-      read_by_pair_stage[program.graph.nodes[pair->node].inputs[0]] = true;
   PlaceAllocator places;
   std::map<NodeId, Index> placed;  // node -> numbers
   geometry.store_offset.assign(program.graph.nodes.size(), 0);
@@ -96,7 +96,7 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
     if (program.kept[written] && geometry.layouts[written].size() > 0) {
       placed[written] = (geometry.keeps_ntk[written] ? 2 : 1) * padded(geometry.layouts[written].size());
       geometry.store_offset[written] = places.take(placed[written]);
-      if (read_by_pair_stage[written] || geometry.layouts[written].is_matrix())
+      if (is_read_by_pair_stage(program, written) || geometry.layouts[written].is_matrix())
         geometry.matrix_size += placed[written];
     }
     std::erase_if(placed, [&](const auto& entry) {
@@ -175,9 +175,7 @@ StoreLayout::PlanePlace StoreLayout::place(const Box& box) const {
 }
 
 Index StoreLayout::entry(const Index3& a, const Index3& b) const {
-  if (is_matrix_)
-    return ((a[0] * left_[1] + a[1]) * left_[2] + a[2]) * product(right_) +
-           (b[0] * right_[1] + b[1]) * right_[2] + b[2];
+  if (is_matrix_) return position_number(a, left_) * product(right_) + position_number(b, right_);
   const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
   const auto [start, step] = place(box);
   return start + (a[0] - box.origin[0]) * step[0] + (a[1] - box.origin[1]) * step[1] + a[2] - box.origin[2];

@@ -151,6 +151,7 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
 template <typename Scalar>
 void PlaneExecutor<Scalar>::prepare(const Run& run) {
   placed_.resize(std::max(placed_.size(), run.instructions.size()));
+  Index arrays = 0;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
@@ -161,7 +162,11 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     else if (const auto* local = std::get_if<LocalAffineNode>(&node.operation))
       placed_[i].affine = affine_of(local->affine, node.inputs[0]);
     placed_[i].arrays = packed_arrays(program_, instruction, tile_->left[0]->layout());
+    arrays += placed_[i].arrays;
   }
+  // A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.
+  const auto side = static_cast<Index>(std::min(tile_->left.size(), tile_->right.size()));
+  stacks_pay_ = static_cast<Index>(run.instructions.size()) * (side - 1) > arrays;
   follow_offsets(run);
   take_packs(run);
 }
@@ -231,18 +236,12 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   Index length = 1;
-  Index arrays = 0;
-  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+  for (std::size_t i = 0; i < run.instructions.size(); ++i)
     if (!placed_[i].box.empty()) length = std::max(length, placed_[i].layout.length);
-    arrays += placed_[i].arrays;
-  }
   // Two planes are not worth packing: alone, they are read where they lie.
   constexpr Index fewest = 3;
   const Index fitting = stacked_numbers / length;
-  // A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.
-  const auto side = static_cast<Index>(std::min(tile_->left.size(), tile_->right.size()));
-  const bool pays = static_cast<Index>(run.instructions.size()) * (side - 1) > arrays;
-  const Index most = fitting < fewest || !pays ? 1 : fitting;
+  const Index most = stacks_pay_ && fitting >= fewest ? fitting : 1;
   stacks_many_ = false;
   stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {

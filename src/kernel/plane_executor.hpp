@@ -191,7 +191,7 @@ class PlaneExecutor {
                                                    const Plane<Scalar>& planes) const;
   /// Numbers of an instruction's planes, padded.
   [[nodiscard]] std::size_t row_size(std::size_t number, const Stack& stack) const;
-  /// Where arrays have no zeros.
+  /// Puts zeros behind a plane's rows where its arrays had none (see Placed::has_guarded_arrays()).
   void clear_behind_rows(const Placed& placed, const Plane<Scalar>& target) const;
 
   // Kept nodes and what ends a run (plane_stores.cpp).
@@ -239,6 +239,7 @@ class PlaneExecutor {
   std::vector<Placed> placed_;  ///< [instruction]
   std::vector<Stack> stacks_;
   std::vector<PooledPlane> pooled_;  ///< Of a pool, where the run ends in one.
+  bool stacks_pay_ = false;          ///< In the current run, small planes are better stacked.
   bool stacks_many_ = false;         ///< Some stacks have more than one pair.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;

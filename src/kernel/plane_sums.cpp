@@ -62,8 +62,9 @@ typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::outer(const Scalar* left, 
     Scalar* row = weights.data();
     for_each_row(box.extent, [&](Index x, Index y) {
       const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2]};
-      const Scalar* from_left = left + left_row(a);
-      const Scalar* from_right = right + right_row({a[0] + offset[0], a[1] + offset[1], a[2] + offset[2]});
+      const Index3 b{a[0] + offset[0], a[1] + offset[1], a[2] + offset[2]};
+      const Scalar* from_left = left + position_number(a, left_);
+      const Scalar* from_right = right + position_number(b, right_);
       linear_rows<Scalar>().product_sum(&from_left, &from_right, 1, Scalar{1}, row,
                                         static_cast<std::size_t>(columns));
       row += columns;
@@ -109,7 +110,8 @@ typename PlaneSums<Scalar>::Values PlaneSums<Scalar>::full(const Scalar* weights
       if (sources.empty()) continue;
       for (Index row = 0; row < box.extent[0] * box.extent[1]; ++row) {
         const Index3 a{box.origin[0] + row / box.extent[1], box.origin[1] + row % box.extent[1], 0};
-        const Scalar* block = weights + left_row(a) * step + right_row({a[0] + x, a[1] + y, 0});
+        const Index3 b{a[0] + x, a[1] + y, 0};
+        const Scalar* block = weights + position_number(a, left_) * step + position_number(b, right_);
         for (Index first = 0; first < left_[2]; first += SkewedRows<Scalar>::most_rows) {
           const Index end = std::min(first + SkewedRows<Scalar>::most_rows, left_[2]);
           skewed.take(block, step, first, end - first);

@@ -25,12 +25,6 @@ class PlaneSums final : public PairSums<Scalar> {
  private:
   /// Adds the sum of products of `weights` with the entries from `begin` on.
   void add(const Scalar* weights, Index begin, Index size, Values& values) const;
-  [[nodiscard]] Index left_row(const Index3& position) const {
-    return (position[0] * left_[1] + position[1]) * left_[2] + position[2];
-  }
-  [[nodiscard]] Index right_row(const Index3& position) const {
-    return (position[0] * right_[1] + position[1]) * right_[2] + position[2];
-  }
 
   const Index3& left_;
   const Index3& right_;
