@@ -142,29 +142,27 @@ StoreLayout StoreLayout::planes(const Index3& left, const Index3& right, const O
     for (const Index offset : offsets.axis[k])
       layout.number_[k][static_cast<std::size_t>(offset + left[k] - 1)] = layout.count_[k]++;
   }
-  offsets.for_each([&](const Index3& offset) {
-    layout.plane_start_.push_back(layout.size_);
-    layout.size_ += Box(left, right, offset).size();
-  });
+  for (const Index x : offsets.axis[0])
+    for (const Index y : offsets.axis[1]) {
+      const Index3 extent = Box(left, right, {x, y, 0}).extent;
+      layout.first_row_.push_back(layout.rows_);
+      layout.rows_ += extent[0] * extent[1];
+    }
+  for (const Index z : offsets.axis[2]) {
+    const Index row_length = Box(left, right, {0, 0, z}).extent[2];
+    layout.blocks_.push_back({layout.size_, row_length});
+    layout.size_ += layout.rows_ * row_length;
+  }
   return layout;
 }
 
-Index StoreLayout::plane_number(const Index3& offset) const {
-  Index number = 0;
-  for (std::size_t k = 0; k < 3; ++k) {
-    if (offset[k] <= -left_[k] || offset[k] >= right_[k]) return -1;
-    const Index along_axis = number_[k][static_cast<std::size_t>(offset[k] + left_[k] - 1)];
-    if (along_axis < 0) return -1;
-    number = number * count_[k] + along_axis;
-  }
-  return number;
+bool StoreLayout::contains(const Index3& offset) const {
+  return is_matrix_ || (contains(0, offset[0]) && contains(1, offset[1]) && contains(2, offset[2]));
 }
-
-bool StoreLayout::contains(const Index3& offset) const { return is_matrix_ || plane_number(offset) >= 0; }
 
 StoreLayout::PlanePlace StoreLayout::place(const Box& box) const {
   if (!is_matrix_)
-    return {plane_start_[static_cast<std::size_t>(plane_number(box.offset))],
+    return {row_start(first_row({box.offset[0], box.offset[1]}), box.offset[2]),
             {box.extent[1] * box.extent[2], box.extent[2], 1}};
   const Index columns = product(right_);
   const Index3 last{box.origin[0] + box.offset[0], box.origin[1] + box.offset[1],

@@ -9,7 +9,8 @@
 
 namespace widelimit {
 
-/// How the demanded entries of a kept node lie in memory: a d x d' matrix, or one plane behind the other.
+/// How the demanded entries of a kept node lie in memory: a d x d' matrix; or one plane behind the other, the
+/// offset along the last axis outermost, so that the rows of all planes that agree in it form one block.
 class StoreLayout {
  public:
   StoreLayout() = default;
@@ -32,16 +33,43 @@ class StoreLayout {
   /// The entry of left position a and right position b.
   [[nodiscard]] Index entry(const Index3& a, const Index3& b) const;
 
+  // Of planes.
+  /// True if planes with this offset along an axis are here.
+  [[nodiscard]] bool contains(std::size_t axis, Index offset) const { return number(axis, offset) >= 0; }
+  /// Rows of a block.
+  [[nodiscard]] Index rows() const { return rows_; }
+  /// The first row, in every block, of the planes with these offsets along the first two axes.
+  [[nodiscard]] Index first_row(const std::array<Index, 2>& offset) const {
+    return first_row_[static_cast<std::size_t>(number(0, offset[0]) * count_[1] + number(1, offset[1]))];
+  }
+  /// Where a row of the block of an offset along the last axis begins.
+  [[nodiscard]] Index row_start(Index row, Index last_offset) const {
+    const Block& block = blocks_[static_cast<std::size_t>(number(2, last_offset))];
+    return block.start + row * block.row_length;
+  }
+
  private:
-  [[nodiscard]] Index plane_number(const Index3& offset) const;
+  /// The planes of an offset along the last axis.
+  struct Block {
+    Index start;
+    Index row_length;
+  };
+
+  /// Of an offset among those along an axis, -1 if it is not here.
+  [[nodiscard]] Index number(std::size_t axis, Index offset) const {
+    if (offset <= -left_[axis] || offset >= right_[axis]) return -1;
+    return number_[axis][static_cast<std::size_t>(offset + left_[axis] - 1)];
+  }
 
   bool is_matrix_ = false;
   Index3 left_{0, 0, 0};
   Index3 right_{0, 0, 0};
   Index size_ = 0;
-  std::array<std::vector<Index>, 3> number_;  ///< Of an offset along an axis, -1 if it is not here.
+  std::array<std::vector<Index>, 3> number_;  ///< [axis][offset + left - 1]
   std::array<Index, 3> count_{0, 0, 0};
-  std::vector<Index> plane_start_;
+  std::vector<Index> first_row_;  ///< [offsets along the first two axes]
+  std::vector<Block> blocks_;     ///< [offset along the last axis]
+  Index rows_ = 0;
 };
 
 /// Everything that depends on the shapes of a pair of inputs, but not on their values.

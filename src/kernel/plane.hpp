@@ -32,7 +32,8 @@ void copy_plane(const Plane<Scalar>& source, std::size_t size, const Plane<Scala
   if (target.ntk != nullptr) std::copy_n(source.ntk, size, target.ntk);
 }
 
-/// A dense layer: K' = scale K + bias, T' = K' + scale T. The source may be the target.
+/// A dense layer: K' = scale K + bias, T' = K' + scale T, where T is zero if the source has none. The source
+/// may be the target.
 template <typename Scalar>
 void dense_plane(double scale, double bias, const Plane<Scalar>& source, std::size_t size,
                  const Plane<Scalar>& target) {

@@ -37,6 +37,9 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
       if (geometry.uses_strips(plane->run.root))
         size.strips = std::max(size.strips, arrays * 2 * side * geometry.strip_capacity);
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
+      if (std::holds_alternative<PoolNode>(program.graph.nodes[plane->target].operation))
+        size.row_sums = std::max(size.row_sums, pairs * PlanePool<float>::row_sums_size(
+                                                            geometry, program.graph, plane->target, kernel));
       continue;
     }
     if (!std::holds_alternative<PairStep>(step)) continue;
@@ -139,12 +142,21 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   // input with itself add up to its recorded variances bit for bit.
   const bool zero_demanded = demanded.contains({0, 0, 0});
   if (recording() || zero_demanded) execute_offset(step, {0, 0, 0}, guard, zero_demanded);
-  // The last axis outermost: strips serve all offsets that agree in it.
-  for (const Index z : demanded.axis[2])
+  end_group(step.target);
+  // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
+  for (const Index z : demanded.axis[2]) {
     for (const Index x : demanded.axis[0])
       for (const Index y : demanded.axis[1])
         if (!is_zero({x, y, z})) execute_offset(step, {x, y, z}, guard, true);
-  finish_target(step.target);
+    end_group(step.target);
+  }
+}
+
+/// After all offsets that agree along the last axis.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::end_group(NodeId target) {
+  if (is_pool(target))
+    timer_.time(target, [&] { pool_.end_group(scratch_[0].nngp, geometry_.plane_capacity - row_padding); });
 }
 
 /// What does not depend on the offset.
@@ -167,8 +179,26 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
   // A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.
   const auto side = static_cast<Index>(std::min(tile_->left.size(), tile_->right.size()));
   stacks_pay_ = static_cast<Index>(run.instructions.size()) * (side - 1) > arrays;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(run, i);
+  stacked_ = 0;
   follow_offsets(run);
   take_packs(run);
+}
+
+/// Of inputs that only convolutions and dense layers read.
+template <typename Scalar>
+bool PlaneExecutor<Scalar>::skips_ntk(const Run& run, std::size_t number) const {
+  const Instruction& source = run.instructions[number];
+  if (source.loads || !std::holds_alternative<InputNode>(node_of(source).operation)) return false;
+  if (number + 1 == run.instructions.size()) return false;
+  for (std::size_t i = number + 1; i < run.instructions.size(); ++i) {
+    const auto& inputs = run.instructions[i].inputs;
+    if (std::find(inputs.begin(), inputs.end(), number) == inputs.end()) continue;
+    const auto& affine = placed_[i].affine;
+    if (!affine || (affine->kind != Affine::Kind::shifted && affine->kind != Affine::Kind::single_position))
+      return false;
+  }
+  return true;
 }
 
 /// How the offset of every instruction follows from the root's.
@@ -217,8 +247,7 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& 
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].box.empty()) return;
   stack_pairs(run);
-  if (std::holds_alternative<PoolNode>(program_.graph.nodes[step.target].operation))
-    place_pool(step.target, placed_[last]);
+  if (is_demanded && is_pool(step.target)) pool_.place(placed_[last].box);
   // An input with itself: at offset 0 its arrays are only being made (see apply_row()).
   if (!recording() || !is_zero(offset)) pack(run);
   for (const Stack& stack : stacks_) {
@@ -242,6 +271,8 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   constexpr Index fewest = 3;
   const Index fitting = stacked_numbers / length;
   const Index most = stacks_pay_ && fitting >= fewest ? fitting : 1;
+  if (most == stacked_) return;
+  stacked_ = most;
   stacks_many_ = false;
   stacks_.clear();
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {

@@ -7,6 +7,7 @@
 #include "kernel/aligned_buffer.hpp"
 #include "kernel/input_state.hpp"
 #include "kernel/pair_geometry.hpp"
+#include "kernel/plane_pool.hpp"
 #include "kernel/plane_windows.hpp"
 #include "kernel/program.hpp"
 #include "kernel/step_timer.hpp"
@@ -46,8 +47,9 @@ struct WorkspaceSize {
   Index strips = 0;
   Index stores = 0;
   Index matrices = 0;
+  Index row_sums = 0;  ///< Of poolings.
 
-  [[nodiscard]] Index total() const { return slots + packs + strips + stores + matrices; }
+  [[nodiscard]] Index total() const { return slots + packs + strips + stores + matrices + row_sums; }
 };
 
 /// For tiles of at most `side` inputs a side and `pairs` pairs.
@@ -114,6 +116,7 @@ class PlaneExecutor {
     Index3 offset_stride{1, 1, 1};  ///< Offset: stride times the root's, and shift.
     Index3 offset_shift{0, 0, 0};
     bool is_diagonal = false;                ///< The offset is 0.
+    bool skips_ntk = false;                  ///< It is zero, all readers know that, and it is not written.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
     std::optional<Affine> affine;
     /// Where arrays are read: packed for this plane; or, by planes that are not stacked, where they lie: in
@@ -134,13 +137,6 @@ class PlaneExecutor {
     std::vector<const Scalar*> right_row;  ///< [array], of the current stack.
   };
 
-  /// A pooled plane, and what a plane in front of the pooling adds to it.
-  struct PooledPlane {
-    WindowPlacement placement;
-    PlaneLayout layout;
-    Index start;  ///< Where it lies among the pool's planes.
-  };
-
   /// The covariances of a pair as matrices, and free space behind them.
   struct MatrixPair {
     Scalar* nngp;
@@ -155,8 +151,10 @@ class PlaneExecutor {
   void execute(const PairStep& step);
   void prepare(const Run& run);
   void follow_offsets(const Run& run);
+  [[nodiscard]] bool skips_ntk(const Run& run, std::size_t number) const;
   [[nodiscard]] Affine affine_of(const AffineNode& node, NodeId input) const;
   void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
+  void end_group(NodeId target);
   void stack_pairs(const Run& run);
   void place(const Run& run, const Index3& offset, const Index3& guard);
   void sum_up(const FunctionalStage& stage, NodeId node);
@@ -173,10 +171,10 @@ class PlaneExecutor {
 
   // Instructions (plane_instructions.cpp).
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
-  void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& target);
+  void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& planes);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   void general_affine(const Affine& affine, const Placed& from, const Placed& to, Index count,
-                      const Plane<Scalar>& source, const Plane<Scalar>& target);
+                      const Plane<Scalar>& source, bool zero_guards, const Plane<Scalar>& target);
   void local_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void circular_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void apply_row(const Run& run, std::size_t number, const Stack& stack, const RowStage& stage,
@@ -196,12 +194,12 @@ class PlaneExecutor {
 
   // Kept nodes and what ends a run (plane_stores.cpp).
   void begin_target(NodeId target);
-  void finish_target(NodeId target);
+  [[nodiscard]] bool is_pool(NodeId node) const {
+    return std::holds_alternative<PoolNode>(program_.graph.nodes[node].operation);
+  }
   void put(NodeId target, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void load(NodeId node, const Placed& placed, Index first_pair, Index count, const Plane<Scalar>& target);
   void save(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
-  void place_pool(NodeId node, const Placed& placed);
-  void pool_into(NodeId node, const Placed& placed, const Stack& stack, const Plane<Scalar>& source);
   void add_readout(NodeId node, const Placed& placed, Index pair, const Plane<Scalar>& source);
   [[nodiscard]] Plane<Scalar> store(NodeId node, Index pair);
   [[nodiscard]] MatrixPair input_matrices(NodeId node, Index pair);
@@ -238,9 +236,10 @@ class PlaneExecutor {
   InputState<Scalar>* recorded_ = nullptr;
   std::vector<Placed> placed_;  ///< [instruction]
   std::vector<Stack> stacks_;
-  std::vector<PooledPlane> pooled_;  ///< Of a pool, where the run ends in one.
-  bool stacks_pay_ = false;          ///< In the current run, small planes are better stacked.
-  bool stacks_many_ = false;         ///< Some stacks have more than one pair.
+  PlanePool<Scalar> pool_;    ///< Where the run ends in one.
+  bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.
+  Index stacked_ = 0;         ///< Pairs that the stacks were made for, 0: none are made yet.
+  bool stacks_many_ = false;  ///< Some stacks have more than one pair.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
   Index right_places_ = 0;

@@ -68,7 +68,8 @@ numerics::DualRow<Scalar> PlaneExecutor<Scalar>::dual_row(std::size_t number, co
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::input_products(std::size_t number, const Stack& stack,
-                                           const Plane<Scalar>& target) {
+                                           const Plane<Scalar>& planes) {
+  const Plane<Scalar> target{planes.nngp, placed_[number].skips_ntk ? nullptr : planes.ntk};
   const auto row = dual_row(number, stack, target);
   const auto channels = static_cast<std::size_t>(placed_[number].arrays);
   linear_rows<Scalar>().product_sum(row.left, row.right, channels, Scalar{1} / static_cast<Scalar>(channels),
@@ -89,7 +90,8 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Sta
     return;
   }
   const std::size_t from = run.instructions[number].inputs[0];
-  const Plane<Scalar> source = placed_[from].planes;
+  Plane<Scalar> source = placed_[from].planes;
+  if (placed_[from].skips_ntk) source.ntk = nullptr;
   if (affine.kind == Kind::single_position) {
     dense_plane(affine.scale, affine.bias, source, row_size(number, stack), target);
   } else if (affine.kind == Kind::shifted) {
@@ -97,14 +99,15 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Sta
     convolve_shifted(affine.window, affine.left_front, layout, stack.count, affine.scale, affine.bias, source,
                      target, {scratch_[0].nngp, scratch_[1].nngp});
   } else {
-    general_affine(affine, placed_[from], placed_[number], stack.count, source, target);
+    const bool zero_guards = run.instructions[from].gaps == Gaps::zero;
+    general_affine(affine, placed_[from], placed_[number], stack.count, source, zero_guards, target);
   }
 }
 
 /// Any stride and padding but circular: window sums of the plane at the input's offset.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& from, const Placed& to,
-                                           Index count, const Plane<Scalar>& source,
+                                           Index count, const Plane<Scalar>& source, bool zero_guards,
                                            const Plane<Scalar>& target) {
   const Window3& window = affine.window;
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
@@ -114,7 +117,7 @@ void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& f
   if (from.box.empty())
     fill_plane(target, size, Scalar{0}, Scalar{0});
   else
-    window_sums(placement, count, from.layout, source, to.layout, target);
+    window_sums(placement, count, from.layout, source, zero_guards, to.layout, target);
   clear_guards(to.layout, count, target);
   dense_plane(affine.scale, affine.bias, target, size, target);
 }
@@ -134,7 +137,7 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
   from.layout = PlaneLayout(from.box.extent, to.layout.guard);
   const Plane<Scalar> source = scratch_[1];
   load(input, from, pair, 1, source);
-  general_affine(affine, from, to, 1, source, target);
+  general_affine(affine, from, to, 1, source, true, target);
 }
 
 /// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.

@@ -89,39 +89,21 @@ void PlaneExecutor<Scalar>::begin_target(NodeId target) {
     std::fill_n(sums_[target].begin(), pairs, Sum{});
     return;
   }
-  // Pooled planes are accumulated; of a matrix, entries that nobody asks for must not be mistaken for
-  // results.
-  const bool is_pool = std::holds_alternative<PoolNode>(program_.graph.nodes[target].operation);
+  if (is_pool(target))
+    return pool_.begin(geometry_, program_.graph, target, pairs, store(target, 0), geometry_.store_size);
+  // Entries of a matrix that nobody asks for must not be mistaken for results.
   const StoreLayout& layout = geometry_.layouts[target];
-  if (!is_pool && !layout.is_matrix()) return;
-  const Scalar preset = is_pool ? Scalar{0} : std::numeric_limits<Scalar>::quiet_NaN();
-  for (Index pair = 0; pair < pairs; ++pair) {
-    const Plane<Scalar> kept = store(target, pair);
-    std::fill_n(kept.nngp, layout.size(), preset);
-    if (kept.ntk != nullptr) std::fill_n(kept.ntk, layout.size(), preset);
-  }
-}
-
-template <typename Scalar>
-void PlaneExecutor<Scalar>::finish_target(NodeId target) {
-  const auto* pool = std::get_if<PoolNode>(&program_.graph.nodes[target].operation);
-  if (pool == nullptr || pool->kind == PoolKind::sum) return;
-  const auto window = static_cast<double>(product(Window3(pool->window).size));
-  const auto weight = static_cast<Scalar>(1 / (window * window));
-  const Index size = geometry_.layouts[target].size();
-  for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
-    const Plane<Scalar> kept = store(target, pair);
-    for (Index i = 0; i < size; ++i) kept.nngp[i] *= weight;
-    for (Index i = 0; with_ntk_ && i < size; ++i) kept.ntk[i] *= weight;
-  }
+  if (!layout.is_matrix()) return;
+  constexpr Scalar preset = std::numeric_limits<Scalar>::quiet_NaN();
+  for (Index pair = 0; pair < pairs; ++pair)
+    fill_plane(store(target, pair), static_cast<std::size_t>(layout.size()), preset, preset);
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, const Stack& stack,
                                 const Plane<Scalar>& source) {
   const Node& node = program_.graph.nodes[target];
-  const bool pools = std::holds_alternative<PoolNode>(node.operation);
-  if (pools) return pool_into(target, placed, stack, source);
+  if (is_pool(target)) return pool_.add(stack.first_pair, stack.count, placed.layout, source);
   if (!is_readout(node)) return save(target, placed, stack, source);
   for (Index n = 0; n < stack.count; ++n)
     add_readout(target, placed, stack.first_pair + n, source + n * placed.layout.length);
@@ -150,53 +132,6 @@ void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, const Stack&
     const Plane<Scalar> kept = store(node, stack.first_pair + n), plane = source + n * placed.layout.length;
     keep_rows(place, placed.layout, plane.nngp, kept.nngp);
     if (kept.ntk != nullptr) keep_rows(place, placed.layout, plane.ntk, kept.ntk);
-  }
-}
-
-/// The pooled planes that a plane contributes to. The entry (a, a + delta) belongs to the windows A of a and
-/// B of a + delta; written a = s A - f + i and b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so
-/// each difference e = j - i of places in the window leads to one pooled offset, and i runs over those places
-/// for which j is one too.
-template <typename Scalar>
-void PlaneExecutor<Scalar>::place_pool(NodeId node, const Placed& placed) {
-  const NodeId input = program_.graph.nodes[node].inputs[0];
-  const Window3 window(std::get<PoolNode>(program_.graph.nodes[node].operation).window);
-  const Index3 left_front = window.front(geometry_.left_sizes[input]),
-               right_front = window.front(geometry_.right_sizes[input]);
-  const StoreLayout& layout = geometry_.layouts[node];
-  const auto add_difference = [&](const Index3& e) {
-    Index3 pooled_offset;
-    WindowPlacement placement{.first = {}, .stride = window.stride, .taps = {}};
-    for (std::size_t k = 0; k < 3; ++k) {
-      const Index difference = placed.box.offset[k] - e[k] - left_front[k] + right_front[k];
-      if (difference % window.stride[k] != 0) return;
-      pooled_offset[k] = difference / window.stride[k];
-      placement.taps[k] = window.size[k] - std::abs(e[k]);
-    }
-    if (!layout.contains(pooled_offset)) return;
-    const Box box(geometry_.left_sizes[node], geometry_.right_sizes[node], pooled_offset);
-    if (box.empty()) return;
-    for (std::size_t k = 0; k < 3; ++k)
-      placement.first[k] =
-          window.stride[k] * box.origin[k] - left_front[k] + std::max<Index>(0, -e[k]) - placed.box.origin[k];
-    pooled_.push_back({placement, PlaneLayout(box.extent, {0, 0, 0}), layout.place(box).start});
-  };
-  pooled_.clear();
-  for (Index x = 1 - window.size[0]; x < window.size[0]; ++x)
-    for (Index y = 1 - window.size[1]; y < window.size[1]; ++y)
-      for (Index z = 1 - window.size[2]; z < window.size[2]; ++z) add_difference({x, y, z});
-}
-
-template <typename Scalar>
-void PlaneExecutor<Scalar>::pool_into(NodeId node, const Placed& placed, const Stack& stack,
-                                      const Plane<Scalar>& source) {
-  const Plane<Scalar> kept = store(node, stack.first_pair);
-  for (const PooledPlane& pooled : pooled_) {
-    window_sums(pooled.placement, stack.count, placed.layout, source, pooled.layout, scratch_[0]);
-    for (Index n = 0; n < stack.count; ++n)
-      add_plane(scratch_[0] + n * pooled.layout.length, Scalar{1},
-                static_cast<std::size_t>(pooled.layout.length),
-                kept + (n * geometry_.store_size + pooled.start));
   }
 }
 
@@ -258,17 +193,13 @@ typename PlaneExecutor<Scalar>::MatrixPair PlaneExecutor<Scalar>::input_matrices
 }
 
 // What the other files of the class call.
-template void PlaneExecutor<float>::place_pool(NodeId, const Placed&);
-template void PlaneExecutor<double>::place_pool(NodeId, const Placed&);
 template void PlaneExecutor<float>::begin_target(NodeId);
-template void PlaneExecutor<float>::finish_target(NodeId);
 template void PlaneExecutor<float>::put(NodeId, const Placed&, const Stack&, const Plane<float>&);
 template void PlaneExecutor<float>::load(NodeId, const Placed&, Index, Index, const Plane<float>&);
 template Plane<float> PlaneExecutor<float>::store(NodeId, Index);
 template PlaneExecutor<float>::MatrixPair PlaneExecutor<float>::input_matrices(NodeId, Index);
 template PlaneExecutor<float>::Entry PlaneExecutor<float>::readout(NodeId, Index) const;
 template void PlaneExecutor<double>::begin_target(NodeId);
-template void PlaneExecutor<double>::finish_target(NodeId);
 template void PlaneExecutor<double>::put(NodeId, const Placed&, const Stack&, const Plane<double>&);
 template void PlaneExecutor<double>::load(NodeId, const Placed&, Index, Index, const Plane<double>&);
 template Plane<double> PlaneExecutor<double>::store(NodeId, Index);

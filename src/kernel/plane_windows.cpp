@@ -87,7 +87,8 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 
 template <typename Scalar>
 void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
-                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target) {
+                 const Plane<Scalar>& source, bool zero_guards, const PlaneLayout& target_layout,
+                 const Plane<Scalar>& target) {
   const numerics::PlaneWindows windows{.first = placement.first,
                                        .stride = placement.stride,
                                        .taps = placement.taps,
@@ -97,7 +98,8 @@ void window_sums(const WindowPlacement& placement, Index count, const PlaneLayou
                                        .target_step = {target_layout.stride[0], target_layout.stride[1]},
                                        .planes = count,
                                        .source_plane = source_layout.length,
-                                       .target_plane = target_layout.length};
+                                       .target_plane = target_layout.length,
+                                       .source_zeros = zero_guards ? source_layout.guard[2] : 0};
   numerics::window_sums(windows, source.nngp, target.nngp);
   if (source.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
 }
@@ -112,9 +114,9 @@ template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&
                                const Plane<float>&, const Plane<float>&, const std::array<float*, 2>&);
 template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
                                const Plane<double>&, const Plane<double>&, const std::array<double*, 2>&);
-template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<float>&,
+template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<float>&, bool,
                           const PlaneLayout&, const Plane<float>&);
-template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<double>&,
+template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<double>&, bool,
                           const PlaneLayout&, const Plane<double>&);
 
 }  // namespace widelimit

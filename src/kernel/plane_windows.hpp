@@ -24,9 +24,9 @@ void pack_plane(const Scalar* source, const std::array<Index, 2>& step, const Pl
 template <typename Scalar>
 void pack_strip(const Scalar* source, Index slab_rows, const PlaneLayout& layout, Scalar* plane);
 
-/// K' = scale sum over the window + bias, T' = K' + scale sum, for a same-padded stride-1 window: shifted
-/// sums along one axis after the other, of `count` planes one behind the other, whose guards are zero. The
-/// scratch rows have a zero margin in front.
+/// K' = scale sum over the window + bias, T' = K' + scale sum (0 if the source has no ntk), for a same-padded
+/// stride-1 window: shifted sums along one axis after the other, of `count` planes one behind the other,
+/// whose guards are zero. The scratch rows have a zero margin in front.
 template <typename Scalar>
 void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
                       double scale, double bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
@@ -40,11 +40,13 @@ struct WindowPlacement {
   Index3 taps;
 };
 
-/// target[i] = sum over the window, for `count` planes one behind the other. Reads less than row_padding
-/// numbers in front of and behind a source row, and overwrites less than that behind a target row: its
-/// guards, or what lies behind the last plane.
+/// target[i] = sum over the window, for `count` planes one behind the other. `zero_guards`: those of the
+/// source are known to be zero, which is faster. Reads less than row_padding numbers in front of and behind a
+/// source row, and overwrites less than that behind a target row: its guards, or what lies behind the last
+/// plane.
 template <typename Scalar>
 void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
-                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target);
+                 const Plane<Scalar>& source, bool zero_guards, const PlaneLayout& target_layout,
+                 const Plane<Scalar>& target);
 
 }  // namespace widelimit

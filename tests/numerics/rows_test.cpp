@@ -124,6 +124,16 @@ TEST_CASE_TEMPLATE("rows: convolutions along one axis agree with plain sums", Sc
       }
       CHECK(mapped[static_cast<std::size_t>(margin - 1)] == -1);
       CHECK(mapped[static_cast<std::size_t>(margin + size)] == -1);
+      // Without an ntk, as with one of zeros.
+      const std::vector<Scalar> zeros(nngp.size());
+      std::vector<Scalar> same(mapped), without(mapped);
+      linear_rows<Scalar>().convolve(convolution, nngp.data() + margin, zeros.data() + margin, nullptr,
+                                     mapped.data() + margin, same.data() + margin,
+                                     static_cast<std::size_t>(size));
+      linear_rows<Scalar>().convolve(convolution, nngp.data() + margin, nullptr, nullptr,
+                                     mapped.data() + margin, without.data() + margin,
+                                     static_cast<std::size_t>(size));
+      CHECK(same == without);
     }
 }
 
@@ -177,42 +187,63 @@ TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, dou
 
 namespace {
 
-/// Two planes of two slabs of rows, windows of one shape along all axes, by plain loops.
+/// Windows of one shape along the rows and the entries, over one or both of the slabs.
+struct WindowCase {
+  std::ptrdiff_t first, stride, taps, width, out_width;
+  std::ptrdiff_t slab_taps = 2;
+  std::ptrdiff_t zeros = 0;
+  bool adds = false;
+};
+
+/// Two planes of two slabs of rows, by plain loops.
 template <typename Scalar>
-void check_windows(std::ptrdiff_t first, std::ptrdiff_t stride, std::ptrdiff_t taps, std::ptrdiff_t width,
-                   std::ptrdiff_t out_width) {
-  constexpr std::ptrdiff_t slabs = 2, rows = 5, out_rows = 4, margin = 16;
-  const std::ptrdiff_t row_step = width + 3, plane = slabs * rows * row_step;
-  const auto source = normal_numbers<Scalar>(static_cast<std::size_t>(2 * plane + 2 * margin), 7);
+void check_windows(const WindowCase& wanted) {
+  constexpr std::ptrdiff_t slabs = 2, rows = 5, out_rows = 4, margin = 16, gap = 3;
+  const auto [first, stride, taps, width, out_width, slab_taps, zeros, adds] = wanted;
+  const std::ptrdiff_t row_step = width + gap, plane = slabs * rows * row_step;
+  auto source = normal_numbers<Scalar>(static_cast<std::size_t>(2 * plane + 2 * margin), 7);
+  const auto in_row = [&](std::size_t i) {
+    const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(i) - margin;
+    return place >= 0 && place < 2 * plane && place % row_step < width;
+  };
+  for (std::size_t i = 0; zeros > 0 && i < source.size(); ++i)
+    if (!in_row(i)) source[i] = 0;
+  // Whole vectors where something is added.
+  const std::ptrdiff_t out_step = adds ? (out_width + margin - 1) / margin * margin : out_width;
+  const std::ptrdiff_t out_slabs = 3 - slab_taps, out_slab = out_rows * out_step;
   const PlaneWindows windows{.first = {0, first, first},
                              .stride = {1, stride, stride},
-                             .taps = {2, taps, taps},
+                             .taps = {slab_taps, taps, taps},
                              .source_extent = {slabs, rows, width},
-                             .target_extent = {1, out_rows, out_width},
+                             .target_extent = {out_slabs, out_rows, out_width},
                              .source_step = {rows * row_step, row_step},
-                             .target_step = {out_rows * out_width, out_width},
+                             .target_step = {out_slab, out_step},
                              .planes = 2,
                              .source_plane = plane,
-                             .target_plane = out_rows * out_width};
-  const std::ptrdiff_t size = 2 * windows.target_plane;
-  std::vector<Scalar> target(static_cast<std::size_t>(size + margin),
-                             std::numeric_limits<Scalar>::quiet_NaN());
+                             .target_plane = out_slabs * out_slab,
+                             .source_zeros = zeros,
+                             .adds = adds};
+  const auto size = static_cast<std::size_t>(2 * windows.target_plane);
+  const Scalar before = adds ? Scalar{1} : std::numeric_limits<Scalar>::quiet_NaN();
+  std::vector<Scalar> target(size + static_cast<std::size_t>(margin), before);
   window_sums(windows, source.data() + margin, target.data());
   const auto entry = [&](std::ptrdiff_t n, std::ptrdiff_t a, std::ptrdiff_t b, std::ptrdiff_t c) {
     if (a < 0 || b < 0 || c < 0 || a >= slabs || b >= rows || c >= width) return 0.0;
     return static_cast<double>(
         source[static_cast<std::size_t>(margin + n * plane + (a * rows + b) * row_step + c)]);
   };
-  for (std::ptrdiff_t i = 0; i < size; ++i) {
-    const std::ptrdiff_t n = i / windows.target_plane, y = i / out_width % out_rows, z = i % out_width;
-    double expected = 0;
-    for (std::ptrdiff_t a = 0; a < 2; ++a)
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto place = static_cast<std::ptrdiff_t>(i);
+    const std::ptrdiff_t n = place / windows.target_plane, x = place / out_slab % out_slabs,
+                         y = place / out_step % out_rows, z = place % out_step;
+    if (z >= out_width) continue;
+    double expected = adds ? 1 : 0;
+    for (std::ptrdiff_t a = 0; a < slab_taps; ++a)
       for (std::ptrdiff_t b = 0; b < taps; ++b)
         for (std::ptrdiff_t c = 0; c < taps; ++c)
-          expected += entry(n, a, first + stride * y + b, first + stride * z + c);
+          expected += entry(n, x + a, first + stride * y + b, first + stride * z + c);
     CAPTURE(i);
-    CHECK(std::abs(static_cast<double>(target[static_cast<std::size_t>(i)]) - expected) <=
-          60 * epsilon<Scalar>);
+    CHECK(std::abs(static_cast<double>(target[i]) - expected) <= 60 * epsilon<Scalar>);
   }
 }
 
@@ -221,17 +252,27 @@ void check_windows(std::ptrdiff_t first, std::ptrdiff_t stride, std::ptrdiff_t t
 TEST_CASE_TEMPLATE("rows: windows of any stride and place agree with plain sums", Scalar, float, double) {
   for (const std::ptrdiff_t stride : {1, 2, 3})
     for (const std::ptrdiff_t taps : {1, 2, 3, 5})
-      for (const std::ptrdiff_t first : {-2, 0, 1})
-        for (const std::ptrdiff_t width : {1, 6, 17, 40}) {
-          CAPTURE(stride);
-          CAPTURE(taps);
-          CAPTURE(first);
-          CAPTURE(width);
-          check_windows<Scalar>(first, stride, taps, width, (width + stride - 1) / stride + 1);
-          // Wholly inside, if there is room.
-          const std::ptrdiff_t inside = (width - taps - 1) / stride;
-          if (first == 1 && inside > 0) check_windows<Scalar>(first, stride, taps, width, inside);
-        }
+      for (const std::ptrdiff_t first : {-2, -1, 0, 1})
+        for (const std::ptrdiff_t width : {1, 6, 17, 40, 70})
+          for (const std::ptrdiff_t slab_taps : {1, 2})
+            for (const bool adds : {false, true}) {
+              CAPTURE(stride);
+              CAPTURE(taps);
+              CAPTURE(first);
+              CAPTURE(width);
+              CAPTURE(slab_taps);
+              CAPTURE(adds);
+              WindowCase wanted{first,     stride, taps, width, (width + stride - 1) / stride + 1,
+                                slab_taps, 0,      adds};
+              check_windows<Scalar>(wanted);
+              // Not beyond the zeros around a row.
+              wanted.zeros = 2;
+              check_windows<Scalar>(wanted);
+              // Wholly inside, if there is room.
+              wanted.zeros = 0;
+              wanted.out_width = (width - taps - first) / stride + 1;
+              if (first >= 0 && wanted.out_width > 0 && width >= taps + first) check_windows<Scalar>(wanted);
+            }
 }
 
 TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included", Scalar, float, double) {

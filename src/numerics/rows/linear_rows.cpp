@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "numerics/rows/lane_moves-inl.hpp"
 #include "numerics/rows/row_loop-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -138,18 +139,8 @@ struct LinearRowLoops {
   }
 
 // Windows of 3 x 3 and of 9 move entries between vectors, which Highway does within blocks of vectors only.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if WIDELIMIT_MOVES_LANES
   static constexpr int vector_lanes = 64 / sizeof(Scalar);
-
-  /// A vector of entries first, first + 1, ... of two neighbouring vectors.
-  template <int first>
-  static HWY_INLINE V entries_from(V before, V after) {
-    const hn::Repartition<std::int32_t, D> words;
-    constexpr int first_word = first * static_cast<int>(sizeof(Scalar)) / 4;
-    const auto moved =
-        _mm512_alignr_epi32(hn::BitCast(words, after).raw, hn::BitCast(words, before).raw, first_word);
-    return hn::BitCast(D(), hn::Vec<decltype(words)>{moved});
-  }
 
   /// 3 x 3 windows around an entry: sums along the second axis stay in registers, and those of their
   /// neighbours along the first one are moved vectors.
@@ -170,8 +161,8 @@ struct LinearRowLoops {
     /// The sums of entries i, i + 1, ...; i grows by a vector from call to call.
     HWY_INLINE V next(std::ptrdiff_t i, bool /*is_last*/) {
       const V after = at(i + vector_lanes);
-      const V sum = hn::Add(hn::Add(entries_from<vector_lanes - 1>(before_, here_), here_),
-                            entries_from<1>(here_, after));
+      const V sum = hn::Add(hn::Add(entries_from<vector_lanes - 1>(D(), before_, here_), here_),
+                            entries_from<1>(D(), here_, after));
       before_ = here_;
       here_ = after;
       return sum;
@@ -207,8 +198,8 @@ struct LinearRowLoops {
     HWY_INLINE V next(std::ptrdiff_t i, bool is_last) {
       const V after = is_last ? hn::Zero(D()) : at(i + 2 * vector_lanes);
       const V next_threes = three(next_, after);
-      const V sum = hn::Add(hn::Add(threes_, entries_from<3>(threes_, next_threes)),
-                            entries_from<6>(threes_, next_threes));
+      const V sum = hn::Add(hn::Add(threes_, entries_from<3>(D(), threes_, next_threes)),
+                            entries_from<6>(D(), threes_, next_threes));
       next_ = after;
       threes_ = next_threes;
       return sum;
@@ -217,7 +208,7 @@ struct LinearRowLoops {
    private:
     HWY_INLINE V at(std::ptrdiff_t i) const { return hn::LoadU(D(), source_ + i); }
     static HWY_INLINE V three(V here, V after) {
-      return hn::Add(hn::Add(here, entries_from<1>(here, after)), entries_from<2>(here, after));
+      return hn::Add(hn::Add(here, entries_from<1>(D(), here, after)), entries_from<2>(D(), here, after));
     }
 
     const Scalar* source_;
@@ -268,6 +259,11 @@ struct LinearRowLoops {
 
   static void convolve(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                        Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    if (ntk != nullptr && source_ntk == nullptr) {
+      convolve(convolution, source_nngp, nullptr, scratch, nngp, nullptr, size);
+      std::copy_n(nngp, size, ntk);
+      return;
+    }
     if (convolve_in_registers(convolution, source_nngp, source_ntk, nngp, ntk, size)) return;
     const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);

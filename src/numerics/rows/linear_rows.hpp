@@ -37,9 +37,9 @@ struct LinearRows {
 
   /// Sums over a window, one axis after the other, with weights and bias:
   ///     nngp[i] = scale sum source_nngp + bias,   ntk[i] = nngp[i] + scale sum source_ntk.
-  /// The ntk pointers may be null. Scratch rows are needed by two axes (one) and three (two). With a single
-  /// axis and a single tap at 0 the sources may be the targets. Up to a vector more than the taps reach is
-  /// read on both sides of the sources.
+  /// The ntk pointers may be null: a source's that is zero, or both. Scratch rows are needed by two axes
+  /// (one) and three (two). With a single axis and a single tap at 0 the sources may be the targets. Up to a
+  /// vector more than the taps reach is read on both sides of the sources.
   void (*convolve)(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                    Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size);
 

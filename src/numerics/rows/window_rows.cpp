@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "numerics/rows/lane_moves-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
@@ -63,12 +65,13 @@ struct WindowLoops {
 
   /// What is known of a window when compiling; 0: not known. Small loops of known length save some per cent
   /// of a pooling.
-  template <Index stride_, bool inside_, Index rows_ = 0, Index taps_ = 0>
+  template <Index stride_, bool inside_, Index rows_ = 0, Index taps_ = 0, bool adds_ = false>
   struct Known {
     static constexpr Index stride = stride_;
-    static constexpr bool inside = inside_;  ///< No window reaches beyond the source along the last axis.
+    static constexpr bool inside = inside_;  ///< Windows stay in the source, or zeros, along the last axis.
     static constexpr Index rows = rows_;     ///< Of a single slab.
     static constexpr Index taps = taps_;     ///< Along the last axis.
+    static constexpr bool adds = adds_;
   };
 
   template <class Known>
@@ -127,16 +130,43 @@ struct WindowLoops {
   static HWY_INLINE void sum_row(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
                                  Scalar* target) {
     const D d;
-    for (Index k = 0; k < windows.target_extent[2]; k += static_cast<Index>(hn::Lanes(d)))
-      hn::StoreU(window_sum<Known>(windows, window, windows.first[2] + Known::stride * k), d, target + k);
+    for (Index k = 0; k < windows.target_extent[2]; k += static_cast<Index>(hn::Lanes(d))) {
+      V sum = window_sum<Known>(windows, window, windows.first[2] + Known::stride * k);
+      if constexpr (Known::adds) sum = hn::Add(hn::LoadU(d, target + k), sum);
+      hn::StoreU(sum, d, target + k);
+    }
   }
+
+#if WIDELIMIT_MOVES_LANES
+  /// Three taps of stride 2: the third ones are the first ones of the next entries, so that every source row
+  /// is read once.
+  template <class Known>
+  static HWY_INLINE void sum_row_of_three(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
+                                          Scalar* target) {
+    const D d;
+    const auto lanes = static_cast<Index>(hn::Lanes(d));
+    Index place = windows.first[2];
+    V low = rows_at<Known>(windows, window, place), high = rows_at<Known>(windows, window, place + lanes);
+    V even = even_entries(d, low, high);
+    for (Index k = 0; k < windows.target_extent[2]; k += lanes) {
+      const V odd = odd_entries(d, low, high);
+      place += 2 * lanes;
+      low = rows_at<Known>(windows, window, place);
+      high = rows_at<Known>(windows, window, place + lanes);
+      const V next_even = even_entries(d, low, high);
+      const V third = entries_from<1>(d, even, next_even);
+      hn::StoreU(hn::Add(hn::Add(even, odd), third), d, target + k);
+      even = next_even;
+    }
+  }
+#endif
 
   /// Strides beyond 2, one entry after the other.
   static void sum_row_by_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
                                  Scalar* target) {
     for (Index k = 0; k < windows.target_extent[2]; ++k) {
       const Clipped columns(windows, 2, k);
-      target[k] = 0;
+      if (!windows.adds) target[k] = 0;
       for (Index a = 0; a < window.slabs; ++a)
         for (Index b = 0; b < window.rows; ++b)
           for (Index c = columns.begin; c < columns.end; ++c)
@@ -144,71 +174,107 @@ struct WindowLoops {
     }
   }
 
-  /// Calls body(window, target row) for every output row whose window is not empty; the others become zero.
-  template <class Body>
+  /// Calls complete(window, target row) for every output row whose window has all rows of its first slab, and
+  /// edge(...) for the others, unless they have none: nothing is added to these, or they become zero.
+  template <class Complete, class Edge>
   static HWY_INLINE void for_each_row(const PlaneWindows& windows, const Scalar* source, Scalar* target,
-                                      const Body& body) {
+                                      const Complete& complete, const Edge& edge) {
+    const Index rows = windows.target_extent[1], stride = windows.stride[1], taps = windows.taps[1];
+    const Index first = windows.first[1], room = windows.source_extent[1] - taps - first;
+    const Index begin = std::min((std::max<Index>(-first, 0) + stride - 1) / stride, rows);
+    const Index end = room < 0 ? begin : std::clamp(room / stride + 1, begin, rows);
     for (Index plane = 0; plane < windows.planes; ++plane)
       for (Index i = 0; i < windows.target_extent[0]; ++i) {
         const Clipped slabs(windows, 0, i);
+        const Index slab_count = slabs.end - slabs.begin;
         const Scalar* slab = source + plane * windows.source_plane + slabs.begin * windows.source_step[0];
         Scalar* row = target + plane * windows.target_plane + i * windows.target_step[0];
-        for (Index j = 0; j < windows.target_extent[1]; ++j, row += windows.target_step[1]) {
-          const Clipped rows(windows, 1, j);
-          if (slabs.empty() || rows.empty())
-            std::fill_n(row, windows.target_extent[2], Scalar{0});
-          else
-            body(WindowOfRows<Scalar>{slab + rows.begin * windows.source_step[1], slabs.end - slabs.begin,
-                                      rows.end - rows.begin},
+        const auto at_edge = [&](Index j) HWY_ATTR {
+          const Clipped clipped(windows, 1, j);
+          if (slab_count > 0 && !clipped.empty())
+            edge(WindowOfRows<Scalar>{slab + clipped.begin * windows.source_step[1], slab_count,
+                                      clipped.end - clipped.begin},
                  row);
+          else if (!windows.adds)
+            std::fill_n(row, windows.target_extent[2], Scalar{0});
+          row += windows.target_step[1];
+        };
+        const Index complete_begin = slab_count > 0 ? begin : rows,
+                    complete_end = slab_count > 0 ? end : rows;
+        for (Index j = 0; j < complete_begin; ++j) at_edge(j);
+        const Scalar* from = slab + (first + stride * begin) * windows.source_step[1];
+        for (Index j = complete_begin; j < complete_end; ++j) {
+          complete(WindowOfRows<Scalar>{from, slab_count, taps}, row);
+          from += stride * windows.source_step[1];
+          row += windows.target_step[1];
         }
+        for (Index j = complete_end; j < rows; ++j) at_edge(j);
       }
   }
 
   using Sum = void (*)(const PlaneWindows&, const Scalar*, Scalar*);
 
-  template <Index stride, bool inside>
+  template <Index stride, bool inside, bool adds>
   static void sum_any(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
-    for_each_row(windows, source, target, [&](const WindowOfRows<Scalar>& window, Scalar* row) HWY_ATTR {
-      sum_row<Known<stride, inside>>(windows, window, row);
-    });
+    const auto sum = [&](const WindowOfRows<Scalar>& window, Scalar* row)
+                         HWY_ATTR { sum_row<Known<stride, inside, 0, 0, adds>>(windows, window, row); };
+    for_each_row(windows, source, target, sum, sum);
   }
 
-  /// Windows of stride 2 over single slabs. At the edges they have fewer rows.
-  template <bool inside, Index rows, Index taps>
+  /// Windows over single slabs. At the edges they have fewer rows.
+  template <Index stride, bool inside, Index rows, Index taps, bool adds>
   static void sum_known(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
-    for_each_row(windows, source, target, [&](const WindowOfRows<Scalar>& window, Scalar* row) HWY_ATTR {
-      if (window.rows == rows)
-        sum_row<Known<2, inside, rows, taps>>(windows, window, row);
-      else
-        sum_row<Known<2, inside, 0, taps>>(windows, window, row);
-    });
+    for_each_row(
+        windows, source, target,
+        [&](const WindowOfRows<Scalar>& window, Scalar* row) HWY_ATTR {
+          using Windows = Known<stride, inside, rows, taps, adds>;
+#if WIDELIMIT_MOVES_LANES
+          if constexpr (stride == 2 && taps == 3) return sum_row_of_three<Windows>(windows, window, row);
+#endif
+          sum_row<Windows>(windows, window, row);
+        },
+        [&](const WindowOfRows<Scalar>& window, Scalar* row)
+            HWY_ATTR { sum_row<Known<stride, inside, 0, taps, adds>>(windows, window, row); });
   }
 
-  /// [rows - 1][taps - 1]
+  /// Windows of stride 2: [rows - 1][taps - 1].
   template <bool inside>
-  static constexpr std::array<std::array<Sum, 3>, 3> known_windows{
-      {{sum_known<inside, 1, 1>, sum_known<inside, 1, 2>, sum_known<inside, 1, 3>},
-       {sum_known<inside, 2, 1>, sum_known<inside, 2, 2>, sum_known<inside, 2, 3>},
-       {sum_known<inside, 3, 1>, sum_known<inside, 3, 2>, sum_known<inside, 3, 3>}}};
+  static constexpr std::array<std::array<Sum, 3>, 3> strided_windows{
+      {{sum_known<2, inside, 1, 1, false>, sum_known<2, inside, 1, 2, false>,
+        sum_known<2, inside, 1, 3, false>},
+       {sum_known<2, inside, 2, 1, false>, sum_known<2, inside, 2, 2, false>,
+        sum_known<2, inside, 2, 3, false>},
+       {sum_known<2, inside, 3, 1, false>, sum_known<2, inside, 3, 2, false>,
+        sum_known<2, inside, 3, 3, false>}}};
 
-  template <bool inside>
+  /// Sums of rows only: [rows - 1].
+  template <bool adds>
+  static constexpr std::array<Sum, 3> rows_only{
+      sum_known<1, true, 1, 1, adds>, sum_known<1, true, 2, 1, adds>, sum_known<1, true, 3, 1, adds>};
+
+  template <bool inside, bool adds>
   static Sum choose(const PlaneWindows& windows) {
-    if (windows.stride[2] == 1) return sum_any<1, inside>;
-    const bool known = windows.taps[0] == 1 && windows.taps[1] <= 3 && windows.taps[2] <= 3;
-    if (!known) return sum_any<2, inside>;
-    return known_windows<inside>[static_cast<std::size_t>(windows.taps[1] - 1)]
-                                [static_cast<std::size_t>(windows.taps[2] - 1)];
+    const auto row = static_cast<std::size_t>(windows.taps[1] - 1);
+    const auto tap = static_cast<std::size_t>(windows.taps[2] - 1);
+    const bool known = windows.taps[0] == 1 && row < 3 && tap < 3;
+    if (windows.stride[2] == 1)
+      return known && inside && tap == 0 ? rows_only<adds>[row] : sum_any<1, inside, adds>;
+    return known && !adds ? strided_windows<inside>[row][tap] : sum_any<2, inside, adds>;
   }
 
   static void sums(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
-    if (windows.stride[2] > 2)
-      return for_each_row(windows, source, target, [&](const WindowOfRows<Scalar>& window, Scalar* row) {
+    if (windows.stride[2] > 2) {
+      const auto sum = [&](const WindowOfRows<Scalar>& window, Scalar* row) {
         sum_row_by_entries(windows, window, row);
-      });
+      };
+      return for_each_row(windows, source, target, sum, sum);
+    }
     const Index last = windows.first[2] + windows.stride[2] * (windows.target_extent[2] - 1);
-    const bool inside = windows.first[2] >= 0 && last + windows.taps[2] <= windows.source_extent[2];
-    (inside ? choose<true> : choose<false>)(windows)(windows, source, target);
+    const bool inside = windows.first[2] >= -windows.source_zeros &&
+                        last + windows.taps[2] <= windows.source_extent[2] + windows.source_zeros;
+    const Sum sum = inside ? (windows.adds ? choose<true, true>(windows) : choose<true, false>(windows))
+                           : (windows.adds ? choose<false, true>(windows) : choose<false, false>(windows));
+    sum(windows, source, target);
   }
 };
 

@@ -21,12 +21,16 @@ struct PlaneWindows {
   std::ptrdiff_t planes;
   std::ptrdiff_t source_plane;  ///< From plane to plane.
   std::ptrdiff_t target_plane;
+  /// In front of and behind every source row, so many numbers are zero.
+  std::ptrdiff_t source_zeros = 0;
+  /// Adds to what is there instead of overwriting it; target rows are whole vectors then.
+  bool adds = false;
 };
 
-/// target[i] = the sum over the window, for all output entries i. Whole vectors are moved: less than one
-/// vector in front of and behind a source row is read, and less than one behind a target row written before
-/// the next row is, so that rows must follow each other in memory. (Writing a part of a vector would make the
-/// next row wait for it.)
+/// target[i] = (or +=) the sum over the window, for all output entries i. Whole vectors are moved: less than
+/// one vector in front of and behind a source row is read, and less than one behind a target row written
+/// before the next row is, so that rows must follow each other in memory. (Writing a part of a vector would
+/// make the next row wait for it.)
 template <typename Scalar>
 void window_sums(const PlaneWindows& windows, const Scalar* source, Scalar* target);
 

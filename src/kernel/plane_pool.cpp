@@ -1,0 +1,184 @@
+#include "kernel/plane_pool.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "kernel/vector_padding.hpp"
+#include "numerics/rows/window_rows.hpp"
+
+namespace widelimit {
+namespace {
+
+/// For one kernel of a pair.
+Index kernel_row_sums(const PairGeometry& geometry, NodeId input, NodeId pool) {
+  const Index longest = std::min(geometry.left_sizes[input][2], geometry.right_sizes[input][2]);
+  return geometry.layouts[pool].rows() * padded(longest);
+}
+
+}  // namespace
+
+template <typename Scalar>
+Index PlanePool<Scalar>::row_sums_size(const PairGeometry& geometry, const Graph& graph, NodeId pool,
+                                       Kernel kernel) {
+  return (kernel == Kernel::with_ntk ? 2 : 1) * kernel_row_sums(geometry, graph.nodes[pool].inputs[0], pool);
+}
+
+template <typename Scalar>
+void PlanePool<Scalar>::begin(const PairGeometry& geometry, const Graph& graph, NodeId pool, Index pairs,
+                              const Plane<Scalar>& pooled, Index next_pooled) {
+  const Node& node = graph.nodes[pool];
+  const auto& operation = std::get<PoolNode>(node.operation);
+  const NodeId input = node.inputs[0];
+  window_ = Window3(operation.window);
+  left_ = geometry.left_sizes[pool];
+  right_ = geometry.right_sizes[pool];
+  left_front_ = window_.front(geometry.left_sizes[input]);
+  right_front_ = window_.front(geometry.right_sizes[input]);
+  layout_ = &geometry.layouts[pool];
+  const auto entries = static_cast<Scalar>(product(window_.size));
+  weight_ = operation.kind == PoolKind::sum ? Scalar{1} : 1 / (entries * entries);
+  pairs_ = pairs;
+  pooled_ = pooled;
+  next_pooled_ = next_pooled;
+  kernel_size_ = kernel_row_sums(geometry, input, pool);
+  const Index kernels = pooled.ntk != nullptr ? 2 : 1;
+  // Less than a vector in front of and behind rows is read.
+  buffer_.grow(pairs * kernels * kernel_size_ + 2 * row_padding);
+  begun_.assign(static_cast<std::size_t>(layout_->rows()), 0);
+  in_group_ = false;
+  for (Index pair = 0; pair < pairs; ++pair)
+    fill_plane(pooled + pair * next_pooled, static_cast<std::size_t>(layout_->size()), Scalar{0}, Scalar{0});
+}
+
+/// The entry (a, a + delta) belongs to the windows A of a and B of a + delta; written a = s A - f + i and
+/// b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so each difference e = j - i of places in the
+/// window leads to one pooled offset, and i runs over those places for which j is one too.
+template <typename Scalar>
+std::vector<typename PlanePool<Scalar>::AxisSums> PlanePool<Scalar>::axis_sums(std::size_t axis,
+                                                                               const Box& box) const {
+  std::vector<AxisSums> sums;
+  const Index size = window_.size[axis], stride = window_.stride[axis];
+  for (Index e = 1 - size; e < size; ++e) {
+    const Index difference = box.offset[axis] - e - left_front_[axis] + right_front_[axis];
+    if (difference % stride != 0) continue;
+    const Index offset = difference / stride;
+    if (!layout_->contains(axis, offset)) continue;
+    const Index origin = std::max<Index>(0, -offset);
+    const Index extent = std::min(left_[axis], right_[axis] - offset) - origin;
+    const Index first = stride * origin - left_front_[axis] + std::max<Index>(0, -e) - box.origin[axis];
+    sums.push_back({offset, first, size - std::abs(e), extent});
+  }
+  return sums;
+}
+
+template <typename Scalar>
+void PlanePool<Scalar>::place(const Box& box) {
+  if (!in_group_) {
+    columns_ = axis_sums(2, box);
+    width_ = box.extent[2];
+    in_group_ = true;
+  }
+  rows_.clear();
+  for (const AxisSums& x : axis_sums(0, box))
+    for (const AxisSums& y : axis_sums(1, box)) {
+      const Index first_row = layout_->first_row({x.offset, y.offset});
+      Index& begun = begun_[static_cast<std::size_t>(first_row)];
+      rows_.push_back({{x, y}, first_row, begun > 0});
+      begun = x.extent * y.extent;
+    }
+}
+
+template <typename Scalar>
+Plane<Scalar> PlanePool<Scalar>::row_sums(Index pair) {
+  Scalar* begin = buffer_.data() + row_padding;
+  if (pooled_.ntk == nullptr) return {begin + pair * kernel_size_, nullptr};
+  Scalar* nngp = begin + 2 * pair * kernel_size_;
+  return {nngp, nngp + kernel_size_};
+}
+
+template <typename Scalar>
+void PlanePool<Scalar>::add(Index first_pair, Index count, const PlaneLayout& layout,
+                            const Plane<Scalar>& planes) {
+  const Index row = padded(width_);
+  for (const RowSums& sums : rows_) {
+    const auto& [x, y] = sums.axis;
+    const numerics::PlaneWindows windows{.first = {x.first, y.first, 0},
+                                         .stride = {window_.stride[0], window_.stride[1], 1},
+                                         .taps = {x.taps, y.taps, 1},
+                                         .source_extent = layout.extent,
+                                         .target_extent = {x.extent, y.extent, width_},
+                                         .source_step = {layout.stride[0], layout.stride[1]},
+                                         .target_step = {y.extent * row, row},
+                                         .planes = count,
+                                         .source_plane = layout.length,
+                                         .target_plane = row_sums(1).nngp - row_sums(0).nngp,
+                                         .adds = sums.adds};
+    const Plane<Scalar> target = row_sums(first_pair) + sums.first_row * row;
+    numerics::window_sums(windows, planes.nngp, target.nngp);
+    if (target.ntk != nullptr) numerics::window_sums(windows, planes.ntk, target.ntk);
+  }
+}
+
+template <typename Scalar>
+void PlanePool<Scalar>::end_group(Scalar* scratch, Index scratch_size) {
+  if (!in_group_) return;
+  in_group_ = false;
+  // Neighbouring pooled offsets that have been begun, together.
+  for (Index begin = 0, end = 0; begin < layout_->rows(); begin = end) {
+    const auto rows_begun = [&](Index first_row) -> Index& {
+      return begun_[static_cast<std::size_t>(first_row)];
+    };
+    for (; end < layout_->rows() && rows_begun(end) > 0;) {
+      const Index next = end + rows_begun(end);
+      rows_begun(end) = 0;
+      end = next;
+    }
+    if (end == begin) {
+      ++end;
+      continue;
+    }
+    for (const AxisSums& columns : columns_) add_columns(columns, begin, end - begin, scratch, scratch_size);
+  }
+}
+
+/// Sums along the rows: of as many rows, and of as many pairs, at once as the scratch holds.
+template <typename Scalar>
+void PlanePool<Scalar>::add_columns(const AxisSums& columns, Index first_row, Index rows, Scalar* scratch,
+                                    Index scratch_size) {
+  const Index row = padded(width_), most = scratch_size / columns.extent;
+  const Index rows_at_once = std::min(rows, most), pairs_at_once = most / rows_at_once;
+  numerics::PlaneWindows windows{.first = {0, 0, columns.first},
+                                 .stride = {1, 1, window_.stride[2]},
+                                 .taps = {1, 1, columns.taps},
+                                 .source_extent = {1, rows_at_once, width_},
+                                 .target_extent = {1, rows_at_once, columns.extent},
+                                 .source_step = {0, row},
+                                 .target_step = {0, columns.extent},
+                                 .planes = 1,
+                                 .source_plane = row_sums(1).nngp - row_sums(0).nngp,
+                                 .target_plane = rows_at_once * columns.extent,
+                                 .adds = false};
+  const auto add_kernel = [&](const Scalar* sums, Scalar* pooled) {
+    numerics::window_sums(windows, sums, scratch);
+    for (Index n = 0; n < windows.planes; ++n)
+      numerics::linear_rows<Scalar>().add(
+          scratch + n * windows.target_plane, weight_, pooled + n * next_pooled_,
+          static_cast<std::size_t>(windows.target_extent[1] * columns.extent));
+  };
+  for (Index pair = 0; pair < pairs_; pair += windows.planes) {
+    windows.planes = std::min(pairs_at_once, pairs_ - pair);
+    for (Index r = 0; r < rows; r += rows_at_once) {
+      windows.source_extent[1] = windows.target_extent[1] = std::min(rows_at_once, rows - r);
+      const Index start = layout_->row_start(first_row + r, columns.offset);
+      const Plane<Scalar> sums = row_sums(pair) + (first_row + r) * row,
+                          pooled = pooled_ + (pair * next_pooled_ + start);
+      add_kernel(sums.nngp, pooled.nngp);
+      if (pooled.ntk != nullptr) add_kernel(sums.ntk, pooled.ntk);
+    }
+  }
+}
+
+template class PlanePool<float>;
+template class PlanePool<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/aligned_buffer.hpp"
+#include "kernel/geometry.hpp"
+#include "kernel/pair_geometry.hpp"
+#include "kernel/plane.hpp"
+#include "network/graph.hpp"
+
+namespace widelimit {
+
+/// Adds the planes in front of a pooling to the pooled planes of the pairs of a tile.
+///
+/// The planes come in groups that agree in their offset along the last axis, so that all their rows are of
+/// one length. Rows that meet in a window are added up first, whole vectors at a time. When the group ends,
+/// their sums are added up along the last axis, into the pooled planes.
+template <typename Scalar>
+class PlanePool {
+ public:
+  /// Numbers that the sums of rows need, a pair.
+  static Index row_sums_size(const PairGeometry& geometry, const Graph& graph, NodeId pool, Kernel kernel);
+
+  /// From now on planes are pooled into those of `pairs` pairs, zero at first: `pooled` are the ones of the
+  /// first pair, the others follow `next_pooled` numbers apart. The geometry must outlive the planes.
+  void begin(const PairGeometry& geometry, const Graph& graph, NodeId pool, Index pairs,
+             const Plane<Scalar>& pooled, Index next_pooled);
+
+  /// Works out what the planes of a box add to. A group begins with the first.
+  void place(const Box& box);
+
+  /// Adds the planes of `count` pairs from `first_pair` on, one behind the other.
+  void add(Index first_pair, Index count, const PlaneLayout& layout, const Plane<Scalar>& planes);
+
+  /// Ends a group. `scratch`: room for `scratch_size` numbers, no less than a row, and a vector more.
+  void end_group(Scalar* scratch, Index scratch_size);
+
+ private:
+  /// Along one axis: a pooled offset, and the windows whose entries a plane adds to it.
+  struct AxisSums {
+    Index offset;
+    Index first;
+    Index taps;
+    Index extent;
+  };
+  /// Rows of a plane that are summed into those of a pooled offset.
+  struct RowSums {
+    std::array<AxisSums, 2> axis;
+    Index first_row;
+    bool adds;  ///< Another plane of the group has written there.
+  };
+
+  [[nodiscard]] std::vector<AxisSums> axis_sums(std::size_t axis, const Box& box) const;
+  [[nodiscard]] Plane<Scalar> row_sums(Index pair);
+  void add_columns(const AxisSums& columns, Index first_row, Index rows, Scalar* scratch, Index scratch_size);
+
+  Window3 window_{Window{}};
+  Index3 left_{}, right_{};  ///< Sizes behind the pooling.
+  Index3 left_front_{}, right_front_{};
+  const StoreLayout* layout_ = nullptr;
+  Scalar weight_ = 1;
+  Index pairs_ = 0;
+  Plane<Scalar> pooled_{nullptr, nullptr};
+  Index next_pooled_ = 0;
+
+  AlignedBuffer<Scalar> buffer_;
+  Index kernel_size_ = 0;  ///< Numbers of the sums of rows of one kernel of a pair.
+
+  // Of the current group, and plane.
+  bool in_group_ = false;
+  Index width_ = 0;                ///< Length of its rows.
+  std::vector<AxisSums> columns_;  ///< Along the last axis.
+  std::vector<Index> begun_;       ///< At the first row of a pooled offset: its rows, once they are written.
+  std::vector<RowSums> rows_;
+};
+
+}  // namespace widelimit
