@@ -17,9 +17,9 @@ namespace {
 /// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, and in the
 /// second-level cache what every plane touches: matrices, and the auxiliary arrays of its offset.
 constexpr Index most_inputs_a_side = 16;
-constexpr std::size_t workspace_bytes_wanted = std::size_t{12} << 20;
+constexpr std::size_t workspace_bytes_wanted = std::size_t{8} << 20;
 constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
-constexpr std::size_t plane_bytes_wanted = std::size_t{1} << 19;
+constexpr std::size_t plane_bytes_wanted = std::size_t{3} << 18;
 /// Fewer tiles than this would leave threads without work.
 constexpr Index tiles_a_thread = 3;
 
@@ -27,19 +27,22 @@ constexpr Index tiles_a_thread = 3;
 /// inputs: large blocks are multiplied faster, small ones leave work for every thread.
 constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : 512; }
 
-/// Numbers of the auxiliary arrays of one input that a plane reads, on average over the offsets.
+/// Numbers of the auxiliary arrays of one input that a plane reads, on average.
 double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const StateLayout& state) {
   double most = 0;
-  for (const Step& step : plan.program.steps) {
-    const auto* plane = std::get_if<PlaneStep>(&step);
+  for (std::size_t s = 0; s < plan.program.steps.size(); ++s) {
+    const auto* plane = std::get_if<PlaneStep>(&plan.program.steps[s]);
     if (plane == nullptr) continue;
-    double numbers = 0;
+    double numbers = 0, planes = 1;
+    for (std::size_t k = 0; k < 3; ++k)
+      planes *= static_cast<double>(axis_offsets(geometry.demanded[plane->run.root].axis[k],
+                                                 geometry.left_sizes[plane->run.root][k],
+                                                 geometry.complements[s][k])
+                                        .size());
     for (const Instruction& instruction : plane->run.instructions) {
       const NodeId node = instruction.node;
-      const Offsets& offsets = geometry.demanded[node];
-      if (instruction.loads || offsets.empty()) continue;
-      numbers += static_cast<double>(state.arrays[node] * geometry.entries(node)) /
-                 static_cast<double>(offsets.count());
+      if (instruction.loads || geometry.demanded[node].empty()) continue;
+      numbers += static_cast<double>(state.arrays[node] * geometry.entries(node)) / planes;
     }
     most = std::max(most, numbers);
   }

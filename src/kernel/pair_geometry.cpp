@@ -108,6 +108,44 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   geometry.store_size = places.end();
 }
 
+/// A stride-1 convolution whose output has the size of its input, or a dense layer.
+bool keeps_places(const AffineNode& node) {
+  const Window3 window(node.window);
+  return window.stride == Index3{1, 1, 1} &&
+         (window.padding == Padding::same || window.size == Index3{1, 1, 1});
+}
+
+bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
+
+/// Of images of one size, if complementary offsets of the root lead to complementary ones at every node of
+/// the run. Rows that are strided are written by whole vectors, one piece over the other; and local or
+/// circular convolutions gather entry by entry.
+std::array<bool, 3> complementary_axes(const Program& program, const Run& run, const PairGeometry& geometry) {
+  const auto& nodes = program.graph.nodes;
+  const Index3& root = geometry.left_sizes[run.root];
+  std::array<bool, 3> complements{false, is_image(root), is_image(root)};
+  std::vector<Index3> stride(run.instructions.size(), Index3{1, 1, 1});
+  for (std::size_t i = run.instructions.size(); i-- > 0;) {
+    const Instruction& instruction = run.instructions[i];
+    const Node& node = nodes[instruction.node];
+    const auto* affine = instruction.loads ? nullptr : std::get_if<AffineNode>(&node.operation);
+    const bool gathers =
+        !instruction.loads && (std::holds_alternative<LocalAffineNode>(node.operation) ||
+                               (affine != nullptr && affine->window.padding == Padding::circular));
+    for (std::size_t k = 1; k < 3; ++k) {
+      const Index left = geometry.left_sizes[instruction.node][k],
+                  right = geometry.right_sizes[instruction.node][k];
+      if (gathers || left != right || left != stride[i][k] * root[k]) complements[k] = false;
+    }
+    if (affine != nullptr && !keeps_places(*affine)) complements = {};
+    Index3 behind = stride[i];
+    if (affine != nullptr)
+      for (std::size_t k = 0; k < 3; ++k) behind[k] *= Window3(affine->window).stride[k];
+    for (const std::size_t input : instruction.inputs) stride[input] = behind;
+  }
+  return complements;
+}
+
 /// Rows of positions along the last axis.
 Index row_count(const Shape& shape) {
   const Index3 sizes = three_axes(shape);
@@ -115,10 +153,12 @@ Index row_count(const Shape& shape) {
 }
 
 /// The largest plane of a node.
-PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard) {
+PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard,
+                          const std::array<bool, 3>& complements) {
   const Index3 left = three_axes(shapes.left[node]), right = three_axes(shapes.right[node]);
   Index3 extent;
-  for (std::size_t k = 0; k < 3; ++k) extent[k] = std::min(left[k], right[k]);
+  for (std::size_t k = 0; k < 3; ++k)
+    extent[k] = std::min(left[k], right[k]) + (complements[k] ? guard[k] : 0);
   return {extent, guard};
 }
 
@@ -160,18 +200,6 @@ bool StoreLayout::contains(const Index3& offset) const {
   return is_matrix_ || (contains(0, offset[0]) && contains(1, offset[1]) && contains(2, offset[2]));
 }
 
-StoreLayout::PlanePlace StoreLayout::place(const Box& box) const {
-  if (!is_matrix_)
-    return {row_start(first_row({box.offset[0], box.offset[1]}), box.offset[2]),
-            {box.extent[1] * box.extent[2], box.extent[2], 1}};
-  const Index columns = product(right_);
-  const Index3 last{box.origin[0] + box.offset[0], box.origin[1] + box.offset[1],
-                    box.origin[2] + box.offset[2]};
-  return {
-      entry(box.origin, last),
-      {left_[1] * left_[2] * columns + right_[1] * right_[2], left_[2] * columns + right_[2], columns + 1}};
-}
-
 Index StoreLayout::entry(const Index3& a, const Index3& b) const {
   if (is_matrix_) return position_number(a, left_) * product(right_) + position_number(b, right_);
   const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
@@ -197,6 +225,27 @@ Index3 run_guard(const Program& program, const Run& run) {
   return guard;
 }
 
+std::vector<AxisOffsets> axis_offsets(const std::vector<Index>& offsets, Index size, bool complements) {
+  std::vector<AxisOffsets> result;
+  if (!complements) {
+    for (const Index offset : offsets) result.push_back({{offset, 0}, 1});
+    return result;
+  }
+  const auto is_demanded = [&](Index offset) {
+    return std::binary_search(offsets.begin(), offsets.end(), offset);
+  };
+  for (Index offset = 0; offset < size; ++offset) {
+    const Index complement = offset - size;
+    if (is_demanded(offset) && is_demanded(complement))
+      result.push_back({{offset, complement}, 2});
+    else if (is_demanded(offset))
+      result.push_back({{offset, 0}, 1});
+    else if (is_demanded(complement))
+      result.push_back({{complement, 0}, 1});
+  }
+  return result;
+}
+
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,
                            Kernel kernel, bool demand_everything) {
   PairGeometry geometry;
@@ -220,12 +269,18 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
   for (const Step& step : program.steps) {
     const auto* plane = std::get_if<PlaneStep>(&step);
     geometry.guards.push_back(plane == nullptr ? Index3{0, 0, 0} : run_guard(program, plane->run));
+    geometry.complements.push_back(plane == nullptr ? std::array<bool, 3>{}
+                                                    : complementary_axes(program, plane->run, geometry));
     if (plane == nullptr) continue;
+    const Index3& guard = geometry.guards.back();
     for (const Instruction& instruction : plane->run.instructions) {
-      const PlaneLayout layout = largest_plane(geometry.shapes, instruction.node, geometry.guards.back());
-      const Index rows = std::max(row_count(geometry.shapes.left[instruction.node]),
-                                  row_count(geometry.shapes.right[instruction.node]));
+      const PlaneLayout layout =
+          largest_plane(geometry.shapes, instruction.node, guard, geometry.complements.back());
+      Index rows = std::max(row_count(geometry.shapes.left[instruction.node]),
+                            row_count(geometry.shapes.right[instruction.node]));
+      if (geometry.complements.back()[1]) rows = 2 * rows + guard[1];
       geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
+      geometry.row_capacity = std::max(geometry.row_capacity, padded(layout.extent[2]));
       // Windows read less than a vector on both sides of a row.
       geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()) + row_padding);
       geometry.plane_capacity =

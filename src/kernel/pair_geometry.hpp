@@ -29,7 +29,18 @@ class StoreLayout {
     Index start;
     Index3 step;
   };
-  [[nodiscard]] PlanePlace place(const Box& box) const;
+  /// Inline: a box that was just put together from numbers would be waited for when it is read as vectors.
+  [[nodiscard]] PlanePlace place(const Box& box) const {
+    if (!is_matrix_)
+      return {row_start(first_row({box.offset[0], box.offset[1]}), box.offset[2]),
+              {box.extent[1] * box.extent[2], box.extent[2], 1}};
+    const Index columns = product(right_);
+    const Index3 last{box.origin[0] + box.offset[0], box.origin[1] + box.offset[1],
+                      box.origin[2] + box.offset[2]};
+    return {
+        position_number(box.origin, left_) * columns + position_number(last, right_),
+        {left_[1] * left_[2] * columns + right_[1] * right_[2], left_[2] * columns + right_[2], columns + 1}};
+  }
   /// The entry of left position a and right position b.
   [[nodiscard]] Index entry(const Index3& a, const Index3& b) const;
 
@@ -87,7 +98,10 @@ struct PairGeometry {
   Index plane_front = 0;        ///< Margin in front of the planes in a slot.
   Index plane_capacity = 0;     ///< Numbers of the largest plane, or stack of planes, with guards.
   Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.
+  Index row_capacity = 0;       ///< Numbers of the longest row of a plane, padded.
   std::vector<Index3> guards;   ///< Of each step's run.
+  /// Of each step: axes along which planes of complementary offsets are laid out as one.
+  std::vector<std::array<bool, 3>> complements;
 
   /// Covariance entries that are demanded of a node.
   [[nodiscard]] Index entries(NodeId node) const;
@@ -96,6 +110,10 @@ struct PairGeometry {
     return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;
   }
 };
+
+/// The demanded offsets along an axis of length `size` in the order of execution, complementary ones together
+/// if wanted.
+std::vector<AxisOffsets> axis_offsets(const std::vector<Index>& offsets, Index size, bool complements);
 
 /// Small planes of several pairs are stacked one behind the other, up to this many numbers: the calls cost
 /// less an entry, and all planes of a run still fit into the first-level cache.

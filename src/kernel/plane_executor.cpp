@@ -38,8 +38,8 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
         size.strips = std::max(size.strips, arrays * 2 * side * geometry.strip_capacity);
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
       if (std::holds_alternative<PoolNode>(program.graph.nodes[plane->target].operation))
-        size.row_sums = std::max(size.row_sums, pairs * PlanePool<float>::row_sums_size(
-                                                            geometry, program.graph, plane->target, kernel));
+        size.row_sums =
+            std::max(size.row_sums, pairs * PlanePool<float>::row_sums_size(geometry, plane->target, kernel));
       continue;
     }
     if (!std::holds_alternative<PairStep>(step)) continue;
@@ -133,21 +133,27 @@ Plane<Scalar> PlaneExecutor<Scalar>::slot(std::size_t number) {
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
-  const Index3& guard = geometry_.guards[number];
   const Offsets& demanded = geometry_.demanded[step.run.root];
+  complements_ = geometry_.complements[number];
   prepare(step.run);
   begin_target(step.target);
   // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
   // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
   // input with itself add up to its recorded variances bit for bit.
+  constexpr AxisOffsets zero{{0, 0}, 1};
   const bool zero_demanded = demanded.contains({0, 0, 0});
-  if (recording() || zero_demanded) execute_offset(step, {0, 0, 0}, guard, zero_demanded);
+  if (recording() || zero_demanded) execute_offset(step, number, {zero, zero, zero}, zero_demanded);
   end_group(step.target);
+  std::array<std::vector<AxisOffsets>, 3> offsets;
+  for (std::size_t k = 0; k < 3; ++k)
+    offsets[k] = axis_offsets(demanded.axis[k], geometry_.left_sizes[step.run.root][k], complements_[k]);
+  const auto is_zero_only = [](const AxisOffsets& axis) { return axis.count == 1 && axis.offset[0] == 0; };
   // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
-  for (const Index z : demanded.axis[2]) {
-    for (const Index x : demanded.axis[0])
-      for (const Index y : demanded.axis[1])
-        if (!is_zero({x, y, z})) execute_offset(step, {x, y, z}, guard, true);
+  for (const AxisOffsets& z : offsets[2]) {
+    for (const AxisOffsets& x : offsets[0])
+      for (const AxisOffsets& y : offsets[1])
+        if (!is_zero_only(x) || !is_zero_only(y) || !is_zero_only(z))
+          execute_offset(step, number, {x, y, z}, true);
     end_group(step.target);
   }
 }
@@ -240,16 +246,16 @@ typename PlaneExecutor<Scalar>::Affine PlaneExecutor<Scalar>::affine_of(const Af
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard,
-                                           bool is_demanded) {
+void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, std::size_t number,
+                                           const PlaneOffsets& offsets, bool is_demanded) {
   const Run& run = step.run;
-  place(run, offset, guard);
+  place(run, offsets, geometry_.guards[number]);
   const std::size_t last = run.instructions.size() - 1;
-  if (placed_[last].box.empty()) return;
+  if (placed_[last].empty()) return;
   stack_pairs(run);
-  if (is_demanded && is_pool(step.target)) pool_.place(placed_[last].box);
+  if (is_demanded && is_pool(step.target)) pool_.place(placed_[last].axis);
   // An input with itself: at offset 0 its arrays are only being made (see apply_row()).
-  if (!recording() || !is_zero(offset)) pack(run);
+  if (!recording() || !placed_[last].is_diagonal) pack(run);
   for (const Stack& stack : stacks_) {
     choose_rows(run, stack);
     for (std::size_t i = 0; i <= last; ++i)
@@ -266,7 +272,7 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   Index length = 1;
   for (std::size_t i = 0; i < run.instructions.size(); ++i)
-    if (!placed_[i].box.empty()) length = std::max(length, placed_[i].layout.length);
+    if (!placed_[i].empty()) length = std::max(length, placed_[i].layout.length);
   // Two planes are not worth packing: alone, they are read where they lie.
   constexpr Index fewest = 3;
   const Index fitting = stacked_numbers / length;
@@ -292,16 +298,16 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
 /// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::place(const Run& run, const Index3& offset, const Index3& guard) {
+void PlaneExecutor<Scalar>::place(const Run& run, const PlaneOffsets& offsets, const Index3& guard) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
     const NodeId node = run.instructions[i].node;
-    Index3 own;
-    for (std::size_t k = 0; k < 3; ++k) own[k] = placed.offset_stride[k] * offset[k] + placed.offset_shift[k];
+    for (std::size_t k = 0; k < 3; ++k)
+      placed.axis[k].lay_out(geometry_.left_sizes[node][k], geometry_.right_sizes[node][k], offsets[k],
+                             placed.offset_stride[k], placed.offset_shift[k], guard[k]);
     // In place: copies by wide loads would wait for the narrow stores that made the original.
-    std::construct_at(&placed.box, geometry_.left_sizes[node], geometry_.right_sizes[node], own);
-    std::construct_at(&placed.layout, placed.box.extent, guard);
-    placed.is_diagonal = is_zero(own);
+    std::construct_at(&placed.layout, placed.axis, guard);
+    placed.is_diagonal = placed.has_offset({0, 0, 0});
     placed.source = Placed::Source::packs;
   }
 }

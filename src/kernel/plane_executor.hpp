@@ -111,7 +111,7 @@ class PlaneExecutor {
   /// An instruction's plane at the current offset, and its packed auxiliary arrays, those of all inputs of a
   /// side one behind the other.
   struct Placed {
-    Box box;
+    std::array<AxisPieces, 3> axis;
     PlaneLayout layout;
     Index3 offset_stride{1, 1, 1};  ///< Offset: stride times the root's, and shift.
     Index3 offset_shift{0, 0, 0};
@@ -127,12 +127,32 @@ class PlaneExecutor {
     [[nodiscard]] bool has_guarded_arrays() const {
       return source == Source::packs || source == Source::whole_states;
     }
-    [[nodiscard]] Index end_of_rows() const { return (box.extent[1] - 1) * layout.stride[1] + box.extent[2]; }
+    [[nodiscard]] Index end_of_rows() const {
+      return (layout.extent[1] - 1) * layout.stride[1] + layout.extent[2];
+    }
+    [[nodiscard]] bool empty() const {
+      return axis[0].extent[0] <= 0 || axis[1].extent[0] <= 0 || axis[2].extent[0] <= 0;
+    }
+    /// It is the plane of this offset and no other.
+    [[nodiscard]] bool has_offset(const Index3& offset) const {
+      for (std::size_t k = 0; k < 3; ++k)
+        if (axis[k].count > 1 || axis[k].offset[0] != offset[k]) return false;
+      return true;
+    }
+    /// Calls body(box, begin) for every piece: its offset and positions, and where it begins in the plane.
+    template <typename Body>
+    void for_each_piece(const Body& body) const {
+      for (std::size_t y = 0; y < static_cast<std::size_t>(axis[1].count); ++y)
+        for (std::size_t z = 0; z < static_cast<std::size_t>(axis[2].count); ++z) {
+          body(Box(axis, {0, y, z}), layout.at(0, axis[1].start[y]) + axis[2].start[z]);
+        }
+    }
     Index arrays = 0;
-    std::vector<Scalar*> left;             ///< [array]
-    std::vector<Scalar*> right;            ///< [array]
-    std::vector<Scalar*> left_strips;      ///< [array]
-    std::vector<Scalar*> right_strips;     ///< [array]
+    std::vector<Scalar*> left;          ///< [array]
+    std::vector<Scalar*> right;         ///< [array]
+    std::vector<Scalar*> left_strips;   ///< [array]
+    std::vector<Scalar*> right_strips;  ///< [array]
+    Index strip_gap = 0;  ///< The row of the left strips where the guards between two pieces begin.
     std::vector<const Scalar*> left_row;   ///< [array], of the current stack.
     std::vector<const Scalar*> right_row;  ///< [array], of the current stack.
   };
@@ -153,10 +173,13 @@ class PlaneExecutor {
   void follow_offsets(const Run& run);
   [[nodiscard]] bool skips_ntk(const Run& run, std::size_t number) const;
   [[nodiscard]] Affine affine_of(const AffineNode& node, NodeId input) const;
-  void execute_offset(const PlaneStep& step, const Index3& offset, const Index3& guard, bool is_demanded);
+  /// Offsets along every axis.
+  using PlaneOffsets = std::array<AxisOffsets, 3>;
+  void execute_offset(const PlaneStep& step, std::size_t number, const PlaneOffsets& offsets,
+                      bool is_demanded);
   void end_group(NodeId target);
   void stack_pairs(const Run& run);
-  void place(const Run& run, const Index3& offset, const Index3& guard);
+  void place(const Run& run, const PlaneOffsets& offsets, const Index3& guard);
   void sum_up(const FunctionalStage& stage, NodeId node);
   void record_pair_state(const PairNode& node, NodeId id);
 
@@ -164,8 +187,11 @@ class PlaneExecutor {
   void take_packs(const Run& run);
   [[nodiscard]] Index right_place(const TilePair& pair) const;
   void pack(const Run& run);
+  void move_gaps(Placed& placed, NodeId node);
+  [[nodiscard]] std::array<Index, 2> strip_rows(NodeId node, const Placed& placed) const;
   [[nodiscard]] typename Placed::Source array_source(NodeId node, const Placed& placed, bool strips) const;
-  void pack_strips(NodeId node, const Placed& placed);
+  void pack_strips(NodeId node, Placed& placed);
+  [[nodiscard]] std::array<Index3, 2> first_positions(const Placed& placed, bool in_strips) const;
   void pack_planes(NodeId node, const Placed& placed, bool from_strips);
   void choose_rows(const Run& run, const Stack& stack);
 
@@ -234,7 +260,8 @@ class PlaneExecutor {
   // Of the current tile, step and offset.
   const Tile<Scalar>* tile_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
-  std::vector<Placed> placed_;  ///< [instruction]
+  std::vector<Placed> placed_;         ///< [instruction]
+  std::array<bool, 3> complements_{};  ///< Axes whose complementary offsets share planes.
   std::vector<Stack> stacks_;
   PlanePool<Scalar> pool_;    ///< Where the run ends in one.
   bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.

@@ -23,7 +23,7 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const S
   // though.
   const bool records = std::holds_alternative<RowNode>(operation) && !instruction.loads;
   if (recording() && geometry_.demanded[instruction.node].empty() && !records) return;
-  if (placed_[number].box.empty()) return;
+  if (placed_[number].empty()) return;
   if (instruction.loads) {
     load(instruction.node, placed_[number], stack.first_pair, stack.count, target);
   } else if (std::holds_alternative<InputNode>(operation)) {
@@ -111,13 +111,31 @@ void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& f
                                            const Plane<Scalar>& target) {
   const Window3& window = affine.window;
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
-  for (std::size_t k = 0; k < 3; ++k)
-    placement.first[k] = window.stride[k] * to.box.origin[k] - affine.left_front[k] - from.box.origin[k];
   const auto size = static_cast<std::size_t>(count * to.layout.length);
-  if (from.box.empty())
+  // Pieces of complementary offsets correspond to each other. In the order of memory: what is written behind
+  // a piece is written again.
+  const auto sum_piece = [&](std::size_t piece, Index planes, Index first) {
+    PlaneLayout from_piece = from.layout, to_piece = to.layout;
+    const std::array<std::size_t, 3> pieces{0, piece, 0};
+    for (std::size_t k = 0; k < 3; ++k) {
+      const AxisPieces &from_axis = from.axis[k], &to_axis = to.axis[k];
+      from_piece.extent[k] = from_axis.extent[pieces[k]];
+      to_piece.extent[k] = to_axis.extent[pieces[k]];
+      placement.first[k] =
+          window.stride[k] * to_axis.origin[pieces[k]] - affine.left_front[k] - from_axis.origin[pieces[k]];
+    }
+    window_sums(placement, planes, from_piece,
+                source + (first * from.layout.length + from.layout.at(0, from.axis[1].start[piece])),
+                zero_guards, to_piece,
+                target + (first * to.layout.length + to.layout.at(0, to.axis[1].start[piece])));
+  };
+  if (from.empty())
     fill_plane(target, size, Scalar{0}, Scalar{0});
+  else if (to.axis[1].count == 1)
+    sum_piece(0, count, 0);
   else
-    window_sums(placement, count, from.layout, source, zero_guards, to.layout, target);
+    for (Index n = 0; n < count; ++n)
+      for (const std::size_t piece : {0, 1}) sum_piece(piece, 1, n);
   clear_guards(to.layout, count, target);
   dense_plane(affine.scale, affine.bias, target, size, target);
 }
@@ -133,8 +151,10 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
   Index3 offset;
   for (std::size_t k = 0; k < 3; ++k) offset[k] = affine.left_front[k] - affine.right_front[k];
   Placed from;
-  from.box = Box(geometry_.left_sizes[input], geometry_.right_sizes[input], offset);
-  from.layout = PlaneLayout(from.box.extent, to.layout.guard);
+  for (std::size_t k = 0; k < 3; ++k)
+    from.axis[k].lay_out(geometry_.left_sizes[input][k], geometry_.right_sizes[input][k], {{offset[k], 0}, 1},
+                         1, 0, to.layout.guard[k]);
+  from.layout = PlaneLayout(from.axis, to.layout.guard);
   const Plane<Scalar> source = scratch_[1];
   load(input, from, pair, 1, source);
   general_affine(affine, from, to, 1, source, true, target);
@@ -159,10 +179,11 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
     return result;
   };
   const auto scale = static_cast<Scalar>(to.affine->scale), bias = static_cast<Scalar>(to.affine->bias);
+  const auto& [slabs, rows, columns] = to.axis;  // of one piece each
   for_each_row(to.layout.extent, [&](Index x, Index y) {
     for (Index z = 0; z < to.layout.extent[2]; ++z) {
-      const Index3 a{to.box.origin[0] + x, to.box.origin[1] + y, to.box.origin[2] + z};
-      const Index3 b{a[0] + to.box.offset[0], a[1] + to.box.offset[1], a[2] + to.box.offset[2]};
+      const Index3 a{slabs.origin[0] + x, rows.origin[0] + y, columns.origin[0] + z};
+      const Index3 b{a[0] + slabs.offset[0], a[1] + rows.offset[0], a[2] + columns.offset[0]};
       Scalar nngp = 0, ntk = 0;
       for (Index i = 0; i < window.size[0]; ++i)
         for (Index j = 0; j < window.size[1]; ++j)
@@ -204,7 +225,7 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
                                              const Plane<Scalar>& source) {
   const Placed& placed = placed_[number];
   const NodeId node = run.instructions[number].node;
-  const Index positions = placed.box.size();
+  const Index positions = product(placed.layout.extent);
   const Index3& extent = placed.layout.extent;
   Scalar* variances = scratch_[0].nngp;
   for_each_row(extent, [&](Index x, Index y) {

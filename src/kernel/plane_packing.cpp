@@ -9,6 +9,12 @@
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {
+namespace {
+
+/// Of the row of a position.
+Index strip_row(const Index3& sizes, const Index3& position) { return position[0] * sizes[1] + position[1]; }
+
+}  // namespace
 
 /// Gives every array of a run its place.
 template <typename Scalar>
@@ -44,9 +50,9 @@ Index PlaneExecutor<Scalar>::right_place(const TilePair& pair) const {
 /// Packs all arrays of a run.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::pack(const Run& run) {
-  const Box& box = placed_[run.instructions.size() - 1].box;
-  const bool strips = geometry_.uses_strips(run.root) && !is_zero(box.offset);
-  const Index at = box.offset[2];
+  const Placed& last = placed_[run.instructions.size() - 1];
+  const bool strips = geometry_.uses_strips(run.root) && !last.is_diagonal;
+  const Index at = last.axis[2].offset[0];
   const bool moved = strips && strips_at_ != at;
   if (moved) strips_at_ = at;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
@@ -56,8 +62,9 @@ void PlaneExecutor<Scalar>::pack(const Run& run) {
     placed.source = array_source(node, placed, strips);
     timer_.time(node, [&] {
       // A strip serves offsets along the other axes too, whether this plane is empty or not.
-      if (moved && placed.box.extent[2] > 0) pack_strips(node, placed);
-      if (placed.source == Placed::Source::packs && !placed.box.empty()) pack_planes(node, placed, strips);
+      if (moved && placed.axis[2].extent[0] > 0) pack_strips(node, placed);
+      if (strips) move_gaps(placed, node);
+      if (placed.source == Placed::Source::packs && !placed.empty()) pack_planes(node, placed, strips);
     });
   }
 }
@@ -72,44 +79,106 @@ typename PlaneExecutor<Scalar>::Placed::Source PlaneExecutor<Scalar>::array_sour
                      placed.layout == tile_->right[0]->layout().planes[node];
   if (whole) return Source::whole_states;
   // The slabs of a plane are not neighbours in a strip.
-  if (placed.box.extent[0] != 1) return Source::packs;
-  if (placed.box.extent[1] == 1) return Source::state_rows;
+  if (placed.layout.extent[0] != 1) return Source::packs;
+  if (placed.layout.extent[1] == 1 && placed.axis[2].count == 1) return Source::state_rows;
   return strips ? Source::strips : Source::packs;
 }
 
+/// Rows of the strips of a left and of a right input. A plane of complementary offsets begins in the middle
+/// of the right input and goes on with its first rows, so these follow once more behind guards; its left rows
+/// are all rows in order, but with guards where the pieces meet.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::pack_strips(NodeId node, const Placed& placed) {
+std::array<Index, 2> PlaneExecutor<Scalar>::strip_rows(NodeId node, const Placed& placed) const {
+  const Index3 &left = geometry_.left_sizes[node], &right = geometry_.right_sizes[node];
+  const Index left_rows = left[0] * left[1], right_rows = right[0] * right[1];
+  if (!complements_[1]) return {left_rows, right_rows};
+  return {left_rows + placed.layout.guard[1], 2 * right_rows + placed.layout.guard[1]};
+}
+
+template <typename Scalar>
+void PlaneExecutor<Scalar>::pack_strips(NodeId node, Placed& placed) {
   const auto& rows = numerics::linear_rows<Scalar>();
-  const PlaneLayout& layout = placed.layout;
+  const AxisPieces& pieces = placed.axis[2];
+  const Index stride = placed.layout.stride[1], guard_rows = complements_[1] ? placed.layout.guard[1] : 0;
+  /// The rows of a slab.
+  const auto pack_rows = [&](const Scalar* source, Index source_step, Index count,
+                             const std::array<Index, 2>& origin, Scalar* strip) {
+    if (pieces.count == 1)
+      return rows.pack(source + origin[0], source_step, static_cast<std::size_t>(count),
+                       static_cast<std::size_t>(pieces.extent[0]), strip, static_cast<std::size_t>(stride));
+    for (Index row = 0; row < count; ++row, source += source_step, strip += stride)
+      for (std::size_t j = 0; j < 2; ++j) {
+        const Index next = j == 0 ? pieces.start[1] : stride;
+        rows.pack(source + origin[j], 0, 1, static_cast<std::size_t>(pieces.extent[j]),
+                  strip + pieces.start[j], static_cast<std::size_t>(next - pieces.start[j]));
+      }
+  };
   const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, const Index3& sizes,
-                             Index first, const std::vector<Scalar*>& strips) {
+                             const std::array<Index, 2>& origin, bool twice,
+                             const std::vector<Scalar*>& strips) {
     for (Index k = 0; k < placed.arrays; ++k) {
       Scalar* strip = strips[static_cast<std::size_t>(k)];
       for (const InputState<Scalar>* input : inputs) {
         const PlaneLayout& kept = input->layout().planes[node];
-        for (Index x = 0; x < sizes[0]; ++x, strip += sizes[1] * layout.stride[1])
-          rows.pack(input->array(node, k) + kept.at(x, 0) + first, kept.stride[1],
-                    static_cast<std::size_t>(sizes[1]), static_cast<std::size_t>(layout.extent[2]), strip,
-                    static_cast<std::size_t>(layout.stride[1]));
+        const Scalar* first = strip;
+        for (Index x = 0; x < sizes[0]; ++x, strip += sizes[1] * stride)
+          pack_rows(input->array(node, k) + kept.at(x, 0), kept.stride[1], sizes[1], origin, strip);
+        strip = std::fill_n(strip, guard_rows * stride, Scalar{0});
+        if (twice) strip = std::copy_n(first, sizes[1] * stride, strip);
       }
     }
   };
-  const Index origin = placed.box.origin[2];
-  pack_side(tile_->left, geometry_.left_sizes[node], origin, placed.left_strips);
-  pack_side(tile_->right, geometry_.right_sizes[node], origin + placed.box.offset[2], placed.right_strips);
+  const std::array<Index, 2> right_origin{pieces.origin[0] + pieces.offset[0],
+                                          pieces.origin[1] + pieces.offset[1]};
+  const Index3 &left = geometry_.left_sizes[node], &right = geometry_.right_sizes[node];
+  pack_side(tile_->left, left, pieces.origin, false, placed.left_strips);
+  pack_side(tile_->right, right, right_origin, complements_[1], placed.right_strips);
+  placed.strip_gap = left[1];
+}
+
+/// Moves the guards in the left strips to where the pieces of the current plane meet: as offsets grow,
+/// towards the first row.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::move_gaps(Placed& placed, NodeId node) {
+  const AxisPieces& rows = placed.axis[1];
+  const Index guard = placed.layout.guard[1], stride = placed.layout.stride[1];
+  const Index gap = rows.offset[0] < 0 ? rows.origin[0] : rows.extent[0];
+  if (!complements_[1] || guard == 0 || gap >= placed.strip_gap) return;
+  const Index strip = strip_rows(node, placed)[0] * stride;
+  for (Scalar* array : placed.left_strips)
+    for (std::size_t i = 0; i < tile_->left.size(); ++i, array += strip) {
+      Scalar *from = array + gap * stride, *to = from + guard * stride;
+      std::copy_backward(from, array + placed.strip_gap * stride, to + (placed.strip_gap - gap) * stride);
+      std::fill(from, to, Scalar{0});
+    }
+  placed.strip_gap = gap;
+}
+
+/// Where the plane begins in the left and in the right input; in left strips, the guards that stand before a
+/// row count as rows.
+template <typename Scalar>
+std::array<Index3, 2> PlaneExecutor<Scalar>::first_positions(const Placed& placed, bool in_strips) const {
+  Index3 left, right;
+  for (std::size_t k = 0; k < 3; ++k) {
+    left[k] = placed.axis[k].origin[0];
+    right[k] = left[k] + placed.axis[k].offset[0];
+  }
+  if (in_strips && complements_[1] && left[1] > 0) left[1] += placed.layout.guard[1];
+  return {left, right};
 }
 
 /// From strips, or from the arrays themselves.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool from_strips) {
   const PlaneLayout& layout = placed.layout;
+  const auto [left_rows, right_rows] = strip_rows(node, placed);
   const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, Index array,
-                             const Index3& sizes, const Index3& origin, const Scalar* strip, Scalar* target) {
-    const Index first_row = origin[0] * sizes[1] + origin[1];
+                             const Index3& sizes, const Index3& origin, Index rows, const Scalar* strip,
+                             Scalar* target) {
     for (const InputState<Scalar>* input : inputs) {
       if (from_strips) {
-        pack_strip(strip + first_row * layout.stride[1], sizes[1], layout, target);
-        strip += sizes[0] * sizes[1] * layout.stride[1];
+        pack_strip(strip + strip_row(sizes, origin) * layout.stride[1], sizes[1], layout, target);
+        strip += rows * layout.stride[1];
       } else {
         const PlaneLayout& kept = input->layout().planes[node];
         pack_plane(input->array(node, array) + kept.at(origin[0], origin[1]) + origin[2],
@@ -118,16 +187,14 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
       target += layout.length;
     }
   };
-  const Box& box = placed.box;
-  const Index3 end{box.origin[0] + box.offset[0], box.origin[1] + box.offset[1],
-                   box.origin[2] + box.offset[2]};
+  const auto [begin, end] = first_positions(placed, from_strips);
   const auto right_count = static_cast<Index>(tile_->right.size());
   for (Index k = 0; k < placed.arrays; ++k) {
     const auto number = static_cast<std::size_t>(k);
     Scalar* right = placed.right[number];
-    pack_side(tile_->left, k, geometry_.left_sizes[node], box.origin,
+    pack_side(tile_->left, k, geometry_.left_sizes[node], begin, left_rows,
               from_strips ? placed.left_strips[number] : nullptr, placed.left[number]);
-    pack_side(tile_->right, k, geometry_.right_sizes[node], end,
+    pack_side(tile_->right, k, geometry_.right_sizes[node], end, right_rows,
               from_strips ? placed.right_strips[number] : nullptr, right);
     // Plane by plane: with fewer right inputs than left ones, copies are copied again.
     for (Index place = right_count; stacks_many_ && place < right_places_; ++place)
@@ -149,10 +216,10 @@ void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
     const NodeId node = run.instructions[i].node;
     // Of an input's array, where the plane begins whose first position is `first`.
     const auto begin = [&](const InputState<Scalar>& state, Index input, Index packed_as, const Index3& sizes,
-                           const Index3& first) {
+                           const Index3& first, Index rows) {
       if (placed.source == Source::packs) return packed_as * placed.layout.length;
       if (placed.source == Source::strips)
-        return ((input * sizes[0] + first[0]) * sizes[1] + first[1]) * placed.layout.stride[1];
+        return (input * rows + strip_row(sizes, first)) * placed.layout.stride[1];
       return state.layout().planes[node].at(first[0], first[1]) + first[2];
     };
     const auto array = [&](const InputState<Scalar>& state, const std::vector<Scalar*>& packs,
@@ -160,11 +227,12 @@ void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
       if (placed.source == Source::packs) return packs[k];
       return placed.source == Source::strips ? strips[k] : state.array(node, static_cast<Index>(k));
     };
-    const Index3 &origin = placed.box.origin, &offset = placed.box.offset;
-    const Index left_begin = begin(left_state, stack.left, stack.left, geometry_.left_sizes[node], origin);
-    const Index right_begin =
-        begin(right_state, right, stacks_many_ ? stack.right : right, geometry_.right_sizes[node],
-              {origin[0] + offset[0], origin[1] + offset[1], origin[2] + offset[2]});
+    const auto [left_rows, right_rows] = strip_rows(node, placed);
+    const auto [first, last] = first_positions(placed, placed.source == Source::strips);
+    const Index left_begin =
+        begin(left_state, stack.left, stack.left, geometry_.left_sizes[node], first, left_rows);
+    const Index right_begin = begin(right_state, right, stacks_many_ ? stack.right : right,
+                                    geometry_.right_sizes[node], last, right_rows);
     for (std::size_t k = 0; k < placed.left.size(); ++k) {
       placed.left_row[k] = array(left_state, placed.left, placed.left_strips, k) + left_begin;
       placed.right_row[k] = array(right_state, placed.right, placed.right_strips, k) + right_begin;

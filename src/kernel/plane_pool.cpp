@@ -10,17 +10,15 @@ namespace widelimit {
 namespace {
 
 /// For one kernel of a pair.
-Index kernel_row_sums(const PairGeometry& geometry, NodeId input, NodeId pool) {
-  const Index longest = std::min(geometry.left_sizes[input][2], geometry.right_sizes[input][2]);
-  return geometry.layouts[pool].rows() * padded(longest);
+Index kernel_row_sums(const PairGeometry& geometry, NodeId pool) {
+  return geometry.layouts[pool].rows() * geometry.row_capacity;
 }
 
 }  // namespace
 
 template <typename Scalar>
-Index PlanePool<Scalar>::row_sums_size(const PairGeometry& geometry, const Graph& graph, NodeId pool,
-                                       Kernel kernel) {
-  return (kernel == Kernel::with_ntk ? 2 : 1) * kernel_row_sums(geometry, graph.nodes[pool].inputs[0], pool);
+Index PlanePool<Scalar>::row_sums_size(const PairGeometry& geometry, NodeId pool, Kernel kernel) {
+  return (kernel == Kernel::with_ntk ? 2 : 1) * kernel_row_sums(geometry, pool);
 }
 
 template <typename Scalar>
@@ -40,7 +38,7 @@ void PlanePool<Scalar>::begin(const PairGeometry& geometry, const Graph& graph, 
   pairs_ = pairs;
   pooled_ = pooled;
   next_pooled_ = next_pooled;
-  kernel_size_ = kernel_row_sums(geometry, input, pool);
+  kernel_size_ = kernel_row_sums(geometry, pool);
   const Index kernels = pooled.ntk != nullptr ? 2 : 1;
   // Less than a vector in front of and behind rows is read.
   buffer_.grow(pairs * kernels * kernel_size_ + 2 * row_padding);
@@ -54,33 +52,34 @@ void PlanePool<Scalar>::begin(const PairGeometry& geometry, const Graph& graph, 
 /// b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so each difference e = j - i of places in the
 /// window leads to one pooled offset, and i runs over those places for which j is one too.
 template <typename Scalar>
-std::vector<typename PlanePool<Scalar>::AxisSums> PlanePool<Scalar>::axis_sums(std::size_t axis,
-                                                                               const Box& box) const {
+std::vector<typename PlanePool<Scalar>::AxisSums> PlanePool<Scalar>::axis_sums(
+    std::size_t axis, const AxisPieces& pieces) const {
   std::vector<AxisSums> sums;
   const Index size = window_.size[axis], stride = window_.stride[axis];
-  for (Index e = 1 - size; e < size; ++e) {
-    const Index difference = box.offset[axis] - e - left_front_[axis] + right_front_[axis];
-    if (difference % stride != 0) continue;
-    const Index offset = difference / stride;
-    if (!layout_->contains(axis, offset)) continue;
-    const Index origin = std::max<Index>(0, -offset);
-    const Index extent = std::min(left_[axis], right_[axis] - offset) - origin;
-    const Index first = stride * origin - left_front_[axis] + std::max<Index>(0, -e) - box.origin[axis];
-    sums.push_back({offset, first, size - std::abs(e), extent});
-  }
+  for (std::size_t piece = 0; piece < static_cast<std::size_t>(pieces.count); ++piece)
+    for (Index e = 1 - size; e < size; ++e) {
+      const Index difference = pieces.offset[piece] - e - left_front_[axis] + right_front_[axis];
+      if (difference % stride != 0) continue;
+      const Index offset = difference / stride;
+      if (!layout_->contains(axis, offset)) continue;
+      const Index origin = std::max<Index>(0, -offset);
+      const Index extent = std::min(left_[axis], right_[axis] - offset) - origin;
+      const Index first = stride * origin - left_front_[axis] + std::max<Index>(0, -e) - pieces.origin[piece];
+      sums.push_back({offset, first, size - std::abs(e), extent, pieces.start[piece], pieces.extent[piece]});
+    }
   return sums;
 }
 
 template <typename Scalar>
-void PlanePool<Scalar>::place(const Box& box) {
+void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis) {
   if (!in_group_) {
-    columns_ = axis_sums(2, box);
-    width_ = box.extent[2];
+    columns_ = axis_sums(2, axis[2]);
+    width_ = axis[2].length();
     in_group_ = true;
   }
   rows_.clear();
-  for (const AxisSums& x : axis_sums(0, box))
-    for (const AxisSums& y : axis_sums(1, box)) {
+  for (const AxisSums& x : axis_sums(0, axis[0]))
+    for (const AxisSums& y : axis_sums(1, axis[1])) {
       const Index first_row = layout_->first_row({x.offset, y.offset});
       Index& begun = begun_[static_cast<std::size_t>(first_row)];
       rows_.push_back({{x, y}, first_row, begun > 0});
@@ -105,7 +104,7 @@ void PlanePool<Scalar>::add(Index first_pair, Index count, const PlaneLayout& la
     const numerics::PlaneWindows windows{.first = {x.first, y.first, 0},
                                          .stride = {window_.stride[0], window_.stride[1], 1},
                                          .taps = {x.taps, y.taps, 1},
-                                         .source_extent = layout.extent,
+                                         .source_extent = {x.piece_extent, y.piece_extent, width_},
                                          .target_extent = {x.extent, y.extent, width_},
                                          .source_step = {layout.stride[0], layout.stride[1]},
                                          .target_step = {y.extent * row, row},
@@ -114,8 +113,9 @@ void PlanePool<Scalar>::add(Index first_pair, Index count, const PlaneLayout& la
                                          .target_plane = row_sums(1).nngp - row_sums(0).nngp,
                                          .adds = sums.adds};
     const Plane<Scalar> target = row_sums(first_pair) + sums.first_row * row;
-    numerics::window_sums(windows, planes.nngp, target.nngp);
-    if (target.ntk != nullptr) numerics::window_sums(windows, planes.ntk, target.ntk);
+    const Plane<Scalar> source = planes + layout.at(x.piece_start, y.piece_start);
+    numerics::window_sums(windows, source.nngp, target.nngp);
+    if (target.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
   }
 }
 
@@ -150,7 +150,7 @@ void PlanePool<Scalar>::add_columns(const AxisSums& columns, Index first_row, In
   numerics::PlaneWindows windows{.first = {0, 0, columns.first},
                                  .stride = {1, 1, window_.stride[2]},
                                  .taps = {1, 1, columns.taps},
-                                 .source_extent = {1, rows_at_once, width_},
+                                 .source_extent = {1, rows_at_once, columns.piece_extent},
                                  .target_extent = {1, rows_at_once, columns.extent},
                                  .source_step = {0, row},
                                  .target_step = {0, columns.extent},
@@ -170,7 +170,7 @@ void PlanePool<Scalar>::add_columns(const AxisSums& columns, Index first_row, In
     for (Index r = 0; r < rows; r += rows_at_once) {
       windows.source_extent[1] = windows.target_extent[1] = std::min(rows_at_once, rows - r);
       const Index start = layout_->row_start(first_row + r, columns.offset);
-      const Plane<Scalar> sums = row_sums(pair) + (first_row + r) * row,
+      const Plane<Scalar> sums = row_sums(pair) + ((first_row + r) * row + columns.piece_start),
                           pooled = pooled_ + (pair * next_pooled_ + start);
       add_kernel(sums.nngp, pooled.nngp);
       if (pooled.ntk != nullptr) add_kernel(sums.ntk, pooled.ntk);

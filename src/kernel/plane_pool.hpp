@@ -20,15 +20,16 @@ template <typename Scalar>
 class PlanePool {
  public:
   /// Numbers that the sums of rows need, a pair.
-  static Index row_sums_size(const PairGeometry& geometry, const Graph& graph, NodeId pool, Kernel kernel);
+  static Index row_sums_size(const PairGeometry& geometry, NodeId pool, Kernel kernel);
 
   /// From now on planes are pooled into those of `pairs` pairs, zero at first: `pooled` are the ones of the
   /// first pair, the others follow `next_pooled` numbers apart. The geometry must outlive the planes.
   void begin(const PairGeometry& geometry, const Graph& graph, NodeId pool, Index pairs,
              const Plane<Scalar>& pooled, Index next_pooled);
 
-  /// Works out what the planes of a box add to. A group begins with the first.
-  void place(const Box& box);
+  /// Works out what planes add to: their offsets and positions along every axis. A group begins with the
+  /// first.
+  void place(const std::array<AxisPieces, 3>& axis);
 
   /// Adds the planes of `count` pairs from `first_pair` on, one behind the other.
   void add(Index first_pair, Index count, const PlaneLayout& layout, const Plane<Scalar>& planes);
@@ -37,12 +38,14 @@ class PlanePool {
   void end_group(Scalar* scratch, Index scratch_size);
 
  private:
-  /// Along one axis: a pooled offset, and the windows whose entries a plane adds to it.
+  /// Along one axis: a pooled offset, and the windows of a piece of the plane that are added to it.
   struct AxisSums {
     Index offset;
-    Index first;
+    Index first;  ///< Of the piece.
     Index taps;
     Index extent;
+    Index piece_start;
+    Index piece_extent;
   };
   /// Rows of a plane that are summed into those of a pooled offset.
   struct RowSums {
@@ -51,7 +54,7 @@ class PlanePool {
     bool adds;  ///< Another plane of the group has written there.
   };
 
-  [[nodiscard]] std::vector<AxisSums> axis_sums(std::size_t axis, const Box& box) const;
+  [[nodiscard]] std::vector<AxisSums> axis_sums(std::size_t axis, const AxisPieces& pieces) const;
   [[nodiscard]] Plane<Scalar> row_sums(Index pair);
   void add_columns(const AxisSums& columns, Index first_row, Index rows, Scalar* scratch, Index scratch_size);
 

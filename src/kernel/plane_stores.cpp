@@ -12,31 +12,31 @@ namespace {
 
 bool is_readout(const Node& node) { return std::holds_alternative<ReadoutNode>(node.operation); }
 
-/// Copies a kept plane from its place to a slot, with zero guards.
+/// Copies a piece of a kept plane from its place to a slot.
 template <typename Scalar>
-void copy_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, const Scalar* source,
-               Scalar* plane) {
-  if (place.step[2] == 1)
-    return pack_plane(source + place.start, {place.step[0], place.step[1]}, layout, plane);
-  for_each_row(layout.extent, [&](Index x, Index y) {
+void copy_rows(const StoreLayout::PlanePlace& place, const Box& box, const PlaneLayout& layout,
+               const Scalar* source, Scalar* plane) {
+  for_each_row(box.extent, [&](Index x, Index y) {
     const Scalar* from = source + place.start + x * place.step[0] + y * place.step[1];
     Scalar* to = plane + layout.at(x, y);
-    for (Index z = 0; z < layout.extent[2]; ++z) to[z] = from[z * place.step[2]];
+    if (place.step[2] == 1)
+      std::copy_n(from, box.extent[2], to);
+    else
+      for (Index z = 0; z < box.extent[2]; ++z) to[z] = from[z * place.step[2]];
   });
-  clear_guards(layout, 1, Plane<Scalar>{plane, nullptr});
 }
 
 /// The same the other way.
 template <typename Scalar>
-void keep_rows(const StoreLayout::PlanePlace& place, const PlaneLayout& layout, const Scalar* plane,
-               Scalar* target) {
-  for_each_row(layout.extent, [&](Index x, Index y) {
+void keep_rows(const StoreLayout::PlanePlace& place, const Box& box, const PlaneLayout& layout,
+               const Scalar* plane, Scalar* target) {
+  for_each_row(box.extent, [&](Index x, Index y) {
     const Scalar* from = plane + layout.at(x, y);
     Scalar* to = target + place.start + x * place.step[0] + y * place.step[1];
     if (place.step[2] == 1)
-      std::copy_n(from, layout.extent[2], to);
+      std::copy_n(from, box.extent[2], to);
     else
-      for (Index z = 0; z < layout.extent[2]; ++z) to[z * place.step[2]] = from[z];
+      for (Index z = 0; z < box.extent[2]; ++z) to[z * place.step[2]] = from[z];
   });
 }
 
@@ -112,27 +112,33 @@ void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, const Stack
 template <typename Scalar>
 void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index first_pair, Index count,
                                  const Plane<Scalar>& target) {
-  const auto place = geometry_.layouts[node].place(placed.box);
-  for (Index n = 0; n < count; ++n) {
-    const Plane<Scalar> kept = store(node, first_pair + n), plane = target + n * placed.layout.length;
-    copy_rows(place, placed.layout, kept.nngp, plane.nngp);
-    if (!with_ntk_) continue;
-    if (kept.ntk != nullptr)
-      copy_rows(place, placed.layout, kept.ntk, plane.ntk);
-    else
-      std::fill_n(plane.ntk, placed.layout.length, Scalar{0});
-  }
+  const Index length = placed.layout.length;
+  Plane<Scalar> written = target;
+  if (!geometry_.keeps_ntk[node]) written.ntk = nullptr;
+  placed.for_each_piece([&](const Box& box, Index begin) {
+    const auto place = geometry_.layouts[node].place(box);
+    for (Index n = 0; n < count; ++n) {
+      const Plane<Scalar> kept = store(node, first_pair + n), plane = written + (n * length + begin);
+      copy_rows(place, box, placed.layout, kept.nngp, plane.nngp);
+      if (plane.ntk != nullptr) copy_rows(place, box, placed.layout, kept.ntk, plane.ntk);
+    }
+  });
+  clear_guards(placed.layout, count, written);
+  if (with_ntk_ && written.ntk == nullptr) std::fill_n(target.ntk, count * length, Scalar{0});
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::save(NodeId node, const Placed& placed, const Stack& stack,
                                  const Plane<Scalar>& source) {
-  const auto place = geometry_.layouts[node].place(placed.box);
-  for (Index n = 0; n < stack.count; ++n) {
-    const Plane<Scalar> kept = store(node, stack.first_pair + n), plane = source + n * placed.layout.length;
-    keep_rows(place, placed.layout, plane.nngp, kept.nngp);
-    if (kept.ntk != nullptr) keep_rows(place, placed.layout, plane.ntk, kept.ntk);
-  }
+  placed.for_each_piece([&](const Box& box, Index begin) {
+    const auto place = geometry_.layouts[node].place(box);
+    for (Index n = 0; n < stack.count; ++n) {
+      const Plane<Scalar> kept = store(node, stack.first_pair + n),
+                          plane = source + (n * placed.layout.length + begin);
+      keep_rows(place, box, placed.layout, plane.nngp, kept.nngp);
+      if (kept.ntk != nullptr) keep_rows(place, box, placed.layout, plane.ntk, kept.ntk);
+    }
+  });
 }
 
 template <typename Scalar>

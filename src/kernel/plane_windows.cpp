@@ -25,6 +25,10 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   for (Index i = 0; i < layout.extent[0]; ++i) {
     for (Index j = 0; j < layout.extent[1]; ++j)
       clear(plane + layout.at(i, j) + layout.extent[2], layout.guard[2]);
+    for (Index j = 0; layout.gap[2] < layout.extent[2] && j < layout.extent[1]; ++j)
+      clear(plane + layout.at(i, j) + layout.gap[2], layout.guard[2]);
+    if (layout.gap[1] < layout.extent[1])
+      clear(plane + layout.at(i, layout.gap[1]), layout.guard[1] * layout.stride[1]);
     clear(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1]);
   }
   clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);

@@ -216,29 +216,34 @@ struct LinearRowLoops {
     V threes_;
   };
 
-  template <class Window, bool with_ntk>
+  enum class Ntk { none, of_zeros, of_source };
+
+  template <class Window, Ntk wanted>
   static void convolve_by_window(const Convolution& convolution, const Scalar* source_nngp,
                                  const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
     const D d;
     const V scale = hn::Set(d, static_cast<Scalar>(convolution.scale)),
             bias = hn::Set(d, static_cast<Scalar>(convolution.bias));
     Window window(source_nngp, convolution);
-    Window ntk_window(with_ntk ? source_ntk : source_nngp, convolution);
+    Window ntk_window(wanted == Ntk::of_source ? source_ntk : source_nngp, convolution);
     const auto count = static_cast<std::ptrdiff_t>(size);
     for (std::ptrdiff_t i = 0; i < count; i += vector_lanes) {
       const bool is_last = i + vector_lanes >= count;
       const V value = hn::MulAdd(scale, window.next(i, is_last), bias);
       hn::StoreU(value, d, nngp + i);
-      if constexpr (with_ntk) hn::StoreU(hn::MulAdd(scale, ntk_window.next(i, is_last), value), d, ntk + i);
+      if constexpr (wanted == Ntk::of_zeros) hn::StoreU(value, d, ntk + i);
+      if constexpr (wanted == Ntk::of_source)
+        hn::StoreU(hn::MulAdd(scale, ntk_window.next(i, is_last), value), d, ntk + i);
     }
   }
 
   template <class Window>
   static void convolve_window(const Convolution& convolution, const Scalar* source_nngp,
                               const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
-    (ntk != nullptr
-         ? convolve_by_window<Window, true>
-         : convolve_by_window<Window, false>)(convolution, source_nngp, source_ntk, nngp, ntk, size);
+    const auto by_window = ntk == nullptr          ? convolve_by_window<Window, Ntk::none>
+                           : source_ntk == nullptr ? convolve_by_window<Window, Ntk::of_zeros>
+                                                   : convolve_by_window<Window, Ntk::of_source>;
+    by_window(convolution, source_nngp, source_ntk, nngp, ntk, size);
   }
 
   /// False, and nothing done, if there is no such kernel for the window.
@@ -259,12 +264,12 @@ struct LinearRowLoops {
 
   static void convolve(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                        Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    if (convolve_in_registers(convolution, source_nngp, source_ntk, nngp, ntk, size)) return;
     if (ntk != nullptr && source_ntk == nullptr) {
       convolve(convolution, source_nngp, nullptr, scratch, nngp, nullptr, size);
       std::copy_n(nngp, size, ntk);
       return;
     }
-    if (convolve_in_registers(convolution, source_nngp, source_ntk, nngp, ntk, size)) return;
     const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
   }
