@@ -117,13 +117,14 @@ bool keeps_places(const AffineNode& node) {
 
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
-/// Of images of one size, if complementary offsets of the root lead to complementary ones at every node of
-/// the run. Rows that are strided are written by whole vectors, one piece over the other; and local or
-/// circular convolutions gather entry by entry.
+/// Of images of one size whose arrays lie in strips, if complementary offsets of the root lead to
+/// complementary ones at every node of the run. Rows that are strided are written by whole vectors, one piece
+/// over the other; and local or circular convolutions gather entry by entry.
 std::array<bool, 3> complementary_axes(const Program& program, const Run& run, const PairGeometry& geometry) {
   const auto& nodes = program.graph.nodes;
   const Index3& root = geometry.left_sizes[run.root];
-  std::array<bool, 3> complements{false, is_image(root), is_image(root)};
+  const bool possible = is_image(root) && geometry.uses_strips(run.root);
+  std::array<bool, 3> complements{false, possible, possible};
   std::vector<Index3> stride(run.instructions.size(), Index3{1, 1, 1});
   for (std::size_t i = run.instructions.size(); i-- > 0;) {
     const Instruction& instruction = run.instructions[i];

@@ -73,6 +73,11 @@ TEST_CASE("random networks agree with the naive kernel") { check_random_networks
 
 TEST_CASE("a kept norm or dropout whose result no variance needs") { check_random_networks(1024, 2); }
 
+TEST_CASE("an image of which few offsets along the first axis are demanded") {
+  check_random_networks(1573, 1);
+  check_random_networks(1613, 1);
+}
+
 void check_network(const Network& network, const Shape& shape) {
   const std::vector<Index> dimensions{1, shape[0], shape[1], 2};
   const auto x1 = random_inputs(1, dimensions), x2 = random_inputs(2, dimensions);
