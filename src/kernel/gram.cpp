@@ -209,14 +209,20 @@ class GramComputation {
     return block;
   }
 
-  /// Cuts a block into sides of tiles.
+  /// Cuts a block into sides of tiles: inputs of one shape into sides of nearly equal size; vectors on a
+  /// fixed grid.
   std::vector<TileSide> sides(const Block<Scalar>& block) const {
     std::vector<TileSide> sides;
     for (Index begin = block.begin(); begin < block.end();) {
-      Index end = std::min(begin + plan_.tile_sides.at(block.inputs->shape(begin)), block.end());
-      if (!plan_.vectors_only)
-        while (block.inputs->shape(end - 1) != block.inputs->shape(begin)) --end;
-      sides.push_back({begin, end});
+      const Shape& shape = block.inputs->shape(begin);
+      const Index most = plan_.tile_sides.at(shape);
+      Index end = begin + 1;
+      while (end < block.end() && (plan_.vectors_only || block.inputs->shape(end) == shape)) ++end;
+      const Index inputs = end - begin, count = (inputs + most - 1) / most;
+      for (Index i = 0; i < count; ++i)
+        sides.push_back(plan_.vectors_only
+                            ? TileSide{begin + i * most, std::min(begin + (i + 1) * most, end)}
+                            : TileSide{begin + inputs * i / count, begin + inputs * (i + 1) / count});
       begin = end;
     }
     return sides;
