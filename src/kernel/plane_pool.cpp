@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "kernel/plane_windows.hpp"
 #include "kernel/vector_padding.hpp"
-#include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {
 namespace {
@@ -113,9 +113,7 @@ void PlanePool<Scalar>::add(Index first_pair, Index count, const PlaneLayout& la
                                          .target_plane = row_sums(1).nngp - row_sums(0).nngp,
                                          .adds = sums.adds};
     const Plane<Scalar> target = row_sums(first_pair) + sums.first_row * row;
-    const Plane<Scalar> source = planes + layout.at(x.piece_start, y.piece_start);
-    numerics::window_sums(windows, source.nngp, target.nngp);
-    if (target.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
+    window_sums_of_both(windows, planes + layout.at(x.piece_start, y.piece_start), target);
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include "kernel/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
-#include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {
 namespace {
@@ -90,6 +89,19 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 }
 
 template <typename Scalar>
+void window_sums_of_both(numerics::PlaneWindows windows, const Plane<Scalar>& source,
+                         const Plane<Scalar>& target) {
+  if (source.ntk != nullptr && windows.planes == 1) {
+    windows.planes = 2;
+    windows.source_plane = source.ntk - source.nngp;
+    windows.target_plane = target.ntk - target.nngp;
+    return numerics::window_sums(windows, source.nngp, target.nngp);
+  }
+  numerics::window_sums(windows, source.nngp, target.nngp);
+  if (source.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
+}
+
+template <typename Scalar>
 void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
                  const Plane<Scalar>& source, bool zero_guards, const PlaneLayout& target_layout,
                  const Plane<Scalar>& target) {
@@ -104,8 +116,7 @@ void window_sums(const WindowPlacement& placement, Index count, const PlaneLayou
                                        .source_plane = source_layout.length,
                                        .target_plane = target_layout.length,
                                        .source_zeros = zero_guards ? source_layout.guard[2] : 0};
-  numerics::window_sums(windows, source.nngp, target.nngp);
-  if (source.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
+  window_sums_of_both(windows, source, target);
 }
 
 template void clear_guards(const PlaneLayout&, Index, const Plane<float>&);
@@ -118,6 +129,8 @@ template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&
                                const Plane<float>&, const Plane<float>&, const std::array<float*, 2>&);
 template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
                                const Plane<double>&, const Plane<double>&, const std::array<double*, 2>&);
+template void window_sums_of_both(numerics::PlaneWindows, const Plane<float>&, const Plane<float>&);
+template void window_sums_of_both(numerics::PlaneWindows, const Plane<double>&, const Plane<double>&);
 template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<float>&, bool,
                           const PlaneLayout&, const Plane<float>&);
 template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<double>&, bool,

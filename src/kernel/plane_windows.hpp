@@ -4,6 +4,7 @@
 
 #include "kernel/geometry.hpp"
 #include "kernel/plane.hpp"
+#include "numerics/rows/window_rows.hpp"
 
 /// Window sums on planes.
 namespace widelimit {
@@ -31,6 +32,11 @@ template <typename Scalar>
 void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
                       double scale, double bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
                       const std::array<Scalar*, 2>& scratch);
+
+/// Window sums of nngp and, if there is one, ntk; those of a single plane in one call.
+template <typename Scalar>
+void window_sums_of_both(numerics::PlaneWindows windows, const Plane<Scalar>& source,
+                         const Plane<Scalar>& target);
 
 /// Where a general window lies: output entry i of an axis sums entries first + stride i + t, 0 <= t < taps,
 /// of the source, those outside of it being absent.
