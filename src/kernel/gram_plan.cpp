@@ -37,7 +37,7 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     for (std::size_t k = 0; k < 3; ++k)
       planes *= static_cast<double>(axis_offsets(geometry.demanded[plane->run.root].axis[k],
                                                  geometry.left_sizes[plane->run.root][k],
-                                                 geometry.complements[s][k])
+                                                 geometry.complements[s] && k > 0)
                                         .size());
     for (const Instruction& instruction : plane->run.instructions) {
       const NodeId node = instruction.node;

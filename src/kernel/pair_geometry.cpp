@@ -108,43 +108,27 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   geometry.store_size = places.end();
 }
 
-/// A stride-1 convolution whose output has the size of its input, or a dense layer.
+/// A convolution of shifted planes, or a dense layer.
 bool keeps_places(const AffineNode& node) {
   const Window3 window(node.window);
-  return window.stride == Index3{1, 1, 1} &&
-         (window.padding == Padding::same || window.size == Index3{1, 1, 1});
+  return window.padding == Padding::same && window.stride == Index3{1, 1, 1};
 }
 
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
-/// Of images of one size whose arrays lie in strips, if complementary offsets of the root lead to
-/// complementary ones at every node of the run. Rows that are strided are written by whole vectors, one piece
-/// over the other; and local or circular convolutions gather entry by entry.
-std::array<bool, 3> complementary_axes(const Program& program, const Run& run, const PairGeometry& geometry) {
-  const auto& nodes = program.graph.nodes;
-  const Index3& root = geometry.left_sizes[run.root];
-  const bool possible = is_image(root) && geometry.uses_strips(run.root);
-  std::array<bool, 3> complements{false, possible, possible};
-  std::vector<Index3> stride(run.instructions.size(), Index3{1, 1, 1});
-  for (std::size_t i = run.instructions.size(); i-- > 0;) {
-    const Instruction& instruction = run.instructions[i];
-    const Node& node = nodes[instruction.node];
-    const auto* affine = instruction.loads ? nullptr : std::get_if<AffineNode>(&node.operation);
-    const bool gathers =
-        !instruction.loads && (std::holds_alternative<LocalAffineNode>(node.operation) ||
-                               (affine != nullptr && affine->window.padding == Padding::circular));
-    for (std::size_t k = 1; k < 3; ++k) {
-      const Index left = geometry.left_sizes[instruction.node][k],
-                  right = geometry.right_sizes[instruction.node][k];
-      if (gathers || left != right || left != stride[i][k] * root[k]) complements[k] = false;
-    }
-    if (affine != nullptr && !keeps_places(*affine)) complements = {};
-    Index3 behind = stride[i];
-    if (affine != nullptr)
-      for (std::size_t k = 0; k < 3; ++k) behind[k] *= Window3(affine->window).stride[k];
-    for (const std::size_t input : instruction.inputs) stride[input] = behind;
-  }
-  return complements;
+/// Images of one size whose arrays lie in strips, and a run that neither changes the size nor gathers entries
+/// from elsewhere: then every instruction has complementary offsets if the root has.
+bool joins_complements(const Program& program, const Run& run, const PairGeometry& geometry) {
+  const Index3& sizes = geometry.left_sizes[run.root];
+  if (!is_image(sizes) || !geometry.uses_strips(run.root)) return false;
+  return std::all_of(run.instructions.begin(), run.instructions.end(), [&](const Instruction& instruction) {
+    const Operation& operation = program.graph.nodes[instruction.node].operation;
+    const auto* affine = std::get_if<AffineNode>(&operation);
+    const bool keeps = instruction.loads || (!std::holds_alternative<LocalAffineNode>(operation) &&
+                                             (affine == nullptr || keeps_places(*affine)));
+    return keeps && geometry.left_sizes[instruction.node] == sizes &&
+           geometry.right_sizes[instruction.node] == sizes;
+  });
 }
 
 /// Rows of positions along the last axis.
@@ -154,12 +138,10 @@ Index row_count(const Shape& shape) {
 }
 
 /// The largest plane of a node.
-PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard,
-                          const std::array<bool, 3>& complements) {
+PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard, bool complements) {
   const Index3 left = three_axes(shapes.left[node]), right = three_axes(shapes.right[node]);
   Index3 extent;
-  for (std::size_t k = 0; k < 3; ++k)
-    extent[k] = std::min(left[k], right[k]) + (complements[k] ? guard[k] : 0);
+  for (std::size_t k = 0; k < 3; ++k) extent[k] = std::min(left[k], right[k]) + (complements ? guard[k] : 0);
   return {extent, guard};
 }
 
@@ -270,8 +252,7 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
   for (const Step& step : program.steps) {
     const auto* plane = std::get_if<PlaneStep>(&step);
     geometry.guards.push_back(plane == nullptr ? Index3{0, 0, 0} : run_guard(program, plane->run));
-    geometry.complements.push_back(plane == nullptr ? std::array<bool, 3>{}
-                                                    : complementary_axes(program, plane->run, geometry));
+    geometry.complements.push_back(plane != nullptr && joins_complements(program, plane->run, geometry));
     if (plane == nullptr) continue;
     const Index3& guard = geometry.guards.back();
     for (const Instruction& instruction : plane->run.instructions) {
@@ -279,7 +260,7 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
           largest_plane(geometry.shapes, instruction.node, guard, geometry.complements.back());
       Index rows = std::max(row_count(geometry.shapes.left[instruction.node]),
                             row_count(geometry.shapes.right[instruction.node]));
-      if (geometry.complements.back()[1]) rows = 2 * rows + guard[1];
+      if (geometry.complements.back()) rows = 2 * rows + guard[1];
       geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
       geometry.row_capacity = std::max(geometry.row_capacity, padded(layout.extent[2]));
       // Windows read less than a vector on both sides of a row.

@@ -100,8 +100,7 @@ struct PairGeometry {
   Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.
   Index row_capacity = 0;       ///< Numbers of the longest row of a plane, padded.
   std::vector<Index3> guards;   ///< Of each step's run.
-  /// Of each step: axes along which planes of complementary offsets are laid out as one.
-  std::vector<std::array<bool, 3>> complements;
+  std::vector<bool> complements;  ///< Of each step: planes of complementary offsets are laid out as one.
 
   /// Covariance entries that are demanded of a node.
   [[nodiscard]] Index entries(NodeId node) const;

@@ -146,7 +146,8 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   end_group(step.target);
   std::array<std::vector<AxisOffsets>, 3> offsets;
   for (std::size_t k = 0; k < 3; ++k)
-    offsets[k] = axis_offsets(demanded.axis[k], geometry_.left_sizes[step.run.root][k], complements_[k]);
+    offsets[k] =
+        axis_offsets(demanded.axis[k], geometry_.left_sizes[step.run.root][k], complements_ && k > 0);
   const auto is_zero_only = [](const AxisOffsets& axis) { return axis.count == 1 && axis.offset[0] == 0; };
   // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
   for (const AxisOffsets& z : offsets[2]) {

@@ -260,8 +260,8 @@ class PlaneExecutor {
   // Of the current tile, step and offset.
   const Tile<Scalar>* tile_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
-  std::vector<Placed> placed_;         ///< [instruction]
-  std::array<bool, 3> complements_{};  ///< Axes whose complementary offsets share planes.
+  std::vector<Placed> placed_;  ///< [instruction]
+  bool complements_ = false;    ///< Complementary offsets share planes.
   std::vector<Stack> stacks_;
   PlanePool<Scalar> pool_;    ///< Where the run ends in one.
   bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.

@@ -112,30 +112,13 @@ void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& f
   const Window3& window = affine.window;
   WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
   const auto size = static_cast<std::size_t>(count * to.layout.length);
-  // Pieces of complementary offsets correspond to each other. In the order of memory: what is written behind
-  // a piece is written again.
-  const auto sum_piece = [&](std::size_t piece, Index planes, Index first) {
-    PlaneLayout from_piece = from.layout, to_piece = to.layout;
-    const std::array<std::size_t, 3> pieces{0, piece, 0};
-    for (std::size_t k = 0; k < 3; ++k) {
-      const AxisPieces &from_axis = from.axis[k], &to_axis = to.axis[k];
-      from_piece.extent[k] = from_axis.extent[pieces[k]];
-      to_piece.extent[k] = to_axis.extent[pieces[k]];
-      placement.first[k] =
-          window.stride[k] * to_axis.origin[pieces[k]] - affine.left_front[k] - from_axis.origin[pieces[k]];
-    }
-    window_sums(placement, planes, from_piece,
-                source + (first * from.layout.length + from.layout.at(0, from.axis[1].start[piece])),
-                zero_guards, to_piece,
-                target + (first * to.layout.length + to.layout.at(0, to.axis[1].start[piece])));
-  };
+  for (std::size_t k = 0; k < 3; ++k)
+    placement.first[k] =
+        window.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
   if (from.empty())
     fill_plane(target, size, Scalar{0}, Scalar{0});
-  else if (to.axis[1].count == 1)
-    sum_piece(0, count, 0);
   else
-    for (Index n = 0; n < count; ++n)
-      for (const std::size_t piece : {0, 1}) sum_piece(piece, 1, n);
+    window_sums(placement, count, from.layout, source, zero_guards, to.layout, target);
   clear_guards(to.layout, count, target);
   dense_plane(affine.scale, affine.bias, target, size, target);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "kernel/plane_windows.hpp"
 #include "kernel/vector_padding.hpp"
@@ -52,9 +53,9 @@ void PlanePool<Scalar>::begin(const PairGeometry& geometry, const Graph& graph, 
 /// b = s B - f' + j, delta = s (B - A) + f - f' + (j - i), so each difference e = j - i of places in the
 /// window leads to one pooled offset, and i runs over those places for which j is one too.
 template <typename Scalar>
-std::vector<typename PlanePool<Scalar>::AxisSums> PlanePool<Scalar>::axis_sums(
-    std::size_t axis, const AxisPieces& pieces) const {
-  std::vector<AxisSums> sums;
+void PlanePool<Scalar>::follow(std::size_t axis, const AxisPieces& pieces) {
+  std::vector<AxisSums>& sums = sums_[axis];
+  sums.clear();
   const Index size = window_.size[axis], stride = window_.stride[axis];
   for (std::size_t piece = 0; piece < static_cast<std::size_t>(pieces.count); ++piece)
     for (Index e = 1 - size; e < size; ++e) {
@@ -67,19 +68,18 @@ std::vector<typename PlanePool<Scalar>::AxisSums> PlanePool<Scalar>::axis_sums(
       const Index first = stride * origin - left_front_[axis] + std::max<Index>(0, -e) - pieces.origin[piece];
       sums.push_back({offset, first, size - std::abs(e), extent, pieces.start[piece], pieces.extent[piece]});
     }
-  return sums;
 }
 
 template <typename Scalar>
 void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis) {
-  if (!in_group_) {
-    columns_ = axis_sums(2, axis[2]);
-    width_ = axis[2].length();
-    in_group_ = true;
-  }
+  if (!in_group_) follow(2, axis[2]);
+  in_group_ = true;
+  width_ = axis[2].length();
+  follow(0, axis[0]);
+  follow(1, axis[1]);
   rows_.clear();
-  for (const AxisSums& x : axis_sums(0, axis[0]))
-    for (const AxisSums& y : axis_sums(1, axis[1])) {
+  for (const AxisSums& x : sums_[0])
+    for (const AxisSums& y : sums_[1]) {
       const Index first_row = layout_->first_row({x.offset, y.offset});
       Index& begun = begun_[static_cast<std::size_t>(first_row)];
       rows_.push_back({{x, y}, first_row, begun > 0});
@@ -121,21 +121,14 @@ template <typename Scalar>
 void PlanePool<Scalar>::end_group(Scalar* scratch, Index scratch_size) {
   if (!in_group_) return;
   in_group_ = false;
-  // Neighbouring pooled offsets that have been begun, together.
-  for (Index begin = 0, end = 0; begin < layout_->rows(); begin = end) {
-    const auto rows_begun = [&](Index first_row) -> Index& {
-      return begun_[static_cast<std::size_t>(first_row)];
-    };
-    for (; end < layout_->rows() && rows_begun(end) > 0;) {
-      const Index next = end + rows_begun(end);
-      rows_begun(end) = 0;
-      end = next;
-    }
-    if (end == begin) {
-      ++end;
-      continue;
-    }
-    for (const AxisSums& columns : columns_) add_columns(columns, begin, end - begin, scratch, scratch_size);
+  for (Index begin = 0; begin < layout_->rows(); ++begin) {
+    // Neighbouring pooled offsets that have been begun, together.
+    Index end = begin;
+    while (end < layout_->rows() && begun_[static_cast<std::size_t>(end)] > 0)
+      end += std::exchange(begun_[static_cast<std::size_t>(end)], 0);
+    if (end == begin) continue;
+    for (const AxisSums& columns : sums_[2]) add_columns(columns, begin, end - begin, scratch, scratch_size);
+    begin = end - 1;
   }
 }
 

@@ -54,7 +54,8 @@ class PlanePool {
     bool adds;  ///< Another plane of the group has written there.
   };
 
-  [[nodiscard]] std::vector<AxisSums> axis_sums(std::size_t axis, const AxisPieces& pieces) const;
+  /// Sets sums_[axis].
+  void follow(std::size_t axis, const AxisPieces& pieces);
   [[nodiscard]] Plane<Scalar> row_sums(Index pair);
   void add_columns(const AxisSums& columns, Index first_row, Index rows, Scalar* scratch, Index scratch_size);
 
@@ -72,9 +73,9 @@ class PlanePool {
 
   // Of the current group, and plane.
   bool in_group_ = false;
-  Index width_ = 0;                ///< Length of its rows.
-  std::vector<AxisSums> columns_;  ///< Along the last axis.
-  std::vector<Index> begun_;       ///< At the first row of a pooled offset: its rows, once they are written.
+  std::array<std::vector<AxisSums>, 3> sums_;  ///< Along every axis.
+  Index width_ = 0;                            ///< Length of its rows.
+  std::vector<Index> begun_;  ///< At the first row of a pooled offset: its rows, once they are written.
   std::vector<RowSums> rows_;
 };
 
