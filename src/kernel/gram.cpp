@@ -22,10 +22,19 @@ namespace widelimit {
 namespace {
 
 template <typename Scalar>
-void check_finite(const Inputs<Scalar>& inputs, const char* name) {
-  for (Index i = 0; i < inputs.size(); ++i) {
+void check_finite(const Inputs<Scalar>& inputs, const char* name, int threads) {
+  const auto is_finite = [&](Index i) {
+    return numerics::linear_rows<Scalar>().all_finite(inputs[i].data(), inputs[i].size());
+  };
+  std::atomic<bool> all_finite = true;
+  tbb::task_arena(numerics::resolve_threads(threads, "gram")).execute([&] {
+    tbb::parallel_for(Index{0}, inputs.size(), [&](Index i) {
+      if (!is_finite(i)) all_finite = false;
+    });
+  });
+  for (Index i = 0; !all_finite && i < inputs.size(); ++i) {
+    if (is_finite(i)) continue;
     const auto input = inputs[i];
-    if (numerics::linear_rows<Scalar>().all_finite(input.data(), input.size())) continue;
     const auto bad =
         std::find_if_not(input.begin(), input.end(), [](Scalar value) { return std::isfinite(value); });
     throw ArgumentError(fmt::format("gram: {} must be finite, got {} at entry {} of input {}", name, *bad,
@@ -154,13 +163,17 @@ class GramComputation {
         const Index i = block.begin() + offset;
         const StateRange<Scalar> itself{&block.states, i, i + 1};
         const TilePlace place{x.originals(i, i + 1), {&first_column, 1}};
-        workers.local().run(itself, itself, Batches::one, place, {target.nngp, target.ntk, 1});
+        if (!workers.local().run(itself, itself, Batches::one, place, {target.nngp, target.ntk, 1}))
+          is_finite_ = false;
         progress_.add(1);
       });
       collect_seconds(workers);
       first = block.end();
     }
   }
+
+  /// False if some entry that was computed is not.
+  [[nodiscard]] bool is_finite() const { return is_finite_; }
 
  private:
   using Workers = tbb::enumerable_thread_specific<PairWorker<Scalar>>;
@@ -246,7 +259,7 @@ class GramComputation {
       const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
       const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};
       const TilePlace place{left.inputs->originals(i.begin, i.end), right.inputs->originals(j.begin, j.end)};
-      workers.local().run(rows, columns, batches, place, target);
+      if (!workers.local().run(rows, columns, batches, place, target)) is_finite_ = false;
       const bool same = batches == Batches::one && i.begin == j.begin;
       progress_.add(same ? i.size() * (i.size() + 1) / 2 : i.size() * j.size());
     });
@@ -269,6 +282,7 @@ class GramComputation {
   const GramOptions& options_;
   tbb::task_arena arena_;
   ProgressCounter& progress_;
+  std::atomic<bool> is_finite_ = true;
   tbb::enumerable_thread_specific<StateWorker<Scalar>> state_workers_;
 };
 
@@ -288,11 +302,10 @@ GramTarget<Scalar> target_of(GramResult<Scalar>& result) {
           std::max(result.nngp.cols(), result.ntk.cols())};
 }
 
+/// Names the first entry that is not finite, if there is one here.
 template <typename Scalar>
-void check_result(const Matrix<Scalar>& gram, const char* name) {
-  const auto columns = static_cast<std::size_t>(gram.cols());
-  for (Index i = 0; i < gram.rows(); ++i) {
-    if (numerics::linear_rows<Scalar>().all_finite(gram.data() + i * gram.cols(), columns)) continue;
+void throw_not_finite(const Matrix<Scalar>& gram, const char* name) {
+  for (Index i = 0; i < gram.rows(); ++i)
     for (Index j = 0; j < gram.cols(); ++j)
       if (!std::isfinite(gram(i, j)))
         throw NumericalError(
@@ -301,7 +314,6 @@ void check_result(const Matrix<Scalar>& gram, const char* name) {
                         "weights{}",
                         name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
                         sizeof(Scalar) == 4 ? ", or use double" : ""));
-  }
 }
 
 /// Adds up results of replicates of a sampled network: means, and standard errors from their scatter.
@@ -356,8 +368,10 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     if (progress.done() - before != task.pairs)
       throw std::logic_error(
           fmt::format("gram: {} of {} pairs were computed", progress.done() - before, task.pairs));
-    check_result(result.nngp, "nngp");
-    check_result(result.ntk, "ntk");
+    if (!computation.is_finite()) {
+      throw_not_finite(result.nngp, "nngp");
+      throw_not_finite(result.ntk, "ntk");
+    }
     return result;
   };
   const GramSize size{task.channels, std::max(task.rows, task.columns), task.pairs};
@@ -390,7 +404,7 @@ NamedShapes shapes_of(const Inputs<Scalar>& x, const char* name) {
 
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
-  check_finite(x, "x");
+  check_finite(x, "x", options.threads);
   const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), x.size(), x.size() * (x.size() + 1) / 2};
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
@@ -399,8 +413,8 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const G
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
                         const GramOptions& options) {
-  check_finite(x1, "x1");
-  check_finite(x2, "x2");
+  check_finite(x1, "x1", options.threads);
+  check_finite(x2, "x2", options.threads);
   if (x1.axes() != x2.axes() || x1.channels() != x2.channels() ||
       (!x1.is_ragged() && !x2.is_ragged() && x1.shape(0) != x2.shape(0)))
     throw ArgumentError(
@@ -415,7 +429,7 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
 template <typename Scalar>
 GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
                                  const GramOptions& options) {
-  check_finite(x, "x");
+  check_finite(x, "x", options.threads);
   const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), 1, x.size()};
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.diagonal(x, target); });

@@ -93,7 +93,7 @@ void PairWorker<Scalar>::add_seconds(std::vector<double>& seconds_per_node) {
 }
 
 template <typename Scalar>
-void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
+bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
                              const TilePlace& place, const GramTarget<Scalar>& target) {
   collect(left, right, batches);
   if (plan_.vectors_only)
@@ -108,6 +108,7 @@ void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
     rows_.push_back({&(*left.block)[i], has_itself ? i - right.begin : -1});
   }
   const auto lefts = static_cast<Index>(rows_.size());
+  bool finite = true;
   for (Index begin = 0; begin < lefts; begin += points_.rows_at_once()) {
     const auto rows =
         std::span(rows_).subspan(static_cast<std::size_t>(begin),
@@ -123,10 +124,12 @@ void PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
       });
     const Plane<Scalar> values = points_.run(rows);
     for_each_row([&](Index i, Index same, Index step) {
-      write(values + step, std::max<Index>(same, 0), place.rows[static_cast<std::size_t>(i)], place, target);
+      const Index row = place.rows[static_cast<std::size_t>(i)];
+      if (!write(values + step, std::max<Index>(same, 0), row, place, target)) finite = false;
     });
     if (batches == Batches::one) mirror_rows(static_cast<std::size_t>(begin) + rows.size(), place, target);
   }
+  return finite;
 }
 
 /// Mirrors the rows of the tile before `end` that have not been yet, once they are enough.
@@ -143,13 +146,19 @@ void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
 
 /// The values of one left input with the right inputs from `first` on.
 template <typename Scalar>
-void PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
+bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
                                const GramTarget<Scalar>& target) const {
   for (Index j = first; j < columns(); ++j) {
     const Index entry = row * target.columns + place.columns[static_cast<std::size_t>(j)];
     if (target.nngp != nullptr) target.nngp[entry] = values.nngp[j];
     if (target.ntk != nullptr) target.ntk[entry] = values.ntk[j];
   }
+  // Here they are in the cache.
+  const auto is_finite = [&](const Scalar* wanted, const Scalar* row_values) {
+    return wanted == nullptr || numerics::linear_rows<Scalar>().all_finite(
+                                    row_values + first, static_cast<std::size_t>(columns() - first));
+  };
+  return is_finite(target.nngp, values.nngp) && is_finite(target.ntk, values.ntk);
 }
 
 template <typename Scalar>

@@ -48,17 +48,18 @@ class PairWorker {
   void add_seconds(std::vector<double>& seconds_per_node);
 
   /// Writes the entries of every pair of the tile, and for one batch those of the mirrored pairs. The inputs
-  /// of a side have one shape.
-  void run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
-           const TilePlace& place, const GramTarget<Scalar>& target);
+  /// of a side have one shape. False if some entry is not finite.
+  [[nodiscard]] bool run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
+                         const TilePlace& place, const GramTarget<Scalar>& target);
 
  private:
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
   void multiply_inputs(bool symmetric);
   void multiply_inputs(std::size_t source, Index first_left, Index left_count, Index first_right);
   void fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source);
-  void write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
-             const GramTarget<Scalar>& target) const;
+  /// False if some value is not finite.
+  [[nodiscard]] bool write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
+                           const GramTarget<Scalar>& target) const;
   void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Scalar>& target);
   /// The input products of a left input of a tile of vectors.
   [[nodiscard]] Scalar* products(std::size_t source, Index row) {
