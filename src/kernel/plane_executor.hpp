@@ -143,9 +143,8 @@ class PlaneExecutor {
     template <typename Body>
     void for_each_piece(const Body& body) const {
       for (std::size_t y = 0; y < static_cast<std::size_t>(axis[1].count); ++y)
-        for (std::size_t z = 0; z < static_cast<std::size_t>(axis[2].count); ++z) {
+        for (std::size_t z = 0; z < static_cast<std::size_t>(axis[2].count); ++z)
           body(Box(axis, {0, y, z}), layout.at(0, axis[1].start[y]) + axis[2].start[z]);
-        }
     }
     Index arrays = 0;
     std::vector<Scalar*> left;          ///< [array]
@@ -261,14 +260,14 @@ class PlaneExecutor {
   const Tile<Scalar>* tile_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
   std::vector<Placed> placed_;  ///< [instruction]
-  bool complements_ = false;    ///< Complementary offsets share planes.
   std::vector<Stack> stacks_;
-  PlanePool<Scalar> pool_;    ///< Where the run ends in one.
-  bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.
-  Index stacked_ = 0;         ///< Pairs that the stacks were made for, 0: none are made yet.
-  bool stacks_many_ = false;  ///< Some stacks have more than one pair.
+  PlanePool<Scalar> pool_;  ///< Where the run ends in one.
+  Index stacked_ = 0;       ///< Pairs that the stacks were made for, 0: none are made yet.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
+  bool complements_ = false;  ///< Complementary offsets share planes.
+  bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.
+  bool stacks_many_ = false;  ///< Some stacks have more than one pair.
   Index right_places_ = 0;
   std::optional<Index> strips_at_;  ///< The offset along the last axis for which strips are packed.
 };

@@ -162,11 +162,11 @@ void PlaneExecutor<Scalar>::circular_affine(const Run& run, std::size_t number, 
     return result;
   };
   const auto scale = static_cast<Scalar>(to.affine->scale), bias = static_cast<Scalar>(to.affine->bias);
-  const auto& [slabs, rows, columns] = to.axis;  // of one piece each
+  const Box box(to.axis, {0, 0, 0});
   for_each_row(to.layout.extent, [&](Index x, Index y) {
     for (Index z = 0; z < to.layout.extent[2]; ++z) {
-      const Index3 a{slabs.origin[0] + x, rows.origin[0] + y, columns.origin[0] + z};
-      const Index3 b{a[0] + slabs.offset[0], a[1] + rows.offset[0], a[2] + columns.offset[0]};
+      const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
+      const Index3 b{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]};
       Scalar nngp = 0, ntk = 0;
       for (Index i = 0; i < window.size[0]; ++i)
         for (Index j = 0; j < window.size[1]; ++j)
