@@ -15,7 +15,6 @@ using Index3 = std::array<Index, 3>;
 
 [[nodiscard]] Index3 three_axes(const Shape& shape);
 [[nodiscard]] Index product(const Index3& sizes);
-[[nodiscard]] inline bool is_zero(const Index3& offset) { return (offset[0] | offset[1] | offset[2]) == 0; }
 
 /// Where a position stands among all, the last axis fastest.
 [[nodiscard]] inline Index position_number(const Index3& position, const Index3& sizes) {
@@ -32,6 +31,15 @@ struct Window3 {
   [[nodiscard]] Index3 front(const Index3& input) const;  ///< Padding in front of each axis.
   [[nodiscard]] Index3 output(const Index3& input) const;
   [[nodiscard]] bool is_single_position() const;
+};
+
+/// Along one axis: the positions a of the left input such that a + offset is a position of the right one.
+struct AxisRange {
+  Index origin;
+  Index extent;  ///< Not positive: there are none.
+
+  AxisRange(Index left, Index right, Index offset)
+      : origin{std::max<Index>(0, -offset)}, extent{std::min(left, right - offset) - origin} {}
 };
 
 /// One offset along an axis; or two that complement each other, delta and delta - d for two axes of length d:
@@ -55,8 +63,9 @@ struct AxisPieces {
     count = offsets.count;
     for (std::size_t j = 0; j < static_cast<std::size_t>(count); ++j) {
       offset[j] = stride * offsets.offset[j] + shift;
-      origin[j] = std::max<Index>(0, -offset[j]);
-      extent[j] = std::min(left, right - offset[j]) - origin[j];
+      const AxisRange range(left, right, offset[j]);
+      origin[j] = range.origin;
+      extent[j] = range.extent;
       start[j] = j == 0 ? 0 : extent[0] + gap;
     }
   }
@@ -73,9 +82,10 @@ struct Box {
   Box() : Box({1, 1, 1}, {1, 1, 1}, {0, 0, 0}) {}
   Box(const Index3& left, const Index3& right, const Index3& plane_offset) {
     for (std::size_t k = 0; k < 3; ++k) {
+      const AxisRange range(left[k], right[k], plane_offset[k]);
       offset[k] = plane_offset[k];
-      origin[k] = std::max<Index>(0, -plane_offset[k]);
-      extent[k] = std::min(left[k], right[k] - plane_offset[k]) - origin[k];
+      origin[k] = range.origin;
+      extent[k] = range.extent;
     }
   }
   /// One piece along every axis.

@@ -34,11 +34,7 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     const auto* plane = std::get_if<PlaneStep>(&plan.program.steps[s]);
     if (plane == nullptr) continue;
     double numbers = 0, planes = 1;
-    for (std::size_t k = 0; k < 3; ++k)
-      planes *= static_cast<double>(axis_offsets(geometry.demanded[plane->run.root].axis[k],
-                                                 geometry.left_sizes[plane->run.root][k],
-                                                 geometry.complements[s] && k > 0)
-                                        .size());
+    for (const auto& offsets : geometry.plane_offsets[s]) planes *= static_cast<double>(offsets.size());
     for (const Instruction& instruction : plane->run.instructions) {
       const NodeId node = instruction.node;
       if (instruction.loads || geometry.demanded[node].empty()) continue;

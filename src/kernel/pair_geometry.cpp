@@ -131,6 +131,28 @@ bool joins_complements(const Program& program, const Run& run, const PairGeometr
   });
 }
 
+/// The demanded offsets along an axis of length `size`, complementary ones together if wanted.
+std::vector<AxisOffsets> axis_offsets(const std::vector<Index>& offsets, Index size, bool complements) {
+  std::vector<AxisOffsets> result;
+  if (!complements) {
+    for (const Index offset : offsets) result.push_back({{offset, 0}, 1});
+    return result;
+  }
+  const auto is_demanded = [&](Index offset) {
+    return std::binary_search(offsets.begin(), offsets.end(), offset);
+  };
+  for (Index offset = 0; offset < size; ++offset) {
+    const Index complement = offset - size;
+    if (is_demanded(offset) && is_demanded(complement))
+      result.push_back({{offset, complement}, 2});
+    else if (is_demanded(offset))
+      result.push_back({{offset, 0}, 1});
+    else if (is_demanded(complement))
+      result.push_back({{complement, 0}, 1});
+  }
+  return result;
+}
+
 /// Rows of positions along the last axis.
 Index row_count(const Shape& shape) {
   const Index3 sizes = three_axes(shape);
@@ -179,10 +201,6 @@ StoreLayout StoreLayout::planes(const Index3& left, const Index3& right, const O
   return layout;
 }
 
-bool StoreLayout::contains(const Index3& offset) const {
-  return is_matrix_ || (contains(0, offset[0]) && contains(1, offset[1]) && contains(2, offset[2]));
-}
-
 Index StoreLayout::entry(const Index3& a, const Index3& b) const {
   if (is_matrix_) return position_number(a, left_) * product(right_) + position_number(b, right_);
   const Box box(left_, right_, {b[0] - a[0], b[1] - a[1], b[2] - a[2]});
@@ -206,27 +224,6 @@ Index3 run_guard(const Program& program, const Run& run) {
     for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);
   }
   return guard;
-}
-
-std::vector<AxisOffsets> axis_offsets(const std::vector<Index>& offsets, Index size, bool complements) {
-  std::vector<AxisOffsets> result;
-  if (!complements) {
-    for (const Index offset : offsets) result.push_back({{offset, 0}, 1});
-    return result;
-  }
-  const auto is_demanded = [&](Index offset) {
-    return std::binary_search(offsets.begin(), offsets.end(), offset);
-  };
-  for (Index offset = 0; offset < size; ++offset) {
-    const Index complement = offset - size;
-    if (is_demanded(offset) && is_demanded(complement))
-      result.push_back({{offset, complement}, 2});
-    else if (is_demanded(offset))
-      result.push_back({{offset, 0}, 1});
-    else if (is_demanded(complement))
-      result.push_back({{complement, 0}, 1});
-  }
-  return result;
 }
 
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,
@@ -253,7 +250,13 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
     const auto* plane = std::get_if<PlaneStep>(&step);
     geometry.guards.push_back(plane == nullptr ? Index3{0, 0, 0} : run_guard(program, plane->run));
     geometry.complements.push_back(plane != nullptr && joins_complements(program, plane->run, geometry));
+    geometry.plane_offsets.emplace_back();
     if (plane == nullptr) continue;
+    const NodeId root = plane->run.root;
+    for (std::size_t k = 0; k < 3; ++k)
+      geometry.plane_offsets.back()[k] =
+          axis_offsets(geometry.demanded[root].axis[k], geometry.left_sizes[root][k],
+                       geometry.complements.back() && k > 0);
     const Index3& guard = geometry.guards.back();
     for (const Instruction& instruction : plane->run.instructions) {
       const PlaneLayout layout =

@@ -22,8 +22,6 @@ class StoreLayout {
   [[nodiscard]] Index left_positions() const { return product(left_); }
   [[nodiscard]] Index right_positions() const { return product(right_); }
 
-  /// True if the plane of this offset is here.
-  [[nodiscard]] bool contains(const Index3& offset) const;
   /// Where the entries of a plane lie: entry (i, j, k) at start + i step[0] + j step[1] + k step[2].
   struct PlanePlace {
     Index start;
@@ -101,6 +99,8 @@ struct PairGeometry {
   Index row_capacity = 0;       ///< Numbers of the longest row of a plane, padded.
   std::vector<Index3> guards;   ///< Of each step's run.
   std::vector<bool> complements;  ///< Of each step: planes of complementary offsets are laid out as one.
+  /// Of each step's run: the demanded offsets along every axis in the order of execution.
+  std::vector<std::array<std::vector<AxisOffsets>, 3>> plane_offsets;
 
   /// Covariance entries that are demanded of a node.
   [[nodiscard]] Index entries(NodeId node) const;
@@ -109,10 +109,6 @@ struct PairGeometry {
     return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;
   }
 };
-
-/// The demanded offsets along an axis of length `size` in the order of execution, complementary ones together
-/// if wanted.
-std::vector<AxisOffsets> axis_offsets(const std::vector<Index>& offsets, Index size, bool complements);
 
 /// Small planes of several pairs are stacked one behind the other, up to this many numbers: the calls cost
 /// less an entry, and all planes of a run still fit into the first-level cache.

@@ -38,8 +38,7 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
         size.strips = std::max(size.strips, arrays * 2 * side * geometry.strip_capacity);
       size.slot_count = std::max(size.slot_count, plane->run.slot_count);
       if (std::holds_alternative<PoolNode>(program.graph.nodes[plane->target].operation))
-        size.row_sums =
-            std::max(size.row_sums, pairs * PlanePool<float>::row_sums_size(geometry, plane->target, kernel));
+        size.row_sums = std::max(size.row_sums, pairs * copies * pool_row_sums(geometry, plane->target));
       continue;
     }
     if (!std::holds_alternative<PairStep>(step)) continue;
@@ -144,10 +143,7 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   const bool zero_demanded = demanded.contains({0, 0, 0});
   if (recording() || zero_demanded) execute_offset(step, number, {zero, zero, zero}, zero_demanded);
   end_group(step.target);
-  std::array<std::vector<AxisOffsets>, 3> offsets;
-  for (std::size_t k = 0; k < 3; ++k)
-    offsets[k] =
-        axis_offsets(demanded.axis[k], geometry_.left_sizes[step.run.root][k], complements_ && k > 0);
+  const auto& offsets = geometry_.plane_offsets[number];
   const auto is_zero_only = [](const AxisOffsets& axis) { return axis.count == 1 && axis.offset[0] == 0; };
   // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
   for (const AxisOffsets& z : offsets[2]) {

@@ -214,25 +214,22 @@ void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
     Placed& placed = placed_[i];
     if (placed.arrays == 0) continue;
     const NodeId node = run.instructions[i].node;
-    // Of an input's array, where the plane begins whose first position is `first`.
-    const auto begin = [&](const InputState<Scalar>& state, Index input, Index packed_as, const Index3& sizes,
-                           const Index3& first, Index rows) {
+    // Where the plane begins in an array of the left (0) or right (1) input.
+    const auto begin = [&](std::size_t side, const InputState<Scalar>& state, Index input, Index packed_as) {
       if (placed.source == Source::packs) return packed_as * placed.layout.length;
-      if (placed.source == Source::strips)
-        return (input * rows + strip_row(sizes, first)) * placed.layout.stride[1];
-      return state.layout().planes[node].at(first[0], first[1]) + first[2];
+      const bool in_strips = placed.source == Source::strips;
+      const Index3 first = first_positions(placed, in_strips)[side];
+      if (!in_strips) return state.layout().planes[node].at(first[0], first[1]) + first[2];
+      const Index3& sizes = (side == 0 ? geometry_.left_sizes : geometry_.right_sizes)[node];
+      return (input * strip_rows(node, placed)[side] + strip_row(sizes, first)) * placed.layout.stride[1];
     };
     const auto array = [&](const InputState<Scalar>& state, const std::vector<Scalar*>& packs,
                            const std::vector<Scalar*>& strips, std::size_t k) -> const Scalar* {
       if (placed.source == Source::packs) return packs[k];
       return placed.source == Source::strips ? strips[k] : state.array(node, static_cast<Index>(k));
     };
-    const auto [left_rows, right_rows] = strip_rows(node, placed);
-    const auto [first, last] = first_positions(placed, placed.source == Source::strips);
-    const Index left_begin =
-        begin(left_state, stack.left, stack.left, geometry_.left_sizes[node], first, left_rows);
-    const Index right_begin = begin(right_state, right, stacks_many_ ? stack.right : right,
-                                    geometry_.right_sizes[node], last, right_rows);
+    const Index left_begin = begin(0, left_state, stack.left, stack.left);
+    const Index right_begin = begin(1, right_state, right, stacks_many_ ? stack.right : right);
     for (std::size_t k = 0; k < placed.left.size(); ++k) {
       placed.left_row[k] = array(left_state, placed.left, placed.left_strips, k) + left_begin;
       placed.right_row[k] = array(right_state, placed.right, placed.right_strips, k) + right_begin;

@@ -8,18 +8,9 @@
 #include "kernel/vector_padding.hpp"
 
 namespace widelimit {
-namespace {
 
-/// For one kernel of a pair.
-Index kernel_row_sums(const PairGeometry& geometry, NodeId pool) {
+Index pool_row_sums(const PairGeometry& geometry, NodeId pool) {
   return geometry.layouts[pool].rows() * geometry.row_capacity;
-}
-
-}  // namespace
-
-template <typename Scalar>
-Index PlanePool<Scalar>::row_sums_size(const PairGeometry& geometry, NodeId pool, Kernel kernel) {
-  return (kernel == Kernel::with_ntk ? 2 : 1) * kernel_row_sums(geometry, pool);
 }
 
 template <typename Scalar>
@@ -39,7 +30,7 @@ void PlanePool<Scalar>::begin(const PairGeometry& geometry, const Graph& graph, 
   pairs_ = pairs;
   pooled_ = pooled;
   next_pooled_ = next_pooled;
-  kernel_size_ = kernel_row_sums(geometry, pool);
+  kernel_size_ = pool_row_sums(geometry, pool);
   const Index kernels = pooled.ntk != nullptr ? 2 : 1;
   // Less than a vector in front of and behind rows is read.
   buffer_.grow(pairs * kernels * kernel_size_ + 2 * row_padding);
@@ -63,10 +54,11 @@ void PlanePool<Scalar>::follow(std::size_t axis, const AxisPieces& pieces) {
       if (difference % stride != 0) continue;
       const Index offset = difference / stride;
       if (!layout_->contains(axis, offset)) continue;
-      const Index origin = std::max<Index>(0, -offset);
-      const Index extent = std::min(left_[axis], right_[axis] - offset) - origin;
-      const Index first = stride * origin - left_front_[axis] + std::max<Index>(0, -e) - pieces.origin[piece];
-      sums.push_back({offset, first, size - std::abs(e), extent, pieces.start[piece], pieces.extent[piece]});
+      const AxisRange pooled(left_[axis], right_[axis], offset);
+      const Index first =
+          stride * pooled.origin - left_front_[axis] + std::max<Index>(0, -e) - pieces.origin[piece];
+      sums.push_back(
+          {offset, first, size - std::abs(e), pooled.extent, pieces.start[piece], pieces.extent[piece]});
     }
 }
 
@@ -147,8 +139,7 @@ void PlanePool<Scalar>::add_columns(const AxisSums& columns, Index first_row, In
                                  .target_step = {0, columns.extent},
                                  .planes = 1,
                                  .source_plane = row_sums(1).nngp - row_sums(0).nngp,
-                                 .target_plane = rows_at_once * columns.extent,
-                                 .adds = false};
+                                 .target_plane = rows_at_once * columns.extent};
   const auto add_kernel = [&](const Scalar* sums, Scalar* pooled) {
     numerics::window_sums(windows, sums, scratch);
     for (Index n = 0; n < windows.planes; ++n)

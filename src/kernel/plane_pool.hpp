@@ -11,6 +11,9 @@
 
 namespace widelimit {
 
+/// Numbers that the sums of rows of a pooling need, for one kernel of a pair.
+Index pool_row_sums(const PairGeometry& geometry, NodeId pool);
+
 /// Adds the planes in front of a pooling to the pooled planes of the pairs of a tile.
 ///
 /// The planes come in groups that agree in their offset along the last axis, so that all their rows are of
@@ -19,9 +22,6 @@ namespace widelimit {
 template <typename Scalar>
 class PlanePool {
  public:
-  /// Numbers that the sums of rows need, a pair.
-  static Index row_sums_size(const PairGeometry& geometry, NodeId pool, Kernel kernel);
-
   /// From now on planes are pooled into those of `pairs` pairs, zero at first: `pooled` are the ones of the
   /// first pair, the others follow `next_pooled` numbers apart. The geometry must outlive the planes.
   void begin(const PairGeometry& geometry, const Graph& graph, NodeId pool, Index pairs,
