@@ -109,7 +109,8 @@ struct Box {
 struct PlaneLayout {
   Index3 extent;
   Index3 guard;
-  Index3 gap;  ///< Where the guards between two pieces begin; equal to extent if there is one piece.
+  Index3 gap;       ///< Where the guards between two pieces begin; equal to extent if there is one piece.
+  Index3 gap_size;  ///< Their number.
   Index3 stride;
   Index length;  ///< From the first entry to the next plane, guards included.
 
@@ -118,6 +119,7 @@ struct PlaneLayout {
     for (std::size_t k = 0; k < 3; ++k) {
       extent[k] = gap[k] = plane_extent[k];
       guard[k] = plane_guard[k];
+      gap_size[k] = 0;
     }
     set_strides();
   }
@@ -125,6 +127,7 @@ struct PlaneLayout {
     for (std::size_t k = 0; k < 3; ++k) {
       extent[k] = axis[k].length();
       gap[k] = axis[k].extent[0];
+      gap_size[k] = axis[k].count == 2 ? axis[k].start[1] - gap[k] : 0;
       guard[k] = plane_guard[k];
     }
     set_strides();

@@ -34,7 +34,7 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     const auto* plane = std::get_if<PlaneStep>(&plan.program.steps[s]);
     if (plane == nullptr) continue;
     double numbers = 0, planes = 1;
-    for (const auto& offsets : geometry.plane_offsets[s]) planes *= static_cast<double>(offsets.size());
+    for (const auto& offsets : geometry.runs[s].offsets) planes *= static_cast<double>(offsets.size());
     for (const Instruction& instruction : plane->run.instructions) {
       const NodeId node = instruction.node;
       if (instruction.loads || geometry.demanded[node].empty()) continue;

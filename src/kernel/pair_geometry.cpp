@@ -108,27 +108,27 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
   geometry.store_size = places.end();
 }
 
-/// A convolution of shifted planes, or a dense layer.
-bool keeps_places(const AffineNode& node) {
-  const Window3 window(node.window);
-  return window.padding == Padding::same && window.stride == Index3{1, 1, 1};
-}
-
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
-/// Images of one size whose arrays lie in strips, and a run that neither changes the size nor gathers entries
-/// from elsewhere: then every instruction has complementary offsets if the root has.
-bool joins_complements(const Program& program, const Run& run, const PairGeometry& geometry) {
+/// Images of one size whose arrays lie in strips, and a run that changes sizes by strides only and gathers no
+/// entries from elsewhere: then every instruction has complementary offsets if the root has.
+bool joins_complements(const Program& program, const Run& run, const std::vector<OffsetMap>& maps,
+                       const PairGeometry& geometry) {
   const Index3& sizes = geometry.left_sizes[run.root];
   if (!is_image(sizes) || !geometry.uses_strips(run.root)) return false;
-  return std::all_of(run.instructions.begin(), run.instructions.end(), [&](const Instruction& instruction) {
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    const Instruction& instruction = run.instructions[i];
     const Operation& operation = program.graph.nodes[instruction.node].operation;
-    const auto* affine = std::get_if<AffineNode>(&operation);
-    const bool keeps = instruction.loads || (!std::holds_alternative<LocalAffineNode>(operation) &&
-                                             (affine == nullptr || keeps_places(*affine)));
-    return keeps && geometry.left_sizes[instruction.node] == sizes &&
-           geometry.right_sizes[instruction.node] == sizes;
-  });
+    const bool gathers = std::holds_alternative<LocalAffineNode>(operation) || is_circular(operation);
+    if (gathers && !instruction.loads) return false;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const Index size = maps[i].stride[k] * sizes[k];
+      if (geometry.left_sizes[instruction.node][k] != size ||
+          geometry.right_sizes[instruction.node][k] != size)
+        return false;
+    }
+  }
+  return true;
 }
 
 /// The demanded offsets along an axis of length `size`, complementary ones together if wanted.
@@ -159,15 +159,76 @@ Index row_count(const Shape& shape) {
   return sizes[0] * sizes[1];
 }
 
-/// The largest plane of a node.
-PlaneLayout largest_plane(const PairShapes& shapes, NodeId node, const Index3& guard, bool complements) {
-  const Index3 left = three_axes(shapes.left[node]), right = three_axes(shapes.right[node]);
-  Index3 extent;
-  for (std::size_t k = 0; k < 3; ++k) extent[k] = std::min(left[k], right[k]) + (complements ? guard[k] : 0);
-  return {extent, guard};
+/// The largest plane of every instruction of a run.
+std::vector<PlaneLayout> largest_planes(const Run& run, const RunGeometry& geometry,
+                                        const std::vector<Index3>& left, const std::vector<Index3>& right) {
+  const auto extent = [&](std::size_t i, std::size_t axis) {
+    const NodeId node = run.instructions[i].node;
+    const Index gap = geometry.complements ? geometry.maps[i].stride[axis] * geometry.guard[axis] : 0;
+    return std::min(left[node][axis], right[node][axis]) + gap;
+  };
+  const Index root_row =
+      root_row_length(geometry.maps, geometry.guard[2], [&](std::size_t i) { return extent(i, 2); });
+  std::vector<PlaneLayout> layouts;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i)
+    layouts.emplace_back(Index3{extent(i, 0), extent(i, 1), extent(i, 2)},
+                         geometry.guards(i, extent(i, 2), root_row));
+  return layouts;
+}
+
+RunGeometry make_run_geometry(const Program& program, const Run& run, const PairGeometry& geometry) {
+  RunGeometry result;
+  result.guard = run_guard(program, run);
+  result.maps = offset_maps(program, run, geometry.left_sizes, geometry.right_sizes);
+  result.complements = joins_complements(program, run, result.maps, geometry);
+  for (std::size_t k = 0; k < 3; ++k)
+    result.offsets[k] = axis_offsets(geometry.demanded[run.root].axis[k], geometry.left_sizes[run.root][k],
+                                     result.complements && k > 0);
+  return result;
+}
+
+/// Enlarges capacities to what a run needs.
+void make_room(const Program& program, const Run& run, const RunGeometry& of_run, PairGeometry& geometry) {
+  const auto layouts = largest_planes(run, of_run, geometry.left_sizes, geometry.right_sizes);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const PlaneLayout& layout = layouts[i];
+    const NodeId node = run.instructions[i].node;
+    Index rows = std::max(row_count(geometry.shapes.left[node]), row_count(geometry.shapes.right[node]));
+    if (of_run.complements) rows = 2 * rows + of_run.maps[i].stride[1] * of_run.guard[1];
+    geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
+    geometry.row_capacity = std::max(geometry.row_capacity, padded(layout.extent[2]));
+    // Windows read less than a vector in front of a row, and less than two behind what their taps reach.
+    const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[node].operation);
+    const Index taps = affine != nullptr ? Window3(affine->window).size[2] : 0;
+    geometry.plane_front =
+        std::max(geometry.plane_front, padded(std::max(layout.margin(), taps)) + 2 * row_padding);
+    geometry.plane_capacity =
+        std::max(geometry.plane_capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
+  }
 }
 
 }  // namespace
+
+std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
+                                   const std::vector<Index3>& left_sizes,
+                                   const std::vector<Index3>& right_sizes) {
+  std::vector<OffsetMap> maps(run.instructions.size());
+  for (std::size_t i = maps.size(); i-- > 0;) {
+    const Node& node = program.graph.nodes[run.instructions[i].node];
+    OffsetMap map = maps[i];
+    if (const auto* affine = std::get_if<AffineNode>(&node.operation)) {
+      const Window3 window(affine->window);
+      const Index3 left_front = window.front(left_sizes[node.inputs[0]]),
+                   right_front = window.front(right_sizes[node.inputs[0]]);
+      for (std::size_t k = 0; k < 3; ++k) {
+        map.stride[k] *= window.stride[k];
+        map.shift[k] = window.stride[k] * map.shift[k] + left_front[k] - right_front[k];
+      }
+    }
+    for (const std::size_t input : run.instructions[i].inputs) maps[input] = map;
+  }
+  return maps;
+}
 
 StoreLayout StoreLayout::matrix(const Index3& left, const Index3& right) {
   StoreLayout layout;
@@ -221,6 +282,7 @@ Index3 run_guard(const Program& program, const Run& run) {
     const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[instruction.node].operation);
     if (affine == nullptr || instruction.loads) continue;
     const Window3 window(affine->window);
+    if (window.padding != Padding::same) continue;
     for (std::size_t k = 0; k < 3; ++k) guard[k] = std::max(guard[k], window.size[k] / 2);
   }
   return guard;
@@ -248,29 +310,9 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
   place_stores(program, kernel, geometry);
   for (const Step& step : program.steps) {
     const auto* plane = std::get_if<PlaneStep>(&step);
-    geometry.guards.push_back(plane == nullptr ? Index3{0, 0, 0} : run_guard(program, plane->run));
-    geometry.complements.push_back(plane != nullptr && joins_complements(program, plane->run, geometry));
-    geometry.plane_offsets.emplace_back();
-    if (plane == nullptr) continue;
-    const NodeId root = plane->run.root;
-    for (std::size_t k = 0; k < 3; ++k)
-      geometry.plane_offsets.back()[k] =
-          axis_offsets(geometry.demanded[root].axis[k], geometry.left_sizes[root][k],
-                       geometry.complements.back() && k > 0);
-    const Index3& guard = geometry.guards.back();
-    for (const Instruction& instruction : plane->run.instructions) {
-      const PlaneLayout layout =
-          largest_plane(geometry.shapes, instruction.node, guard, geometry.complements.back());
-      Index rows = std::max(row_count(geometry.shapes.left[instruction.node]),
-                            row_count(geometry.shapes.right[instruction.node]));
-      if (geometry.complements.back()) rows = 2 * rows + guard[1];
-      geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
-      geometry.row_capacity = std::max(geometry.row_capacity, padded(layout.extent[2]));
-      // Windows read less than a vector on both sides of a row.
-      geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()) + row_padding);
-      geometry.plane_capacity =
-          std::max(geometry.plane_capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
-    }
+    geometry.runs.push_back(plane == nullptr ? RunGeometry{}
+                                             : make_run_geometry(program, plane->run, geometry));
+    if (plane != nullptr) make_room(program, plane->run, geometry.runs.back(), geometry);
   }
   // The same place in two slots must not be a multiple of 4096 bytes apart: processors take a load for a
   // reader of a store that agrees with it in the last bits of the address, and wait.

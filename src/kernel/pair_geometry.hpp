@@ -81,6 +81,46 @@ class StoreLayout {
   Index rows_ = 0;
 };
 
+/// How the offset of an instruction follows from its run's root's: stride times that, and shift.
+struct OffsetMap {
+  Index3 stride{1, 1, 1};
+  Index3 shift{0, 0, 0};
+};
+
+/// Of every instruction of a run, for nodes of these sizes.
+std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
+                                   const std::vector<Index3>& left_sizes,
+                                   const std::vector<Index3>& right_sizes);
+
+/// The rows of all planes of a run lie alike up to the strides between them, so that a convolution with a
+/// stride along the last axis reads all rows of a plane as one: `stride` times this length, guards included,
+/// holds the row of every instruction and its guard. `length_of(i)`: of the row of instruction i.
+template <typename LengthOf>
+Index root_row_length(const std::vector<OffsetMap>& maps, Index guard, const LengthOf& length_of) {
+  Index longest = 0;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const Index stride = maps[i].stride[2], length = std::max<Index>(length_of(i), 0) + guard;
+    longest = std::max(longest, stride == 1 ? length : (length + stride - 1) / stride);
+  }
+  return longest;
+}
+
+/// Of a plane step's run.
+struct RunGeometry {
+  /// The farthest shift, along each axis, of its same-padded convolutions. Guards are no shorter.
+  Index3 guard{0, 0, 0};
+  bool complements = false;     ///< Planes of complementary offsets are laid out as one.
+  std::vector<OffsetMap> maps;  ///< [instruction]
+  /// The demanded offsets of the root along every axis in the order of execution.
+  std::array<std::vector<AxisOffsets>, 3> offsets{};
+
+  /// Guards of the planes of an instruction whose rows are `length` long: those of the last axis fill the
+  /// row.
+  [[nodiscard]] Index3 guards(std::size_t instruction, Index length, Index root_row) const {
+    return {guard[0], guard[1], maps[instruction].stride[2] * root_row - length};
+  }
+};
+
 /// Everything that depends on the shapes of a pair of inputs, but not on their values.
 struct PairGeometry {
   PairShapes shapes;
@@ -97,10 +137,7 @@ struct PairGeometry {
   Index plane_capacity = 0;     ///< Numbers of the largest plane, or stack of planes, with guards.
   Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.
   Index row_capacity = 0;       ///< Numbers of the longest row of a plane, padded.
-  std::vector<Index3> guards;   ///< Of each step's run.
-  std::vector<bool> complements;  ///< Of each step: planes of complementary offsets are laid out as one.
-  /// Of each step's run: the demanded offsets along every axis in the order of execution.
-  std::vector<std::array<std::vector<AxisOffsets>, 3>> plane_offsets;
+  std::vector<RunGeometry> runs;  ///< Of each step.
 
   /// Covariance entries that are demanded of a node.
   [[nodiscard]] Index entries(NodeId node) const;
@@ -116,8 +153,7 @@ inline constexpr Index stacked_numbers = 1024;
 
 enum class Kernel { nngp_only, with_ntk };
 
-/// The farthest shift, along each axis, of the same-padded stride-1 convolutions of a run: its planes'
-/// guards.
+/// See RunGeometry::guard.
 Index3 run_guard(const Program& program, const Run& run);
 
 PairGeometry make_geometry(const Program& program, const Shape& left, const Shape& right, Purpose purpose,

@@ -53,9 +53,11 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
       matrices += copies * padded(position_count(left) * position_count(right));
     size.matrices = std::max(size.matrices, matrices);
   }
-  // Two more slots are the scratch of convolutions.
+  // Two more slots are the scratch of convolutions. Behind the last one as much is read as in front of
+  // others.
   size.slots =
-      static_cast<Index>(size.slot_count + 2) * copies * (geometry.plane_front + geometry.plane_capacity);
+      static_cast<Index>(size.slot_count + 2) * copies * (geometry.plane_front + geometry.plane_capacity) +
+      geometry.plane_front;
   // Rows are read by whole vectors.
   size.stores = pairs * geometry.store_size + row_padding;
   return size;
@@ -133,7 +135,7 @@ Plane<Scalar> PlaneExecutor<Scalar>::slot(std::size_t number) {
 template <typename Scalar>
 void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   const Offsets& demanded = geometry_.demanded[step.run.root];
-  complements_ = geometry_.complements[number];
+  run_ = &geometry_.runs[number];
   prepare(step.run);
   begin_target(step.target);
   // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
@@ -141,16 +143,15 @@ void PlaneExecutor<Scalar>::execute(const PlaneStep& step, std::size_t number) {
   // input with itself add up to its recorded variances bit for bit.
   constexpr AxisOffsets zero{{0, 0}, 1};
   const bool zero_demanded = demanded.contains({0, 0, 0});
-  if (recording() || zero_demanded) execute_offset(step, number, {zero, zero, zero}, zero_demanded);
+  if (recording() || zero_demanded) execute_offset(step, {zero, zero, zero}, zero_demanded);
   end_group(step.target);
-  const auto& offsets = geometry_.plane_offsets[number];
+  const auto& offsets = run_->offsets;
   const auto is_zero_only = [](const AxisOffsets& axis) { return axis.count == 1 && axis.offset[0] == 0; };
   // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
   for (const AxisOffsets& z : offsets[2]) {
     for (const AxisOffsets& x : offsets[0])
       for (const AxisOffsets& y : offsets[1])
-        if (!is_zero_only(x) || !is_zero_only(y) || !is_zero_only(z))
-          execute_offset(step, number, {x, y, z}, true);
+        if (!is_zero_only(x) || !is_zero_only(y) || !is_zero_only(z)) execute_offset(step, {x, y, z}, true);
     end_group(step.target);
   }
 }
@@ -171,6 +172,7 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
     placed_[i].affine.reset();
+    placed_[i].gap_rows = run_->complements ? run_->maps[i].stride[1] * run_->guard[1] : 0;
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
       placed_[i].affine = affine_of(*affine, node.inputs[0]);
@@ -184,7 +186,6 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
   stacks_pay_ = static_cast<Index>(run.instructions.size()) * (side - 1) > arrays;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(run, i);
   stacked_ = 0;
-  follow_offsets(run);
   take_packs(run);
 }
 
@@ -198,29 +199,9 @@ bool PlaneExecutor<Scalar>::skips_ntk(const Run& run, std::size_t number) const 
     const auto& inputs = run.instructions[i].inputs;
     if (std::find(inputs.begin(), inputs.end(), number) == inputs.end()) continue;
     const auto& affine = placed_[i].affine;
-    if (!affine || (affine->kind != Affine::Kind::shifted && affine->kind != Affine::Kind::single_position))
-      return false;
+    if (!affine || affine->kind == Affine::Kind::circular) return false;
   }
   return true;
-}
-
-/// How the offset of every instruction follows from the root's.
-template <typename Scalar>
-void PlaneExecutor<Scalar>::follow_offsets(const Run& run) {
-  placed_[run.instructions.size() - 1].offset_stride = {1, 1, 1};
-  placed_[run.instructions.size() - 1].offset_shift = {0, 0, 0};
-  for (std::size_t i = run.instructions.size(); i-- > 0;) {
-    Index3 stride = placed_[i].offset_stride, shift = placed_[i].offset_shift;
-    if (const auto& affine = placed_[i].affine)
-      for (std::size_t k = 0; k < 3; ++k) {
-        stride[k] *= affine->window.stride[k];
-        shift[k] = affine->window.stride[k] * shift[k] + affine->left_front[k] - affine->right_front[k];
-      }
-    for (const std::size_t input : run.instructions[i].inputs) {
-      placed_[input].offset_stride = stride;
-      placed_[input].offset_shift = shift;
-    }
-  }
 }
 
 template <typename Scalar>
@@ -232,7 +213,7 @@ typename PlaneExecutor<Scalar>::Affine PlaneExecutor<Scalar>::affine_of(const Af
     if (window.padding == Padding::circular) return Kind::circular;
     if (window.is_single_position()) return Kind::single_position;
     const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
-    return shifts ? Kind::shifted : Kind::general;
+    return shifts ? Kind::shifted : Kind::strided;
   };
   return {.window = window,
           .left_front = window.front(geometry_.left_sizes[input]),
@@ -243,10 +224,10 @@ typename PlaneExecutor<Scalar>::Affine PlaneExecutor<Scalar>::affine_of(const Af
 }
 
 template <typename Scalar>
-void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, std::size_t number,
-                                           const PlaneOffsets& offsets, bool is_demanded) {
+void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const PlaneOffsets& offsets,
+                                           bool is_demanded) {
   const Run& run = step.run;
-  place(run, offsets, geometry_.guards[number]);
+  place(run, offsets);
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].empty()) return;
   stack_pairs(run);
@@ -295,15 +276,20 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
 /// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::place(const Run& run, const PlaneOffsets& offsets, const Index3& guard) {
+void PlaneExecutor<Scalar>::place(const Run& run, const PlaneOffsets& offsets) {
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    const NodeId node = run.instructions[i].node;
+    const OffsetMap& map = run_->maps[i];
+    for (std::size_t k = 0; k < 3; ++k)
+      placed_[i].axis[k].lay_out(geometry_.left_sizes[node][k], geometry_.right_sizes[node][k], offsets[k],
+                                 map.stride[k], map.shift[k], map.stride[k] * run_->guard[k]);
+  }
+  const Index root_row =
+      root_row_length(run_->maps, run_->guard[2], [&](std::size_t i) { return placed_[i].axis[2].length(); });
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
-    const NodeId node = run.instructions[i].node;
-    for (std::size_t k = 0; k < 3; ++k)
-      placed.axis[k].lay_out(geometry_.left_sizes[node][k], geometry_.right_sizes[node][k], offsets[k],
-                             placed.offset_stride[k], placed.offset_shift[k], guard[k]);
     // In place: copies by wide loads would wait for the narrow stores that made the original.
-    std::construct_at(&placed.layout, placed.axis, guard);
+    std::construct_at(&placed.layout, placed.axis, run_->guards(i, placed.axis[2].length(), root_row));
     placed.is_diagonal = placed.has_offset({0, 0, 0});
     placed.source = Placed::Source::packs;
   }

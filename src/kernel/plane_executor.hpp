@@ -106,15 +106,13 @@ class PlaneExecutor {
     Index3 right_front;
     double scale;
     double bias;
-    enum class Kind { single_position, shifted, circular, general } kind;
+    enum class Kind { single_position, shifted, strided, circular } kind;
   };
   /// An instruction's plane at the current offset, and its packed auxiliary arrays, those of all inputs of a
   /// side one behind the other.
   struct Placed {
     std::array<AxisPieces, 3> axis;
     PlaneLayout layout;
-    Index3 offset_stride{1, 1, 1};  ///< Offset: stride times the root's, and shift.
-    Index3 offset_shift{0, 0, 0};
     bool is_diagonal = false;                ///< The offset is 0.
     bool skips_ntk = false;                  ///< It is zero, all readers know that, and it is not written.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
@@ -151,7 +149,8 @@ class PlaneExecutor {
     std::vector<Scalar*> right;         ///< [array]
     std::vector<Scalar*> left_strips;   ///< [array]
     std::vector<Scalar*> right_strips;  ///< [array]
-    Index strip_gap = 0;  ///< The row of the left strips where the guards between two pieces begin.
+    Index gap_rows = 0;   ///< Guards between pieces along the second axis; 0: no pieces in this run.
+    Index strip_gap = 0;  ///< The row of the left strips where these begin.
     std::vector<const Scalar*> left_row;   ///< [array], of the current stack.
     std::vector<const Scalar*> right_row;  ///< [array], of the current stack.
   };
@@ -169,16 +168,14 @@ class PlaneExecutor {
   void execute(const InputStep& step);
   void execute(const PairStep& step);
   void prepare(const Run& run);
-  void follow_offsets(const Run& run);
   [[nodiscard]] bool skips_ntk(const Run& run, std::size_t number) const;
   [[nodiscard]] Affine affine_of(const AffineNode& node, NodeId input) const;
   /// Offsets along every axis.
   using PlaneOffsets = std::array<AxisOffsets, 3>;
-  void execute_offset(const PlaneStep& step, std::size_t number, const PlaneOffsets& offsets,
-                      bool is_demanded);
+  void execute_offset(const PlaneStep& step, const PlaneOffsets& offsets, bool is_demanded);
   void end_group(NodeId target);
   void stack_pairs(const Run& run);
-  void place(const Run& run, const PlaneOffsets& offsets, const Index3& guard);
+  void place(const Run& run, const PlaneOffsets& offsets);
   void sum_up(const FunctionalStage& stage, NodeId node);
   void record_pair_state(const PairNode& node, NodeId id);
 
@@ -198,8 +195,8 @@ class PlaneExecutor {
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& planes);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
-  void general_affine(const Affine& affine, const Placed& from, const Placed& to, Index count,
-                      const Plane<Scalar>& source, bool zero_guards, const Plane<Scalar>& target);
+  [[nodiscard]] static WindowPlacement window_placement(const Affine& affine, const Placed& from,
+                                                        const Placed& to);
   void local_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void circular_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void apply_row(const Run& run, std::size_t number, const Stack& stack, const RowStage& stage,
@@ -259,13 +256,13 @@ class PlaneExecutor {
   // Of the current tile, step and offset.
   const Tile<Scalar>* tile_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
+  const RunGeometry* run_ = nullptr;
   std::vector<Placed> placed_;  ///< [instruction]
   std::vector<Stack> stacks_;
   PlanePool<Scalar> pool_;  ///< Where the run ends in one.
   Index stacked_ = 0;       ///< Pairs that the stacks were made for, 0: none are made yet.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
-  bool complements_ = false;  ///< Complementary offsets share planes.
   bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.
   bool stacks_many_ = false;  ///< Some stacks have more than one pair.
   Index right_places_ = 0;

@@ -82,45 +82,42 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Stack& stack,
                                    const Plane<Scalar>& target) {
   using Kind = typename Affine::Kind;
-  const PlaneLayout& layout = placed_[number].layout;
-  const Affine& affine = *placed_[number].affine;
+  const Placed& to = placed_[number];
+  const PlaneLayout& layout = to.layout;
+  const Affine& affine = *to.affine;
   if (affine.kind == Kind::circular) {
     for (Index n = 0; n < stack.count; ++n)
       circular_affine(run, number, stack.first_pair + n, target + n * layout.length);
     return;
   }
-  const std::size_t from = run.instructions[number].inputs[0];
-  Plane<Scalar> source = placed_[from].planes;
-  if (placed_[from].skips_ntk) source.ntk = nullptr;
-  if (affine.kind == Kind::single_position) {
-    dense_plane(affine.scale, affine.bias, source, row_size(number, stack), target);
-  } else if (affine.kind == Kind::shifted) {
-    if (run.instructions[from].gaps != Gaps::zero) clear_guards(layout, stack.count, source);
+  const std::size_t input = run.instructions[number].inputs[0];
+  const Placed& from = placed_[input];
+  Plane<Scalar> source = from.planes;
+  if (from.skips_ntk) source.ntk = nullptr;
+  if (affine.kind == Kind::single_position)
+    return dense_plane(affine.scale, affine.bias, source, row_size(number, stack), target);
+  if (from.empty()) {
+    const auto bias = static_cast<Scalar>(affine.bias);
+    return fill_plane(target, static_cast<std::size_t>(stack.count * layout.length), bias, bias);
+  }
+  if (run.instructions[input].gaps != Gaps::zero) clear_guards(from.layout, stack.count, source);
+  if (affine.kind == Kind::shifted)
     convolve_shifted(affine.window, affine.left_front, layout, stack.count, affine.scale, affine.bias, source,
                      target, {scratch_[0].nngp, scratch_[1].nngp});
-  } else {
-    const bool zero_guards = run.instructions[from].gaps == Gaps::zero;
-    general_affine(affine, placed_[from], placed_[number], stack.count, source, zero_guards, target);
-  }
+  else
+    convolve_strided(window_placement(affine, from, to), stack.count, affine.scale, affine.bias, from.layout,
+                     source, layout, target, scratch_[0]);
 }
 
-/// Any stride and padding but circular: window sums of the plane at the input's offset.
+/// The window of `affine` from one placed plane to another.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::general_affine(const Affine& affine, const Placed& from, const Placed& to,
-                                           Index count, const Plane<Scalar>& source, bool zero_guards,
-                                           const Plane<Scalar>& target) {
-  const Window3& window = affine.window;
-  WindowPlacement placement{.first = {}, .stride = window.stride, .taps = window.size};
-  const auto size = static_cast<std::size_t>(count * to.layout.length);
+WindowPlacement PlaneExecutor<Scalar>::window_placement(const Affine& affine, const Placed& from,
+                                                        const Placed& to) {
+  WindowPlacement placement{.first = {}, .stride = affine.window.stride, .taps = affine.window.size};
   for (std::size_t k = 0; k < 3; ++k)
     placement.first[k] =
-        window.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
-  if (from.empty())
-    fill_plane(target, size, Scalar{0}, Scalar{0});
-  else
-    window_sums(placement, count, from.layout, source, zero_guards, to.layout, target);
-  clear_guards(to.layout, count, target);
-  dense_plane(affine.scale, affine.bias, target, size, target);
+        placement.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
+  return placement;
 }
 
 template <typename Scalar>
@@ -136,11 +133,17 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
   Placed from;
   for (std::size_t k = 0; k < 3; ++k)
     from.axis[k].lay_out(geometry_.left_sizes[input][k], geometry_.right_sizes[input][k], {{offset[k], 0}, 1},
-                         1, 0, to.layout.guard[k]);
-  from.layout = PlaneLayout(from.axis, to.layout.guard);
-  const Plane<Scalar> source = scratch_[1];
-  load(input, from, pair, 1, source);
-  general_affine(affine, from, to, 1, source, true, target);
+                         1, 0, 0);
+  from.layout = PlaneLayout(from.axis, Index3{0, 0, 0});
+  if (from.empty()) {
+    fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
+  } else {
+    const Plane<Scalar> source = scratch_[1];
+    load(input, from, pair, 1, source);
+    window_sums(window_placement(affine, from, to), from.layout, source, to.layout, target);
+    clear_guards(to.layout, 1, target);
+  }
+  dense_plane(affine.scale, affine.bias, target, plane_size(to.layout), target);
 }
 
 /// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.

@@ -91,15 +91,15 @@ template <typename Scalar>
 std::array<Index, 2> PlaneExecutor<Scalar>::strip_rows(NodeId node, const Placed& placed) const {
   const Index3 &left = geometry_.left_sizes[node], &right = geometry_.right_sizes[node];
   const Index left_rows = left[0] * left[1], right_rows = right[0] * right[1];
-  if (!complements_) return {left_rows, right_rows};
-  return {left_rows + placed.layout.guard[1], 2 * right_rows + placed.layout.guard[1]};
+  if (!run_->complements) return {left_rows, right_rows};
+  return {left_rows + placed.gap_rows, 2 * right_rows + placed.gap_rows};
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::pack_strips(NodeId node, Placed& placed) {
   const auto& rows = numerics::linear_rows<Scalar>();
   const AxisPieces& pieces = placed.axis[2];
-  const Index stride = placed.layout.stride[1], guard_rows = complements_ ? placed.layout.guard[1] : 0;
+  const Index stride = placed.layout.stride[1];
   /// The rows of a slab.
   const auto pack_rows = [&](const Scalar* source, Index source_step, Index count,
                              const std::array<Index, 2>& origin, Scalar* strip) {
@@ -123,7 +123,7 @@ void PlaneExecutor<Scalar>::pack_strips(NodeId node, Placed& placed) {
         const Scalar* first = strip;
         for (Index x = 0; x < sizes[0]; ++x, strip += sizes[1] * stride)
           pack_rows(input->array(node, k) + kept.at(x, 0), kept.stride[1], sizes[1], origin, strip);
-        strip = std::fill_n(strip, guard_rows * stride, Scalar{0});
+        strip = std::fill_n(strip, placed.gap_rows * stride, Scalar{0});
         if (twice) strip = std::copy_n(first, sizes[1] * stride, strip);
       }
     }
@@ -132,7 +132,7 @@ void PlaneExecutor<Scalar>::pack_strips(NodeId node, Placed& placed) {
                                           pieces.origin[1] + pieces.offset[1]};
   const Index3 &left = geometry_.left_sizes[node], &right = geometry_.right_sizes[node];
   pack_side(tile_->left, left, pieces.origin, false, placed.left_strips);
-  pack_side(tile_->right, right, right_origin, complements_, placed.right_strips);
+  pack_side(tile_->right, right, right_origin, run_->complements, placed.right_strips);
   placed.strip_gap = left[1];
 }
 
@@ -141,9 +141,9 @@ void PlaneExecutor<Scalar>::pack_strips(NodeId node, Placed& placed) {
 template <typename Scalar>
 void PlaneExecutor<Scalar>::move_gaps(Placed& placed, NodeId node) {
   const AxisPieces& rows = placed.axis[1];
-  const Index guard = placed.layout.guard[1], stride = placed.layout.stride[1];
+  const Index guard = placed.gap_rows, stride = placed.layout.stride[1];
   const Index gap = rows.offset[0] < 0 ? rows.origin[0] : rows.extent[0];
-  if (!complements_ || guard == 0 || gap >= placed.strip_gap) return;
+  if (guard == 0 || gap >= placed.strip_gap) return;
   const Index strip = strip_rows(node, placed)[0] * stride;
   for (Scalar* array : placed.left_strips)
     for (std::size_t i = 0; i < tile_->left.size(); ++i, array += strip) {
@@ -163,7 +163,7 @@ std::array<Index3, 2> PlaneExecutor<Scalar>::first_positions(const Placed& place
     left[k] = placed.axis[k].origin[0];
     right[k] = left[k] + placed.axis[k].offset[0];
   }
-  if (in_strips && complements_ && left[1] > 0) left[1] += placed.layout.guard[1];
+  if (in_strips && left[1] > 0) left[1] += placed.gap_rows;
   return {left, right};
 }
 

@@ -24,10 +24,9 @@ void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
   for (Index i = 0; i < layout.extent[0]; ++i) {
     for (Index j = 0; j < layout.extent[1]; ++j)
       clear(plane + layout.at(i, j) + layout.extent[2], layout.guard[2]);
-    for (Index j = 0; layout.gap[2] < layout.extent[2] && j < layout.extent[1]; ++j)
-      clear(plane + layout.at(i, j) + layout.gap[2], layout.guard[2]);
-    if (layout.gap[1] < layout.extent[1])
-      clear(plane + layout.at(i, layout.gap[1]), layout.guard[1] * layout.stride[1]);
+    for (Index j = 0; layout.gap_size[2] > 0 && j < layout.extent[1]; ++j)
+      clear(plane + layout.at(i, j) + layout.gap[2], layout.gap_size[2]);
+    clear(plane + layout.at(i, layout.gap[1]), layout.gap_size[1] * layout.stride[1]);
     clear(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1]);
   }
   clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
@@ -102,9 +101,41 @@ void window_sums_of_both(numerics::PlaneWindows windows, const Plane<Scalar>& so
 }
 
 template <typename Scalar>
-void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
-                 const Plane<Scalar>& source, bool zero_guards, const PlaneLayout& target_layout,
-                 const Plane<Scalar>& target) {
+void convolve_strided(const WindowPlacement& placement, Index count, double scale, double bias,
+                      const PlaneLayout& source_layout, const Plane<Scalar>& source,
+                      const PlaneLayout& target_layout, const Plane<Scalar>& target,
+                      const Plane<Scalar>& scratch) {
+  const Index width = source_layout.stride[1], stride = placement.stride[2];
+  const Index rows = target_layout.stride[0] / target_layout.stride[1],
+              slabs = target_layout.length / target_layout.stride[0];
+  const numerics::PlaneWindows windows{
+      .first = {placement.first[0], placement.first[1], 0},
+      .stride = {placement.stride[0], placement.stride[1], 1},
+      .taps = {placement.taps[0], placement.taps[1], 1},
+      .source_extent = {source_layout.extent[0], source_layout.extent[1], width},
+      .target_extent = {slabs, rows, width},
+      .source_step = {source_layout.stride[0], width},
+      .target_step = {rows * width, width},
+      .planes = count,
+      .source_plane = source_layout.length,
+      .target_plane = slabs * rows * width};
+  const Plane<Scalar> sums{scratch.nngp, source.ntk != nullptr ? scratch.ntk : nullptr};
+  window_sums_of_both(windows, source, sums);
+  // Gaps of the last row look beyond it.
+  const Index size = count * target_layout.length;
+  fill_plane(sums + stride * size, static_cast<std::size_t>(placement.taps[2]), Scalar{0}, Scalar{0});
+  const numerics::StridedConvolution convolution{.stride = stride,
+                                                 .first = placement.first[2],
+                                                 .taps = static_cast<std::size_t>(placement.taps[2]),
+                                                 .scale = scale,
+                                                 .bias = bias};
+  linear_rows<Scalar>().convolve_strided(convolution, sums.nngp, sums.ntk, target.nngp, target.ntk,
+                                         static_cast<std::size_t>(size));
+}
+
+template <typename Scalar>
+void window_sums(const WindowPlacement& placement, const PlaneLayout& source_layout,
+                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target) {
   const numerics::PlaneWindows windows{.first = placement.first,
                                        .stride = placement.stride,
                                        .taps = placement.taps,
@@ -112,10 +143,9 @@ void window_sums(const WindowPlacement& placement, Index count, const PlaneLayou
                                        .target_extent = target_layout.extent,
                                        .source_step = {source_layout.stride[0], source_layout.stride[1]},
                                        .target_step = {target_layout.stride[0], target_layout.stride[1]},
-                                       .planes = count,
+                                       .planes = 1,
                                        .source_plane = source_layout.length,
-                                       .target_plane = target_layout.length,
-                                       .source_zeros = zero_guards ? source_layout.guard[2] : 0};
+                                       .target_plane = target_layout.length};
   window_sums_of_both(windows, source, target);
 }
 
@@ -131,9 +161,15 @@ template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&
                                const Plane<double>&, const Plane<double>&, const std::array<double*, 2>&);
 template void window_sums_of_both(numerics::PlaneWindows, const Plane<float>&, const Plane<float>&);
 template void window_sums_of_both(numerics::PlaneWindows, const Plane<double>&, const Plane<double>&);
-template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<float>&, bool,
-                          const PlaneLayout&, const Plane<float>&);
-template void window_sums(const WindowPlacement&, Index, const PlaneLayout&, const Plane<double>&, bool,
+template void convolve_strided(const WindowPlacement&, Index, double, double, const PlaneLayout&,
+                               const Plane<float>&, const PlaneLayout&, const Plane<float>&,
+                               const Plane<float>&);
+template void convolve_strided(const WindowPlacement&, Index, double, double, const PlaneLayout&,
+                               const Plane<double>&, const PlaneLayout&, const Plane<double>&,
+                               const Plane<double>&);
+template void window_sums(const WindowPlacement&, const PlaneLayout&, const Plane<float>&, const PlaneLayout&,
+                          const Plane<float>&);
+template void window_sums(const WindowPlacement&, const PlaneLayout&, const Plane<double>&,
                           const PlaneLayout&, const Plane<double>&);
 
 }  // namespace widelimit

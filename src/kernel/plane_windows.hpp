@@ -46,13 +46,19 @@ struct WindowPlacement {
   Index3 taps;
 };
 
-/// target[i] = sum over the window, for `count` planes one behind the other. `zero_guards`: those of the
-/// source are known to be zero, which is faster. Reads less than row_padding numbers in front of and behind a
-/// source row, and overwrites less than that behind a target row: its guards, or what lies behind the last
-/// plane.
+/// The same as convolve_shifted() for a window of any stride and padding but circular. The layouts' rows are
+/// as long, up to the stride along the last axis, guards included (see root_row_length()); guards of the
+/// source are zero. `scratch` has room for planes of the source's layout.
 template <typename Scalar>
-void window_sums(const WindowPlacement& placement, Index count, const PlaneLayout& source_layout,
-                 const Plane<Scalar>& source, bool zero_guards, const PlaneLayout& target_layout,
-                 const Plane<Scalar>& target);
+void convolve_strided(const WindowPlacement& placement, Index count, double scale, double bias,
+                      const PlaneLayout& source_layout, const Plane<Scalar>& source,
+                      const PlaneLayout& target_layout, const Plane<Scalar>& target,
+                      const Plane<Scalar>& scratch);
+
+/// target[i] = sum over the window of a plane. Reads less than row_padding numbers in front of and behind a
+/// source row, and overwrites less than that behind a target row.
+template <typename Scalar>
+void window_sums(const WindowPlacement& placement, const PlaneLayout& source_layout,
+                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target);
 
 }  // namespace widelimit

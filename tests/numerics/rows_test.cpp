@@ -221,7 +221,6 @@ void check_windows(const WindowCase& wanted) {
                              .planes = 2,
                              .source_plane = plane,
                              .target_plane = out_slabs * out_slab,
-                             .source_zeros = zeros,
                              .adds = adds};
   const auto size = static_cast<std::size_t>(2 * windows.target_plane);
   const Scalar before = adds ? Scalar{1} : std::numeric_limits<Scalar>::quiet_NaN();

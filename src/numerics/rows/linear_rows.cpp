@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/linear_rows.cpp"
@@ -21,6 +22,8 @@ template <typename Scalar>
 struct LinearRowLoops {
   using D = hn::ScalableTag<Scalar>;
   using V = hn::Vec<D>;
+
+  enum class Ntk { none, of_zeros, of_source };
 
   static void scale(const DualRow<Scalar>& row) {
     for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
@@ -216,8 +219,6 @@ struct LinearRowLoops {
     V threes_;
   };
 
-  enum class Ntk { none, of_zeros, of_source };
-
   template <class Window, Ntk wanted>
   static void convolve_by_window(const Convolution& convolution, const Scalar* source_nngp,
                                  const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
@@ -272,6 +273,75 @@ struct LinearRowLoops {
     }
     const bool three = convolution.axes[convolution.axis_count - 1].count == 3;
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
+  }
+
+  /// Sums for a vector of entries of stride 2, the first of which begins at `source`. `known`: as above.
+  template <std::size_t known>
+  static HWY_INLINE V sum_of_stride_2(D d, const Scalar* source, std::size_t taps) {
+    const std::size_t lanes = hn::Lanes(d), count = known > 0 ? known : taps;
+    V sum = hn::Zero(d);
+    for (std::size_t t = 0; t < count; t += 2) {
+      const V low = hn::LoadU(d, source + t), high = hn::LoadU(d, source + t + lanes);
+      sum = hn::Add(sum, even_entries(d, low, high));
+      if (t + 1 < count) sum = hn::Add(sum, odd_entries(d, low, high));
+    }
+    return sum;
+  }
+
+  template <std::size_t known, Ntk wanted>
+  static void convolve_by_2(const StridedConvolution& convolution, const Scalar* source_nngp,
+                            const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    const auto scale = static_cast<Scalar>(convolution.scale), bias = static_cast<Scalar>(convolution.bias);
+    const auto sum = [&](auto d, const Scalar* source, std::size_t begin) HWY_ATTR {
+      const Scalar* first = source + 2 * static_cast<std::ptrdiff_t>(begin) + convolution.first;
+      return sum_of_stride_2<known>(d, first, convolution.taps);
+    };
+    for_each_vector<Scalar>(size, [&](auto d, auto block) HWY_ATTR {
+      const V value = hn::MulAdd(hn::Set(d, scale), sum(d, source_nngp, block.begin), hn::Set(d, bias));
+      block.store(d, value, nngp);
+      if constexpr (wanted == Ntk::of_zeros) block.store(d, value, ntk);
+      if constexpr (wanted == Ntk::of_source)
+        block.store(d, hn::MulAdd(hn::Set(d, scale), sum(d, source_ntk, block.begin), value), ntk);
+    });
+  }
+
+  template <std::size_t known>
+  static void convolve_stride_2(const StridedConvolution& convolution, const Scalar* source_nngp,
+                                const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    const auto by_2 = ntk == nullptr          ? convolve_by_2<known, Ntk::none>
+                      : source_ntk == nullptr ? convolve_by_2<known, Ntk::of_zeros>
+                                              : convolve_by_2<known, Ntk::of_source>;
+    by_2(convolution, source_nngp, source_ntk, nngp, ntk, size);
+  }
+
+  /// Strides beyond 2, one entry after the other.
+  static void convolve_by_entries(const StridedConvolution& convolution, const Scalar* source_nngp,
+                                  const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    const auto scale = static_cast<Scalar>(convolution.scale), bias = static_cast<Scalar>(convolution.bias);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::ptrdiff_t first = convolution.stride * static_cast<std::ptrdiff_t>(i) + convolution.first;
+      const auto sum = [&](const Scalar* source) {
+        return std::accumulate(source + first, source + first + convolution.taps, Scalar{0});
+      };
+      nngp[i] = scale * sum(source_nngp) + bias;
+      if (ntk != nullptr) ntk[i] = nngp[i] + (source_ntk != nullptr ? scale * sum(source_ntk) : Scalar{0});
+    }
+  }
+
+  static void convolve_strided(const StridedConvolution& convolution, const Scalar* source_nngp,
+                               const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
+    if (convolution.stride == 1) {
+      const Convolution plain{.axes = {Taps{convolution.first, 1, convolution.taps}},
+                              .axis_count = 1,
+                              .scale = convolution.scale,
+                              .bias = convolution.bias};
+      return convolve(plain, source_nngp, source_ntk, nullptr, nngp, ntk, size);
+    }
+    const auto strided = convolution.stride > 2  ? convolve_by_entries
+                         : convolution.taps == 1 ? convolve_stride_2<1>
+                         : convolution.taps == 3 ? convolve_stride_2<3>
+                                                 : convolve_stride_2<0>;
+    strided(convolution, source_nngp, source_ntk, nngp, ntk, size);
   }
 
   static void pack(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
@@ -340,9 +410,11 @@ struct LinearRowLoops {
 
 template <typename Scalar>
 constexpr LinearRows<Scalar> table = {
-    LinearRowLoops<Scalar>::scale, LinearRowLoops<Scalar>::product_sum, LinearRowLoops<Scalar>::convolve,
-    LinearRowLoops<Scalar>::pack,  LinearRowLoops<Scalar>::add,         LinearRowLoops<Scalar>::multiply,
-    LinearRowLoops<Scalar>::sum,   LinearRowLoops<Scalar>::dot,         LinearRowLoops<Scalar>::all_finite};
+    LinearRowLoops<Scalar>::scale,    LinearRowLoops<Scalar>::product_sum,
+    LinearRowLoops<Scalar>::convolve, LinearRowLoops<Scalar>::convolve_strided,
+    LinearRowLoops<Scalar>::pack,     LinearRowLoops<Scalar>::add,
+    LinearRowLoops<Scalar>::multiply, LinearRowLoops<Scalar>::sum,
+    LinearRowLoops<Scalar>::dot,      LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

@@ -36,27 +36,6 @@ struct WindowOfRows {
   std::ptrdiff_t rows;
 };
 
-// Of two neighbouring vectors, every second entry.
-#if HWY_TARGET == HWY_SCALAR
-template <class D, class V>
-V even_entries(D /*d*/, V low, V /*high*/) {
-  return low;
-}
-template <class D, class V>
-V odd_entries(D /*d*/, V /*low*/, V high) {
-  return high;
-}
-#else
-template <class D, class V>
-HWY_INLINE V even_entries(D d, V low, V high) {
-  return hn::ConcatEven(d, high, low);
-}
-template <class D, class V>
-HWY_INLINE V odd_entries(D d, V low, V high) {
-  return hn::ConcatOdd(d, high, low);
-}
-#endif
-
 template <typename Scalar>
 struct WindowLoops {
   using D = hn::ScalableTag<Scalar>;
@@ -68,7 +47,7 @@ struct WindowLoops {
   template <Index stride_, bool inside_, Index rows_ = 0, Index taps_ = 0, bool adds_ = false>
   struct Known {
     static constexpr Index stride = stride_;
-    static constexpr bool inside = inside_;  ///< Windows stay in the source, or zeros, along the last axis.
+    static constexpr bool inside = inside_;  ///< Windows stay in the source along the last axis.
     static constexpr Index rows = rows_;     ///< Of a single slab.
     static constexpr Index taps = taps_;     ///< Along the last axis.
     static constexpr bool adds = adds_;
@@ -137,30 +116,6 @@ struct WindowLoops {
     }
   }
 
-#if WIDELIMIT_MOVES_LANES
-  /// Three taps of stride 2: the third ones are the first ones of the next entries, so that every source row
-  /// is read once.
-  template <class Known>
-  static HWY_INLINE void sum_row_of_three(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                          Scalar* target) {
-    const D d;
-    const auto lanes = static_cast<Index>(hn::Lanes(d));
-    Index place = windows.first[2];
-    V low = rows_at<Known>(windows, window, place), high = rows_at<Known>(windows, window, place + lanes);
-    V even = even_entries(d, low, high);
-    for (Index k = 0; k < windows.target_extent[2]; k += lanes) {
-      const V odd = odd_entries(d, low, high);
-      place += 2 * lanes;
-      low = rows_at<Known>(windows, window, place);
-      high = rows_at<Known>(windows, window, place + lanes);
-      const V next_even = even_entries(d, low, high);
-      const V third = entries_from<1>(d, even, next_even);
-      hn::StoreU(hn::Add(hn::Add(even, odd), third), d, target + k);
-      even = next_even;
-    }
-  }
-#endif
-
   /// Strides beyond 2, one entry after the other.
   static void sum_row_by_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
                                  Scalar* target) {
@@ -226,26 +181,17 @@ struct WindowLoops {
   static void sum_known(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
     for_each_row(
         windows, source, target,
-        [&](const WindowOfRows<Scalar>& window, Scalar* row) HWY_ATTR {
-          using Windows = Known<stride, inside, rows, taps, adds>;
-#if WIDELIMIT_MOVES_LANES
-          if constexpr (stride == 2 && taps == 3) return sum_row_of_three<Windows>(windows, window, row);
-#endif
-          sum_row<Windows>(windows, window, row);
-        },
+        [&](const WindowOfRows<Scalar>& window, Scalar* row)
+            HWY_ATTR { sum_row<Known<stride, inside, rows, taps, adds>>(windows, window, row); },
         [&](const WindowOfRows<Scalar>& window, Scalar* row)
             HWY_ATTR { sum_row<Known<stride, inside, 0, taps, adds>>(windows, window, row); });
   }
 
-  /// Windows of stride 2: [rows - 1][taps - 1].
+  /// Windows of stride 2 along single rows: [taps - 1].
   template <bool inside>
-  static constexpr std::array<std::array<Sum, 3>, 3> strided_windows{
-      {{sum_known<2, inside, 1, 1, false>, sum_known<2, inside, 1, 2, false>,
-        sum_known<2, inside, 1, 3, false>},
-       {sum_known<2, inside, 2, 1, false>, sum_known<2, inside, 2, 2, false>,
-        sum_known<2, inside, 2, 3, false>},
-       {sum_known<2, inside, 3, 1, false>, sum_known<2, inside, 3, 2, false>,
-        sum_known<2, inside, 3, 3, false>}}};
+  static constexpr std::array<Sum, 3> columns_only{sum_known<2, inside, 1, 1, false>,
+                                                   sum_known<2, inside, 1, 2, false>,
+                                                   sum_known<2, inside, 1, 3, false>};
 
   /// Sums of rows only: [rows - 1].
   template <bool adds>
@@ -259,7 +205,7 @@ struct WindowLoops {
     const bool known = windows.taps[0] == 1 && row < 3 && tap < 3;
     if (windows.stride[2] == 1)
       return known && inside && tap == 0 ? rows_only<adds>[row] : sum_any<1, inside, adds>;
-    return known && !adds ? strided_windows<inside>[row][tap] : sum_any<2, inside, adds>;
+    return known && row == 0 && !adds ? columns_only<inside>[tap] : sum_any<2, inside, adds>;
   }
 
   static void sums(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
@@ -270,8 +216,7 @@ struct WindowLoops {
       return for_each_row(windows, source, target, sum, sum);
     }
     const Index last = windows.first[2] + windows.stride[2] * (windows.target_extent[2] - 1);
-    const bool inside = windows.first[2] >= -windows.source_zeros &&
-                        last + windows.taps[2] <= windows.source_extent[2] + windows.source_zeros;
+    const bool inside = windows.first[2] >= 0 && last + windows.taps[2] <= windows.source_extent[2];
     const Sum sum = inside ? (windows.adds ? choose<true, true>(windows) : choose<true, false>(windows))
                            : (windows.adds ? choose<false, true>(windows) : choose<false, false>(windows));
     sum(windows, source, target);

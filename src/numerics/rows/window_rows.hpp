@@ -21,8 +21,6 @@ struct PlaneWindows {
   std::ptrdiff_t planes;
   std::ptrdiff_t source_plane;  ///< From plane to plane.
   std::ptrdiff_t target_plane;
-  /// In front of and behind every source row, so many numbers are zero.
-  std::ptrdiff_t source_zeros = 0;
   /// Adds to what is there instead of overwriting it; target rows are whole vectors then.
   bool adds = false;
 };
