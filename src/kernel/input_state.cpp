@@ -1,7 +1,6 @@
 #include "kernel/input_state.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "kernel/features.hpp"
 #include "kernel/pair_geometry.hpp"
@@ -10,22 +9,16 @@
 namespace widelimit {
 namespace {
 
-/// How a node's arrays lie in the run that reads them; matrices have no guards.
-Index3 guards_of(const Program& program, NodeId node, const std::vector<Index3>& sizes) {
+/// Of the run that a node's arrays are read in; matrices have none.
+Index3 guard_of(const Program& program, NodeId node) {
   for (const Step& step : program.steps) {
     const auto* plane = std::get_if<PlaneStep>(&step);
     if (plane == nullptr) continue;
     const auto& instructions = plane->run.instructions;
-    const auto reader = std::find_if(
+    const bool reads = std::any_of(
         instructions.begin(), instructions.end(),
         [&](const Instruction& instruction) { return instruction.node == node && !instruction.loads; });
-    if (reader == instructions.end()) continue;
-    RunGeometry run;
-    run.guard = run_guard(program, plane->run);
-    run.maps = offset_maps(program, plane->run, sizes, sizes);
-    const Index root_row = root_row_length(run.maps, run.guard[2],
-                                           [&](std::size_t i) { return sizes[instructions[i].node][2]; });
-    return run.guards(static_cast<std::size_t>(reader - instructions.begin()), sizes[node][2], root_row);
+    if (reads) return run_guard(program, plane->run);
   }
   return {0, 0, 0};
 }
@@ -35,8 +28,6 @@ Index3 guards_of(const Program& program, NodeId node, const std::vector<Index3>&
 StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes,
                               const Shape& input_shape, Index channels) {
   const auto& nodes = program.graph.nodes;
-  std::vector<Index3> sizes;
-  std::transform(shapes.begin(), shapes.end(), std::back_inserter(sizes), three_axes);
   StateLayout layout;
   layout.shape = input_shape;
   for (NodeId id = 0; id < nodes.size(); ++id) {
@@ -61,8 +52,7 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     layout.offset.push_back(layout.size);
     const bool in_planes =
         !std::holds_alternative<PairNode>(operation) && !shape.empty() && !program.as_matrix[id];
-    layout.planes.emplace_back(three_axes(shape),
-                               in_planes ? guards_of(program, id, sizes) : Index3{0, 0, 0});
+    layout.planes.emplace_back(three_axes(shape), in_planes ? guard_of(program, id) : Index3{0, 0, 0});
     layout.positions.push_back(padded(vector_features ? arrays : layout.planes.back().length));
     layout.arrays.push_back(vector_features ? 1 : arrays);
     layout.extra.push_back(layout.size + layout.arrays.back() * layout.positions.back());

@@ -159,21 +159,13 @@ Index row_count(const Shape& shape) {
   return sizes[0] * sizes[1];
 }
 
-/// The largest plane of every instruction of a run.
-std::vector<PlaneLayout> largest_planes(const Run& run, const RunGeometry& geometry,
-                                        const std::vector<Index3>& left, const std::vector<Index3>& right) {
-  const auto extent = [&](std::size_t i, std::size_t axis) {
-    const NodeId node = run.instructions[i].node;
-    const Index gap = geometry.complements ? geometry.maps[i].stride[axis] * geometry.guard[axis] : 0;
-    return std::min(left[node][axis], right[node][axis]) + gap;
-  };
-  const Index root_row =
-      root_row_length(geometry.maps, geometry.guard[2], [&](std::size_t i) { return extent(i, 2); });
-  std::vector<PlaneLayout> layouts;
-  for (std::size_t i = 0; i < run.instructions.size(); ++i)
-    layouts.emplace_back(Index3{extent(i, 0), extent(i, 1), extent(i, 2)},
-                         geometry.guards(i, extent(i, 2), root_row));
-  return layouts;
+/// The largest plane of an instruction.
+PlaneLayout largest_plane(const RunGeometry& run, std::size_t instruction, const Index3& left,
+                          const Index3& right) {
+  Index3 extent;
+  for (std::size_t k = 0; k < 3; ++k)
+    extent[k] = std::min(left[k], right[k]) + (run.complements ? run.gap(instruction, k) : 0);
+  return {extent, run.guard};
 }
 
 RunGeometry make_run_geometry(const Program& program, const Run& run, const PairGeometry& geometry) {
@@ -188,20 +180,17 @@ RunGeometry make_run_geometry(const Program& program, const Run& run, const Pair
 }
 
 /// Enlarges capacities to what a run needs.
-void make_room(const Program& program, const Run& run, const RunGeometry& of_run, PairGeometry& geometry) {
-  const auto layouts = largest_planes(run, of_run, geometry.left_sizes, geometry.right_sizes);
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    const PlaneLayout& layout = layouts[i];
+void make_room(const Run& run, const RunGeometry& of_run, PairGeometry& geometry) {
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     const NodeId node = run.instructions[i].node;
+    const PlaneLayout layout =
+        largest_plane(of_run, i, geometry.left_sizes[node], geometry.right_sizes[node]);
     Index rows = std::max(row_count(geometry.shapes.left[node]), row_count(geometry.shapes.right[node]));
-    if (of_run.complements) rows = 2 * rows + of_run.maps[i].stride[1] * of_run.guard[1];
+    if (of_run.complements) rows = 2 * rows + of_run.gap(i, 1);
     geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
     geometry.row_capacity = std::max(geometry.row_capacity, padded(layout.extent[2]));
-    // Windows read less than a vector in front of a row, and less than two behind what their taps reach.
-    const auto* affine = std::get_if<AffineNode>(&program.graph.nodes[node].operation);
-    const Index taps = affine != nullptr ? Window3(affine->window).size[2] : 0;
-    geometry.plane_front =
-        std::max(geometry.plane_front, padded(std::max(layout.margin(), taps)) + 2 * row_padding);
+    // Windows read less than a vector on both sides of a row.
+    geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()) + row_padding);
     geometry.plane_capacity =
         std::max(geometry.plane_capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
   }
@@ -312,7 +301,7 @@ PairGeometry make_geometry(const Program& program, const Shape& left, const Shap
     const auto* plane = std::get_if<PlaneStep>(&step);
     geometry.runs.push_back(plane == nullptr ? RunGeometry{}
                                              : make_run_geometry(program, plane->run, geometry));
-    if (plane != nullptr) make_room(program, plane->run, geometry.runs.back(), geometry);
+    if (plane != nullptr) make_room(plane->run, geometry.runs.back(), geometry);
   }
   // The same place in two slots must not be a multiple of 4096 bytes apart: processors take a load for a
   // reader of a store that agrees with it in the last bits of the address, and wait.

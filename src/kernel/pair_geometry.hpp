@@ -92,32 +92,20 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
                                    const std::vector<Index3>& left_sizes,
                                    const std::vector<Index3>& right_sizes);
 
-/// The rows of all planes of a run lie alike up to the strides between them, so that a convolution with a
-/// stride along the last axis reads all rows of a plane as one: `stride` times this length, guards included,
-/// holds the row of every instruction and its guard. `length_of(i)`: of the row of instruction i.
-template <typename LengthOf>
-Index root_row_length(const std::vector<OffsetMap>& maps, Index guard, const LengthOf& length_of) {
-  Index longest = 0;
-  for (std::size_t i = 0; i < maps.size(); ++i) {
-    const Index stride = maps[i].stride[2], length = std::max<Index>(length_of(i), 0) + guard;
-    longest = std::max(longest, stride == 1 ? length : (length + stride - 1) / stride);
-  }
-  return longest;
-}
-
 /// Of a plane step's run.
 struct RunGeometry {
-  /// The farthest shift, along each axis, of its same-padded convolutions. Guards are no shorter.
+  /// The farthest shift, along each axis, of its same-padded convolutions.
   Index3 guard{0, 0, 0};
-  bool complements = false;     ///< Planes of complementary offsets are laid out as one.
+  /// Planes of complementary offsets are laid out as one. The gaps between them are the root's guards, times
+  /// the stride: so a window with a stride finds every piece where it expects it.
+  bool complements = false;
   std::vector<OffsetMap> maps;  ///< [instruction]
   /// The demanded offsets of the root along every axis in the order of execution.
   std::array<std::vector<AxisOffsets>, 3> offsets{};
 
-  /// Guards of the planes of an instruction whose rows are `length` long: those of the last axis fill the
-  /// row.
-  [[nodiscard]] Index3 guards(std::size_t instruction, Index length, Index root_row) const {
-    return {guard[0], guard[1], maps[instruction].stride[2] * root_row - length};
+  /// Between the planes of complementary offsets of an instruction.
+  [[nodiscard]] Index gap(std::size_t instruction, std::size_t axis) const {
+    return maps[instruction].stride[axis] * guard[axis];
   }
 };
 

@@ -53,11 +53,11 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
       matrices += copies * padded(position_count(left) * position_count(right));
     size.matrices = std::max(size.matrices, matrices);
   }
-  // Two more slots are the scratch of convolutions. Behind the last one as much is read as in front of
-  // others.
-  size.slots =
-      static_cast<Index>(size.slot_count + 2) * copies * (geometry.plane_front + geometry.plane_capacity) +
-      geometry.plane_front;
+  const Index slot = geometry.plane_front + geometry.plane_capacity;
+  // Two more slots are the scratch of convolutions.
+  size.slots = static_cast<Index>(size.slot_count + 2) * copies * slot;
+  // What follows a plane is cleared for convolutions, the next one's margin.
+  size.products = block_side * block_side * slot + geometry.plane_front;
   // Rows are read by whole vectors.
   size.stores = pairs * geometry.store_size + row_padding;
   return size;
@@ -92,8 +92,10 @@ void PlaneExecutor<Scalar>::take_shapes(const StateLayout& left, const StateLayo
   strips_.grow(size.strips);
   stores_.grow(size.stores);
   matrices_.grow(size.matrices);
+  products_.grow(size.products);
   // The margins of the slots must be zero, and lie elsewhere now.
   std::fill_n(slots_.data(), size.slots, Scalar{0});
+  std::fill_n(products_.data(), size.products, Scalar{0});
   scratch_ = {slot(slot_count_), slot(slot_count_ + 1)};
   left_shape_ = left.shape;
   right_shape_ = right.shape;
@@ -172,7 +174,7 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
     const Instruction& instruction = run.instructions[i];
     placed_[i].planes = slot(instruction.slot);
     placed_[i].affine.reset();
-    placed_[i].gap_rows = run_->complements ? run_->maps[i].stride[1] * run_->guard[1] : 0;
+    placed_[i].gap_rows = run_->complements ? run_->gap(i, 1) : 0;
     const Node& node = node_of(instruction);
     if (const auto* affine = std::get_if<AffineNode>(&node.operation))
       placed_[i].affine = affine_of(*affine, node.inputs[0]);
@@ -186,6 +188,7 @@ void PlaneExecutor<Scalar>::prepare(const Run& run) {
   stacks_pay_ = static_cast<Index>(run.instructions.size()) * (side - 1) > arrays;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(run, i);
   stacked_ = 0;
+  blocked_input_ = blocked_input(run);
   take_packs(run);
 }
 
@@ -231,13 +234,24 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const PlaneOff
   const std::size_t last = run.instructions.size() - 1;
   if (placed_[last].empty()) return;
   stack_pairs(run);
-  if (is_demanded && is_pool(step.target)) pool_.place(placed_[last].axis);
+  if (is_demanded && is_pool(step.target)) pool_.place(placed_[last].axis, placed_[last].layout);
   // An input with itself: at offset 0 its arrays are only being made (see apply_row()).
   if (!recording() || !placed_[last].is_diagonal) pack(run);
+  Placed* input = blocked_input_ ? &placed_[*blocked_input_] : nullptr;
+  if (input != nullptr && stacks_many_) {
+    input->planes = slot(run.instructions[*blocked_input_].slot);
+    input = nullptr;
+  }
   for (const Stack& stack : stacks_) {
     choose_rows(run, stack);
+    if (input != nullptr) {
+      const bool begins = &stack == &stacks_.front() || block_of(*(&stack - 1)) != block_of(stack);
+      if (begins) timer_.time(run.instructions[*blocked_input_].node, [&] { multiply_block(run, stack); });
+      input->planes = {block_product(stack.left % block_side * block_side + stack.right % block_side),
+                       nullptr};
+    }
     for (std::size_t i = 0; i <= last; ++i)
-      timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
+      if (&placed_[i] != input) timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
     if (!is_demanded) continue;
     const Plane<Scalar> planes = placed_[last].planes;
     if (run.instructions[last].gaps != Gaps::zero) clear_guards(placed_[last].layout, stack.count, planes);
@@ -271,6 +285,10 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
       stacks_.push_back({members.left, right, pair, 1, members.same_input});
     stacks_many_ = stacks_many_ || joins;
   }
+  if (stacks_many_ || !blocked_input_) return;
+  for (Stack& stack : stacks_) stack.right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
+  std::stable_sort(stacks_.begin(), stacks_.end(),
+                   [](const Stack& a, const Stack& b) { return block_of(a) < block_of(b); });
 }
 
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
@@ -278,20 +296,18 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 template <typename Scalar>
 void PlaneExecutor<Scalar>::place(const Run& run, const PlaneOffsets& offsets) {
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    Placed& placed = placed_[i];
     const NodeId node = run.instructions[i].node;
     const OffsetMap& map = run_->maps[i];
     for (std::size_t k = 0; k < 3; ++k)
-      placed_[i].axis[k].lay_out(geometry_.left_sizes[node][k], geometry_.right_sizes[node][k], offsets[k],
-                                 map.stride[k], map.shift[k], map.stride[k] * run_->guard[k]);
-  }
-  const Index root_row =
-      root_row_length(run_->maps, run_->guard[2], [&](std::size_t i) { return placed_[i].axis[2].length(); });
-  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-    Placed& placed = placed_[i];
+      placed.axis[k].lay_out(geometry_.left_sizes[node][k], geometry_.right_sizes[node][k], offsets[k],
+                             map.stride[k], map.shift[k], run_->gap(i, k));
     // In place: copies by wide loads would wait for the narrow stores that made the original.
-    std::construct_at(&placed.layout, placed.axis, run_->guards(i, placed.axis[2].length(), root_row));
+    std::construct_at(&placed.layout, placed.axis, run_->guard);
     placed.is_diagonal = placed.has_offset({0, 0, 0});
     placed.source = Placed::Source::packs;
+    if (placed.affine && placed.affine->kind == Affine::Kind::strided && !run.instructions[i].inputs.empty())
+      placed.windows = strided_windows(placed_[run.instructions[i].inputs[0]], placed);
   }
 }
 

@@ -47,10 +47,16 @@ struct WorkspaceSize {
   Index strips = 0;
   Index stores = 0;
   Index matrices = 0;
+  Index products = 0;
   Index row_sums = 0;  ///< Of poolings.
 
-  [[nodiscard]] Index total() const { return slots + packs + strips + stores + matrices + row_sums; }
+  [[nodiscard]] Index total() const {
+    return slots + packs + strips + stores + matrices + products + row_sums;
+  }
 };
+
+/// Of so many inputs a side the products are made together (see PlaneExecutor::multiply_block()).
+inline constexpr Index block_side = 4;
 
 /// For tiles of at most `side` inputs a side and `pairs` pairs.
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,
@@ -117,6 +123,7 @@ class PlaneExecutor {
     bool skips_ntk = false;                  ///< It is zero, all readers know that, and it is not written.
     Plane<Scalar> planes{nullptr, nullptr};  ///< Where the result goes.
     std::optional<Affine> affine;
+    numerics::PlaneWindows windows{};  ///< Of a strided convolution.
     /// Where arrays are read: packed for this plane; or, by planes that are not stacked, where they lie: in
     /// strips, or in the states, if they are whole images or single rows.
     enum class Source { packs, strips, state_rows, whole_states } source = Source::packs;
@@ -189,14 +196,20 @@ class PlaneExecutor {
   void pack_strips(NodeId node, Placed& placed);
   [[nodiscard]] std::array<Index3, 2> first_positions(const Placed& placed, bool in_strips) const;
   void pack_planes(NodeId node, const Placed& placed, bool from_strips);
+  void find_rows(NodeId node, const Placed& placed, std::size_t side, Index input, Index place,
+                 const Scalar** rows) const;
   void choose_rows(const Run& run, const Stack& stack);
 
   // Instructions (plane_instructions.cpp).
   void evaluate(const Run& run, std::size_t number, const Stack& stack);
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& planes);
+  [[nodiscard]] std::optional<std::size_t> blocked_input(const Run& run) const;
+  [[nodiscard]] static std::array<Index, 2> block_of(const Stack& stack);
+  void multiply_block(const Run& run, const Stack& stack);
+  [[nodiscard]] Scalar* block_product(Index number);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
-  [[nodiscard]] static WindowPlacement window_placement(const Affine& affine, const Placed& from,
-                                                        const Placed& to);
+  [[nodiscard]] static numerics::PlaneWindows strided_windows(const Placed& from, const Placed& to);
+  static void fill_bias(const Affine& affine, std::size_t size, const Plane<Scalar>& target);
   void local_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void circular_affine(const Run& run, std::size_t number, Index pair, const Plane<Scalar>& target);
   void apply_row(const Run& run, std::size_t number, const Stack& stack, const RowStage& stage,
@@ -251,16 +264,20 @@ class PlaneExecutor {
   AlignedBuffer<Scalar> strips_;
   AlignedBuffer<Scalar> stores_;
   AlignedBuffer<Scalar> matrices_;
+  AlignedBuffer<Scalar> products_;      ///< Of a block of inputs (see multiply_block()).
   std::vector<std::vector<Sum>> sums_;  ///< [node][pair]
 
   // Of the current tile, step and offset.
   const Tile<Scalar>* tile_ = nullptr;
   InputState<Scalar>* recorded_ = nullptr;
   const RunGeometry* run_ = nullptr;
-  std::vector<Placed> placed_;  ///< [instruction]
+  std::vector<Placed> placed_;             ///< [instruction]
+  std::vector<const Scalar*> block_left_;  ///< [input of the block, array]
+  std::vector<const Scalar*> block_right_;
   std::vector<Stack> stacks_;
-  PlanePool<Scalar> pool_;  ///< Where the run ends in one.
-  Index stacked_ = 0;       ///< Pairs that the stacks were made for, 0: none are made yet.
+  std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
+  PlanePool<Scalar> pool_;                    ///< Where the run ends in one.
+  Index stacked_ = 0;                         ///< Pairs that the stacks were made for, 0: none are made yet.
   std::array<Plane<Scalar>, 2> scratch_;
   StepTimer timer_;
   bool stacks_pay_ = false;   ///< In the current run, small planes are better stacked.

@@ -78,6 +78,72 @@ void PlaneExecutor<Scalar>::input_products(std::size_t number, const Stack& stac
   clear_behind_rows(placed_[number], target);
 }
 
+/// Planes that are not stacked load more numbers of their inputs than fit the first-level cache, for every
+/// pair. The products of a block of inputs of either side with each other share these loads.
+///
+/// Only where the inputs' NTK, which is zero, need not be written.
+template <typename Scalar>
+std::optional<std::size_t> PlaneExecutor<Scalar>::blocked_input(const Run& run) const {
+  std::optional<std::size_t> result;
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    const bool multiplies = std::holds_alternative<InputNode>(node_of(run.instructions[i]).operation) &&
+                            !run.instructions[i].loads;
+    if (!multiplies) continue;
+    const bool alone = !result && i + 1 < run.instructions.size();
+    if (!alone || recording() || (with_ntk_ && !placed_[i].skips_ntk)) return {};
+    result = i;
+  }
+  return result;
+}
+
+template <typename Scalar>
+std::array<Index, 2> PlaneExecutor<Scalar>::block_of(const Stack& stack) {
+  return {stack.left / block_side, stack.right / block_side};
+}
+
+/// Where the product of a pair of the current block lies.
+template <typename Scalar>
+Scalar* PlaneExecutor<Scalar>::block_product(Index number) {
+  return products_.data() + number * (geometry_.plane_front + geometry_.plane_capacity) +
+         geometry_.plane_front;
+}
+
+/// All products of the block of a stack of one pair.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::multiply_block(const Run& run, const Stack& stack) {
+  const std::size_t number = *blocked_input_;
+  Placed& placed = placed_[number];
+  if (placed.empty()) return;
+  const NodeId node = run.instructions[number].node;
+  const auto channels = static_cast<std::size_t>(placed.arrays);
+  const auto [left_block, right_block] = block_of(stack);
+  const auto side_rows = [&](std::size_t side, Index block, std::size_t inputs,
+                             std::vector<const Scalar*>& rows) {
+    const Index begin = block * block_side, end = std::min(begin + block_side, static_cast<Index>(inputs));
+    rows.resize(static_cast<std::size_t>(end - begin) * channels);
+    for (Index input = begin; input < end; ++input)
+      find_rows(node, placed, side, input, input,
+                rows.data() + static_cast<std::size_t>(input - begin) * channels);
+    return static_cast<std::size_t>(end - begin);
+  };
+  const std::size_t lefts = side_rows(0, left_block, tile_->left.size(), block_left_),
+                    rights = side_rows(1, right_block, tile_->right.size(), block_right_);
+  std::array<Scalar*, block_side * block_side> targets;
+  for (std::size_t a = 0; a < lefts; ++a)
+    for (std::size_t b = 0; b < rights; ++b)
+      targets[a * rights + b] = block_product(static_cast<Index>(a) * block_side + static_cast<Index>(b));
+  const auto row = dual_row(number, stack, {targets[0], nullptr});
+  linear_rows<Scalar>().product_sums(block_left_.data(), lefts, block_right_.data(), rights, channels,
+                                     Scalar{1} / static_cast<Scalar>(channels), targets.data(), row.size);
+  for (std::size_t n = 0; n < lefts * rights; ++n) clear_behind_rows(placed, {targets[n], nullptr});
+}
+
+/// A convolution of nothing.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::fill_bias(const Affine& affine, std::size_t size, const Plane<Scalar>& target) {
+  fill_plane(target, size, static_cast<Scalar>(affine.bias), static_cast<Scalar>(affine.bias));
+}
+
 template <typename Scalar>
 void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Stack& stack,
                                    const Plane<Scalar>& target) {
@@ -96,28 +162,36 @@ void PlaneExecutor<Scalar>::affine(const Run& run, std::size_t number, const Sta
   if (from.skips_ntk) source.ntk = nullptr;
   if (affine.kind == Kind::single_position)
     return dense_plane(affine.scale, affine.bias, source, row_size(number, stack), target);
-  if (from.empty()) {
-    const auto bias = static_cast<Scalar>(affine.bias);
-    return fill_plane(target, static_cast<std::size_t>(stack.count * layout.length), bias, bias);
-  }
+  if (from.empty()) return fill_bias(affine, static_cast<std::size_t>(stack.count * layout.length), target);
   if (run.instructions[input].gaps != Gaps::zero) clear_guards(from.layout, stack.count, source);
   if (affine.kind == Kind::shifted)
     convolve_shifted(affine.window, affine.left_front, layout, stack.count, affine.scale, affine.bias, source,
                      target, {scratch_[0].nngp, scratch_[1].nngp});
   else
-    convolve_strided(window_placement(affine, from, to), stack.count, affine.scale, affine.bias, from.layout,
-                     source, layout, target, scratch_[0]);
+    convolve_strided(to.windows, {stack.count, from.layout.length, layout.length}, source, target);
 }
 
-/// The window of `affine` from one placed plane to another.
+/// The windows of any convolution but a circular one, from one placed plane to another with its gaps: those
+/// become finite numbers.
 template <typename Scalar>
-WindowPlacement PlaneExecutor<Scalar>::window_placement(const Affine& affine, const Placed& from,
-                                                        const Placed& to) {
-  WindowPlacement placement{.first = {}, .stride = affine.window.stride, .taps = affine.window.size};
+numerics::PlaneWindows PlaneExecutor<Scalar>::strided_windows(const Placed& from, const Placed& to) {
+  const Affine& affine = *to.affine;
+  const PlaneLayout &source = from.layout, &target = to.layout;
+  numerics::PlaneWindows windows{.first = {},
+                                 .stride = affine.window.stride,
+                                 .taps = affine.window.size,
+                                 .source_extent = source.extent,
+                                 .target_extent = {target.extent[0] + target.guard[0],
+                                                   target.extent[1] + target.guard[1], target.stride[1]},
+                                 .source_step = {source.stride[0], source.stride[1]},
+                                 .target_step = {target.stride[0], target.stride[1]},
+                                 .source_guard = source.guard[2] > 0 ? source.stride[1] : 0,
+                                 .scale = affine.scale,
+                                 .bias = affine.bias};
   for (std::size_t k = 0; k < 3; ++k)
-    placement.first[k] =
-        placement.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
-  return placement;
+    windows.first[k] =
+        windows.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
+  return windows;
 }
 
 template <typename Scalar>
@@ -135,15 +209,10 @@ void PlaneExecutor<Scalar>::local_affine(const Run& run, std::size_t number, Ind
     from.axis[k].lay_out(geometry_.left_sizes[input][k], geometry_.right_sizes[input][k], {{offset[k], 0}, 1},
                          1, 0, 0);
   from.layout = PlaneLayout(from.axis, Index3{0, 0, 0});
-  if (from.empty()) {
-    fill_plane(target, plane_size(to.layout), Scalar{0}, Scalar{0});
-  } else {
-    const Plane<Scalar> source = scratch_[1];
-    load(input, from, pair, 1, source);
-    window_sums(window_placement(affine, from, to), from.layout, source, to.layout, target);
-    clear_guards(to.layout, 1, target);
-  }
-  dense_plane(affine.scale, affine.bias, target, plane_size(to.layout), target);
+  if (from.empty()) return fill_bias(affine, plane_size(to.layout), target);
+  const Plane<Scalar> source = scratch_[1];
+  load(input, from, pair, 1, source);
+  convolve_strided(strided_windows(from, to), {1, from.layout.length, to.layout.length}, source, target);
 }
 
 /// Gathers entry by entry from the kept input: wrap-around mixes planes that lie a whole axis apart.
@@ -251,5 +320,13 @@ void PlaneExecutor<Scalar>::multiply_planes(const Run& run, std::size_t number, 
 // The other members are reached from here, or defined and instantiated in the other files of the class.
 template void PlaneExecutor<float>::evaluate(const Run&, std::size_t, const Stack&);
 template void PlaneExecutor<double>::evaluate(const Run&, std::size_t, const Stack&);
+template std::optional<std::size_t> PlaneExecutor<float>::blocked_input(const Run&) const;
+template std::optional<std::size_t> PlaneExecutor<double>::blocked_input(const Run&) const;
+template std::array<Index, 2> PlaneExecutor<float>::block_of(const Stack&);
+template std::array<Index, 2> PlaneExecutor<double>::block_of(const Stack&);
+template void PlaneExecutor<float>::multiply_block(const Run&, const Stack&);
+template void PlaneExecutor<double>::multiply_block(const Run&, const Stack&);
+template float* PlaneExecutor<float>::block_product(Index);
+template double* PlaneExecutor<double>::block_product(Index);
 
 }  // namespace widelimit

@@ -203,37 +203,43 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
   }
 }
 
+/// Points `rows` to where the plane begins in every array of an input of the left (0) or right (1) side, or,
+/// if it was packed, of the input packed at `place`.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::find_rows(NodeId node, const Placed& placed, std::size_t side, Index input,
+                                      Index place, const Scalar** rows) const {
+  using Source = typename Placed::Source;
+  const std::vector<Scalar*>& packs = side == 0 ? placed.left : placed.right;
+  const std::size_t arrays = packs.size();
+  if (placed.source == Source::packs) {
+    for (std::size_t k = 0; k < arrays; ++k) rows[k] = packs[k] + place * placed.layout.length;
+    return;
+  }
+  const bool in_strips = placed.source == Source::strips;
+  const Index3 first = first_positions(placed, in_strips)[side];
+  if (in_strips) {
+    const std::vector<Scalar*>& strips = side == 0 ? placed.left_strips : placed.right_strips;
+    const Index3& sizes = (side == 0 ? geometry_.left_sizes : geometry_.right_sizes)[node];
+    const Index row = input * strip_rows(node, placed)[side] + strip_row(sizes, first);
+    for (std::size_t k = 0; k < arrays; ++k) rows[k] = strips[k] + row * placed.layout.stride[1];
+    return;
+  }
+  const InputState<Scalar>& state =
+      *(side == 0 ? tile_->left : tile_->right)[static_cast<std::size_t>(input)];
+  const Index begin = state.layout().planes[node].at(first[0], first[1]) + first[2];
+  for (std::size_t k = 0; k < arrays; ++k) rows[k] = state.array(node, static_cast<Index>(k)) + begin;
+}
+
 /// Points the rows of auxiliary arrays to those of a stack.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
-  using Source = typename Placed::Source;
   const Index right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
-  const InputState<Scalar>& left_state = *tile_->left[static_cast<std::size_t>(stack.left)];
-  const InputState<Scalar>& right_state = *tile_->right[static_cast<std::size_t>(right)];
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
     if (placed.arrays == 0) continue;
     const NodeId node = run.instructions[i].node;
-    // Where the plane begins in an array of the left (0) or right (1) input.
-    const auto begin = [&](std::size_t side, const InputState<Scalar>& state, Index input, Index packed_as) {
-      if (placed.source == Source::packs) return packed_as * placed.layout.length;
-      const bool in_strips = placed.source == Source::strips;
-      const Index3 first = first_positions(placed, in_strips)[side];
-      if (!in_strips) return state.layout().planes[node].at(first[0], first[1]) + first[2];
-      const Index3& sizes = (side == 0 ? geometry_.left_sizes : geometry_.right_sizes)[node];
-      return (input * strip_rows(node, placed)[side] + strip_row(sizes, first)) * placed.layout.stride[1];
-    };
-    const auto array = [&](const InputState<Scalar>& state, const std::vector<Scalar*>& packs,
-                           const std::vector<Scalar*>& strips, std::size_t k) -> const Scalar* {
-      if (placed.source == Source::packs) return packs[k];
-      return placed.source == Source::strips ? strips[k] : state.array(node, static_cast<Index>(k));
-    };
-    const Index left_begin = begin(0, left_state, stack.left, stack.left);
-    const Index right_begin = begin(1, right_state, right, stacks_many_ ? stack.right : right);
-    for (std::size_t k = 0; k < placed.left.size(); ++k) {
-      placed.left_row[k] = array(left_state, placed.left, placed.left_strips, k) + left_begin;
-      placed.right_row[k] = array(right_state, placed.right, placed.right_strips, k) + right_begin;
-    }
+    find_rows(node, placed, 0, stack.left, stack.left, placed.left_row.data());
+    find_rows(node, placed, 1, right, stacks_many_ ? stack.right : right, placed.right_row.data());
   }
 }
 
@@ -242,11 +248,15 @@ template void PlaneExecutor<float>::take_packs(const Run&);
 template Index PlaneExecutor<float>::right_place(const TilePair&) const;
 template void PlaneExecutor<float>::pack(const Run&);
 template void PlaneExecutor<float>::pack_planes(NodeId, const Placed&, bool);
+template void PlaneExecutor<float>::find_rows(NodeId, const Placed&, std::size_t, Index, Index,
+                                              const float**) const;
 template void PlaneExecutor<float>::choose_rows(const Run&, const Stack&);
 template void PlaneExecutor<double>::take_packs(const Run&);
 template Index PlaneExecutor<double>::right_place(const TilePair&) const;
 template void PlaneExecutor<double>::pack(const Run&);
 template void PlaneExecutor<double>::pack_planes(NodeId, const Placed&, bool);
+template void PlaneExecutor<double>::find_rows(NodeId, const Placed&, std::size_t, Index, Index,
+                                               const double**) const;
 template void PlaneExecutor<double>::choose_rows(const Run&, const Stack&);
 
 }  // namespace widelimit

@@ -63,20 +63,35 @@ void PlanePool<Scalar>::follow(std::size_t axis, const AxisPieces& pieces) {
 }
 
 template <typename Scalar>
-void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis) {
+void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout) {
   if (!in_group_) follow(2, axis[2]);
   in_group_ = true;
   width_ = axis[2].length();
+  plane_length_ = layout.length;
   follow(0, axis[0]);
   follow(1, axis[1]);
   rows_.clear();
   for (const AxisSums& x : sums_[0])
-    for (const AxisSums& y : sums_[1]) {
-      const Index first_row = layout_->first_row({x.offset, y.offset});
-      Index& begun = begun_[static_cast<std::size_t>(first_row)];
-      rows_.push_back({{x, y}, first_row, begun > 0});
-      begun = x.extent * y.extent;
-    }
+    for (const AxisSums& y : sums_[1]) rows_.push_back(row_sums_of(x, y, layout));
+}
+
+template <typename Scalar>
+typename PlanePool<Scalar>::RowSums PlanePool<Scalar>::row_sums_of(const AxisSums& x, const AxisSums& y,
+                                                                   const PlaneLayout& layout) {
+  const Index row = padded(width_), first_row = layout_->first_row({x.offset, y.offset});
+  Index& begun = begun_[static_cast<std::size_t>(first_row)];
+  const bool adds = begun > 0;
+  begun = x.extent * y.extent;
+  return {.windows = {.first = {x.first, y.first, 0},
+                      .stride = {window_.stride[0], window_.stride[1], 1},
+                      .taps = {x.taps, y.taps, 1},
+                      .source_extent = {x.piece_extent, y.piece_extent, width_},
+                      .target_extent = {x.extent, y.extent, width_},
+                      .source_step = {layout.stride[0], layout.stride[1]},
+                      .target_step = {y.extent * row, row}},
+          .source = layout.at(x.piece_start, y.piece_start),
+          .target = first_row * row,
+          .adds = adds};
 }
 
 template <typename Scalar>
@@ -88,24 +103,21 @@ Plane<Scalar> PlanePool<Scalar>::row_sums(Index pair) {
 }
 
 template <typename Scalar>
-void PlanePool<Scalar>::add(Index first_pair, Index count, const PlaneLayout& layout,
-                            const Plane<Scalar>& planes) {
-  const Index row = padded(width_);
+void PlanePool<Scalar>::add(Index first_pair, Index count, const Plane<Scalar>& planes) {
+  const Plane<Scalar> pair_sums = row_sums(first_pair);
+  const numerics::PlaneSteps steps{count, plane_length_, row_sums(1).nngp - row_sums(0).nngp};
+  // Both kernels of a single plane in one call.
+  const bool together = planes.ntk != nullptr && count == 1;
+  const numerics::PlaneSteps both{2, together ? planes.ntk - planes.nngp : 0,
+                                  together ? pair_sums.ntk - pair_sums.nngp : 0};
   for (const RowSums& sums : rows_) {
-    const auto& [x, y] = sums.axis;
-    const numerics::PlaneWindows windows{.first = {x.first, y.first, 0},
-                                         .stride = {window_.stride[0], window_.stride[1], 1},
-                                         .taps = {x.taps, y.taps, 1},
-                                         .source_extent = {x.piece_extent, y.piece_extent, width_},
-                                         .target_extent = {x.extent, y.extent, width_},
-                                         .source_step = {layout.stride[0], layout.stride[1]},
-                                         .target_step = {y.extent * row, row},
-                                         .planes = count,
-                                         .source_plane = layout.length,
-                                         .target_plane = row_sums(1).nngp - row_sums(0).nngp,
-                                         .adds = sums.adds};
-    const Plane<Scalar> target = row_sums(first_pair) + sums.first_row * row;
-    window_sums_of_both(windows, planes + layout.at(x.piece_start, y.piece_start), target);
+    const auto add_kernel = [&](const numerics::PlaneSteps& kernel_steps, const Scalar* source,
+                                Scalar* target) {
+      numerics::window_sums(sums.windows, kernel_steps, source + sums.source,
+                            sums.adds ? target + sums.target : nullptr, target + sums.target);
+    };
+    add_kernel(together ? both : steps, planes.nngp, pair_sums.nngp);
+    if (planes.ntk != nullptr && !together) add_kernel(steps, planes.ntk, pair_sums.ntk);
   }
 }
 
@@ -136,19 +148,17 @@ void PlanePool<Scalar>::add_columns(const AxisSums& columns, Index first_row, In
                                  .source_extent = {1, rows_at_once, columns.piece_extent},
                                  .target_extent = {1, rows_at_once, columns.extent},
                                  .source_step = {0, row},
-                                 .target_step = {0, columns.extent},
-                                 .planes = 1,
-                                 .source_plane = row_sums(1).nngp - row_sums(0).nngp,
-                                 .target_plane = rows_at_once * columns.extent};
+                                 .target_step = {0, columns.extent}};
+  numerics::PlaneSteps steps{1, row_sums(1).nngp - row_sums(0).nngp, rows_at_once * columns.extent};
   const auto add_kernel = [&](const Scalar* sums, Scalar* pooled) {
-    numerics::window_sums(windows, sums, scratch);
-    for (Index n = 0; n < windows.planes; ++n)
+    numerics::window_sums<Scalar>(windows, steps, sums, nullptr, scratch);
+    for (Index n = 0; n < steps.planes; ++n)
       numerics::linear_rows<Scalar>().add(
-          scratch + n * windows.target_plane, weight_, pooled + n * next_pooled_,
+          scratch + n * steps.target_plane, weight_, pooled + n * next_pooled_,
           static_cast<std::size_t>(windows.target_extent[1] * columns.extent));
   };
-  for (Index pair = 0; pair < pairs_; pair += windows.planes) {
-    windows.planes = std::min(pairs_at_once, pairs_ - pair);
+  for (Index pair = 0; pair < pairs_; pair += steps.planes) {
+    steps.planes = std::min(pairs_at_once, pairs_ - pair);
     for (Index r = 0; r < rows; r += rows_at_once) {
       windows.source_extent[1] = windows.target_extent[1] = std::min(rows_at_once, rows - r);
       const Index start = layout_->row_start(first_row + r, columns.offset);

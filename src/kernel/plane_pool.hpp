@@ -8,6 +8,7 @@
 #include "kernel/pair_geometry.hpp"
 #include "kernel/plane.hpp"
 #include "network/graph.hpp"
+#include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {
 
@@ -27,12 +28,12 @@ class PlanePool {
   void begin(const PairGeometry& geometry, const Graph& graph, NodeId pool, Index pairs,
              const Plane<Scalar>& pooled, Index next_pooled);
 
-  /// Works out what planes add to: their offsets and positions along every axis. A group begins with the
-  /// first.
-  void place(const std::array<AxisPieces, 3>& axis);
+  /// Works out what planes add to: their offsets and positions along every axis, and their layout. A group
+  /// begins with the first.
+  void place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout);
 
-  /// Adds the planes of `count` pairs from `first_pair` on, one behind the other.
-  void add(Index first_pair, Index count, const PlaneLayout& layout, const Plane<Scalar>& planes);
+  /// Adds the placed planes of `count` pairs from `first_pair` on, one behind the other.
+  void add(Index first_pair, Index count, const Plane<Scalar>& planes);
 
   /// Ends a group. `scratch`: room for `scratch_size` numbers, no less than a row, and a vector more.
   void end_group(Scalar* scratch, Index scratch_size);
@@ -49,13 +50,15 @@ class PlanePool {
   };
   /// Rows of a plane that are summed into those of a pooled offset.
   struct RowSums {
-    std::array<AxisSums, 2> axis;
-    Index first_row;
-    bool adds;  ///< Another plane of the group has written there.
+    numerics::PlaneWindows windows;
+    Index source;  ///< Where they begin in the plane.
+    Index target;  ///< Where in the sums of rows.
+    bool adds;     ///< Another plane of the group has written there.
   };
 
   /// Sets sums_[axis].
   void follow(std::size_t axis, const AxisPieces& pieces);
+  [[nodiscard]] RowSums row_sums_of(const AxisSums& x, const AxisSums& y, const PlaneLayout& layout);
   [[nodiscard]] Plane<Scalar> row_sums(Index pair);
   void add_columns(const AxisSums& columns, Index first_row, Index rows, Scalar* scratch, Index scratch_size);
 
@@ -75,6 +78,7 @@ class PlanePool {
   bool in_group_ = false;
   std::array<std::vector<AxisSums>, 3> sums_;  ///< Along every axis.
   Index width_ = 0;                            ///< Length of its rows.
+  Index plane_length_ = 0;
   std::vector<Index> begun_;  ///< At the first row of a pooled offset: its rows, once they are written.
   std::vector<RowSums> rows_;
 };

@@ -103,7 +103,7 @@ template <typename Scalar>
 void PlaneExecutor<Scalar>::put(NodeId target, const Placed& placed, const Stack& stack,
                                 const Plane<Scalar>& source) {
   const Node& node = program_.graph.nodes[target];
-  if (is_pool(target)) return pool_.add(stack.first_pair, stack.count, placed.layout, source);
+  if (is_pool(target)) return pool_.add(stack.first_pair, stack.count, source);
   if (!is_readout(node)) return save(target, placed, stack, source);
   for (Index n = 0; n < stack.count; ++n)
     add_readout(target, placed, stack.first_pair + n, source + n * placed.layout.length);

@@ -88,65 +88,17 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 }
 
 template <typename Scalar>
-void window_sums_of_both(numerics::PlaneWindows windows, const Plane<Scalar>& source,
-                         const Plane<Scalar>& target) {
-  if (source.ntk != nullptr && windows.planes == 1) {
-    windows.planes = 2;
-    windows.source_plane = source.ntk - source.nngp;
-    windows.target_plane = target.ntk - target.nngp;
-    return numerics::window_sums(windows, source.nngp, target.nngp);
-  }
-  numerics::window_sums(windows, source.nngp, target.nngp);
-  if (source.ntk != nullptr) numerics::window_sums(windows, source.ntk, target.ntk);
-}
-
-template <typename Scalar>
-void convolve_strided(const WindowPlacement& placement, Index count, double scale, double bias,
-                      const PlaneLayout& source_layout, const Plane<Scalar>& source,
-                      const PlaneLayout& target_layout, const Plane<Scalar>& target,
-                      const Plane<Scalar>& scratch) {
-  const Index width = source_layout.stride[1], stride = placement.stride[2];
-  const Index rows = target_layout.stride[0] / target_layout.stride[1],
-              slabs = target_layout.length / target_layout.stride[0];
-  const numerics::PlaneWindows windows{
-      .first = {placement.first[0], placement.first[1], 0},
-      .stride = {placement.stride[0], placement.stride[1], 1},
-      .taps = {placement.taps[0], placement.taps[1], 1},
-      .source_extent = {source_layout.extent[0], source_layout.extent[1], width},
-      .target_extent = {slabs, rows, width},
-      .source_step = {source_layout.stride[0], width},
-      .target_step = {rows * width, width},
-      .planes = count,
-      .source_plane = source_layout.length,
-      .target_plane = slabs * rows * width};
-  const Plane<Scalar> sums{scratch.nngp, source.ntk != nullptr ? scratch.ntk : nullptr};
-  window_sums_of_both(windows, source, sums);
-  // Gaps of the last row look beyond it.
-  const Index size = count * target_layout.length;
-  fill_plane(sums + stride * size, static_cast<std::size_t>(placement.taps[2]), Scalar{0}, Scalar{0});
-  const numerics::StridedConvolution convolution{.stride = stride,
-                                                 .first = placement.first[2],
-                                                 .taps = static_cast<std::size_t>(placement.taps[2]),
-                                                 .scale = scale,
-                                                 .bias = bias};
-  linear_rows<Scalar>().convolve_strided(convolution, sums.nngp, sums.ntk, target.nngp, target.ntk,
-                                         static_cast<std::size_t>(size));
-}
-
-template <typename Scalar>
-void window_sums(const WindowPlacement& placement, const PlaneLayout& source_layout,
-                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target) {
-  const numerics::PlaneWindows windows{.first = placement.first,
-                                       .stride = placement.stride,
-                                       .taps = placement.taps,
-                                       .source_extent = source_layout.extent,
-                                       .target_extent = target_layout.extent,
-                                       .source_step = {source_layout.stride[0], source_layout.stride[1]},
-                                       .target_step = {target_layout.stride[0], target_layout.stride[1]},
-                                       .planes = 1,
-                                       .source_plane = source_layout.length,
-                                       .target_plane = target_layout.length};
-  window_sums_of_both(windows, source, target);
+void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
+                      const Plane<Scalar>& source, const Plane<Scalar>& target) {
+  // Gaps behind the last row see what follows it.
+  fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
+             Scalar{0});
+  numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
+  if (target.ntk == nullptr) return;
+  if (source.ntk != nullptr)
+    numerics::window_sums<Scalar>(windows, steps, source.ntk, target.nngp, target.ntk);
+  else
+    std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
 }
 
 template void clear_guards(const PlaneLayout&, Index, const Plane<float>&);
@@ -159,17 +111,9 @@ template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&
                                const Plane<float>&, const Plane<float>&, const std::array<float*, 2>&);
 template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
                                const Plane<double>&, const Plane<double>&, const std::array<double*, 2>&);
-template void window_sums_of_both(numerics::PlaneWindows, const Plane<float>&, const Plane<float>&);
-template void window_sums_of_both(numerics::PlaneWindows, const Plane<double>&, const Plane<double>&);
-template void convolve_strided(const WindowPlacement&, Index, double, double, const PlaneLayout&,
-                               const Plane<float>&, const PlaneLayout&, const Plane<float>&,
-                               const Plane<float>&);
-template void convolve_strided(const WindowPlacement&, Index, double, double, const PlaneLayout&,
-                               const Plane<double>&, const PlaneLayout&, const Plane<double>&,
-                               const Plane<double>&);
-template void window_sums(const WindowPlacement&, const PlaneLayout&, const Plane<float>&, const PlaneLayout&,
-                          const Plane<float>&);
-template void window_sums(const WindowPlacement&, const PlaneLayout&, const Plane<double>&,
-                          const PlaneLayout&, const Plane<double>&);
+template void convolve_strided(const numerics::PlaneWindows&, const numerics::PlaneSteps&,
+                               const Plane<float>&, const Plane<float>&);
+template void convolve_strided(const numerics::PlaneWindows&, const numerics::PlaneSteps&,
+                               const Plane<double>&, const Plane<double>&);
 
 }  // namespace widelimit

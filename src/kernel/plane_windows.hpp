@@ -33,32 +33,11 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
                       double scale, double bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
                       const std::array<Scalar*, 2>& scratch);
 
-/// Window sums of nngp and, if there is one, ntk; those of a single plane in one call.
+/// The same by window sums, for any stride and padding but circular; scale and bias are the windows'. Reads
+/// less than row_padding numbers in front of a source row, and overwrites as many behind the last plane of
+/// the source, and less than that behind a target row.
 template <typename Scalar>
-void window_sums_of_both(numerics::PlaneWindows windows, const Plane<Scalar>& source,
-                         const Plane<Scalar>& target);
-
-/// Where a general window lies: output entry i of an axis sums entries first + stride i + t, 0 <= t < taps,
-/// of the source, those outside of it being absent.
-struct WindowPlacement {
-  Index3 first;
-  Index3 stride;
-  Index3 taps;
-};
-
-/// The same as convolve_shifted() for a window of any stride and padding but circular. The layouts' rows are
-/// as long, up to the stride along the last axis, guards included (see root_row_length()); guards of the
-/// source are zero. `scratch` has room for planes of the source's layout.
-template <typename Scalar>
-void convolve_strided(const WindowPlacement& placement, Index count, double scale, double bias,
-                      const PlaneLayout& source_layout, const Plane<Scalar>& source,
-                      const PlaneLayout& target_layout, const Plane<Scalar>& target,
-                      const Plane<Scalar>& scratch);
-
-/// target[i] = sum over the window of a plane. Reads less than row_padding numbers in front of and behind a
-/// source row, and overwrites less than that behind a target row.
-template <typename Scalar>
-void window_sums(const WindowPlacement& placement, const PlaneLayout& source_layout,
-                 const Plane<Scalar>& source, const PlaneLayout& target_layout, const Plane<Scalar>& target);
+void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
+                      const Plane<Scalar>& source, const Plane<Scalar>& target);
 
 }  // namespace widelimit

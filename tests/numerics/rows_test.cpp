@@ -187,30 +187,36 @@ TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, dou
 
 namespace {
 
+/// What sums are added to.
+enum class Start { bias, numbers, target };
+
 /// Windows of one shape along the rows and the entries, over one or both of the slabs.
 struct WindowCase {
   std::ptrdiff_t first, stride, taps, width, out_width;
   std::ptrdiff_t slab_taps = 2;
-  std::ptrdiff_t zeros = 0;
-  bool adds = false;
+  std::ptrdiff_t guard = 0;
+  Start start = Start::bias;
 };
 
 /// Two planes of two slabs of rows, by plain loops.
 template <typename Scalar>
 void check_windows(const WindowCase& wanted) {
   constexpr std::ptrdiff_t slabs = 2, rows = 5, out_rows = 4, margin = 16, gap = 3;
-  const auto [first, stride, taps, width, out_width, slab_taps, zeros, adds] = wanted;
+  constexpr double scale = 0.5, bias = 0.25;
+  const auto [first, stride, taps, width, out_width, slab_taps, guard, start] = wanted;
   const std::ptrdiff_t row_step = width + gap, plane = slabs * rows * row_step;
   auto source = normal_numbers<Scalar>(static_cast<std::size_t>(2 * plane + 2 * margin), 7);
   const auto in_row = [&](std::size_t i) {
     const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(i) - margin;
     return place >= 0 && place < 2 * plane && place % row_step < width;
   };
-  for (std::size_t i = 0; zeros > 0 && i < source.size(); ++i)
+  for (std::size_t i = 0; guard > 0 && i < source.size(); ++i)
     if (!in_row(i)) source[i] = 0;
-  // Whole vectors where something is added.
-  const std::ptrdiff_t out_step = adds ? (out_width + margin - 1) / margin * margin : out_width;
-  const std::ptrdiff_t out_slabs = 3 - slab_taps, out_slab = out_rows * out_step;
+  // Whole vectors where something is added to the target.
+  const std::ptrdiff_t out_step =
+      start == Start::target ? (out_width + margin - 1) / margin * margin : out_width;
+  const std::ptrdiff_t out_slabs = 3 - slab_taps, out_slab = out_rows * out_step,
+                       out_plane = out_slabs * out_slab;
   const PlaneWindows windows{.first = {0, first, first},
                              .stride = {1, stride, stride},
                              .taps = {slab_taps, taps, taps},
@@ -218,14 +224,18 @@ void check_windows(const WindowCase& wanted) {
                              .target_extent = {out_slabs, out_rows, out_width},
                              .source_step = {rows * row_step, row_step},
                              .target_step = {out_slab, out_step},
-                             .planes = 2,
-                             .source_plane = plane,
-                             .target_plane = out_slabs * out_slab,
-                             .adds = adds};
-  const auto size = static_cast<std::size_t>(2 * windows.target_plane);
-  const Scalar before = adds ? Scalar{1} : std::numeric_limits<Scalar>::quiet_NaN();
-  std::vector<Scalar> target(size + static_cast<std::size_t>(margin), before);
-  window_sums(windows, source.data() + margin, target.data());
+                             .source_guard = guard,
+                             .scale = scale,
+                             .bias = bias};
+  const auto size = static_cast<std::size_t>(2 * out_plane);
+  const auto before = normal_numbers<Scalar>(size + static_cast<std::size_t>(margin), 8);
+  std::vector<Scalar> target = before;
+  if (start != Start::target)
+    std::fill(target.begin(), target.end(), std::numeric_limits<Scalar>::quiet_NaN());
+  const Scalar* starts = start == Start::target    ? target.data()
+                         : start == Start::numbers ? before.data()
+                                                   : nullptr;
+  window_sums<Scalar>(windows, {2, plane, out_plane}, source.data() + margin, starts, target.data());
   const auto entry = [&](std::ptrdiff_t n, std::ptrdiff_t a, std::ptrdiff_t b, std::ptrdiff_t c) {
     if (a < 0 || b < 0 || c < 0 || a >= slabs || b >= rows || c >= width) return 0.0;
     return static_cast<double>(
@@ -233,14 +243,14 @@ void check_windows(const WindowCase& wanted) {
   };
   for (std::size_t i = 0; i < size; ++i) {
     const auto place = static_cast<std::ptrdiff_t>(i);
-    const std::ptrdiff_t n = place / windows.target_plane, x = place / out_slab % out_slabs,
+    const std::ptrdiff_t n = place / out_plane, x = place / out_slab % out_slabs,
                          y = place / out_step % out_rows, z = place % out_step;
     if (z >= out_width) continue;
-    double expected = adds ? 1 : 0;
+    double expected = start == Start::bias ? bias : static_cast<double>(before[i]);
     for (std::ptrdiff_t a = 0; a < slab_taps; ++a)
       for (std::ptrdiff_t b = 0; b < taps; ++b)
         for (std::ptrdiff_t c = 0; c < taps; ++c)
-          expected += entry(n, x + a, first + stride * y + b, first + stride * z + c);
+          expected += scale * entry(n, x + a, first + stride * y + b, first + stride * z + c);
     CAPTURE(i);
     CHECK(std::abs(static_cast<double>(target[i]) - expected) <= 60 * epsilon<Scalar>);
   }
@@ -254,21 +264,21 @@ TEST_CASE_TEMPLATE("rows: windows of any stride and place agree with plain sums"
       for (const std::ptrdiff_t first : {-2, -1, 0, 1})
         for (const std::ptrdiff_t width : {1, 6, 17, 40, 70})
           for (const std::ptrdiff_t slab_taps : {1, 2})
-            for (const bool adds : {false, true}) {
+            for (const Start start : {Start::bias, Start::numbers, Start::target}) {
               CAPTURE(stride);
               CAPTURE(taps);
               CAPTURE(first);
               CAPTURE(width);
               CAPTURE(slab_taps);
-              CAPTURE(adds);
+              CAPTURE(start);
               WindowCase wanted{first,     stride, taps, width, (width + stride - 1) / stride + 1,
-                                slab_taps, 0,      adds};
+                                slab_taps, 0,      start};
               check_windows<Scalar>(wanted);
               // Not beyond the zeros around a row.
-              wanted.zeros = 2;
+              wanted.guard = 2;
               check_windows<Scalar>(wanted);
               // Wholly inside, if there is room.
-              wanted.zeros = 0;
+              wanted.guard = 0;
               wanted.out_width = (width - taps - first) / stride + 1;
               if (first >= 0 && wanted.out_width > 0 && width >= taps + first) check_windows<Scalar>(wanted);
             }

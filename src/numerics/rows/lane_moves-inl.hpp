@@ -22,27 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 
-// Of two neighbouring vectors, every second entry.
-#if HWY_TARGET == HWY_SCALAR
-template <class D, class V>
-V even_entries(D /*d*/, V low, V /*high*/) {
-  return low;
-}
-template <class D, class V>
-V odd_entries(D /*d*/, V /*low*/, V high) {
-  return high;
-}
-#else
-template <class D, class V>
-HWY_INLINE V even_entries(D d, V low, V high) {
-  return hwy::HWY_NAMESPACE::ConcatEven(d, high, low);
-}
-template <class D, class V>
-HWY_INLINE V odd_entries(D d, V low, V high) {
-  return hwy::HWY_NAMESPACE::ConcatOdd(d, high, low);
-}
-#endif
-
 #if WIDELIMIT_MOVES_LANES
 /// A vector of entries first, first + 1, ... of two neighbouring vectors.
 template <int first, class D>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/linear_rows.cpp"
@@ -89,6 +88,78 @@ struct LinearRowLoops {
                           Scalar factor, Scalar* target, std::size_t size) {
     const auto sum = count == 1 ? product_sum_of<1> : count == 3 ? product_sum_of<3> : product_sum_of<0>;
     sum(left, right, count, factor, target, size);
+  }
+
+  /// The products of some left and right inputs with each other: `vectors` vectors of entries.
+  template <std::size_t lefts, std::size_t rights, std::size_t vectors, class Load, class Store>
+  static HWY_INLINE void multiply_vectors(const Scalar* const* left, const Scalar* const* right,
+                                          std::size_t count, Scalar factor, Scalar* const* targets,
+                                          std::size_t target_step, const Load& load, const Store& store) {
+    const D d;
+    V sums[lefts][rights][vectors];
+    for (auto& row : sums)
+      for (auto& sum : row)
+        for (V& vector : sum) vector = hn::Zero(d);
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t a = 0; a < lefts; ++a)
+        for (std::size_t v = 0; v < vectors; ++v) {
+          const V number = load(left[a * count + k], v);
+          for (std::size_t b = 0; b < rights; ++b)
+            sums[a][b][v] = hn::MulAdd(number, load(right[b * count + k], v), sums[a][b][v]);
+        }
+    const V scale = hn::Set(d, factor);
+    for (std::size_t a = 0; a < lefts; ++a)
+      for (std::size_t b = 0; b < rights; ++b)
+        for (std::size_t v = 0; v < vectors; ++v)
+          store(hn::Mul(sums[a][b][v], scale), targets[a * target_step + b], v);
+  }
+
+  /// Entries from `begin` to `end`.
+  template <std::size_t lefts, std::size_t rights>
+  static void multiply_some(const Scalar* const* left, const Scalar* const* right, std::size_t count,
+                            Scalar factor, Scalar* const* targets, std::size_t target_step, std::size_t begin,
+                            std::size_t end) {
+    const D d;
+    const std::size_t lanes = hn::Lanes(d);
+    // Two vectors share the loads of pointers, if there are registers for their sums.
+    constexpr std::size_t vectors = lefts * rights > 4 ? 1 : 2;
+    std::size_t i = begin;
+    for (; i + vectors * lanes <= end; i += vectors * lanes)
+      multiply_vectors<lefts, rights, vectors>(
+          left, right, count, factor, targets, target_step,
+          [&](const Scalar* row, std::size_t v) HWY_ATTR { return hn::LoadU(d, row + i + v * lanes); },
+          [&](V value, Scalar* row, std::size_t v) HWY_ATTR { hn::StoreU(value, d, row + i + v * lanes); });
+    for_each_vector<Scalar>(end - i, [&](auto tag, auto block) HWY_ATTR {
+      multiply_vectors<lefts, rights, 1>(
+          left, right, count, factor, targets, target_step,
+          [&](const Scalar* row, std::size_t) HWY_ATTR { return block.load(tag, row + i); },
+          [&](V value, Scalar* row, std::size_t) HWY_ATTR { block.store(tag, value, row + i); });
+    });
+  }
+
+  using Multiply = void (*)(const Scalar* const*, const Scalar* const*, std::size_t, Scalar, Scalar* const*,
+                            std::size_t, std::size_t, std::size_t);
+  static constexpr std::array<std::array<Multiply, 3>, 3> multiply_by_inputs{
+      {{multiply_some<1, 1>, multiply_some<1, 2>, multiply_some<1, 3>},
+       {multiply_some<2, 1>, multiply_some<2, 2>, multiply_some<2, 3>},
+       {multiply_some<3, 1>, multiply_some<3, 2>, multiply_some<3, 3>}}};
+
+  /// Two or three left and right inputs at a time, as many entries as stay in the first-level cache
+  /// meanwhile.
+  static void product_sums(const Scalar* const* left, std::size_t lefts, const Scalar* const* right,
+                           std::size_t rights, std::size_t count, Scalar factor, Scalar* const* targets,
+                           std::size_t size) {
+    constexpr std::size_t entries = 1024 / sizeof(Scalar);
+    const auto at_once = [](std::size_t left_over) -> std::size_t {
+      return left_over == 3 ? 3 : std::min<std::size_t>(left_over, 2);
+    };
+    for (std::size_t begin = 0; begin < size; begin += entries)
+      for (std::size_t a = 0; a < lefts; a += at_once(lefts - a))
+        for (std::size_t b = 0; b < rights; b += at_once(rights - b)) {
+          const Multiply multiply = multiply_by_inputs[at_once(lefts - a) - 1][at_once(rights - b) - 1];
+          multiply(left + a * count, right + b * count, count, factor, targets + a * rights + b, rights,
+                   begin, std::min(begin + entries, size));
+        }
   }
 
   /// `known`: taps.count, if it is known when compiling, else 0.
@@ -275,75 +346,6 @@ struct LinearRowLoops {
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
   }
 
-  /// Sums for a vector of entries of stride 2, the first of which begins at `source`. `known`: as above.
-  template <std::size_t known>
-  static HWY_INLINE V sum_of_stride_2(D d, const Scalar* source, std::size_t taps) {
-    const std::size_t lanes = hn::Lanes(d), count = known > 0 ? known : taps;
-    V sum = hn::Zero(d);
-    for (std::size_t t = 0; t < count; t += 2) {
-      const V low = hn::LoadU(d, source + t), high = hn::LoadU(d, source + t + lanes);
-      sum = hn::Add(sum, even_entries(d, low, high));
-      if (t + 1 < count) sum = hn::Add(sum, odd_entries(d, low, high));
-    }
-    return sum;
-  }
-
-  template <std::size_t known, Ntk wanted>
-  static void convolve_by_2(const StridedConvolution& convolution, const Scalar* source_nngp,
-                            const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
-    const auto scale = static_cast<Scalar>(convolution.scale), bias = static_cast<Scalar>(convolution.bias);
-    const auto sum = [&](auto d, const Scalar* source, std::size_t begin) HWY_ATTR {
-      const Scalar* first = source + 2 * static_cast<std::ptrdiff_t>(begin) + convolution.first;
-      return sum_of_stride_2<known>(d, first, convolution.taps);
-    };
-    for_each_vector<Scalar>(size, [&](auto d, auto block) HWY_ATTR {
-      const V value = hn::MulAdd(hn::Set(d, scale), sum(d, source_nngp, block.begin), hn::Set(d, bias));
-      block.store(d, value, nngp);
-      if constexpr (wanted == Ntk::of_zeros) block.store(d, value, ntk);
-      if constexpr (wanted == Ntk::of_source)
-        block.store(d, hn::MulAdd(hn::Set(d, scale), sum(d, source_ntk, block.begin), value), ntk);
-    });
-  }
-
-  template <std::size_t known>
-  static void convolve_stride_2(const StridedConvolution& convolution, const Scalar* source_nngp,
-                                const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
-    const auto by_2 = ntk == nullptr          ? convolve_by_2<known, Ntk::none>
-                      : source_ntk == nullptr ? convolve_by_2<known, Ntk::of_zeros>
-                                              : convolve_by_2<known, Ntk::of_source>;
-    by_2(convolution, source_nngp, source_ntk, nngp, ntk, size);
-  }
-
-  /// Strides beyond 2, one entry after the other.
-  static void convolve_by_entries(const StridedConvolution& convolution, const Scalar* source_nngp,
-                                  const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
-    const auto scale = static_cast<Scalar>(convolution.scale), bias = static_cast<Scalar>(convolution.bias);
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::ptrdiff_t first = convolution.stride * static_cast<std::ptrdiff_t>(i) + convolution.first;
-      const auto sum = [&](const Scalar* source) {
-        return std::accumulate(source + first, source + first + convolution.taps, Scalar{0});
-      };
-      nngp[i] = scale * sum(source_nngp) + bias;
-      if (ntk != nullptr) ntk[i] = nngp[i] + (source_ntk != nullptr ? scale * sum(source_ntk) : Scalar{0});
-    }
-  }
-
-  static void convolve_strided(const StridedConvolution& convolution, const Scalar* source_nngp,
-                               const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size) {
-    if (convolution.stride == 1) {
-      const Convolution plain{.axes = {Taps{convolution.first, 1, convolution.taps}},
-                              .axis_count = 1,
-                              .scale = convolution.scale,
-                              .bias = convolution.bias};
-      return convolve(plain, source_nngp, source_ntk, nullptr, nngp, ntk, size);
-    }
-    const auto strided = convolution.stride > 2  ? convolve_by_entries
-                         : convolution.taps == 1 ? convolve_stride_2<1>
-                         : convolution.taps == 3 ? convolve_stride_2<3>
-                                                 : convolve_stride_2<0>;
-    strided(convolution, source_nngp, source_ntk, nngp, ntk, size);
-  }
-
   static void pack(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
                    Scalar* target, std::size_t target_step) {
     const D d;
@@ -410,11 +412,11 @@ struct LinearRowLoops {
 
 template <typename Scalar>
 constexpr LinearRows<Scalar> table = {
-    LinearRowLoops<Scalar>::scale,    LinearRowLoops<Scalar>::product_sum,
-    LinearRowLoops<Scalar>::convolve, LinearRowLoops<Scalar>::convolve_strided,
-    LinearRowLoops<Scalar>::pack,     LinearRowLoops<Scalar>::add,
-    LinearRowLoops<Scalar>::multiply, LinearRowLoops<Scalar>::sum,
-    LinearRowLoops<Scalar>::dot,      LinearRowLoops<Scalar>::all_finite};
+    LinearRowLoops<Scalar>::scale,        LinearRowLoops<Scalar>::product_sum,
+    LinearRowLoops<Scalar>::product_sums, LinearRowLoops<Scalar>::convolve,
+    LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::add,
+    LinearRowLoops<Scalar>::multiply,     LinearRowLoops<Scalar>::sum,
+    LinearRowLoops<Scalar>::dot,          LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

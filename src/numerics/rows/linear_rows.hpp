@@ -22,15 +22,6 @@ struct Convolution {
   double bias;
 };
 
-/// The same along one axis, with a stride: entry i sums entries stride i + first + t, t < taps.
-struct StridedConvolution {
-  std::ptrdiff_t stride;
-  std::ptrdiff_t first;
-  std::size_t taps;
-  double scale;
-  double bias;
-};
-
 /// Linear operations on rows of numbers, compiled for every instruction set and chosen at run time. Every
 /// entry of a result is computed by the same operations wherever it stands in its row, so that results do not
 /// depend on how entries are cut into rows. Rows do not overlap, and nothing beyond a row is touched, unless
@@ -44,6 +35,13 @@ struct LinearRows {
   void (*product_sum)(const Scalar* const* left, const Scalar* const* right, std::size_t count, Scalar factor,
                       Scalar* target, std::size_t size);
 
+  /// The same for every left input with every right one, `count` rows each:
+  ///     targets[a rights + b][i] = factor sum_{k < count} left[a count + k][i] right[b count + k][i].
+  /// A number loaded serves several results.
+  void (*product_sums)(const Scalar* const* left, std::size_t lefts, const Scalar* const* right,
+                       std::size_t rights, std::size_t count, Scalar factor, Scalar* const* targets,
+                       std::size_t size);
+
   /// Sums over a window, one axis after the other, with weights and bias:
   ///     nngp[i] = scale sum source_nngp + bias,   ntk[i] = nngp[i] + scale sum source_ntk.
   /// The ntk pointers may be null: a source's that is zero, or both. Scratch rows are needed by two axes
@@ -51,11 +49,6 @@ struct LinearRows {
   /// vector more than the taps reach is read on both sides of the sources.
   void (*convolve)(const Convolution& convolution, const Scalar* source_nngp, const Scalar* source_ntk,
                    Scalar* const* scratch, Scalar* nngp, Scalar* ntk, std::size_t size);
-
-  /// The same with a stride. The sources are not the targets. Up to two vectors more than the taps reach are
-  /// read behind the sources.
-  void (*convolve_strided)(const StridedConvolution& convolution, const Scalar* source_nngp,
-                           const Scalar* source_ntk, Scalar* nngp, Scalar* ntk, std::size_t size);
 
   /// Copies `rows` rows of `row_size` numbers, source_step apart, to places target_step >= row_size apart;
   /// the numbers between them become zero. Reads and writes less than row_padding numbers more behind a row.

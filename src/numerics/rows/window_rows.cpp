@@ -36,6 +36,36 @@ struct WindowOfRows {
   std::ptrdiff_t rows;
 };
 
+/// A target row, and what its sums are added to.
+template <typename Scalar>
+struct TargetRow {
+  Scalar* first;
+  const Scalar* start;  ///< Null: the bias.
+  Scalar scale;
+  Scalar bias;
+};
+
+// Of two neighbouring vectors, every second entry.
+#if HWY_TARGET == HWY_SCALAR
+template <class D, class V>
+V even_entries(D /*d*/, V low, V /*high*/) {
+  return low;
+}
+template <class D, class V>
+V odd_entries(D /*d*/, V /*low*/, V high) {
+  return high;
+}
+#else
+template <class D, class V>
+HWY_INLINE V even_entries(D d, V low, V high) {
+  return hn::ConcatEven(d, high, low);
+}
+template <class D, class V>
+HWY_INLINE V odd_entries(D d, V low, V high) {
+  return hn::ConcatOdd(d, high, low);
+}
+#endif
+
 template <typename Scalar>
 struct WindowLoops {
   using D = hn::ScalableTag<Scalar>;
@@ -44,13 +74,14 @@ struct WindowLoops {
 
   /// What is known of a window when compiling; 0: not known. Small loops of known length save some per cent
   /// of a pooling.
-  template <Index stride_, bool inside_, Index rows_ = 0, Index taps_ = 0, bool adds_ = false>
+  template <Index stride_, bool inside_, bool starts_, Index rows_ = 0, Index taps_ = 0>
   struct Known {
     static constexpr Index stride = stride_;
-    static constexpr bool inside = inside_;  ///< Windows stay in the source along the last axis.
+    static constexpr bool inside =
+        inside_;  ///< Windows stay in the source and its guards along the last axis.
+    static constexpr bool starts = starts_;  ///< Sums are added to numbers.
     static constexpr Index rows = rows_;     ///< Of a single slab.
     static constexpr Index taps = taps_;     ///< Along the last axis.
-    static constexpr bool adds = adds_;
   };
 
   template <class Known>
@@ -105,54 +136,110 @@ struct WindowLoops {
     return sum;
   }
 
+  /// Writes a vector of a target row.
+  template <class Known>
+  static HWY_INLINE void put(const TargetRow<Scalar>& target, Index k, V sum) {
+    const D d;
+    const V start = Known::starts ? hn::LoadU(d, target.start + k) : hn::Set(d, target.bias);
+    hn::StoreU(hn::MulAdd(hn::Set(d, target.scale), sum, start), d, target.first + k);
+  }
+
   template <class Known>
   static HWY_INLINE void sum_row(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                 Scalar* target) {
+                                 const TargetRow<Scalar>& target) {
     const D d;
-    for (Index k = 0; k < windows.target_extent[2]; k += static_cast<Index>(hn::Lanes(d))) {
-      V sum = window_sum<Known>(windows, window, windows.first[2] + Known::stride * k);
-      if constexpr (Known::adds) sum = hn::Add(hn::LoadU(d, target + k), sum);
-      hn::StoreU(sum, d, target + k);
+    for (Index k = 0; k < windows.target_extent[2]; k += static_cast<Index>(hn::Lanes(d)))
+      put<Known>(target, k, window_sum<Known>(windows, window, windows.first[2] + Known::stride * k));
+  }
+
+#if WIDELIMIT_MOVES_LANES
+  /// Three taps of stride 2: the third ones are the first ones of the next entries, so that every source row
+  /// is read once.
+  template <class Known>
+  static HWY_INLINE void sum_row_of_three(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
+                                          const TargetRow<Scalar>& target) {
+    const D d;
+    const auto lanes = static_cast<Index>(hn::Lanes(d));
+    Index place = windows.first[2];
+    V low = rows_at<Known>(windows, window, place), high = rows_at<Known>(windows, window, place + lanes);
+    V even = even_entries(d, low, high);
+    for (Index k = 0; k < windows.target_extent[2]; k += lanes) {
+      const V odd = odd_entries(d, low, high);
+      place += 2 * lanes;
+      low = rows_at<Known>(windows, window, place);
+      high = rows_at<Known>(windows, window, place + lanes);
+      const V next_even = even_entries(d, low, high);
+      put<Known>(target, k, hn::Add(hn::Add(even, odd), entries_from<1>(d, even, next_even)));
+      even = next_even;
     }
   }
+#endif
 
   /// Strides beyond 2, one entry after the other.
   static void sum_row_by_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                 Scalar* target) {
+                                 const TargetRow<Scalar>& target) {
     for (Index k = 0; k < windows.target_extent[2]; ++k) {
       const Clipped columns(windows, 2, k);
-      if (!windows.adds) target[k] = 0;
+      Scalar sum = 0;
       for (Index a = 0; a < window.slabs; ++a)
         for (Index b = 0; b < window.rows; ++b)
           for (Index c = columns.begin; c < columns.end; ++c)
-            target[k] += window.first[a * windows.source_step[0] + b * windows.source_step[1] + c];
+            sum += window.first[a * windows.source_step[0] + b * windows.source_step[1] + c];
+      target.first[k] = (target.start != nullptr ? target.start[k] : target.bias) + target.scale * sum;
     }
   }
 
+  /// A row whose windows are empty.
+  static void put_nothing(const PlaneWindows& windows, const TargetRow<Scalar>& target) {
+    if (target.start == target.first) return;
+    if (target.start != nullptr)
+      std::copy_n(target.start, windows.target_extent[2], target.first);
+    else
+      std::fill_n(target.first, windows.target_extent[2], target.bias);
+  }
+
+  /// What the sums of all windows are made of.
+  struct Work {
+    const PlaneWindows& windows;
+    const PlaneSteps& steps;
+    const Scalar* source;
+    const Scalar* start;
+    Scalar* target;
+  };
+
   /// Calls complete(window, target row) for every output row whose window has all rows of its first slab, and
-  /// edge(...) for the others, unless they have none: nothing is added to these, or they become zero.
+  /// edge(...) for the others, unless their windows are empty.
   template <class Complete, class Edge>
-  static HWY_INLINE void for_each_row(const PlaneWindows& windows, const Scalar* source, Scalar* target,
-                                      const Complete& complete, const Edge& edge) {
+  static HWY_INLINE void for_each_row(const Work& work, const Complete& complete, const Edge& edge) {
+    const PlaneWindows& windows = work.windows;
     const Index rows = windows.target_extent[1], stride = windows.stride[1], taps = windows.taps[1];
     const Index first = windows.first[1], room = windows.source_extent[1] - taps - first;
     const Index begin = std::min((std::max<Index>(-first, 0) + stride - 1) / stride, rows);
     const Index end = room < 0 ? begin : std::clamp(room / stride + 1, begin, rows);
-    for (Index plane = 0; plane < windows.planes; ++plane)
+    TargetRow<Scalar> row{nullptr, nullptr, static_cast<Scalar>(windows.scale),
+                          static_cast<Scalar>(windows.bias)};
+    for (Index plane = 0; plane < work.steps.planes; ++plane)
       for (Index i = 0; i < windows.target_extent[0]; ++i) {
         const Clipped slabs(windows, 0, i);
         const Index slab_count = slabs.end - slabs.begin;
-        const Scalar* slab = source + plane * windows.source_plane + slabs.begin * windows.source_step[0];
-        Scalar* row = target + plane * windows.target_plane + i * windows.target_step[0];
+        const Scalar* slab =
+            work.source + plane * work.steps.source_plane + slabs.begin * windows.source_step[0];
+        const Index place = plane * work.steps.target_plane + i * windows.target_step[0];
+        row.first = work.target + place;
+        row.start = work.start != nullptr ? work.start + place : nullptr;
+        const auto next_row = [&] {
+          row.first += windows.target_step[1];
+          if (row.start != nullptr) row.start += windows.target_step[1];
+        };
         const auto at_edge = [&](Index j) HWY_ATTR {
           const Clipped clipped(windows, 1, j);
           if (slab_count > 0 && !clipped.empty())
             edge(WindowOfRows<Scalar>{slab + clipped.begin * windows.source_step[1], slab_count,
                                       clipped.end - clipped.begin},
                  row);
-          else if (!windows.adds)
-            std::fill_n(row, windows.target_extent[2], Scalar{0});
-          row += windows.target_step[1];
+          else
+            put_nothing(windows, row);
+          next_row();
         };
         const Index complete_begin = slab_count > 0 ? begin : rows,
                     complete_end = slab_count > 0 ? end : rows;
@@ -161,73 +248,83 @@ struct WindowLoops {
         for (Index j = complete_begin; j < complete_end; ++j) {
           complete(WindowOfRows<Scalar>{from, slab_count, taps}, row);
           from += stride * windows.source_step[1];
-          row += windows.target_step[1];
+          next_row();
         }
         for (Index j = complete_end; j < rows; ++j) at_edge(j);
       }
   }
 
-  using Sum = void (*)(const PlaneWindows&, const Scalar*, Scalar*);
+  using Sum = void (*)(const Work&);
 
-  template <Index stride, bool inside, bool adds>
-  static void sum_any(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
-    const auto sum = [&](const WindowOfRows<Scalar>& window, Scalar* row)
-                         HWY_ATTR { sum_row<Known<stride, inside, 0, 0, adds>>(windows, window, row); };
-    for_each_row(windows, source, target, sum, sum);
+  template <Index stride, bool inside, bool starts>
+  static void sum_any(const Work& work) {
+    const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row)
+                         HWY_ATTR { sum_row<Known<stride, inside, starts>>(work.windows, window, row); };
+    for_each_row(work, sum, sum);
   }
 
-  /// Windows over single slabs. At the edges they have fewer rows.
-  template <Index stride, bool inside, Index rows, Index taps, bool adds>
-  static void sum_known(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
+  /// Windows over single slabs, inside the source along the last axis. At the edges they have fewer rows.
+  template <Index stride, bool starts, Index rows, Index taps>
+  static void sum_known(const Work& work) {
     for_each_row(
-        windows, source, target,
-        [&](const WindowOfRows<Scalar>& window, Scalar* row)
-            HWY_ATTR { sum_row<Known<stride, inside, rows, taps, adds>>(windows, window, row); },
-        [&](const WindowOfRows<Scalar>& window, Scalar* row)
-            HWY_ATTR { sum_row<Known<stride, inside, 0, taps, adds>>(windows, window, row); });
+        work,
+        [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row) HWY_ATTR {
+          using Windows = Known<stride, true, starts, rows, taps>;
+#if WIDELIMIT_MOVES_LANES
+          if constexpr (stride == 2 && taps == 3) return sum_row_of_three<Windows>(work.windows, window, row);
+#endif
+          sum_row<Windows>(work.windows, window, row);
+        },
+        [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row)
+            HWY_ATTR { sum_row<Known<stride, true, starts, 0, taps>>(work.windows, window, row); });
   }
 
-  /// Windows of stride 2 along single rows: [taps - 1].
-  template <bool inside>
-  static constexpr std::array<Sum, 3> columns_only{sum_known<2, inside, 1, 1, false>,
-                                                   sum_known<2, inside, 1, 2, false>,
-                                                   sum_known<2, inside, 1, 3, false>};
+  /// Windows of stride 2: [rows - 1][taps - 1].
+  template <bool starts>
+  static constexpr std::array<std::array<Sum, 3>, 3> strided_windows{
+      {{sum_known<2, starts, 1, 1>, sum_known<2, starts, 1, 2>, sum_known<2, starts, 1, 3>},
+       {sum_known<2, starts, 2, 1>, sum_known<2, starts, 2, 2>, sum_known<2, starts, 2, 3>},
+       {sum_known<2, starts, 3, 1>, sum_known<2, starts, 3, 2>, sum_known<2, starts, 3, 3>}}};
 
   /// Sums of rows only: [rows - 1].
-  template <bool adds>
-  static constexpr std::array<Sum, 3> rows_only{
-      sum_known<1, true, 1, 1, adds>, sum_known<1, true, 2, 1, adds>, sum_known<1, true, 3, 1, adds>};
+  template <bool starts>
+  static constexpr std::array<Sum, 3> rows_only{sum_known<1, starts, 1, 1>, sum_known<1, starts, 2, 1>,
+                                                sum_known<1, starts, 3, 1>};
 
-  template <bool inside, bool adds>
+  template <bool starts>
   static Sum choose(const PlaneWindows& windows) {
     const auto row = static_cast<std::size_t>(windows.taps[1] - 1);
     const auto tap = static_cast<std::size_t>(windows.taps[2] - 1);
-    const bool known = windows.taps[0] == 1 && row < 3 && tap < 3;
-    if (windows.stride[2] == 1)
-      return known && inside && tap == 0 ? rows_only<adds>[row] : sum_any<1, inside, adds>;
-    return known && row == 0 && !adds ? columns_only<inside>[tap] : sum_any<2, inside, adds>;
+    const Index last = windows.first[2] + windows.stride[2] * (windows.target_extent[2] - 1);
+    const bool inside = windows.first[2] >= -windows.source_guard &&
+                        last + windows.taps[2] <= windows.source_extent[2] + windows.source_guard;
+    const bool known = inside && windows.taps[0] == 1 && row < 3 && tap < 3;
+    if (windows.stride[2] == 1) {
+      if (known && tap == 0) return rows_only<starts>[row];
+      return inside ? sum_any<1, true, starts> : sum_any<1, false, starts>;
+    }
+    if (known) return strided_windows<starts>[row][tap];
+    return inside ? sum_any<2, true, starts> : sum_any<2, false, starts>;
   }
 
-  static void sums(const PlaneWindows& windows, const Scalar* source, Scalar* target) {
-    if (windows.stride[2] > 2) {
-      const auto sum = [&](const WindowOfRows<Scalar>& window, Scalar* row) {
-        sum_row_by_entries(windows, window, row);
+  static void sums(const Work& work) {
+    if (work.windows.stride[2] > 2) {
+      const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row) {
+        sum_row_by_entries(work.windows, window, row);
       };
-      return for_each_row(windows, source, target, sum, sum);
+      return for_each_row(work, sum, sum);
     }
-    const Index last = windows.first[2] + windows.stride[2] * (windows.target_extent[2] - 1);
-    const bool inside = windows.first[2] >= 0 && last + windows.taps[2] <= windows.source_extent[2];
-    const Sum sum = inside ? (windows.adds ? choose<true, true>(windows) : choose<true, false>(windows))
-                           : (windows.adds ? choose<false, true>(windows) : choose<false, false>(windows));
-    sum(windows, source, target);
+    (work.start != nullptr ? choose<true>(work.windows) : choose<false>(work.windows))(work);
   }
 };
 
-void float_sums(const PlaneWindows& windows, const float* source, float* target) {
-  WindowLoops<float>::sums(windows, source, target);
+void float_sums(const PlaneWindows& windows, const PlaneSteps& steps, const float* source, const float* start,
+                float* target) {
+  WindowLoops<float>::sums({windows, steps, source, start, target});
 }
-void double_sums(const PlaneWindows& windows, const double* source, double* target) {
-  WindowLoops<double>::sums(windows, source, target);
+void double_sums(const PlaneWindows& windows, const PlaneSteps& steps, const double* source,
+                 const double* start, double* target) {
+  WindowLoops<double>::sums({windows, steps, source, start, target});
 }
 
 }  // namespace HWY_NAMESPACE
@@ -241,13 +338,15 @@ HWY_EXPORT(float_sums);
 HWY_EXPORT(double_sums);
 
 template <>
-void window_sums(const PlaneWindows& windows, const float* source, float* target) {
-  HWY_DYNAMIC_DISPATCH(float_sums)(windows, source, target);
+void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const float* source,
+                 const float* start, float* target) {
+  HWY_DYNAMIC_DISPATCH(float_sums)(windows, steps, source, start, target);
 }
 
 template <>
-void window_sums(const PlaneWindows& windows, const double* source, double* target) {
-  HWY_DYNAMIC_DISPATCH(double_sums)(windows, source, target);
+void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const double* source,
+                 const double* start, double* target) {
+  HWY_DYNAMIC_DISPATCH(double_sums)(windows, steps, source, start, target);
 }
 
 }  // namespace widelimit::numerics

@@ -8,8 +8,7 @@ namespace widelimit::numerics {
 /// Windows of any stride and position on planes of up to three axes: along each axis, output entry i sums the
 /// source's entries first + stride i + t, 0 <= t < taps; those outside of the source count as zero.
 ///
-/// A plane is an array of slabs of rows of neighbouring numbers; several planes of one layout are processed
-/// together.
+/// A plane is an array of slabs of rows of neighbouring numbers.
 struct PlaneWindows {
   std::array<std::ptrdiff_t, 3> first;
   std::array<std::ptrdiff_t, 3> stride;
@@ -18,18 +17,28 @@ struct PlaneWindows {
   std::array<std::ptrdiff_t, 3> target_extent;
   std::array<std::ptrdiff_t, 2> source_step;  ///< From slab to slab and from row to row.
   std::array<std::ptrdiff_t, 2> target_step;
-  std::ptrdiff_t planes;
-  std::ptrdiff_t source_plane;  ///< From plane to plane.
-  std::ptrdiff_t target_plane;
-  /// Adds to what is there instead of overwriting it; target rows are whole vectors then.
-  bool adds = false;
+  /// So many numbers in front of and behind every source row are read as they are: zeros, or what only
+  /// entries see that do not matter.
+  std::ptrdiff_t source_guard = 0;
+  double scale = 1;
+  double bias = 0;
 };
 
-/// target[i] = (or +=) the sum over the window, for all output entries i. Whole vectors are moved: less than
-/// one vector in front of and behind a source row is read, and less than one behind a target row written
-/// before the next row is, so that rows must follow each other in memory. (Writing a part of a vector would
-/// make the next row wait for it.)
+/// Planes of one layout, this far from each other.
+struct PlaneSteps {
+  std::ptrdiff_t planes;
+  std::ptrdiff_t source_plane;
+  std::ptrdiff_t target_plane;
+};
+
+/// target[i] = start[i] + scale times the sum over the window, for all output entries i; without `start`
+/// (null) it is the bias. `start` lies like the target and may be it, if the target's rows are whole vectors.
+///
+/// Whole vectors are moved: less than one vector in front of and behind a source row is read, and less than
+/// one behind a target row written before the next row is, so that rows must follow each other in memory.
+/// (Writing a part of a vector would make the next row wait for it.)
 template <typename Scalar>
-void window_sums(const PlaneWindows& windows, const Scalar* source, Scalar* target);
+void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const Scalar* source,
+                 const Scalar* start, Scalar* target);
 
 }  // namespace widelimit::numerics
