@@ -144,34 +144,77 @@ struct WindowLoops {
     hn::StoreU(hn::MulAdd(hn::Set(d, target.scale), sum, start), d, target.first + k);
   }
 
+  /// Neighbouring rows of windows and of the target.
+  struct Rows {
+    WindowOfRows<Scalar> window;
+    TargetRow<Scalar> target;
+    Index window_step;
+    Index target_step;
+    Index count;
+  };
+
+  /// Calls body(window, target) for each.
+  template <class Body>
+  static HWY_INLINE void for_each(Rows rows, const Body& body) {
+    for (Index j = 0; j < rows.count; ++j) {
+      body(rows.window, rows.target);
+      rows.window.first += rows.window_step;
+      rows.target.first += rows.target_step;
+      if (rows.target.start != nullptr) rows.target.start += rows.target_step;
+    }
+  }
+
+  /// One vector of every row, then the next: from the last one to the first, whose whole vectors then
+  /// overwrite what others have left behind the row in front.
   template <class Known>
-  static HWY_INLINE void sum_row(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                 const TargetRow<Scalar>& target) {
+  static HWY_INLINE void sum_rows(const PlaneWindows& windows, const Rows& rows) {
     const D d;
-    for (Index k = 0; k < windows.target_extent[2]; k += static_cast<Index>(hn::Lanes(d)))
-      put<Known>(target, k, window_sum<Known>(windows, window, windows.first[2] + Known::stride * k));
+    const auto lanes = static_cast<Index>(hn::Lanes(d));
+    for (Index k = (windows.target_extent[2] - 1) / lanes * lanes; k >= 0; k -= lanes) {
+      const Index place = windows.first[2] + Known::stride * k;
+#if WIDELIMIT_MOVES_LANES
+      if constexpr (Known::stride == 2 && Known::taps == 3 && Known::rows > 0) {
+        sum_vectors_of_three<Known>(windows, rows, k, place);
+        continue;
+      }
+#endif
+      for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target)
+                         HWY_ATTR { put<Known>(target, k, window_sum<Known>(windows, window, place)); });
+    }
   }
 
 #if WIDELIMIT_MOVES_LANES
   /// Three taps of stride 2: the third ones are the first ones of the next entries, so that every source row
-  /// is read once.
-  template <class Known>
-  static HWY_INLINE void sum_row_of_three(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                          const TargetRow<Scalar>& target) {
+  /// is read once. `vectors` of the three that this takes are not wholly behind the source.
+  template <class Known, int vectors>
+  static HWY_INLINE void sum_vectors_of_three(const PlaneWindows& windows, const Rows& rows, Index k,
+                                              Index place) {
     const D d;
     const auto lanes = static_cast<Index>(hn::Lanes(d));
-    Index place = windows.first[2];
-    V low = rows_at<Known>(windows, window, place), high = rows_at<Known>(windows, window, place + lanes);
-    V even = even_entries(d, low, high);
-    for (Index k = 0; k < windows.target_extent[2]; k += lanes) {
-      const V odd = odd_entries(d, low, high);
-      place += 2 * lanes;
-      low = rows_at<Known>(windows, window, place);
-      high = rows_at<Known>(windows, window, place + lanes);
-      const V next_even = even_entries(d, low, high);
+    for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
+      const V zero = hn::Zero(d);
+      const V low = vectors > 0 ? sum_of_rows<Known>(windows, window, place) : zero;
+      const V high = vectors > 1 ? sum_of_rows<Known>(windows, window, place + lanes) : zero;
+      const V next = vectors > 2 ? sum_of_rows<Known>(windows, window, place + 2 * lanes) : zero;
+      const V even = even_entries(d, low, high), odd = odd_entries(d, low, high);
+      const V next_even = vectors > 2 ? even_entries(d, next, zero) : zero;
       put<Known>(target, k, hn::Add(hn::Add(even, odd), entries_from<1>(d, even, next_even)));
-      even = next_even;
-    }
+    });
+  }
+
+  template <class Known>
+  static HWY_INLINE void sum_vectors_of_three(const PlaneWindows& windows, const Rows& rows, Index k,
+                                              Index place) {
+    const auto lanes = static_cast<Index>(hn::Lanes(D()));
+    const Index left_over = windows.source_extent[2] - place;
+    if (left_over > 2 * lanes)
+      sum_vectors_of_three<Known, 3>(windows, rows, k, place);
+    else if (left_over > lanes)
+      sum_vectors_of_three<Known, 2>(windows, rows, k, place);
+    else if (left_over > 0)
+      sum_vectors_of_three<Known, 1>(windows, rows, k, place);
+    else
+      sum_vectors_of_three<Known, 0>(windows, rows, k, place);
   }
 #endif
 
@@ -207,17 +250,15 @@ struct WindowLoops {
     Scalar* target;
   };
 
-  /// Calls complete(window, target row) for every output row whose window has all rows of its first slab, and
-  /// edge(...) for the others, unless their windows are empty.
+  /// Calls complete(rows) for the output rows of a slab whose windows have all rows of its first slab, and
+  /// edge(window, target row) for the others, unless their windows are empty.
   template <class Complete, class Edge>
   static HWY_INLINE void for_each_row(const Work& work, const Complete& complete, const Edge& edge) {
     const PlaneWindows& windows = work.windows;
-    const Index rows = windows.target_extent[1], stride = windows.stride[1], taps = windows.taps[1];
+    const Index row_count = windows.target_extent[1], stride = windows.stride[1], taps = windows.taps[1];
     const Index first = windows.first[1], room = windows.source_extent[1] - taps - first;
-    const Index begin = std::min((std::max<Index>(-first, 0) + stride - 1) / stride, rows);
-    const Index end = room < 0 ? begin : std::clamp(room / stride + 1, begin, rows);
-    TargetRow<Scalar> row{nullptr, nullptr, static_cast<Scalar>(windows.scale),
-                          static_cast<Scalar>(windows.bias)};
+    const Index all_begin = std::min((std::max<Index>(-first, 0) + stride - 1) / stride, row_count);
+    const Index all_end = room < 0 ? all_begin : std::clamp(room / stride + 1, all_begin, row_count);
     for (Index plane = 0; plane < work.steps.planes; ++plane)
       for (Index i = 0; i < windows.target_extent[0]; ++i) {
         const Clipped slabs(windows, 0, i);
@@ -225,58 +266,54 @@ struct WindowLoops {
         const Scalar* slab =
             work.source + plane * work.steps.source_plane + slabs.begin * windows.source_step[0];
         const Index place = plane * work.steps.target_plane + i * windows.target_step[0];
-        row.first = work.target + place;
-        row.start = work.start != nullptr ? work.start + place : nullptr;
-        const auto next_row = [&] {
-          row.first += windows.target_step[1];
-          if (row.start != nullptr) row.start += windows.target_step[1];
+        const auto target = [&](Index j) {
+          const Index begin = place + j * windows.target_step[1];
+          return TargetRow<Scalar>{work.target + begin, work.start != nullptr ? work.start + begin : nullptr,
+                                   static_cast<Scalar>(windows.scale), static_cast<Scalar>(windows.bias)};
         };
         const auto at_edge = [&](Index j) HWY_ATTR {
           const Clipped clipped(windows, 1, j);
           if (slab_count > 0 && !clipped.empty())
             edge(WindowOfRows<Scalar>{slab + clipped.begin * windows.source_step[1], slab_count,
                                       clipped.end - clipped.begin},
-                 row);
+                 target(j));
           else
-            put_nothing(windows, row);
-          next_row();
+            put_nothing(windows, target(j));
         };
-        const Index complete_begin = slab_count > 0 ? begin : rows,
-                    complete_end = slab_count > 0 ? end : rows;
-        for (Index j = 0; j < complete_begin; ++j) at_edge(j);
-        const Scalar* from = slab + (first + stride * begin) * windows.source_step[1];
-        for (Index j = complete_begin; j < complete_end; ++j) {
-          complete(WindowOfRows<Scalar>{from, slab_count, taps}, row);
-          from += stride * windows.source_step[1];
-          next_row();
-        }
-        for (Index j = complete_end; j < rows; ++j) at_edge(j);
+        const Index begin = slab_count > 0 ? all_begin : row_count,
+                    end = slab_count > 0 ? all_end : row_count;
+        for (Index j = 0; j < begin; ++j) at_edge(j);
+        if (begin < end)
+          complete(Rows{{slab + (first + stride * begin) * windows.source_step[1], slab_count, taps},
+                        target(begin),
+                        stride * windows.source_step[1],
+                        windows.target_step[1],
+                        end - begin});
+        for (Index j = end; j < row_count; ++j) at_edge(j);
       }
   }
 
   using Sum = void (*)(const Work&);
 
+  template <class All, class Edge>
+  static HWY_INLINE void sum_windows(const Work& work) {
+    for_each_row(
+        work, [&](const Rows& rows) HWY_ATTR { sum_rows<All>(work.windows, rows); },
+        [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
+          sum_rows<Edge>(work.windows, {window, target, 0, 0, 1});
+        });
+  }
+
   template <Index stride, bool inside, bool starts>
   static void sum_any(const Work& work) {
-    const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row)
-                         HWY_ATTR { sum_row<Known<stride, inside, starts>>(work.windows, window, row); };
-    for_each_row(work, sum, sum);
+    using Any = Known<stride, inside, starts>;
+    sum_windows<Any, Any>(work);
   }
 
   /// Windows over single slabs, inside the source along the last axis. At the edges they have fewer rows.
   template <Index stride, bool starts, Index rows, Index taps>
   static void sum_known(const Work& work) {
-    for_each_row(
-        work,
-        [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row) HWY_ATTR {
-          using Windows = Known<stride, true, starts, rows, taps>;
-#if WIDELIMIT_MOVES_LANES
-          if constexpr (stride == 2 && taps == 3) return sum_row_of_three<Windows>(work.windows, window, row);
-#endif
-          sum_row<Windows>(work.windows, window, row);
-        },
-        [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row)
-            HWY_ATTR { sum_row<Known<stride, true, starts, 0, taps>>(work.windows, window, row); });
+    sum_windows<Known<stride, true, starts, rows, taps>, Known<stride, true, starts, 0, taps>>(work);
   }
 
   /// Windows of stride 2: [rows - 1][taps - 1].
@@ -309,10 +346,11 @@ struct WindowLoops {
 
   static void sums(const Work& work) {
     if (work.windows.stride[2] > 2) {
-      const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& row) {
-        sum_row_by_entries(work.windows, window, row);
+      const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) {
+        sum_row_by_entries(work.windows, window, target);
       };
-      return for_each_row(work, sum, sum);
+      return for_each_row(
+          work, [&](const Rows& rows) { for_each(rows, sum); }, sum);
     }
     (work.start != nullptr ? choose<true>(work.windows) : choose<false>(work.windows))(work);
   }
