@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "numerics/rows/linear_rows.hpp"
 
@@ -43,12 +44,23 @@ void dense_plane(double scale, double bias, const Plane<Scalar>& source, std::si
                                            size);
 }
 
-/// target += factor source.
-template <typename Scalar>
-void add_plane(const Plane<Scalar>& source, Scalar factor, std::size_t size, const Plane<Scalar>& target) {
+/// target = sum over the sources, each times its factor. `source(i)`: the i-th plane, not the target.
+template <typename Scalar, typename Source>
+void sum_planes(const Source& source, const std::vector<double>& factors, std::size_t size,
+                const Plane<Scalar>& target) {
   const auto& rows = numerics::linear_rows<Scalar>();
-  rows.add(source.nngp, factor, target.nngp, size);
-  if (target.ntk != nullptr) rows.add(source.ntk, factor, target.ntk, size);
+  const auto factor = [&](std::size_t i) { return static_cast<Scalar>(factors[i]); };
+  const auto sum_kernel = [&](Scalar* Plane<Scalar>::*kernel) {
+    if (factors.size() == 1) {
+      std::fill_n(target.*kernel, size, Scalar{0});
+      return rows.add(source(0).*kernel, factor(0), target.*kernel, size);
+    }
+    rows.weighted_sum(source(0).*kernel, source(1).*kernel, {factor(0), factor(1)}, target.*kernel, size);
+    for (std::size_t i = 2; i < factors.size(); ++i)
+      rows.add(source(i).*kernel, factor(i), target.*kernel, size);
+  };
+  sum_kernel(&Plane<Scalar>::nngp);
+  if (target.ntk != nullptr) sum_kernel(&Plane<Scalar>::ntk);
 }
 
 /// The product of independent branches, one more branch at a time: (K, T) becomes (K K_i, T K_i + K T_i).

@@ -306,6 +306,7 @@ void PlaneExecutor<Scalar>::place(const Run& run, const PlaneOffsets& offsets) {
     std::construct_at(&placed.layout, placed.axis, run_->guard);
     placed.is_diagonal = placed.has_offset({0, 0, 0});
     placed.source = Placed::Source::packs;
+    placed.place.fill({0, placed.layout.length});
     if (placed.affine && placed.affine->kind == Affine::Kind::strided && !run.instructions[i].inputs.empty())
       placed.windows = strided_windows(placed_[run.instructions[i].inputs[0]], placed);
   }

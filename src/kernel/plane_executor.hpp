@@ -156,6 +156,13 @@ class PlaneExecutor {
     std::vector<Scalar*> right;         ///< [array]
     std::vector<Scalar*> left_strips;   ///< [array]
     std::vector<Scalar*> right_strips;  ///< [array]
+    /// Where the plane begins in an array of the first input of the left and right side, and how far the
+    /// next input's is from there.
+    struct Place {
+      Index begin;
+      Index step;
+    };
+    std::array<Place, 2> place{};
     Index gap_rows = 0;   ///< Guards between pieces along the second axis; 0: no pieces in this run.
     Index strip_gap = 0;  ///< The row of the left strips where these begin.
     std::vector<const Scalar*> left_row;   ///< [array], of the current stack.
@@ -196,6 +203,7 @@ class PlaneExecutor {
   void pack_strips(NodeId node, Placed& placed);
   [[nodiscard]] std::array<Index3, 2> first_positions(const Placed& placed, bool in_strips) const;
   void pack_planes(NodeId node, const Placed& placed, bool from_strips);
+  void locate(NodeId node, Placed& placed) const;
   void find_rows(NodeId node, const Placed& placed, std::size_t side, Index input, Index place,
                  const Scalar** rows) const;
   void choose_rows(const Run& run, const Stack& stack);

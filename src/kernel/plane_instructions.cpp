@@ -301,11 +301,9 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
 template <typename Scalar>
 void PlaneExecutor<Scalar>::add_planes(const Run& run, std::size_t number, const Stack& stack,
                                        const SumNode& node, const Plane<Scalar>& target) {
-  const std::size_t size = row_size(number, stack);
   const auto& inputs = run.instructions[number].inputs;
-  fill_plane(target, size, Scalar{0}, Scalar{0});
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    add_plane(placed_[inputs[i]].planes, static_cast<Scalar>(node.factors[i]), size, target);
+  sum_planes([&](std::size_t i) { return placed_[inputs[i]].planes; }, node.factors, row_size(number, stack),
+             target);
 }
 
 template <typename Scalar>

@@ -65,6 +65,7 @@ void PlaneExecutor<Scalar>::pack(const Run& run) {
       if (moved && placed.axis[2].extent[0] > 0) pack_strips(node, placed);
       if (strips) move_gaps(placed, node);
       if (placed.source == Placed::Source::packs && !placed.empty()) pack_planes(node, placed, strips);
+      if (placed.source != Placed::Source::packs) locate(node, placed);
     });
   }
 }
@@ -203,6 +204,27 @@ void PlaneExecutor<Scalar>::pack_planes(NodeId node, const Placed& placed, bool 
   }
 }
 
+/// Works out where the plane lies in strips or states; packs have a place of their own.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::locate(NodeId node, Placed& placed) const {
+  using Source = typename Placed::Source;
+  const bool in_strips = placed.source == Source::strips;
+  const auto first = first_positions(placed, in_strips);
+  const auto rows = strip_rows(node, placed);
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto& [begin, step] = placed.place[side];
+    if (in_strips) {
+      const Index3& sizes = (side == 0 ? geometry_.left_sizes : geometry_.right_sizes)[node];
+      begin = strip_row(sizes, first[side]) * placed.layout.stride[1];
+      step = rows[side] * placed.layout.stride[1];
+    } else {
+      const InputState<Scalar>& state = *(side == 0 ? tile_->left : tile_->right)[0];
+      begin = state.layout().planes[node].at(first[side][0], first[side][1]) + first[side][2];
+      step = 0;
+    }
+  }
+}
+
 /// Points `rows` to where the plane begins in every array of an input of the left (0) or right (1) side, or,
 /// if it was packed, of the input packed at `place`.
 template <typename Scalar>
@@ -210,24 +232,17 @@ void PlaneExecutor<Scalar>::find_rows(NodeId node, const Placed& placed, std::si
                                       Index place, const Scalar** rows) const {
   using Source = typename Placed::Source;
   const std::vector<Scalar*>& packs = side == 0 ? placed.left : placed.right;
-  const std::size_t arrays = packs.size();
-  if (placed.source == Source::packs) {
-    for (std::size_t k = 0; k < arrays; ++k) rows[k] = packs[k] + place * placed.layout.length;
-    return;
-  }
-  const bool in_strips = placed.source == Source::strips;
-  const Index3 first = first_positions(placed, in_strips)[side];
-  if (in_strips) {
+  const auto& [begin, step] = placed.place[side];
+  if (placed.source == Source::packs || placed.source == Source::strips) {
+    const bool packed = placed.source == Source::packs;
     const std::vector<Scalar*>& strips = side == 0 ? placed.left_strips : placed.right_strips;
-    const Index3& sizes = (side == 0 ? geometry_.left_sizes : geometry_.right_sizes)[node];
-    const Index row = input * strip_rows(node, placed)[side] + strip_row(sizes, first);
-    for (std::size_t k = 0; k < arrays; ++k) rows[k] = strips[k] + row * placed.layout.stride[1];
+    const Index entry = begin + (packed ? place : input) * step;
+    for (std::size_t k = 0; k < packs.size(); ++k) rows[k] = (packed ? packs : strips)[k] + entry;
     return;
   }
   const InputState<Scalar>& state =
       *(side == 0 ? tile_->left : tile_->right)[static_cast<std::size_t>(input)];
-  const Index begin = state.layout().planes[node].at(first[0], first[1]) + first[2];
-  for (std::size_t k = 0; k < arrays; ++k) rows[k] = state.array(node, static_cast<Index>(k)) + begin;
+  for (std::size_t k = 0; k < packs.size(); ++k) rows[k] = state.array(node, static_cast<Index>(k)) + begin;
 }
 
 /// Points the rows of auxiliary arrays to those of a stack.

@@ -210,9 +210,7 @@ void PointExecutor<Scalar>::record(std::size_t number, const Plane<Scalar>& sour
 template <typename Scalar>
 void PointExecutor<Scalar>::add_planes(const SumNode& node, const Instruction& instruction,
                                        const Plane<Scalar>& target) {
-  fill_plane(target, size(), Scalar{0}, Scalar{0});
-  for (std::size_t i = 0; i < instruction.inputs.size(); ++i)
-    add_plane(result_of(instruction.inputs[i]), static_cast<Scalar>(node.factors[i]), size(), target);
+  sum_planes([&](std::size_t i) { return result_of(instruction.inputs[i]); }, node.factors, size(), target);
 }
 
 template <typename Scalar>

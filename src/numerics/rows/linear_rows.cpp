@@ -360,6 +360,15 @@ struct LinearRowLoops {
     }
   }
 
+  static void weighted_sum(const Scalar* first, const Scalar* second, const std::array<Scalar, 2>& factors,
+                           Scalar* target, std::size_t size) {
+    const auto [first_factor, second_factor] = factors;
+    for_each_vector<Scalar>(size, [&](auto d, auto block) {
+      const V begin = hn::Mul(hn::Set(d, first_factor), block.load(d, first));
+      block.store(d, hn::MulAdd(hn::Set(d, second_factor), block.load(d, second), begin), target);
+    });
+  }
+
   static void add(const Scalar* source, Scalar factor, Scalar* target, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
       block.store(d, hn::MulAdd(hn::Set(d, factor), block.load(d, source), block.load(d, target)), target);
@@ -414,9 +423,10 @@ template <typename Scalar>
 constexpr LinearRows<Scalar> table = {
     LinearRowLoops<Scalar>::scale,        LinearRowLoops<Scalar>::product_sum,
     LinearRowLoops<Scalar>::product_sums, LinearRowLoops<Scalar>::convolve,
-    LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::add,
-    LinearRowLoops<Scalar>::multiply,     LinearRowLoops<Scalar>::sum,
-    LinearRowLoops<Scalar>::dot,          LinearRowLoops<Scalar>::all_finite};
+    LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::weighted_sum,
+    LinearRowLoops<Scalar>::add,          LinearRowLoops<Scalar>::multiply,
+    LinearRowLoops<Scalar>::sum,          LinearRowLoops<Scalar>::dot,
+    LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

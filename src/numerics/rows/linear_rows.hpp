@@ -55,6 +55,10 @@ struct LinearRows {
   void (*pack)(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
                Scalar* target, std::size_t target_step);
 
+  /// target[i] = factors[0] first[i] + factors[1] second[i].
+  void (*weighted_sum)(const Scalar* first, const Scalar* second, const std::array<Scalar, 2>& factors,
+                       Scalar* target, std::size_t size);
+
   /// target[i] += factor source[i].
   void (*add)(const Scalar* source, Scalar factor, Scalar* target, std::size_t size);
 
