@@ -107,12 +107,10 @@ void PlaneExecutor<Scalar>::pack_strips(NodeId node, Placed& placed) {
     if (pieces.count == 1)
       return rows.pack(source + origin[0], source_step, static_cast<std::size_t>(count),
                        static_cast<std::size_t>(pieces.extent[0]), strip, static_cast<std::size_t>(stride));
-    for (Index row = 0; row < count; ++row, source += source_step, strip += stride)
-      for (std::size_t j = 0; j < 2; ++j) {
-        const Index next = j == 0 ? pieces.start[1] : stride;
-        rows.pack(source + origin[j], 0, 1, static_cast<std::size_t>(pieces.extent[j]),
-                  strip + pieces.start[j], static_cast<std::size_t>(next - pieces.start[j]));
-      }
+    rows.pack_pieces({source + origin[0], source_step, static_cast<std::size_t>(pieces.extent[0])},
+                     {source + origin[1], source_step, static_cast<std::size_t>(pieces.extent[1])},
+                     static_cast<std::size_t>(pieces.start[1]), static_cast<std::size_t>(count), strip,
+                     static_cast<std::size_t>(stride));
   };
   const auto pack_side = [&](const std::vector<const InputState<Scalar>*>& inputs, const Index3& sizes,
                              const std::array<Index, 2>& origin, bool twice,

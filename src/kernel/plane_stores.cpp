@@ -1,5 +1,6 @@
 // Kept nodes of PlaneExecutor, and the poolings and readouts that planes end in.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -12,21 +13,44 @@ namespace {
 
 bool is_readout(const Node& node) { return std::holds_alternative<ReadoutNode>(node.operation); }
 
-/// Copies a piece of a kept plane from its place to a slot.
+/// Copies a piece of a plane from a matrix to a slot.
 template <typename Scalar>
 void copy_rows(const StoreLayout::PlanePlace& place, const Box& box, const PlaneLayout& layout,
                const Scalar* source, Scalar* plane) {
   for_each_row(box.extent, [&](Index x, Index y) {
     const Scalar* from = source + place.start + x * place.step[0] + y * place.step[1];
     Scalar* to = plane + layout.at(x, y);
-    if (place.step[2] == 1)
-      std::copy_n(from, box.extent[2], to);
-    else
-      for (Index z = 0; z < box.extent[2]; ++z) to[z] = from[z * place.step[2]];
+    for (Index z = 0; z < box.extent[2]; ++z) to[z] = from[z * place.step[2]];
   });
 }
 
-/// The same the other way.
+/// Copies rows of a plane that was kept as such, which lie in one piece or in two, to a slot, with zeros
+/// behind each. Whole vectors are written, so that what follows must be copied later.
+template <typename Scalar>
+void copy_plane_rows(const std::array<AxisPieces, 3>& axis, std::size_t y,
+                     const std::array<StoreLayout::PlanePlace, 2>& places, const PlaneLayout& layout,
+                     const Scalar* source, Scalar* plane) {
+  const auto& rows = numerics::linear_rows<Scalar>();
+  const auto row_count = static_cast<std::size_t>(axis[1].extent[y]),
+             stride = static_cast<std::size_t>(layout.stride[1]);
+  const auto block = [&](std::size_t z) {
+    return numerics::RowBlock<Scalar>{source + places[z].start, places[z].step[1],
+                                      static_cast<std::size_t>(axis[2].extent[z])};
+  };
+  const bool has_two = axis[2].count == 2;
+  auto first = block(0), second = block(has_two ? 1 : 0);
+  for (Index x = 0; x < axis[0].extent[0]; ++x) {
+    Scalar* target = plane + layout.at(x, axis[1].start[y]);
+    if (!has_two)
+      rows.pack(first.first, first.step, row_count, first.size, target, stride);
+    else
+      rows.pack_pieces(first, second, static_cast<std::size_t>(axis[2].start[1]), row_count, target, stride);
+    first.first += places[0].step[0];
+    second.first += places[1].step[0];
+  }
+}
+
+/// Copies a piece of a plane from a slot to its place.
 template <typename Scalar>
 void keep_rows(const StoreLayout::PlanePlace& place, const Box& box, const PlaneLayout& layout,
                const Scalar* plane, Scalar* target) {
@@ -115,14 +139,24 @@ void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index first_
   const Index length = placed.layout.length;
   Plane<Scalar> written = target;
   if (!geometry_.keeps_ntk[node]) written.ntk = nullptr;
-  placed.for_each_piece([&](const Box& box, Index begin) {
-    const auto place = geometry_.layouts[node].place(box);
-    for (Index n = 0; n < count; ++n) {
-      const Plane<Scalar> kept = store(node, first_pair + n), plane = written + (n * length + begin);
-      copy_rows(place, box, placed.layout, kept.nngp, plane.nngp);
-      if (plane.ntk != nullptr) copy_rows(place, box, placed.layout, kept.ntk, plane.ntk);
-    }
-  });
+  const StoreLayout& layout = geometry_.layouts[node];
+  std::array<std::array<StoreLayout::PlanePlace, 2>, 2> places{};
+  for (std::size_t y = 0; y < static_cast<std::size_t>(placed.axis[1].count); ++y)
+    for (std::size_t z = 0; z < static_cast<std::size_t>(placed.axis[2].count); ++z)
+      places[y][z] = layout.place(Box(placed.axis, {0, y, z}));
+  const auto copy = [&](const Scalar* kept, Scalar* plane) {
+    if (layout.is_matrix())
+      return placed.for_each_piece([&](const Box& box, Index begin) {
+        copy_rows(layout.place(box), box, placed.layout, kept, plane + begin);
+      });
+    for (std::size_t y = 0; y < static_cast<std::size_t>(placed.axis[1].count); ++y)
+      copy_plane_rows(placed.axis, y, places[y], placed.layout, kept, plane);
+  };
+  for (Index n = 0; n < count; ++n) {
+    const Plane<Scalar> kept = store(node, first_pair + n), plane = written + n * length;
+    copy(kept.nngp, plane.nngp);
+    if (plane.ntk != nullptr) copy(kept.ntk, plane.ntk);
+  }
   clear_guards(placed.layout, count, written);
   if (with_ntk_ && written.ntk == nullptr) std::fill_n(target.ntk, count * length, Scalar{0});
 }

@@ -346,17 +346,32 @@ struct LinearRowLoops {
     (three ? convolve_by<3> : convolve_by<0>)(convolution, source_nngp, source_ntk, scratch, nngp, ntk, size);
   }
 
+  /// Copies a row and puts zeros behind it, as far as `end`. Whole vectors are written.
+  static HWY_INLINE void pack_row(const Scalar* source, std::size_t size, Scalar* target, std::size_t end) {
+    const D d;
+    const std::size_t lanes = hn::Lanes(d);
+    std::size_t i = 0;
+    for (; i + lanes <= size; i += lanes) hn::StoreU(hn::LoadU(d, source + i), d, target + i);
+    if (i == end) return;
+    hn::StoreU(hn::IfThenElseZero(hn::FirstN(d, size - i), hn::LoadU(d, source + i)), d, target + i);
+    for (i += lanes; i < end; i += lanes) hn::StoreU(hn::Zero(d), d, target + i);
+  }
+
   static void pack(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
                    Scalar* target, std::size_t target_step) {
-    const D d;
-    const std::size_t lanes = hn::Lanes(d), whole = row_size / lanes * lanes;
-    const auto rest = hn::FirstN(d, row_size - whole);
-    for (std::size_t row = 0; row < rows; ++row, source += source_step, target += target_step) {
-      std::size_t i = 0;
-      for (; i < whole; i += lanes) hn::StoreU(hn::LoadU(d, source + i), d, target + i);
-      if (i == target_step) continue;
-      hn::StoreU(hn::IfThenElseZero(rest, hn::LoadU(d, source + i)), d, target + i);
-      for (i += lanes; i < target_step; i += lanes) hn::StoreU(hn::Zero(d), d, target + i);
+    for (std::size_t row = 0; row < rows; ++row, source += source_step, target += target_step)
+      pack_row(source, row_size, target, target_step);
+  }
+
+  static void pack_pieces(const RowBlock<Scalar>& first, const RowBlock<Scalar>& second,
+                          std::size_t second_start, std::size_t rows, Scalar* target,
+                          std::size_t target_step) {
+    const Scalar *in_first = first.first, *in_second = second.first;
+    for (std::size_t row = 0; row < rows; ++row, target += target_step) {
+      pack_row(in_first, first.size, target, second_start);
+      pack_row(in_second, second.size, target + second_start, target_step - second_start);
+      in_first += first.step;
+      in_second += second.step;
     }
   }
 
@@ -423,10 +438,10 @@ template <typename Scalar>
 constexpr LinearRows<Scalar> table = {
     LinearRowLoops<Scalar>::scale,        LinearRowLoops<Scalar>::product_sum,
     LinearRowLoops<Scalar>::product_sums, LinearRowLoops<Scalar>::convolve,
-    LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::weighted_sum,
-    LinearRowLoops<Scalar>::add,          LinearRowLoops<Scalar>::multiply,
-    LinearRowLoops<Scalar>::sum,          LinearRowLoops<Scalar>::dot,
-    LinearRowLoops<Scalar>::all_finite};
+    LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::pack_pieces,
+    LinearRowLoops<Scalar>::weighted_sum, LinearRowLoops<Scalar>::add,
+    LinearRowLoops<Scalar>::multiply,     LinearRowLoops<Scalar>::sum,
+    LinearRowLoops<Scalar>::dot,          LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

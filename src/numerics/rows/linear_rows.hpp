@@ -22,6 +22,14 @@ struct Convolution {
   double bias;
 };
 
+/// Rows of numbers, `step` apart.
+template <typename Scalar>
+struct RowBlock {
+  const Scalar* first;
+  std::ptrdiff_t step;
+  std::size_t size;  ///< Of a row.
+};
+
 /// Linear operations on rows of numbers, compiled for every instruction set and chosen at run time. Every
 /// entry of a result is computed by the same operations wherever it stands in its row, so that results do not
 /// depend on how entries are cut into rows. Rows do not overlap, and nothing beyond a row is touched, unless
@@ -54,6 +62,10 @@ struct LinearRows {
   /// the numbers between them become zero. Reads and writes less than row_padding numbers more behind a row.
   void (*pack)(const Scalar* source, std::ptrdiff_t source_step, std::size_t rows, std::size_t row_size,
                Scalar* target, std::size_t target_step);
+
+  /// The same for rows in two pieces, of which the second begins `second_start` behind the first.
+  void (*pack_pieces)(const RowBlock<Scalar>& first, const RowBlock<Scalar>& second, std::size_t second_start,
+                      std::size_t rows, Scalar* target, std::size_t target_step);
 
   /// target[i] = factors[0] first[i] + factors[1] second[i].
   void (*weighted_sum)(const Scalar* first, const Scalar* second, const std::array<Scalar, 2>& factors,
