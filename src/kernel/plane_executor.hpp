@@ -56,7 +56,7 @@ struct WorkspaceSize {
 };
 
 /// Of so many inputs a side the products are made together (see PlaneExecutor::multiply_block()).
-inline constexpr Index block_side = 4;
+inline constexpr Index block_side = 6;
 
 /// For tiles of at most `side` inputs a side and `pairs` pairs.
 WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometry, const StateLayout& state,

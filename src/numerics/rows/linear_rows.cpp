@@ -144,14 +144,14 @@ struct LinearRowLoops {
        {multiply_some<2, 1>, multiply_some<2, 2>, multiply_some<2, 3>},
        {multiply_some<3, 1>, multiply_some<3, 2>, multiply_some<3, 3>}}};
 
-  /// Two or three left and right inputs at a time, as many entries as stay in the first-level cache
+  /// Three or two left and right inputs at a time, as many entries as stay in the first-level cache
   /// meanwhile.
   static void product_sums(const Scalar* const* left, std::size_t lefts, const Scalar* const* right,
                            std::size_t rights, std::size_t count, Scalar factor, Scalar* const* targets,
                            std::size_t size) {
     constexpr std::size_t entries = 1024 / sizeof(Scalar);
     const auto at_once = [](std::size_t left_over) -> std::size_t {
-      return left_over == 3 ? 3 : std::min<std::size_t>(left_over, 2);
+      return left_over == 2 || left_over == 4 ? 2 : std::min<std::size_t>(left_over, 3);
     };
     for (std::size_t begin = 0; begin < size; begin += entries)
       for (std::size_t a = 0; a < lefts; a += at_once(lefts - a))
