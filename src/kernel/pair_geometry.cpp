@@ -188,7 +188,8 @@ void make_room(const Run& run, const RunGeometry& of_run, PairGeometry& geometry
     Index rows = std::max(row_count(geometry.shapes.left[node]), row_count(geometry.shapes.right[node]));
     if (of_run.complements) rows = 2 * rows + of_run.gap(i, 1);
     geometry.strip_capacity = std::max(geometry.strip_capacity, rows * layout.stride[1] + row_padding);
-    geometry.row_capacity = std::max(geometry.row_capacity, padded(layout.extent[2]));
+    geometry.row_capacity = std::max(
+        geometry.row_capacity, padded(std::min(geometry.left_sizes[node][2], geometry.right_sizes[node][2])));
     // Windows read less than a vector on both sides of a row.
     geometry.plane_front = std::max(geometry.plane_front, padded(layout.margin()) + row_padding);
     geometry.plane_capacity =

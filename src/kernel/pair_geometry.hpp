@@ -124,7 +124,7 @@ struct PairGeometry {
   Index plane_front = 0;        ///< Margin in front of the planes in a slot.
   Index plane_capacity = 0;     ///< Numbers of the largest plane, or stack of planes, with guards.
   Index strip_capacity = 0;     ///< Numbers of the largest strip (see PlaneExecutor), for one input.
-  Index row_capacity = 0;       ///< Numbers of the longest row of a plane, padded.
+  Index row_capacity = 0;       ///< Numbers of the longest row of a plane without gaps, padded.
   std::vector<RunGeometry> runs;  ///< Of each step.
 
   /// Covariance entries that are demanded of a node.

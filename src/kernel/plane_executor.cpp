@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <tuple>
 
 #include "kernel/plane_sums.hpp"
 #include "kernel/vector_padding.hpp"
@@ -287,8 +288,9 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
   }
   if (stacks_many_ || !blocked_input_) return;
   for (Stack& stack : stacks_) stack.right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
-  std::stable_sort(stacks_.begin(), stacks_.end(),
-                   [](const Stack& a, const Stack& b) { return block_of(a) < block_of(b); });
+  std::stable_sort(stacks_.begin(), stacks_.end(), [](const Stack& a, const Stack& b) {
+    return std::tuple(block_of(a), a.left) < std::tuple(block_of(b), b.left);
+  });
 }
 
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the

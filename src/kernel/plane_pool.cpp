@@ -64,9 +64,14 @@ void PlanePool<Scalar>::follow(std::size_t axis, const AxisPieces& pieces) {
 
 template <typename Scalar>
 void PlanePool<Scalar>::place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout) {
-  if (!in_group_) follow(2, axis[2]);
+  if (!in_group_) {
+    // The sums of rows have no gap.
+    AxisPieces columns = axis[2];
+    columns.start[1] = columns.extent[0];
+    width_ = columns.length();
+    follow(2, columns);
+  }
   in_group_ = true;
-  width_ = axis[2].length();
   plane_length_ = layout.length;
   follow(0, axis[0]);
   follow(1, axis[1]);
@@ -88,7 +93,9 @@ typename PlanePool<Scalar>::RowSums PlanePool<Scalar>::row_sums_of(const AxisSum
                       .source_extent = {x.piece_extent, y.piece_extent, width_},
                       .target_extent = {x.extent, y.extent, width_},
                       .source_step = {layout.stride[0], layout.stride[1]},
-                      .target_step = {y.extent * row, row}},
+                      .target_step = {y.extent * row, row},
+                      .gap_at = layout.gap[2],
+                      .gap_size = layout.gap_size[2]},
           .source = layout.at(x.piece_start, y.piece_start),
           .target = first_row * row,
           .adds = adds};

@@ -178,9 +178,32 @@ struct WindowLoops {
         continue;
       }
 #endif
+      if constexpr (Known::stride == 1 && Known::taps == 1) {
+        sum_vectors_of_one<Known>(windows, rows, k);
+        continue;
+      }
       for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target)
                          HWY_ATTR { put<Known>(target, k, window_sum<Known>(windows, window, place)); });
     }
+  }
+
+  /// One tap of stride 1: sums of rows, without the gap.
+  template <class Known>
+  static HWY_INLINE void sum_vectors_of_one(const PlaneWindows& windows, const Rows& rows, Index k) {
+    const D d;
+    const auto lanes = static_cast<Index>(hn::Lanes(d));
+    const Index in_front = windows.gap_size > 0 ? windows.gap_at - k : lanes;
+    const Index place = windows.first[2] + k + (in_front > 0 ? 0 : windows.gap_size);
+    if (in_front <= 0 || in_front >= lanes)
+      return for_each(rows,
+                      [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target)
+                          HWY_ATTR { put<Known>(target, k, sum_of_rows<Known>(windows, window, place)); });
+    const auto is_in_front = hn::FirstN(d, static_cast<std::size_t>(in_front));
+    for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
+      const V front = sum_of_rows<Known>(windows, window, place),
+              behind = sum_of_rows<Known>(windows, window, place + windows.gap_size);
+      put<Known>(target, k, hn::IfThenElse(is_in_front, front, behind));
+    });
   }
 
 #if WIDELIMIT_MOVES_LANES
@@ -323,10 +346,10 @@ struct WindowLoops {
        {sum_known<2, starts, 2, 1>, sum_known<2, starts, 2, 2>, sum_known<2, starts, 2, 3>},
        {sum_known<2, starts, 3, 1>, sum_known<2, starts, 3, 2>, sum_known<2, starts, 3, 3>}}};
 
-  /// Sums of rows only: [rows - 1].
+  /// Sums of rows only: [rows], 0 for any number of rows and slabs.
   template <bool starts>
-  static constexpr std::array<Sum, 3> rows_only{sum_known<1, starts, 1, 1>, sum_known<1, starts, 2, 1>,
-                                                sum_known<1, starts, 3, 1>};
+  static constexpr std::array<Sum, 4> rows_only{sum_known<1, starts, 0, 1>, sum_known<1, starts, 1, 1>,
+                                                sum_known<1, starts, 2, 1>, sum_known<1, starts, 3, 1>};
 
   template <bool starts>
   static Sum choose(const PlaneWindows& windows) {
@@ -337,7 +360,7 @@ struct WindowLoops {
                         last + windows.taps[2] <= windows.source_extent[2] + windows.source_guard;
     const bool known = inside && windows.taps[0] == 1 && row < 3 && tap < 3;
     if (windows.stride[2] == 1) {
-      if (known && tap == 0) return rows_only<starts>[row];
+      if (inside && tap == 0) return rows_only<starts>[known ? row + 1 : 0];
       return inside ? sum_any<1, true, starts> : sum_any<1, false, starts>;
     }
     if (known) return strided_windows<starts>[row][tap];

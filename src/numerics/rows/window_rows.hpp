@@ -22,6 +22,10 @@ struct PlaneWindows {
   std::ptrdiff_t source_guard = 0;
   double scale = 1;
   double bias = 0;
+  /// Source entries from gap_at on lie gap_size further on: a gap is left out. Only for stride 1 and one tap
+  /// along the last axis.
+  std::ptrdiff_t gap_at = 0;
+  std::ptrdiff_t gap_size = 0;
 };
 
 /// Planes of one layout, this far from each other.
