@@ -111,7 +111,8 @@ void place_stores(const Program& program, Kernel kernel, PairGeometry& geometry)
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
 /// Images of one size whose arrays lie in strips, and a run that changes sizes by strides only and gathers no
-/// entries from elsewhere: then every instruction has complementary offsets if the root has.
+/// entries from elsewhere: then every instruction has complementary offsets if the root has. Gaps grow with
+/// strides, and beyond 2 joined planes take longer.
 bool joins_complements(const Program& program, const Run& run, const std::vector<OffsetMap>& maps,
                        const PairGeometry& geometry) {
   const Index3& sizes = geometry.left_sizes[run.root];
@@ -119,8 +120,11 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     const Instruction& instruction = run.instructions[i];
     const Operation& operation = program.graph.nodes[instruction.node].operation;
+    const auto* affine = std::get_if<AffineNode>(&operation);
+    const Index3 strides = affine != nullptr ? Window3(affine->window).stride : Index3{1, 1, 1};
+    const bool strides_far = *std::max_element(strides.begin(), strides.end()) > 2;
     const bool gathers = std::holds_alternative<LocalAffineNode>(operation) || is_circular(operation);
-    if (gathers && !instruction.loads) return false;
+    if ((gathers || strides_far) && !instruction.loads) return false;
     for (std::size_t k = 0; k < 3; ++k) {
       const Index size = maps[i].stride[k] * sizes[k];
       if (geometry.left_sizes[instruction.node][k] != size ||

@@ -242,15 +242,18 @@ struct WindowLoops {
 #endif
 
   /// Strides beyond 2, one entry after the other.
-  static void sum_row_by_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                 const TargetRow<Scalar>& target) {
+  static HWY_INLINE void sum_row_by_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
+                                            const TargetRow<Scalar>& target) {
+    using Any = Known<0, false, false>;
+    const D d;
     for (Index k = 0; k < windows.target_extent[2]; ++k) {
       const Clipped columns(windows, 2, k);
-      Scalar sum = 0;
-      for (Index a = 0; a < window.slabs; ++a)
-        for (Index b = 0; b < window.rows; ++b)
-          for (Index c = columns.begin; c < columns.end; ++c)
-            sum += window.first[a * windows.source_step[0] + b * windows.source_step[1] + c];
+      V sums = hn::Zero(d);
+      for (Index c = columns.begin; c < columns.end; c += static_cast<Index>(hn::Lanes(d))) {
+        const auto in_window = hn::FirstN(d, static_cast<std::size_t>(columns.end - c));
+        sums = hn::Add(sums, hn::IfThenElseZero(in_window, sum_of_rows<Any>(windows, window, c)));
+      }
+      const Scalar sum = hn::GetLane(hn::SumOfLanes(d, sums));
       target.first[k] = (target.start != nullptr ? target.start[k] : target.bias) + target.scale * sum;
     }
   }
@@ -369,11 +372,10 @@ struct WindowLoops {
 
   static void sums(const Work& work) {
     if (work.windows.stride[2] > 2) {
-      const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) {
-        sum_row_by_entries(work.windows, window, target);
-      };
+      const auto sum = [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target)
+                           HWY_ATTR { sum_row_by_entries(work.windows, window, target); };
       return for_each_row(
-          work, [&](const Rows& rows) { for_each(rows, sum); }, sum);
+          work, [&](const Rows& rows) HWY_ATTR { for_each(rows, sum); }, sum);
     }
     (work.start != nullptr ? choose<true>(work.windows) : choose<false>(work.windows))(work);
   }
