@@ -6,6 +6,10 @@
 #include "kernel/random_networks.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -78,6 +82,28 @@ TEST_CASE_TEMPLATE("results do not depend on the tile size, bit for bit", Scalar
     GramOptions options = one_thread();
     options.tile_size = side;
     check_same_bits_everywhere<Scalar>(options);
+  }
+}
+
+// Planes too large to stack: the products of up to six inputs a side are made together.
+TEST_CASE_TEMPLATE("results for large images do not depend on the tile size, bit for bit", Scalar, float,
+                   double) {
+  const Layer conv = layers::conv({.filter = {3, 3}, .weight_variance = 1.5, .bias_variance = 0.1});
+  const Layer strided = layers::conv({.filter = {3, 3}, .strides = {2, 2}, .weight_variance = 1.5});
+  for (const Layer& readout : {layers::global_average_pool(), layers::flatten()}) {
+    const Network network({conv, layers::relu(), strided, layers::relu(), readout, layers::dense()});
+    const auto x = random_inputs<Scalar>(1, {8, 24, 22, 3}), y = random_inputs<Scalar>(2, {7, 24, 22, 3});
+    GramOptions alone = one_thread();
+    alone.tile_size = 1;
+    const auto expected = gram<Scalar>(network, x, y, alone),
+               expected_square = gram<Scalar>(network, x, alone);
+    for (const Index side : {5, 7, 8}) {
+      CAPTURE(side);
+      GramOptions options = one_thread();
+      options.tile_size = side;
+      CHECK(equal(gram<Scalar>(network, x, y, options), expected));
+      CHECK(equal(gram<Scalar>(network, x, options), expected_square));
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/pooling.hpp"
 
@@ -90,6 +91,31 @@ Layers two_convolutions() {
   const Layer conv = layers::conv({.filter = {3, 3}, .weight_variance = 1.5, .bias_variance = 0.1});
   const Layer strided = layers::conv({.filter = {3, 3}, .strides = {2, 1}, .weight_variance = 1.5});
   return {conv, layers::relu(), strided, layers::relu()};
+}
+
+// Planes of complementary offsets share one, in front of strides too; the gaps between them grow with these.
+TEST_CASE("strided branches of an image agree with the naive kernel") {
+  const auto conv = [](Index size, Index stride) {
+    return layers::conv(
+        {.filter = {size, size}, .strides = {stride, stride}, .weight_variance = 1.5, .bias_variance = 0.1});
+  };
+  for (const Index size : {2, 3, 5}) {
+    CAPTURE(size);
+    const layers::Branch body{.layers = {conv(size, 2), layers::relu(), conv(3, 1)}};
+    const layers::Branch shortcut{.layers = {conv(1, 2)}};
+    const Network network({conv(3, 1), layers::relu(), layers::sum({body, shortcut}), layers::relu(),
+                           layers::global_average_pool()});
+    check_network(network, {6, 8});
+    check_network(network, {7, 5});
+  }
+  // Farther strides, in two steps or in one, keep them apart.
+  check_network(
+      Network({conv(3, 2), layers::relu(), conv(3, 2), layers::relu(), layers::global_average_pool()}),
+      {8, 8});
+  for (const Index stride : {3, 4})
+    check_network(
+        Network({conv(3, 1), layers::relu(), conv(4, stride), layers::relu(), layers::global_average_pool()}),
+        {12, 12});
 }
 
 // Planes too large to stack are read where the states lie.

@@ -153,6 +153,76 @@ TEST_CASE_TEMPLATE("rows: packing copies rows and puts zeros between them", Scal
     }
 }
 
+TEST_CASE_TEMPLATE("rows: packing pieces puts zeros behind both", Scalar, float, double) {
+  constexpr std::size_t rows = 4, first_step = 40, second_step = 50, padding = 16;
+  const auto first = normal_numbers<Scalar>(rows * first_step + padding, 4);
+  const auto second = normal_numbers<Scalar>(rows * second_step + padding, 5);
+  for (const std::size_t first_size : {1u, 16u, 31u})
+    for (const std::size_t second_size : {1u, 7u, 32u})
+      for (const std::size_t gap : {0u, 1u, 20u}) {
+        CAPTURE(first_size);
+        CAPTURE(second_size);
+        CAPTURE(gap);
+        const std::size_t second_start = first_size + gap, step = second_start + second_size + gap;
+        std::vector<Scalar> packed(rows * step + padding, Scalar{-1});
+        linear_rows<Scalar>().pack_pieces({first.data(), first_step, first_size},
+                                          {second.data(), second_step, second_size}, second_start, rows,
+                                          packed.data(), step);
+        for (std::size_t y = 0; y < rows; ++y)
+          for (std::size_t x = 0; x < step; ++x) {
+            const bool in_second = x >= second_start && x < second_start + second_size;
+            const Scalar expected = x < first_size ? first[y * first_step + x]
+                                    : in_second    ? second[y * second_step + x - second_start]
+                                                   : Scalar{0};
+            CHECK(packed[y * step + x] == expected);
+          }
+      }
+}
+
+TEST_CASE_TEMPLATE("rows: products of a block are those of its pairs", Scalar, float, double) {
+  constexpr std::size_t most = 6;
+  for (const std::size_t size : {1u, 16u, 70u, 600u})
+    for (const std::size_t count : {1u, 3u, 5u}) {
+      const auto a = normal_numbers<Scalar>(most * count * size, 9),
+                 b = normal_numbers<Scalar>(most * count * size, 10);
+      std::vector<const Scalar*> left, right;
+      for (std::size_t k = 0; k < most * count; ++k) {
+        left.push_back(a.data() + k * size);
+        right.push_back(b.data() + k * size);
+      }
+      for (std::size_t lefts = 1; lefts <= most; ++lefts)
+        for (std::size_t rights = 1; rights <= most; ++rights) {
+          CAPTURE(size);
+          CAPTURE(count);
+          CAPTURE(lefts);
+          CAPTURE(rights);
+          std::vector<Scalar> products(lefts * rights * size), alone(size);
+          std::vector<Scalar*> targets;
+          for (std::size_t n = 0; n < lefts * rights; ++n) targets.push_back(products.data() + n * size);
+          linear_rows<Scalar>().product_sums(left.data(), lefts, right.data(), rights, count, Scalar(0.5),
+                                             targets.data(), size);
+          for (std::size_t n = 0; n < lefts * rights; ++n) {
+            linear_rows<Scalar>().product_sum(left.data() + n / rights * count,
+                                              right.data() + n % rights * count, count, Scalar(0.5),
+                                              alone.data(), size);
+            CHECK(std::equal(alone.begin(), alone.end(), targets[n]));
+          }
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("rows: weighted sums", Scalar, float, double) {
+  for (const std::size_t size : {1u, 16u, 70u}) {
+    const auto a = normal_numbers<Scalar>(size, 11), b = normal_numbers<Scalar>(size, 12);
+    std::vector<Scalar> sum(size);
+    linear_rows<Scalar>().weighted_sum(a.data(), b.data(), {Scalar(0.5), Scalar(-3)}, sum.data(), size);
+    for (std::size_t i = 0; i < size; ++i) {
+      const double expected = 0.5 * static_cast<double>(a[i]) - 3 * static_cast<double>(b[i]);
+      CHECK(std::abs(static_cast<double>(sum[i]) - expected) <= 20 * epsilon<Scalar>);
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, double) {
   for (const std::size_t size : {1u, 5u, 16u, 63u, 64u, 200u}) {
     CAPTURE(size);
@@ -282,6 +352,42 @@ TEST_CASE_TEMPLATE("rows: windows of any stride and place agree with plain sums"
               wanted.out_width = (width - taps - first) / stride + 1;
               if (first >= 0 && wanted.out_width > 0 && width >= taps + first) check_windows<Scalar>(wanted);
             }
+}
+
+TEST_CASE_TEMPLATE("rows: sums of rows leave a gap out", Scalar, float, double) {
+  constexpr std::ptrdiff_t rows = 7, out_rows = 3, out_step = 48, padding = 16;
+  for (const std::ptrdiff_t width : {5, 32, 40})
+    for (const std::ptrdiff_t gap_at : {1, 4, 16, 30})
+      for (const std::ptrdiff_t gap : {1, 2})
+        for (const std::ptrdiff_t taps : {1, 2, 4}) {
+          if (gap_at >= width) continue;
+          CAPTURE(width);
+          CAPTURE(gap_at);
+          CAPTURE(gap);
+          CAPTURE(taps);
+          const std::ptrdiff_t step = width + gap;
+          const auto source = normal_numbers<Scalar>(static_cast<std::size_t>(rows * step + padding), 13);
+          std::vector<Scalar> target(out_rows * out_step);
+          const PlaneWindows windows{.first = {0, 0, 0},
+                                     .stride = {1, 1, 1},
+                                     .taps = {1, taps, 1},
+                                     .source_extent = {1, rows, width},
+                                     .target_extent = {1, out_rows, width},
+                                     .source_step = {0, step},
+                                     .target_step = {0, out_step},
+                                     .gap_at = gap_at,
+                                     .gap_size = gap};
+          window_sums<Scalar>(windows, {1, 0, 0}, source.data(), nullptr, target.data());
+          for (std::ptrdiff_t y = 0; y < out_rows; ++y)
+            for (std::ptrdiff_t x = 0; x < width; ++x) {
+              double expected = 0;
+              for (std::ptrdiff_t t = 0; t < taps; ++t)
+                expected += static_cast<double>(
+                    source[static_cast<std::size_t>((y + t) * step + x + (x < gap_at ? 0 : gap))]);
+              const Scalar sum = target[static_cast<std::size_t>(y * out_step + x)];
+              CHECK(std::abs(static_cast<double>(sum) - expected) <= 40 * epsilon<Scalar>);
+            }
+        }
 }
 
 TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included", Scalar, float, double) {
