@@ -58,7 +58,8 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
   // Two more slots are the scratch of convolutions.
   size.slots = static_cast<Index>(size.slot_count + 2) * copies * slot;
   // What follows a plane is cleared for convolutions, the next one's margin.
-  size.products = block_side * block_side * slot + geometry.plane_front;
+  const Index inputs = std::min(side, block_side);
+  size.products = inputs * inputs * slot + geometry.plane_front;
   // Rows are read by whole vectors.
   size.stores = pairs * geometry.store_size + row_padding;
   return size;
@@ -238,21 +239,11 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const PlaneOff
   if (is_demanded && is_pool(step.target)) pool_.place(placed_[last].axis, placed_[last].layout);
   // An input with itself: at offset 0 its arrays are only being made (see apply_row()).
   if (!recording() || !placed_[last].is_diagonal) pack(run);
-  Placed* input = blocked_input_ ? &placed_[*blocked_input_] : nullptr;
-  if (input != nullptr && stacks_many_) {
-    input->planes = slot(run.instructions[*blocked_input_].slot);
-    input = nullptr;
-  }
   for (const Stack& stack : stacks_) {
     choose_rows(run, stack);
-    if (input != nullptr) {
-      const bool begins = &stack == &stacks_.front() || block_of(*(&stack - 1)) != block_of(stack);
-      if (begins) timer_.time(run.instructions[*blocked_input_].node, [&] { multiply_block(run, stack); });
-      input->planes = {block_product(stack.left % block_side * block_side + stack.right % block_side),
-                       nullptr};
-    }
+    const Placed* made = take_product(run, stack);
     for (std::size_t i = 0; i <= last; ++i)
-      if (&placed_[i] != input) timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
+      if (&placed_[i] != made) timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
     if (!is_demanded) continue;
     const Plane<Scalar> planes = placed_[last].planes;
     if (run.instructions[last].gaps != Gaps::zero) clear_guards(placed_[last].layout, stack.count, planes);
@@ -286,7 +277,9 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
       stacks_.push_back({members.left, right, pair, 1, members.same_input});
     stacks_many_ = stacks_many_ || joins;
   }
-  if (stacks_many_ || !blocked_input_) return;
+  if (!blocked_input_) return;
+  placed_[*blocked_input_].planes = slot(run.instructions[*blocked_input_].slot);
+  if (stacks_many_) return;
   for (Stack& stack : stacks_) stack.right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
   std::stable_sort(stacks_.begin(), stacks_.end(), [](const Stack& a, const Stack& b) {
     return std::tuple(block_of(a), a.left) < std::tuple(block_of(b), b.left);
@@ -297,6 +290,7 @@ void PlaneExecutor<Scalar>::stack_pairs(const Run& run) {
 /// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
 template <typename Scalar>
 void PlaneExecutor<Scalar>::place(const Run& run, const PlaneOffsets& offsets) {
+  block_ = {-1, -1};
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
     const NodeId node = run.instructions[i].node;

@@ -213,8 +213,9 @@ class PlaneExecutor {
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& planes);
   [[nodiscard]] std::optional<std::size_t> blocked_input(const Run& run) const;
   [[nodiscard]] static std::array<Index, 2> block_of(const Stack& stack);
+  const Placed* take_product(const Run& run, const Stack& stack);
   void multiply_block(const Run& run, const Stack& stack);
-  [[nodiscard]] Scalar* block_product(Index number);
+  [[nodiscard]] Scalar* block_product(Index left, Index right);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);
   [[nodiscard]] static numerics::PlaneWindows strided_windows(const Placed& from, const Placed& to);
   static void fill_bias(const Affine& affine, std::size_t size, const Plane<Scalar>& target);
@@ -284,6 +285,7 @@ class PlaneExecutor {
   std::vector<const Scalar*> block_right_;
   std::vector<Stack> stacks_;
   std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
+  std::array<Index, 2> block_{};              ///< The one whose products are there.
   PlanePool<Scalar> pool_;                    ///< Where the run ends in one.
   Index stacked_ = 0;                         ///< Pairs that the stacks were made for, 0: none are made yet.
   std::array<Plane<Scalar>, 2> scratch_;

@@ -101,11 +101,27 @@ std::array<Index, 2> PlaneExecutor<Scalar>::block_of(const Stack& stack) {
   return {stack.left / block_side, stack.right / block_side};
 }
 
-/// Where the product of a pair of the current block lies.
+/// Where the product of a left and a right input of a block lies.
 template <typename Scalar>
-Scalar* PlaneExecutor<Scalar>::block_product(Index number) {
+Scalar* PlaneExecutor<Scalar>::block_product(Index left, Index right) {
+  const Index number = left % block_side * std::min(side_, block_side) + right % block_side;
   return products_.data() + number * (geometry_.plane_front + geometry_.plane_capacity) +
          geometry_.plane_front;
+}
+
+/// Makes the product of a stack's pair, if it is made in blocks, that of the run; returns the instruction
+/// that need not be evaluated then.
+template <typename Scalar>
+const typename PlaneExecutor<Scalar>::Placed* PlaneExecutor<Scalar>::take_product(const Run& run,
+                                                                                  const Stack& stack) {
+  if (!blocked_input_ || stacks_many_) return nullptr;
+  if (block_of(stack) != block_) {
+    timer_.time(run.instructions[*blocked_input_].node, [&] { multiply_block(run, stack); });
+    block_ = block_of(stack);
+  }
+  Placed& placed = placed_[*blocked_input_];
+  placed.planes = {block_product(stack.left, stack.right), nullptr};
+  return &placed;
 }
 
 /// All products of the block of a stack of one pair.
@@ -131,7 +147,7 @@ void PlaneExecutor<Scalar>::multiply_block(const Run& run, const Stack& stack) {
   std::array<Scalar*, block_side * block_side> targets;
   for (std::size_t a = 0; a < lefts; ++a)
     for (std::size_t b = 0; b < rights; ++b)
-      targets[a * rights + b] = block_product(static_cast<Index>(a) * block_side + static_cast<Index>(b));
+      targets[a * rights + b] = block_product(static_cast<Index>(a), static_cast<Index>(b));
   const auto row = dual_row(number, stack, {targets[0], nullptr});
   linear_rows<Scalar>().product_sums(block_left_.data(), lefts, block_right_.data(), rights, channels,
                                      Scalar{1} / static_cast<Scalar>(channels), targets.data(), row.size);
@@ -322,9 +338,7 @@ template std::optional<std::size_t> PlaneExecutor<float>::blocked_input(const Ru
 template std::optional<std::size_t> PlaneExecutor<double>::blocked_input(const Run&) const;
 template std::array<Index, 2> PlaneExecutor<float>::block_of(const Stack&);
 template std::array<Index, 2> PlaneExecutor<double>::block_of(const Stack&);
-template void PlaneExecutor<float>::multiply_block(const Run&, const Stack&);
-template void PlaneExecutor<double>::multiply_block(const Run&, const Stack&);
-template float* PlaneExecutor<float>::block_product(Index);
-template double* PlaneExecutor<double>::block_product(Index);
+template const PlaneExecutor<float>::Placed* PlaneExecutor<float>::take_product(const Run&, const Stack&);
+template const PlaneExecutor<double>::Placed* PlaneExecutor<double>::take_product(const Run&, const Stack&);
 
 }  // namespace widelimit
