@@ -278,7 +278,7 @@ void check_windows(const WindowCase& wanted) {
   auto source = normal_numbers<Scalar>(static_cast<std::size_t>(2 * plane + 2 * margin), 7);
   const auto in_row = [&](std::size_t i) {
     const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(i) - margin;
-    return place >= 0 && place < 2 * plane && place % row_step < width;
+    return place >= 0 && place < 2 * plane && place % row_step < wanted.width;
   };
   for (std::size_t i = 0; guard > 0 && i < source.size(); ++i)
     if (!in_row(i)) source[i] = 0;
@@ -307,7 +307,7 @@ void check_windows(const WindowCase& wanted) {
                                                    : nullptr;
   window_sums<Scalar>(windows, {2, plane, out_plane}, source.data() + margin, starts, target.data());
   const auto entry = [&](std::ptrdiff_t n, std::ptrdiff_t a, std::ptrdiff_t b, std::ptrdiff_t c) {
-    if (a < 0 || b < 0 || c < 0 || a >= slabs || b >= rows || c >= width) return 0.0;
+    if (a < 0 || b < 0 || c < 0 || a >= slabs || b >= rows || c >= wanted.width) return 0.0;
     return static_cast<double>(
         source[static_cast<std::size_t>(margin + n * plane + (a * rows + b) * row_step + c)]);
   };

@@ -377,7 +377,7 @@ struct LinearRowLoops {
 
   static void weighted_sum(const Scalar* first, const Scalar* second, const std::array<Scalar, 2>& factors,
                            Scalar* target, std::size_t size) {
-    const auto [first_factor, second_factor] = factors;
+    const Scalar first_factor = factors[0], second_factor = factors[1];
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
       const V begin = hn::Mul(hn::Set(d, first_factor), block.load(d, first));
       block.store(d, hn::MulAdd(hn::Set(d, second_factor), block.load(d, second), begin), target);
