@@ -44,7 +44,8 @@ void dense_plane(double scale, double bias, const Plane<Scalar>& source, std::si
                                            size);
 }
 
-/// target = sum over the sources, each times its factor. `source(i)`: the i-th plane, not the target.
+/// target = sum over the sources, each times its factor. `source(i)`: the i-th plane; the target may be one
+/// of two sources.
 template <typename Scalar, typename Source>
 void sum_planes(const Source& source, const std::vector<double>& factors, std::size_t size,
                 const Plane<Scalar>& target) {

@@ -241,9 +241,13 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const PlaneOff
   if (!recording() || !placed_[last].is_diagonal) pack(run);
   for (const Stack& stack : stacks_) {
     choose_rows(run, stack);
-    const Placed* made = take_product(run, stack);
     for (std::size_t i = 0; i <= last; ++i)
-      if (&placed_[i] != made) timer_.time(run.instructions[i].node, [&] { evaluate(run, i, stack); });
+      timer_.time(run.instructions[i].node, [&] {
+        if (is_made_in_blocks(i))
+          take_product(run, stack);
+        else
+          evaluate(run, i, stack);
+      });
     if (!is_demanded) continue;
     const Plane<Scalar> planes = placed_[last].planes;
     if (run.instructions[last].gaps != Gaps::zero) clear_guards(placed_[last].layout, stack.count, planes);

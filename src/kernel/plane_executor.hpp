@@ -213,7 +213,11 @@ class PlaneExecutor {
   void input_products(std::size_t number, const Stack& stack, const Plane<Scalar>& planes);
   [[nodiscard]] std::optional<std::size_t> blocked_input(const Run& run) const;
   [[nodiscard]] static std::array<Index, 2> block_of(const Stack& stack);
-  const Placed* take_product(const Run& run, const Stack& stack);
+  /// True for inputs whose products are made in blocks at the current offset.
+  [[nodiscard]] bool is_made_in_blocks(std::size_t number) const {
+    return !stacks_many_ && blocked_input_ == number;
+  }
+  void take_product(const Run& run, const Stack& stack);
   void multiply_block(const Run& run, const Stack& stack);
   [[nodiscard]] Scalar* block_product(Index left, Index right);
   void affine(const Run& run, std::size_t number, const Stack& stack, const Plane<Scalar>& target);

@@ -109,19 +109,14 @@ Scalar* PlaneExecutor<Scalar>::block_product(Index left, Index right) {
          geometry_.plane_front;
 }
 
-/// Makes the product of a stack's pair, if it is made in blocks, that of the run; returns the instruction
-/// that need not be evaluated then.
+/// Makes the product of a stack's pair that of the run.
 template <typename Scalar>
-const typename PlaneExecutor<Scalar>::Placed* PlaneExecutor<Scalar>::take_product(const Run& run,
-                                                                                  const Stack& stack) {
-  if (!blocked_input_ || stacks_many_) return nullptr;
+void PlaneExecutor<Scalar>::take_product(const Run& run, const Stack& stack) {
   if (block_of(stack) != block_) {
-    timer_.time(run.instructions[*blocked_input_].node, [&] { multiply_block(run, stack); });
+    multiply_block(run, stack);
     block_ = block_of(stack);
   }
-  Placed& placed = placed_[*blocked_input_];
-  placed.planes = {block_product(stack.left, stack.right), nullptr};
-  return &placed;
+  placed_[*blocked_input_].planes = {block_product(stack.left, stack.right), nullptr};
 }
 
 /// All products of the block of a stack of one pair.
@@ -338,7 +333,7 @@ template std::optional<std::size_t> PlaneExecutor<float>::blocked_input(const Ru
 template std::optional<std::size_t> PlaneExecutor<double>::blocked_input(const Run&) const;
 template std::array<Index, 2> PlaneExecutor<float>::block_of(const Stack&);
 template std::array<Index, 2> PlaneExecutor<double>::block_of(const Stack&);
-template const PlaneExecutor<float>::Placed* PlaneExecutor<float>::take_product(const Run&, const Stack&);
-template const PlaneExecutor<double>::Placed* PlaneExecutor<double>::take_product(const Run&, const Stack&);
+template void PlaneExecutor<float>::take_product(const Run&, const Stack&);
+template void PlaneExecutor<double>::take_product(const Run&, const Stack&);
 
 }  // namespace widelimit

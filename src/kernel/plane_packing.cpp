@@ -249,7 +249,7 @@ void PlaneExecutor<Scalar>::choose_rows(const Run& run, const Stack& stack) {
   const Index right = tile_->pairs[static_cast<std::size_t>(stack.first_pair)].right;
   for (std::size_t i = 0; i < run.instructions.size(); ++i) {
     Placed& placed = placed_[i];
-    if (placed.arrays == 0) continue;
+    if (placed.arrays == 0 || is_made_in_blocks(i)) continue;
     const NodeId node = run.instructions[i].node;
     find_rows(node, placed, 0, stack.left, stack.left, placed.left_row.data());
     find_rows(node, placed, 1, right, stacks_many_ ? stack.right : right, placed.right_row.data());

@@ -211,6 +211,8 @@ class Scheduler {
         if (last_reader[input] == i) dying.insert(run.instructions[input].slot);
       if (works_in_place(instruction) && !dying.empty()) {
         instruction.slot = *dying.begin();
+        dying.erase(dying.begin());
+        free.insert(dying.begin(), dying.end());
         continue;
       }
       if (free.empty()) free.insert(run.slot_count++);
@@ -230,6 +232,7 @@ class Scheduler {
   bool works_in_place(const Instruction& instruction) const {
     const Operation& operation = nodes()[instruction.node].operation;
     if (is_any<RowNode>(operation)) return true;
+    if (is_any<SumNode>(operation)) return instruction.inputs.size() == 2;
     const auto* affine = std::get_if<AffineNode>(&operation);
     return affine != nullptr && Window3(affine->window).is_single_position();
   }
