@@ -93,12 +93,11 @@ void convolve_strided(const numerics::PlaneWindows& windows, const numerics::Pla
   // Gaps behind the last row see what follows it.
   fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
              Scalar{0});
-  numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
-  if (target.ntk == nullptr) return;
   if (source.ntk != nullptr)
-    numerics::window_sums<Scalar>(windows, steps, source.ntk, target.nngp, target.ntk);
-  else
-    std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
+    return numerics::convolve_windows<Scalar>(windows, steps, {source.nngp, source.ntk},
+                                              {target.nngp, target.ntk});
+  numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
+  if (target.ntk != nullptr) std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
 }
 
 template void clear_guards(const PlaneLayout&, Index, const Plane<float>&);

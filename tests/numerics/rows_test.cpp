@@ -354,6 +354,41 @@ TEST_CASE_TEMPLATE("rows: windows of any stride and place agree with plain sums"
             }
 }
 
+TEST_CASE_TEMPLATE("rows: both kernels in one pass have the bits of one after the other", Scalar, float,
+                   double) {
+  constexpr std::ptrdiff_t rows = 9, out_rows = 5, guard = 1, margin = 32;
+  for (const std::ptrdiff_t stride : {1, 2, 3})
+    for (const std::ptrdiff_t taps : {1, 2, 3, 5})
+      for (const std::ptrdiff_t width : {7, 34, 40}) {
+        CAPTURE(stride);
+        CAPTURE(taps);
+        CAPTURE(width);
+        const std::ptrdiff_t step = width + guard, plane = rows * step;
+        const std::ptrdiff_t out_width = (width + stride - 1) / stride, out_plane = out_rows * out_width;
+        const auto count = static_cast<std::size_t>(2 * plane + 2 * margin);
+        const auto nngp = normal_numbers<Scalar>(count, 14), ntk = normal_numbers<Scalar>(count, 15);
+        const PlaneWindows windows{.first = {0, -1, -1},
+                                   .stride = {1, stride, stride},
+                                   .taps = {1, taps, taps},
+                                   .source_extent = {1, rows, width},
+                                   .target_extent = {1, out_rows, out_width},
+                                   .source_step = {0, step},
+                                   .target_step = {0, out_width},
+                                   .source_guard = width,
+                                   .scale = 0.3,
+                                   .bias = 0.7};
+        const PlaneSteps steps{2, plane, out_plane};
+        const auto room = static_cast<std::size_t>(2 * out_plane + margin);
+        std::vector<Scalar> one(room), other(room), both_nngp(room), both_ntk(room);
+        window_sums<Scalar>(windows, steps, nngp.data() + margin, nullptr, one.data());
+        window_sums<Scalar>(windows, steps, ntk.data() + margin, one.data(), other.data());
+        convolve_windows<Scalar>(windows, steps, {nngp.data() + margin, ntk.data() + margin},
+                                 {both_nngp.data(), both_ntk.data()});
+        CHECK(std::equal(one.begin(), one.begin() + 2 * out_plane, both_nngp.begin()));
+        CHECK(std::equal(other.begin(), other.begin() + 2 * out_plane, both_ntk.begin()));
+      }
+}
+
 TEST_CASE_TEMPLATE("rows: sums of rows leave a gap out", Scalar, float, double) {
   constexpr std::ptrdiff_t rows = 7, out_rows = 3, out_step = 48, padding = 16;
   for (const std::ptrdiff_t width : {5, 32, 40})

@@ -51,9 +51,19 @@ struct WindowLoops {
   }
 
   /// Strides beyond 2, one entry after the other.
-  static HWY_INLINE void sum_row_by_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
-                                            const TargetRow<Scalar>& target) {
-    using Any = KnownWindow<0, false, false>;
+  static HWY_INLINE void sum_row_by_entries(const PlaneWindows& windows, WindowOfRows<Scalar> window,
+                                            TargetRow<Scalar> target) {
+    sum_entries(windows, window, target);
+    if (target.ntk == 0) return;
+    window.first += window.ntk;
+    target.start = target.first;
+    target.first += target.ntk;
+    sum_entries(windows, window, target);
+  }
+
+  static HWY_INLINE void sum_entries(const PlaneWindows& windows, const WindowOfRows<Scalar>& window,
+                                     const TargetRow<Scalar>& target) {
+    using Any = KnownWindow<0, false, Start::bias>;
     const D d;
     for (Index k = 0; k < windows.target_extent[2]; ++k) {
       const Clipped columns(windows, 2, k);
@@ -75,6 +85,7 @@ struct WindowLoops {
       std::copy_n(target.start, windows.target_extent[2], target.first);
     else
       std::fill_n(target.first, windows.target_extent[2], target.bias);
+    if (target.ntk != 0) std::fill_n(target.first + target.ntk, windows.target_extent[2], target.bias);
   }
 
   /// What the sums of all windows are made of.
@@ -84,6 +95,8 @@ struct WindowLoops {
     const Scalar* source;
     const Scalar* start;
     Scalar* target;
+    Index source_ntk = 0;  ///< How far the ntk is from source and target; 0: there is none.
+    Index target_ntk = 0;
   };
 
   /// Calls complete(rows) for the output rows of a slab whose windows have all rows of its first slab, and
@@ -105,13 +118,14 @@ struct WindowLoops {
         const auto target = [&](Index j) {
           const Index begin = place + j * windows.target_step[1];
           return TargetRow<Scalar>{work.target + begin, work.start != nullptr ? work.start + begin : nullptr,
-                                   static_cast<Scalar>(windows.scale), static_cast<Scalar>(windows.bias)};
+                                   static_cast<Scalar>(windows.scale), static_cast<Scalar>(windows.bias),
+                                   work.target_ntk};
         };
         const auto at_edge = [&](Index j) HWY_ATTR {
           const Clipped clipped(windows, 1, j);
           if (slab_count > 0 && !clipped.empty())
             edge(WindowOfRows<Scalar>{slab + clipped.begin * windows.source_step[1], slab_count,
-                                      clipped.end - clipped.begin},
+                                      clipped.end - clipped.begin, work.source_ntk},
                  target(j));
           else
             put_nothing(windows, target(j));
@@ -120,11 +134,12 @@ struct WindowLoops {
                     end = slab_count > 0 ? all_end : row_count;
         for (Index j = 0; j < begin; ++j) at_edge(j);
         if (begin < end)
-          complete(Rows{{slab + (first + stride * begin) * windows.source_step[1], slab_count, taps},
-                        target(begin),
-                        stride * windows.source_step[1],
-                        windows.target_step[1],
-                        end - begin});
+          complete(Rows{
+              {slab + (first + stride * begin) * windows.source_step[1], slab_count, taps, work.source_ntk},
+              target(begin),
+              stride * windows.source_step[1],
+              windows.target_step[1],
+              end - begin});
         for (Index j = end; j < row_count; ++j) at_edge(j);
       }
   }
@@ -140,32 +155,32 @@ struct WindowLoops {
         });
   }
 
-  template <Index stride, bool inside, bool starts>
+  template <Index stride, bool inside, Start start>
   static void sum_any(const Work& work) {
-    using Any = KnownWindow<stride, inside, starts>;
+    using Any = KnownWindow<stride, inside, start>;
     sum_windows<Any, Any>(work);
   }
 
   /// Windows over single slabs, inside the source along the last axis. At the edges they have fewer rows.
-  template <Index stride, bool starts, Index rows, Index taps>
+  template <Index stride, Start start, Index rows, Index taps>
   static void sum_known(const Work& work) {
-    sum_windows<KnownWindow<stride, true, starts, rows, taps>, KnownWindow<stride, true, starts, 0, taps>>(
+    sum_windows<KnownWindow<stride, true, start, rows, taps>, KnownWindow<stride, true, start, 0, taps>>(
         work);
   }
 
   /// Windows of stride 2: [rows - 1][taps - 1].
-  template <bool starts>
+  template <Start start>
   static constexpr std::array<std::array<Sum, 3>, 3> strided_windows{
-      {{sum_known<2, starts, 1, 1>, sum_known<2, starts, 1, 2>, sum_known<2, starts, 1, 3>},
-       {sum_known<2, starts, 2, 1>, sum_known<2, starts, 2, 2>, sum_known<2, starts, 2, 3>},
-       {sum_known<2, starts, 3, 1>, sum_known<2, starts, 3, 2>, sum_known<2, starts, 3, 3>}}};
+      {{sum_known<2, start, 1, 1>, sum_known<2, start, 1, 2>, sum_known<2, start, 1, 3>},
+       {sum_known<2, start, 2, 1>, sum_known<2, start, 2, 2>, sum_known<2, start, 2, 3>},
+       {sum_known<2, start, 3, 1>, sum_known<2, start, 3, 2>, sum_known<2, start, 3, 3>}}};
 
   /// Sums of rows only: [rows], 0 for any number of rows and slabs.
-  template <bool starts>
-  static constexpr std::array<Sum, 4> rows_only{sum_known<1, starts, 0, 1>, sum_known<1, starts, 1, 1>,
-                                                sum_known<1, starts, 2, 1>, sum_known<1, starts, 3, 1>};
+  template <Start start>
+  static constexpr std::array<Sum, 4> rows_only{sum_known<1, start, 0, 1>, sum_known<1, start, 1, 1>,
+                                                sum_known<1, start, 2, 1>, sum_known<1, start, 3, 1>};
 
-  template <bool starts>
+  template <Start start>
   static Sum choose(const PlaneWindows& windows) {
     const auto row = static_cast<std::size_t>(windows.taps[1] - 1);
     const auto tap = static_cast<std::size_t>(windows.taps[2] - 1);
@@ -174,11 +189,11 @@ struct WindowLoops {
                         last + windows.taps[2] <= windows.source_extent[2] + windows.source_guard;
     const bool known = inside && windows.taps[0] == 1 && row < 3 && tap < 3;
     if (windows.stride[2] == 1) {
-      if (inside && tap == 0) return rows_only<starts>[known ? row + 1 : 0];
-      return inside ? sum_any<1, true, starts> : sum_any<1, false, starts>;
+      if (inside && tap == 0) return rows_only<start>[known ? row + 1 : 0];
+      return inside ? sum_any<1, true, start> : sum_any<1, false, start>;
     }
-    if (known) return strided_windows<starts>[row][tap];
-    return inside ? sum_any<2, true, starts> : sum_any<2, false, starts>;
+    if (known) return strided_windows<start>[row][tap];
+    return inside ? sum_any<2, true, start> : sum_any<2, false, start>;
   }
 
   static void sums(const Work& work) {
@@ -188,7 +203,10 @@ struct WindowLoops {
       return for_each_row(
           work, [&](const Rows& rows) HWY_ATTR { for_each(rows, sum); }, sum);
     }
-    (work.start != nullptr ? choose<true>(work.windows) : choose<false>(work.windows))(work);
+    const Sum sum = work.target_ntk != 0    ? choose<Start::bias_and_nngp>(work.windows)
+                    : work.start != nullptr ? choose<Start::numbers>(work.windows)
+                                            : choose<Start::bias>(work.windows);
+    sum(work);
   }
 };
 
@@ -201,6 +219,21 @@ void double_sums(const PlaneWindows& windows, const PlaneSteps& steps, const dou
   WindowLoops<double>::sums({windows, steps, source, start, target});
 }
 
+template <typename Scalar>
+void convolve(const PlaneWindows& windows, const PlaneSteps& steps, const KernelPair<const Scalar>& source,
+              const KernelPair<Scalar>& target) {
+  WindowLoops<Scalar>::sums({windows, steps, source.nngp, nullptr, target.nngp, source.ntk - source.nngp,
+                             target.ntk - target.nngp});
+}
+void float_convolution(const PlaneWindows& windows, const PlaneSteps& steps,
+                       const KernelPair<const float>& source, const KernelPair<float>& target) {
+  convolve<float>(windows, steps, source, target);
+}
+void double_convolution(const PlaneWindows& windows, const PlaneSteps& steps,
+                        const KernelPair<const double>& source, const KernelPair<double>& target) {
+  convolve<double>(windows, steps, source, target);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace widelimit::numerics
 HWY_AFTER_NAMESPACE();
@@ -210,6 +243,8 @@ namespace widelimit::numerics {
 
 HWY_EXPORT(float_sums);
 HWY_EXPORT(double_sums);
+HWY_EXPORT(float_convolution);
+HWY_EXPORT(double_convolution);
 
 template <>
 void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const float* source,
@@ -221,6 +256,18 @@ template <>
 void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const double* source,
                  const double* start, double* target) {
   HWY_DYNAMIC_DISPATCH(double_sums)(windows, steps, source, start, target);
+}
+
+template <>
+void convolve_windows(const PlaneWindows& windows, const PlaneSteps& steps,
+                      const KernelPair<const float>& source, const KernelPair<float>& target) {
+  HWY_DYNAMIC_DISPATCH(float_convolution)(windows, steps, source, target);
+}
+
+template <>
+void convolve_windows(const PlaneWindows& windows, const PlaneSteps& steps,
+                      const KernelPair<const double>& source, const KernelPair<double>& target) {
+  HWY_DYNAMIC_DISPATCH(double_convolution)(windows, steps, source, target);
 }
 
 }  // namespace widelimit::numerics

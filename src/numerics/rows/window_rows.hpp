@@ -45,4 +45,15 @@ template <typename Scalar>
 void window_sums(const PlaneWindows& windows, const PlaneSteps& steps, const Scalar* source,
                  const Scalar* start, Scalar* target);
 
+template <typename Scalar>
+struct KernelPair {
+  Scalar* nngp;
+  Scalar* ntk;
+};
+
+/// Both kernels of a convolution in one pass: nngp = bias + scale sum, ntk = nngp + scale sum of the ntk.
+template <typename Scalar>
+void convolve_windows(const PlaneWindows& windows, const PlaneSteps& steps,
+                      const KernelPair<const Scalar>& source, const KernelPair<Scalar>& target);
+
 }  // namespace widelimit::numerics

@@ -26,16 +26,21 @@ struct WindowOfRows {
   const Scalar* first;
   std::ptrdiff_t slabs;
   std::ptrdiff_t rows;
+  std::ptrdiff_t ntk;  ///< How far the ntk's rows are from these.
 };
 
 /// A target row, and what its sums are added to.
 template <typename Scalar>
 struct TargetRow {
   Scalar* first;
-  const Scalar* start;  ///< Null: the bias.
+  const Scalar* start;
   Scalar scale;
   Scalar bias;
+  std::ptrdiff_t ntk;  ///< How far the ntk's row is from this.
 };
+
+/// What sums are added to: the bias; numbers; or, for a kernel and its ntk together, the bias and the kernel.
+enum class Start { bias, numbers, bias_and_nngp };
 
 // Of two neighbouring vectors, every second entry.
 #if HWY_TARGET == HWY_SCALAR
@@ -81,12 +86,12 @@ HWY_INLINE void for_each(WindowRows<Scalar> rows, const Body& body) {
 
 /// What is known of a window when compiling; 0: not known. Small loops of known length save some per cent
 /// of a pooling.
-template <std::ptrdiff_t stride_, bool inside_, bool starts_, std::ptrdiff_t rows_ = 0,
+template <std::ptrdiff_t stride_, bool inside_, Start start_, std::ptrdiff_t rows_ = 0,
           std::ptrdiff_t taps_ = 0>
 struct KnownWindow {
   static constexpr std::ptrdiff_t stride = stride_;
   static constexpr bool inside = inside_;  ///< Windows stay in the source and its guards along the last axis.
-  static constexpr bool starts = starts_;  ///< Sums are added to numbers.
+  static constexpr Start start = start_;
   static constexpr std::ptrdiff_t rows = rows_;  ///< Of a single slab.
   static constexpr std::ptrdiff_t taps = taps_;  ///< Along the last axis.
 };
@@ -109,8 +114,11 @@ struct WindowVectors {
       return sum_vectors_of_three<Known>(windows, rows, k, place);
 #endif
     if constexpr (Known::stride == 1 && Known::taps == 1) return sum_vectors_of_one<Known>(windows, rows, k);
-    for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target)
-                       HWY_ATTR { put<Known>(target, k, window_sum<Known>(windows, window, place)); });
+    for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
+      put<Known>(target, window, k, [&](const WindowOfRows<Scalar>& of) HWY_ATTR {
+        return window_sum<Known>(windows, of, place);
+      });
+    });
   }
 
   template <class Known>
@@ -165,12 +173,20 @@ struct WindowVectors {
     return sum;
   }
 
-  /// Writes a vector of a target row.
-  template <class Known>
-  static HWY_INLINE void put(const TargetRow<Scalar>& target, Index k, V sum) {
+  /// Writes a vector of a target row, or of both kernels'.
+  template <class Known, class SumOf>
+  static HWY_INLINE void put(const TargetRow<Scalar>& target, const WindowOfRows<Scalar>& window, Index k,
+                             const SumOf& sum_of) {
     const D d;
-    const V start = Known::starts ? hn::LoadU(d, target.start + k) : hn::Set(d, target.bias);
-    hn::StoreU(hn::MulAdd(hn::Set(d, target.scale), sum, start), d, target.first + k);
+    const V scale = hn::Set(d, target.scale);
+    const V start = Known::start == Start::numbers ? hn::LoadU(d, target.start + k) : hn::Set(d, target.bias);
+    const V value = hn::MulAdd(scale, sum_of(window), start);
+    hn::StoreU(value, d, target.first + k);
+    if constexpr (Known::start == Start::bias_and_nngp) {
+      WindowOfRows<Scalar> ntk_window = window;
+      ntk_window.first += window.ntk;
+      hn::StoreU(hn::MulAdd(scale, sum_of(ntk_window), value), d, target.first + target.ntk + k);
+    }
   }
 
   /// One tap of stride 1: sums of rows, without the gap.
@@ -182,13 +198,18 @@ struct WindowVectors {
     const Index place = windows.first[2] + k + (in_front > 0 ? 0 : windows.gap_size);
     if (in_front <= 0 || in_front >= lanes)
       return for_each(rows,
-                      [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target)
-                          HWY_ATTR { put<Known>(target, k, sum_of_rows<Known>(windows, window, place)); });
+                      [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
+                        put<Known>(target, window, k, [&](const WindowOfRows<Scalar>& of) HWY_ATTR {
+                          return sum_of_rows<Known>(windows, of, place);
+                        });
+                      });
     const auto is_in_front = hn::FirstN(d, static_cast<std::size_t>(in_front));
     for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
-      const V front = sum_of_rows<Known>(windows, window, place),
-              behind = sum_of_rows<Known>(windows, window, place + windows.gap_size);
-      put<Known>(target, k, hn::IfThenElse(is_in_front, front, behind));
+      put<Known>(target, window, k, [&](const WindowOfRows<Scalar>& of) HWY_ATTR {
+        const V front = sum_of_rows<Known>(windows, of, place),
+                behind = sum_of_rows<Known>(windows, of, place + windows.gap_size);
+        return hn::IfThenElse(is_in_front, front, behind);
+      });
     });
   }
 
@@ -201,13 +222,15 @@ struct WindowVectors {
     const D d;
     const auto lanes = static_cast<Index>(hn::Lanes(d));
     for_each(rows, [&](const WindowOfRows<Scalar>& window, const TargetRow<Scalar>& target) HWY_ATTR {
-      const V zero = hn::Zero(d);
-      const V low = vectors > 0 ? sum_of_rows<Known>(windows, window, place) : zero;
-      const V high = vectors > 1 ? sum_of_rows<Known>(windows, window, place + lanes) : zero;
-      const V next = vectors > 2 ? sum_of_rows<Known>(windows, window, place + 2 * lanes) : zero;
-      const V even = even_entries(d, low, high), odd = odd_entries(d, low, high);
-      const V next_even = vectors > 2 ? even_entries(d, next, zero) : zero;
-      put<Known>(target, k, hn::Add(hn::Add(even, odd), entries_from<1>(d, even, next_even)));
+      put<Known>(target, window, k, [&](const WindowOfRows<Scalar>& of) HWY_ATTR {
+        const V zero = hn::Zero(d);
+        const V low = vectors > 0 ? sum_of_rows<Known>(windows, of, place) : zero;
+        const V high = vectors > 1 ? sum_of_rows<Known>(windows, of, place + lanes) : zero;
+        const V next = vectors > 2 ? sum_of_rows<Known>(windows, of, place + 2 * lanes) : zero;
+        const V even = even_entries(d, low, high), odd = odd_entries(d, low, high);
+        const V next_even = vectors > 2 ? even_entries(d, next, zero) : zero;
+        return hn::Add(hn::Add(even, odd), entries_from<1>(d, even, next_even));
+      });
     });
   }
 
