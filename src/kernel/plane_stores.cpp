@@ -145,12 +145,16 @@ void PlaneExecutor<Scalar>::load(NodeId node, const Placed& placed, Index first_
     for (std::size_t z = 0; z < static_cast<std::size_t>(placed.axis[2].count); ++z)
       places[y][z] = layout.place(Box(placed.axis, {0, y, z}));
   const auto copy = [&](const Scalar* kept, Scalar* plane) {
-    if (layout.is_matrix())
-      return placed.for_each_piece([&](const Box& box, Index begin) {
-        copy_rows(layout.place(box), box, placed.layout, kept, plane + begin);
-      });
-    for (std::size_t y = 0; y < static_cast<std::size_t>(placed.axis[1].count); ++y)
-      copy_plane_rows(placed.axis, y, places[y], placed.layout, kept, plane);
+    for (std::size_t y = 0; y < static_cast<std::size_t>(placed.axis[1].count); ++y) {
+      if (!layout.is_matrix()) {
+        copy_plane_rows(placed.axis, y, places[y], placed.layout, kept, plane);
+        continue;
+      }
+      const Index row = placed.layout.at(0, placed.axis[1].start[y]);
+      for (std::size_t z = 0; z < static_cast<std::size_t>(placed.axis[2].count); ++z)
+        copy_rows(places[y][z], Box(placed.axis, {0, y, z}), placed.layout, kept,
+                  plane + row + placed.axis[2].start[z]);
+    }
   };
   for (Index n = 0; n < count; ++n) {
     const Plane<Scalar> kept = store(node, first_pair + n), plane = written + n * length;
