@@ -335,5 +335,7 @@ template std::array<Index, 2> PlaneExecutor<float>::block_of(const Stack&);
 template std::array<Index, 2> PlaneExecutor<double>::block_of(const Stack&);
 template void PlaneExecutor<float>::take_product(const Run&, const Stack&);
 template void PlaneExecutor<double>::take_product(const Run&, const Stack&);
+template numerics::PlaneWindows PlaneExecutor<float>::strided_windows(const Placed&, const Placed&);
+template numerics::PlaneWindows PlaneExecutor<double>::strided_windows(const Placed&, const Placed&);
 
 }  // namespace widelimit
