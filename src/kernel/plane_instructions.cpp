@@ -333,6 +333,8 @@ template std::optional<std::size_t> PlaneExecutor<float>::blocked_input(const Ru
 template std::optional<std::size_t> PlaneExecutor<double>::blocked_input(const Run&) const;
 template std::array<Index, 2> PlaneExecutor<float>::block_of(const Stack&);
 template std::array<Index, 2> PlaneExecutor<double>::block_of(const Stack&);
+template numerics::PlaneWindows PlaneExecutor<float>::strided_windows(const Placed&, const Placed&);
+template numerics::PlaneWindows PlaneExecutor<double>::strided_windows(const Placed&, const Placed&);
 template void PlaneExecutor<float>::take_product(const Run&, const Stack&);
 template void PlaneExecutor<double>::take_product(const Run&, const Stack&);
 template numerics::PlaneWindows PlaneExecutor<float>::strided_windows(const Placed&, const Placed&);
