@@ -337,7 +337,5 @@ template numerics::PlaneWindows PlaneExecutor<float>::strided_windows(const Plac
 template numerics::PlaneWindows PlaneExecutor<double>::strided_windows(const Placed&, const Placed&);
 template void PlaneExecutor<float>::take_product(const Run&, const Stack&);
 template void PlaneExecutor<double>::take_product(const Run&, const Stack&);
-template numerics::PlaneWindows PlaneExecutor<float>::strided_windows(const Placed&, const Placed&);
-template numerics::PlaneWindows PlaneExecutor<double>::strided_windows(const Placed&, const Placed&);
 
 }  // namespace widelimit
