@@ -10,6 +10,7 @@
 #include "cli/progress_bar.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
+#include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/critical.hpp"
 #include "widelimit/propagation/loss_predictor.hpp"
@@ -20,13 +21,6 @@ using namespace propagation;
 using nlohmann::json;
 
 namespace {
-
-/// The number of blocks where it must be whole.
-Index whole_depth(const PropagationModel& model) {
-  if (model.depth != std::round(model.depth) || !(model.depth >= 1))
-    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", model.depth));
-  return static_cast<Index>(model.depth);
-}
 
 void add_trajectory(CLI::App& parent) {
   struct Arguments {
@@ -46,8 +40,8 @@ void add_trajectory(CLI::App& parent) {
       throw ArgumentError(
           "propagation trajectory: tokens are not alike under a causal mask; leave out --causal");
     const BlockMap map(arguments->model.parameters());
-    const auto states =
-        map.trajectory(TokenState::from_cosine(arguments->q0, arguments->c0), whole_depth(arguments->model));
+    const auto states = map.trajectory(TokenState::from_cosine(arguments->q0, arguments->c0),
+                                       whole_depth(arguments->model.depth));
     PropagationTable table{
         {{"parameters", described(map.parameters())}}, {"block", "q", "cosine", "gap"}, {}};
     for (const TokenState& state : states)
@@ -136,7 +130,8 @@ Axis axis_of(const std::string& text, const char* option) {
         std::from_chars(parts[k].data(), parts[k].data() + parts[k].size(), numbers[k - 1]);
     if (status != std::errc{} || end != parts[k].data() + parts[k].size()) return fail();
   }
-  return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1], static_cast<Index>(numbers[2]));
+  return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
+                       numerics::checked_count(numbers[2], 1e5, std::string(option) + ": COUNT"));
 }
 
 json curves_json(const std::vector<BoundaryCurve>& curves) {
@@ -239,7 +234,7 @@ struct CriticalArguments {
 void run_critical(const CriticalArguments& arguments) {
   check_output(arguments.output);
   const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments.model);
+  const Index depth = whole_depth(arguments.model.depth);
   if (arguments.model.causal)
     throw ArgumentError("propagation critical: the recipe is for full attention; leave out --causal");
   static const std::map<std::string, FreeParameters> known{

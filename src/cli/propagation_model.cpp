@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
@@ -55,6 +56,12 @@ Parameters PropagationModel::parameters() const {
   result.mlp_depth = mlp_depth;
   result.activation = activation_named(activation);
   return result;
+}
+
+propagation::Index whole_depth(double depth) {
+  if (depth != std::round(depth) || !(depth >= 1))
+    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", depth));
+  return numerics::checked_count(depth, 1e7, "--depth");
 }
 
 propagation::AttentionMask PropagationModel::mask() const {

@@ -25,6 +25,9 @@ struct PropagationModel {
   [[nodiscard]] propagation::AttentionMask mask() const;
 };
 
+/// The number of blocks where it must be whole. ArgumentError unless it is, and from 1 to 1e7.
+[[nodiscard]] propagation::Index whole_depth(double depth);
+
 void add_model_options(CLI::App& command, PropagationModel& model);
 
 /// Where results go.

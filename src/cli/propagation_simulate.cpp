@@ -50,13 +50,6 @@ class Run {
   SampleOptions options_;
 };
 
-Index whole_depth(const SimulateArguments& arguments) {
-  const double depth = arguments.model.depth;
-  if (depth != std::round(depth) || !(depth >= 1))
-    throw ArgumentError(fmt::format("--depth: expected a whole number of at least 1, got {}", depth));
-  return static_cast<Index>(depth);
-}
-
 json estimate_json(const Estimate& estimate) {
   return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
 }
@@ -73,7 +66,7 @@ PropagationTable begin(const SimulateArguments& arguments) {
 void run_trajectory(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments);
+  const Index depth = whole_depth(arguments.model.depth);
   const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
   const TokenLaw start = TokenLaw::gaussian(q0, arguments.c0);
   const Run run(arguments);
@@ -93,7 +86,7 @@ void run_trajectory(const SimulateArguments& arguments) {
 void run_histograms(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments);
+  const Index depth = whole_depth(arguments.model.depth);
   const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
   std::vector<Index> depths;
   for (const Index part : {8, 4, 2, 1})
@@ -133,7 +126,7 @@ void run_angle(const SimulateArguments& arguments) {
 void run_gradient(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments);
+  const Index depth = whole_depth(arguments.model.depth);
   const CollapsedPoint point = collapsed_point(parameters);
   const bool open = arguments.q0 > 0;
   const TokenLaw start =
@@ -158,7 +151,7 @@ void run_gradient(const SimulateArguments& arguments) {
 void run_groups(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments), n = parameters.tokens;
+  const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
   const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
   const TokenLaw start = TokenLaw::two_groups(q0, arguments.p_inside, arguments.p_across);
   const Run run(arguments);

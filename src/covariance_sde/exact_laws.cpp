@@ -12,6 +12,7 @@
 
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/relu_drift.hpp"
+#include "numerics/count.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr double half_width = 9.5;    // of the nodes around the start, in sqrt(time): tails below 1e-20
 constexpr double node_spacing = 0.1;  // in sqrt(time): ten nodes a standard deviation resolve the potential
+constexpr double most_nodes = 2000;   // on one side
+constexpr double most_nodes_to_wall = 1e15;  // only their number is used
 constexpr double largest_potential =
     1e4;  // times time: nothing gets there, and a larger norm would cost digits
 
@@ -63,6 +66,13 @@ std::vector<double> evolve(const Generator& generator, Index first, Index count,
 /// The potential varies over a length of 1 / rate, which nodes must resolve at long times too.
 double node_distance(double time, double rate) {
   return node_spacing * std::min(std::sqrt(time), 1.5 / rate);
+}
+
+/// Nodes on one side of a start. The expansion is an eigenproblem of all of them, so that long times at large
+/// rates, which need more, would fill the memory instead of ending in a result.
+Index node_count(std::string_view where, double distances, double time) {
+  return numerics::checked_count(std::ceil(distances), most_nodes,
+                                 fmt::format("{}: nodes on one side of the start at time {:g}", where, time));
 }
 
 template <typename Function>
@@ -201,8 +211,8 @@ DiffusionLaw correlation_law(const SdeModel& model, double rho0, double time) {
   const double spacing = node_distance(time, root);
   const double reach = half_width * std::sqrt(time);
   const double furthest = reach + time * std::max(drift_of_y(0), root * root / 2) / root;
-  const auto below = static_cast<Index>(std::ceil(reach / spacing)),
-             above = static_cast<Index>(std::ceil(furthest / spacing));
+  const Index below = node_count("correlation_law", reach / spacing, time),
+              above = node_count("correlation_law", furthest / spacing, time);
   Index first = -below;
   while (first < 0 && time * generator.potential(spacing * static_cast<double>(first)) > largest_potential)
     ++first;
@@ -233,10 +243,12 @@ DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, 
             return -(a - 1) * std::log(std::tanh(w)) + std::log(std::cosh(w)) / 2;
           }};
   const double start = std::asinh(1 / (std::sqrt(gap.curvature) * gap0)) / s;
-  const auto start_node = static_cast<Index>(std::ceil(start / node_distance(time, s)));
+  const Index start_node =
+      numerics::checked_count(std::ceil(start / node_distance(time, s)), most_nodes_to_wall,
+                              fmt::format("gap_law: nodes to the wall at time {:g}", time));
   const double spacing = start / static_cast<double>(start_node);
   const double reach = half_width * std::sqrt(time) + s / 2 * time;
-  const auto nodes = static_cast<Index>(std::ceil(reach / spacing));
+  const Index nodes = node_count("gap_law", reach / spacing, time);
   const Index first = std::max<Index>(1, start_node - nodes), count = start_node + nodes - first + 1;
   std::vector<double> density = evolve(generator, first, count, start_node, spacing, time);
   std::reverse(density.begin(), density.end());

@@ -7,6 +7,7 @@
 #include "covariance_sde/path_bounds.hpp"
 #include "covariance_sde/step_kernel.hpp"
 #include "covariance_sde/step_limits.hpp"
+#include "numerics/count.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/psd_root.hpp"
 #include "widelimit/numerics/random_stream.hpp"
@@ -18,6 +19,15 @@ namespace {
 using numerics::RandomStream;
 
 constexpr double clipped_eigenvalue = 1e-12;  // of the largest
+
+/// Number of equal steps that cover the times between two. (to - from) / h is often an integer only up to
+/// rounding, which must not add a step.
+Index step_count(double from, double to, double max_step) {
+  const double steps = std::max(1.0, std::ceil((to - from) / max_step * (1 - 1e-12)));
+  return numerics::checked_count(
+      steps, numerics::most_steps,
+      fmt::format("simulate: steps of max_step {:g} from time {:g} to {:g}", max_step, from, to));
+}
 
 void require_options(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options) {
   constexpr std::string_view where = "simulate";
@@ -34,16 +44,11 @@ void require_options(const SdeModel& model, const Matrix<double>& v0, const Simu
     if (!(time > last) || !std::isfinite(time))
       throw ArgumentError(fmt::format(
           "simulate: times must be positive, finite and increasing, got {} after {}", time, last));
+    static_cast<void>(step_count(last, time, options.max_step));
     last = time;
   }
   if (options.scheme != StepScheme::euler_maruyama_dense) require_full_attention(where, model);
   if (options.scheme == StepScheme::geometric) require_step_size(where, model, options.max_step);
-}
-
-/// Number of equal steps that cover `length`. T / h is often an integer only up to rounding, which must not
-/// add a step.
-Index step_count(double length, double max_step) {
-  return std::max<Index>(1, static_cast<Index>(std::ceil(length / max_step * (1 - 1e-12))));
 }
 
 /// One path after another, with the workspace for them.
@@ -77,7 +82,7 @@ class PathRunner {
 
  private:
   void advance(RandomStream& stream, double from, double to, PathOutcome& outcome) {
-    const Index steps = step_count(to - from, options_.max_step);
+    const Index steps = step_count(from, to, options_.max_step);
     const double h = (to - from) / static_cast<double>(steps);
     for (Index k = 0; k < steps; ++k) {
       double done = 0;

@@ -10,6 +10,9 @@
 /// Argument checks shared by the functions of this folder.
 namespace widelimit::propagation {
 
+/// Most blocks, tokens or layers that a real number may ask for: every quantity here costs a pass over them.
+inline constexpr double largest_count = 1e7;
+
 inline void require_strength(const char* where, const char* name, double value) {
   if (!(value >= 0 && value <= 1))
     throw ArgumentError(fmt::format("{}: {} must lie in [0, 1], got {}", where, name, value));

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "numerics/count.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
 
@@ -27,11 +28,14 @@ constexpr std::array<CoordinateName, 9> names{{{Coordinate::alpha, "alpha"},
                                                {Coordinate::depth, "depth"},
                                                {Coordinate::mlp_depth, "mlp_depth"}}};
 
+Index whole_number(const char* name, double value) {
+  return numerics::checked_count(std::round(value), largest_count, name);
+}
+
 double gradient_at(const PlaneParameters& point, const CollapsedPoint& collapsed) {
   if (point.options.mask == AttentionMask::full)
     return gradient_exponent(collapsed, point.tokens, point.options.depth);
-  return causal_gradient_exponent_of(collapsed, point.parameters,
-                                     static_cast<Index>(std::lround(point.options.depth)));
+  return causal_gradient_exponent_of(collapsed, point.parameters, whole_number("depth", point.options.depth));
 }
 
 double angle_at(const PlaneParameters& point, const MlpStatistics& mlp, const CollapsedPoint& collapsed) {
@@ -87,13 +91,13 @@ void set_coordinate(PlaneParameters& point, Coordinate coordinate, double value)
       return;
     case Coordinate::tokens:
       point.tokens = value;
-      parameters.tokens = static_cast<Index>(std::lround(value));
+      parameters.tokens = whole_number("tokens", value);
       return;
     case Coordinate::depth:
       point.options.depth = value;
       return;
     case Coordinate::mlp_depth:
-      parameters.mlp_depth = static_cast<int>(std::lround(value));
+      parameters.mlp_depth = static_cast<int>(whole_number("mlp_depth", value));
       return;
   }
 }

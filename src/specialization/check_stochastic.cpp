@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "check_cases.hpp"
+#include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/flow.hpp"
@@ -92,12 +93,17 @@ class Repetitions {
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> sums_;
 };
 
+Index step_count(double tau, double step) {
+  return numerics::checked_count(std::round(tau / step), numerics::most_steps,
+                                 fmt::format("tau: steps of {:g} up to {:g}", step, tau));
+}
+
 StochasticFields flow_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
   const Prior prior = Prior::from_json(in.at("prior"));
   const HeadParameters start{in.matrix("m"), symmetric_root(in.matrix("S")), in.vector("b"), in.vector("v")};
   FlowOptions options;
   options.step = in.number("step");
-  for (const double tau : in.flat("tau")) options.record.push_back(std::lround(tau / options.step));
+  for (const double tau : in.flat("tau")) options.record.push_back(step_count(tau, options.step));
   options.steps = options.record.back();
   Repetitions repetitions;
   for (std::uint64_t set = 0; set < kFlowSets; ++set) {
@@ -126,7 +132,7 @@ SgdPoint end_of_run(const JsonFields& in, std::uint64_t seed) {
   options.tokens = in.integer("L");
   options.batch = in.integer("Nb");
   options.gamma = in.number("gamma");
-  options.steps = std::lround(in.number("tau") / options.gamma);
+  options.steps = step_count(in.number("tau"), options.gamma);
   options.seed = seed + 1;
   const Index features = prior.features();
   if (dimension > kLargestVectorDimension)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checks.hpp"
+#include "numerics/count.hpp"
 #include "widelimit/specialization/flow.hpp"
 
 namespace widelimit::specialization {
@@ -43,7 +44,9 @@ Index steps_in(const JsonFields& in, const std::string& field, double step) {
   if (!(tau >= 0) || !std::isfinite(tau))
     throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
   check_positive("config", field, step);
-  return static_cast<Index>(std::llround(tau / step));
+  return numerics::checked_count(
+      std::round(tau / step), numerics::most_steps,
+      fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
 }
 
 std::vector<Index> records_of(const JsonFields& in, Index steps, Index otherwise) {

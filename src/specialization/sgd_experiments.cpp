@@ -4,6 +4,7 @@
 
 #include "checks.hpp"
 #include "experiment_parts.hpp"
+#include "numerics/count.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/sgd.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
@@ -63,7 +64,8 @@ std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, cons
   options.steps = steps_in(in, "step", options.step);
   options.batch_noise = run.noise;
   for (const SgdPoint& point : run.points) {
-    const Index step = static_cast<Index>(std::llround(point.tau / options.step));
+    const Index step = numerics::checked_count(std::round(point.tau / options.step), numerics::most_steps,
+                                               "config.step: steps up to a recorded time");
     if (std::abs(static_cast<double>(step) * options.step - point.tau) > 1e-9 * std::max(1.0, point.tau))
       throw ArgumentError(
           fmt::format("config.step: SGD is recorded at tau = {}, which is no multiple of the flow's step {}; "

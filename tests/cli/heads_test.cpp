@@ -196,6 +196,7 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
   check({{"eta", -1}}, "noise_start: eta must be >= 0 and finite, got -1");
   check({{"step", 0}}, "config: step must be positive and finite, got 0");
   check({{"tau", -1}}, "config.tau: must be >= 0, got -1");
+  check({{"tau", 1e30}}, "config.tau: steps of step 0.1 up to tau 1e+30: expected 0 to 1e+09, got 1e+31");
   check({{"records", 0}}, "config: records must be at least 1, got 0");
   check({{"seed", -1}}, "config: seed must be at least 0, got -1");
   check({{"batch_noise", -1}}, "gradient_flow: batch_noise must be >= 0 and finite, got -1");

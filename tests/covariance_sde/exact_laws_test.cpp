@@ -139,6 +139,10 @@ TEST_CASE("exact laws: errors") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)gap_law(ResidualWeights::shaped(0.5), 1, -1, 1),
                        "gap_law: gap0 must be positive and finite, got -1", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)correlation_law(resnet, 0, 1e30),
+                       doctest::Contains("nodes on one side of the start at time 1e+30"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)gap_law(ResidualWeights::shaped(0.5), 1, 1, 1e30),
+                       doctest::Contains("nodes on one side of the start at time 1e+30"), ArgumentError);
   CHECK_THROWS_AS((void)correlation_law(resnet, 0.2, 1).quantile(1), ArgumentError);
   CHECK_THROWS_AS((void)correlation_law(resnet, 0.2, 1).quantile(0), ArgumentError);
 }

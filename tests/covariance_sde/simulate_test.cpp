@@ -277,6 +277,15 @@ TEST_CASE("simulate: errors name the option") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS(run([](auto& o) { o.step_control = -1; }),
                        "simulate: step_control must be positive and finite, got -1", ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) { o.max_step = 1e-20; }),
+                       "simulate: steps of max_step 1e-20 from time 0 to 1: expected 0 to 1e+09, got 1e+20",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      run([](auto& o) {
+        o.times = {0.5, 1e9};
+      }),
+      "simulate: steps of max_step 0.01 from time 0.5 to 1e+09: expected 0 to 1e+09, got 1e+11",
+      ArgumentError);
   CHECK_THROWS_WITH_AS(run([](auto& o) {
                          o.bounds = {2, 1};
                        }),

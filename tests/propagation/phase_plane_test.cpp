@@ -199,6 +199,14 @@ TEST_CASE("phase plane: wrong arguments are named") {
                        "mlp_statistics: sigma_w must be at least 0 and finite, got -1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)phase_diagram({}, {Coordinate::alpha, {0.5, 1.5}}, {Coordinate::sigma_w, {1}}),
                        "phase_diagram: alpha_A must lie in [0, 1], got 1.5", ArgumentError);
+  for (const Coordinate coordinate : {Coordinate::tokens, Coordinate::mlp_depth})
+    CHECK_THROWS_WITH_AS((void)phase_diagram({}, x, {coordinate, {2, 1e30}}),
+                         doctest::Contains("expected 0 to 1e+07, got 1e+30"), ArgumentError);
+  ExponentOptions causal;
+  causal.mask = AttentionMask::causal;
+  causal.depth = 1e30;
+  CHECK_THROWS_WITH_AS((void)exponent(Exponent::gradient, {}, causal),
+                       "depth: expected 0 to 1e+07, got 1e+30", ArgumentError);
   CHECK_THROWS_WITH_AS((void)evenly_spaced(Coordinate::alpha, 0.9, 0.1, 3),
                        "evenly_spaced: alpha must rise between finite ends, got 0.9 to 0.1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)coordinate_of("beta"),
