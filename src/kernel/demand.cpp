@@ -32,22 +32,38 @@ struct Sides {
       : left{three_axes(shapes.left[id])}, right{three_axes(shapes.right[id])} {}
 };
 
+/// How often windows go around an axis: their positions p lie at p - turn * size, for turns from first to
+/// last.
+struct Turns {
+  Index first = 0;
+  Index last = 0;
+};
+
+/// A wide filter on a short axis goes around it several times.
+Turns turns_around(const Window3& window, const Index3& sizes, std::size_t axis) {
+  const Index front = window.front(sizes)[axis], size = sizes[axis];
+  const Index last = (window.output(sizes)[axis] - 1) * window.stride[axis] + window.size[axis] - 1 - front;
+  return {-((front + size - 1) / size), last / size};
+}
+
 /// For output offset delta, the offsets stride * delta + shift + e, e in [-reach, reach], and with
-/// wrap-around those that differ by a size.
-Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& input, Index reach_of_window,
-                       bool wrapped) {
+/// wrap-around those that differ by multiples of the sizes.
+Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& input,
+                       Index reach_of_window) {
   const Window3 window(plain);
   const Index3 left_front = window.front(input.left), right_front = window.front(input.right);
+  const bool wraps = window.padding == Padding::circular;
   Offsets result;
   for (std::size_t k = 0; k < 3; ++k) {
     const Index shift = left_front[k] - right_front[k];
     const Index reach = reach_of_window * (window.size[k] - 1);
-    const Index turns = wrapped ? 1 : 0;
+    const Turns left = wraps ? turns_around(window, input.left, k) : Turns{};
+    const Turns right = wraps ? turns_around(window, input.right, k) : Turns{};
     std::vector<Index>& offsets = result.axis[k];
     for (const Index delta : wanted.axis[k])
       for (Index e = -reach; e <= reach; ++e)
-        for (Index left_turn = -turns; left_turn <= turns; ++left_turn)
-          for (Index right_turn = -turns; right_turn <= turns; ++right_turn) {
+        for (Index left_turn = left.first; left_turn <= left.last; ++left_turn)
+          for (Index right_turn = right.first; right_turn <= right.last; ++right_turn) {
             const Index offset = window.stride[k] * delta + shift + e + left_turn * input.left[k] -
                                  right_turn * input.right[k];
             if (offset > -input.left[k] && offset < input.right[k]) offsets.push_back(offset);
@@ -88,24 +104,26 @@ void Offsets::unite(const Offsets& other) {
   }
 }
 
-Offsets input_offsets(const Node& node, std::size_t input, const Offsets& wanted, const PairShapes& shapes) {
+Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
+                      const PairShapes& shapes) {
   if (wanted.empty()) return {};
+  const Node& node = graph.nodes[id];
   const Sides sides(shapes, node.inputs[input]);
   const auto full = [&] { return Offsets::all(sides.left, sides.right); };
   if (const auto* affine = std::get_if<AffineNode>(&node.operation))
-    return window_offsets(affine->window, wanted, sides, 0, affine->window.padding == Padding::circular);
+    return window_offsets(affine->window, wanted, sides, 0);
   if (const auto* local = std::get_if<LocalAffineNode>(&node.operation)) {
     if (!wanted.contains({0, 0, 0})) return {};
-    return window_offsets(local->affine.window, Offsets::zero(), sides, 0,
-                          local->affine.window.padding == Padding::circular);
+    return window_offsets(local->affine.window, Offsets::zero(), sides, 0);
   }
   if (const auto* pool = std::get_if<PoolNode>(&node.operation))
-    return window_offsets(pool->window, wanted, sides, 1, false);
+    return window_offsets(pool->window, wanted, sides, 1);
   if (const auto* readout = std::get_if<ReadoutNode>(&node.operation))
     return readout->kind == ReadoutKind::flatten ? Offsets::zero() : full();
   if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
-    const Entries needed = pair->stage->input_entries(wanted.entries());
-    return needed == Entries::diagonal ? Offsets::zero() : full();
+    const Entries output = wanted.entries(three_axes(shapes.left[id]), three_axes(shapes.right[id]));
+    const Entries needed = pair->stage->input_entries(output);
+    return needed == Entries::diagonal && numbers_agree(sides.left, sides.right) ? Offsets::zero() : full();
   }
   return wanted;
 }
@@ -121,7 +139,7 @@ std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shap
     const Node& node = graph.nodes[id];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       Offsets& input = demanded[node.inputs[i]];
-      input.unite(input_offsets(node, i, demanded[id], shapes));
+      input.unite(input_offsets(graph, id, i, demanded[id], shapes));
       if (purpose == Purpose::result || !needs_variances(node.operation)) continue;
       input.unite(Offsets::zero());
       const auto* pair = std::get_if<PairNode>(&node.operation);

@@ -16,8 +16,11 @@ struct Offsets {
   [[nodiscard]] Index count() const;
   [[nodiscard]] bool is_zero_only() const;
   [[nodiscard]] bool contains(const Index3& offset) const;
-  /// Which entries of a pair's matrix they are, for pair stages, who know these two sets only.
-  [[nodiscard]] Entries entries() const { return is_zero_only() ? Entries::diagonal : Entries::all; }
+  /// Which entries they are of a pair's matrix between inputs of these sizes, for pair stages, who know two
+  /// sets only: offset 0 is a matrix's diagonal where equal positions have equal numbers.
+  [[nodiscard]] Entries entries(const Index3& left, const Index3& right) const {
+    return is_zero_only() && numbers_agree(left, right) ? Entries::diagonal : Entries::all;
+  }
 
   /// Calls body(offset) for each, the last axis fastest.
   template <typename Body>
@@ -43,7 +46,8 @@ struct PairShapes {
 
 /// Which offsets the i-th input of a node must deliver for the wanted offsets of its output (architecture:
 /// "demand").
-Offsets input_offsets(const Node& node, std::size_t input, const Offsets& wanted, const PairShapes& shapes);
+Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Offsets& wanted,
+                      const PairShapes& shapes);
 
 /// How the pair is used: to compute the result, or an input with itself to compute its state.
 enum class Purpose { result, state };

@@ -121,8 +121,10 @@ class PlanNode {
 
   void describe(const PairNode& pair, PlanLine& line) const {
     const Index positions = position_count(geometry_.shapes.left[node_.inputs[0]]);
-    const PairSize size{positions, positions, geometry_.demanded[id_].entries(),
-                        plan_.kernel == Kernel::with_ntk};
+    const PairSize size{
+        positions, positions,
+        geometry_.demanded[id_].entries(geometry_.left_sizes[id_], geometry_.right_sizes[id_]),
+        plan_.kernel == Kernel::with_ntk};
     const auto pulled = pulled_layers(*pair.stage);
     line.operation = pulled.empty() ? "transforms the pair's matrix" : pulled_back("readout", pulled);
     line.flops = pair.stage->flops(size);

@@ -14,6 +14,13 @@ Index3 three_axes(const Shape& shape) {
 
 Index product(const Index3& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
+bool numbers_agree(const Index3& left, const Index3& right) {
+  const auto has_several = [&](std::size_t axis) { return std::min(left[axis], right[axis]) > 1; };
+  const bool rows_agree = left[2] == right[2] || !has_several(1);
+  const bool slabs_agree = left[1] * left[2] == right[1] * right[2] || !has_several(0);
+  return rows_agree && slabs_agree;
+}
+
 Window3::Window3(const Window& window)
     : size{three_axes(window.sizes)}, stride{three_axes(window.strides)}, padding{window.padding} {}
 

@@ -21,6 +21,10 @@ using Index3 = std::array<Index, 3>;
   return (position[0] * sizes[1] + position[1]) * sizes[2] + position[2];
 }
 
+/// True if every position that both sizes have has one number among either's: always for sequences, and for
+/// images of one width.
+[[nodiscard]] bool numbers_agree(const Index3& left, const Index3& right);
+
 /// A window along three axes.
 struct Window3 {
   Index3 size{1, 1, 1};

@@ -83,12 +83,13 @@ bool flattens(const Operation& operation) {
   return transforms != nullptr && std::any_of(transforms->begin(), transforms->end(), is_flatten);
 }
 
-/// What a flattening node flattens, for inputs of a shape.
-Index flattened_size(const Graph& graph, NodeId id, const Shape& input) {
+/// What a flattening node flattens, for inputs of a shape: the inputs themselves, of which only the number of
+/// positions counts, or positions behind layers.
+Shape flattened_shape(const Graph& graph, NodeId id, const Shape& input) {
   const Node& node = graph.nodes[id];
   if (const auto* transforms = input_transforms(node.operation))
-    return transformed_channels(input, 1, *transforms);
-  return position_count(node_shapes(graph, input)[node.inputs[0]]);
+    return {transformed_channels(input, 1, *transforms)};
+  return node_shapes(graph, input)[node.inputs[0]];
 }
 
 /// The positions of a flattened input become channels, so all inputs need equally many.
@@ -96,13 +97,13 @@ void check_flattened(const Graph& graph, const NamedShapes& shapes) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!flattens(graph.nodes[id].operation)) continue;
     const auto& [first_shape, first_name] = *shapes.begin();
-    const Index expected = flattened_size(graph, id, first_shape);
+    const Shape expected = flattened_shape(graph, id, first_shape);
     for (const auto& [shape, name] : shapes)
-      if (const Index size = flattened_size(graph, id, shape); size != expected)
+      if (const Shape flattened = flattened_shape(graph, id, shape); flattened != expected)
         throw NetworkError(
             fmt::format("{}: expected inputs of equal size, got {} positions for {} and {} for {}; use "
-                        "global_average_pool for sequences of different length",
-                        graph.nodes[id].path, expected, first_name, size, name));
+                        "global_average_pool for inputs of different size",
+                        graph.nodes[id].path, to_string(expected), first_name, to_string(flattened), name));
   }
 }
 
@@ -140,6 +141,15 @@ std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const s
   }
 }
 
+/// Shapes of all nodes for every input shape, the largest input's first.
+std::vector<std::vector<Shape>> all_shapes(const Graph& graph, const NamedShapes& shapes,
+                                           const Shape& largest) {
+  std::vector<std::vector<Shape>> result{node_shapes(graph, largest)};
+  for (const auto& [shape, name] : shapes)
+    if (shape != largest) result.push_back(shapes_behind(graph, shape, name));
+  return result;
+}
+
 constexpr std::int64_t most_replicates = 16;
 
 }  // namespace
@@ -154,9 +164,10 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                            return position_count(a.first) < position_count(b.first);
                          })->first;
   Graph graph = Lowering::lower(network, largest, replicate);
-  const std::vector<Shape> of_largest = node_shapes(graph, largest);
+  const std::vector<std::vector<Shape>> of_shapes = all_shapes(graph, shapes, largest);
+  const std::vector<Shape>& of_largest = of_shapes.front();
   const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
-  GramPlan plan{.program = make_program(std::move(graph), of_largest, products),
+  GramPlan plan{.program = make_program(std::move(graph), of_shapes, products),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
                 .demand_everything = options.demand == GramOptions::Demand::everything,
                 .channels = size.channels,

@@ -1,8 +1,11 @@
 #include "kernel/pair_geometry.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "kernel/vector_padding.hpp"
 
@@ -135,24 +138,29 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
   return true;
 }
 
-/// The demanded offsets along an axis of length `size`, complementary ones together if wanted.
-std::vector<AxisOffsets> axis_offsets(const std::vector<Index>& offsets, Index size, bool complements) {
+/// The demanded offsets along an axis, each alone.
+std::vector<AxisOffsets> single_offsets(const std::vector<Index>& offsets) {
   std::vector<AxisOffsets> result;
-  if (!complements) {
-    for (const Index offset : offsets) result.push_back({{offset, 0}, 1});
-    return result;
-  }
+  for (const Index offset : offsets) result.push_back({{offset, 0}, 1});
+  return result;
+}
+
+/// Those between inputs of one size along the axis, complementary ones next to each other, or together. The
+/// order is the same whatever is demanded and whether they are joined: so poolings of an input with itself
+/// add up to its recorded variances bit for bit, although these demand fewer offsets.
+std::vector<AxisOffsets> complementary_offsets(const std::vector<Index>& offsets, Index size, bool joined) {
+  std::vector<AxisOffsets> result;
   const auto is_demanded = [&](Index offset) {
     return std::binary_search(offsets.begin(), offsets.end(), offset);
   };
   for (Index offset = 0; offset < size; ++offset) {
     const Index complement = offset - size;
-    if (is_demanded(offset) && is_demanded(complement))
+    if (joined && is_demanded(offset) && is_demanded(complement)) {
       result.push_back({{offset, complement}, 2});
-    else if (is_demanded(offset))
-      result.push_back({{offset, 0}, 1});
-    else if (is_demanded(complement))
-      result.push_back({{complement, 0}, 1});
+      continue;
+    }
+    if (is_demanded(offset)) result.push_back({{offset, 0}, 1});
+    if (is_demanded(complement)) result.push_back({{complement, 0}, 1});
   }
   return result;
 }
@@ -177,9 +185,12 @@ RunGeometry make_run_geometry(const Program& program, const Run& run, const Pair
   result.guard = run_guard(program, run);
   result.maps = offset_maps(program, run, geometry.left_sizes, geometry.right_sizes);
   result.complements = joins_complements(program, run, result.maps, geometry);
-  for (std::size_t k = 0; k < 3; ++k)
-    result.offsets[k] = axis_offsets(geometry.demanded[run.root].axis[k], geometry.left_sizes[run.root][k],
-                                     result.complements && k > 0);
+  const Index3 &left = geometry.left_sizes[run.root], &right = geometry.right_sizes[run.root];
+  for (std::size_t k = 0; k < 3; ++k) {
+    const std::vector<Index>& demanded = geometry.demanded[run.root].axis[k];
+    result.offsets[k] = k > 0 && left == right ? complementary_offsets(demanded, left[k], result.complements)
+                                               : single_offsets(demanded);
+  }
   return result;
 }
 
@@ -207,6 +218,15 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
                                    const std::vector<Index3>& left_sizes,
                                    const std::vector<Index3>& right_sizes) {
   std::vector<OffsetMap> maps(run.instructions.size());
+  std::vector<bool> is_read(run.instructions.size(), false);
+  const auto read = [&](std::size_t instruction, const OffsetMap& map) {
+    // The schedule promises it; a plane of another offset would be a wrong number without a word.
+    if (is_read[instruction] && maps[instruction] != map)
+      throw std::logic_error(fmt::format("kernel: {} is read at two offsets of one run",
+                                         program.graph.nodes[run.instructions[instruction].node].path));
+    maps[instruction] = map;
+    is_read[instruction] = true;
+  };
   for (std::size_t i = maps.size(); i-- > 0;) {
     const Node& node = program.graph.nodes[run.instructions[i].node];
     OffsetMap map = maps[i];
@@ -219,7 +239,7 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
         map.shift[k] = window.stride[k] * map.shift[k] + left_front[k] - right_front[k];
       }
     }
-    for (const std::size_t input : run.instructions[i].inputs) maps[input] = map;
+    for (const std::size_t input : run.instructions[i].inputs) read(input, map);
   }
   return maps;
 }

@@ -85,6 +85,8 @@ class StoreLayout {
 struct OffsetMap {
   Index3 stride{1, 1, 1};
   Index3 shift{0, 0, 0};
+
+  [[nodiscard]] bool operator==(const OffsetMap&) const = default;
 };
 
 /// Of every instruction of a run, for nodes of these sizes.

@@ -361,7 +361,8 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
                                 .left_shape = left_shape,
                                 .right_shape = right_shape,
                                 .same_input = members.same_input,
-                                .wanted = geometry_.demanded[step.node].entries()};
+                                .wanted = geometry_.demanded[step.node].entries(
+                                    geometry_.left_sizes[step.node], geometry_.right_sizes[step.node])};
     PairResult<Scalar> result{
         .nngp = {target.nngp, out.left_positions(), out.right_positions()},
         .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},

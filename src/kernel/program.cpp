@@ -1,6 +1,7 @@
 #include "kernel/program.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -26,19 +27,33 @@ bool reads_matrix(const Operation& operation) {
   return pair != nullptr && functional_stage(*pair->stage) == nullptr;
 }
 
-/// Strides between the offsets of a node's output and of its input.
-Index3 offset_stride(const Operation& operation) {
-  const auto* affine = std::get_if<AffineNode>(&operation);
-  return affine == nullptr ? Index3{1, 1, 1} : Window3(affine->window).stride;
-}
+/// How positions of a run's root lead to positions of a node upstream, through the windows between them:
+/// position a of the root reads from stride * a - front on. For two inputs of different shape the fronts
+/// differ, and with them the offset at which a node is read (see OffsetMap).
+struct Way {
+  Index3 stride{1, 1, 1};
+  std::vector<Index3> fronts;  ///< [shape of an input]
+
+  /// True if both read a node at the same offset, whatever two inputs are paired.
+  [[nodiscard]] bool agrees_with(const Way& other) const {
+    if (stride != other.stride) return false;
+    const auto difference = [&](std::size_t shape, std::size_t axis) {
+      return fronts[shape][axis] - other.fronts[shape][axis];
+    };
+    for (std::size_t shape = 1; shape < fronts.size(); ++shape)
+      for (std::size_t k = 0; k < 3; ++k)
+        if (difference(shape, k) != difference(0, k)) return false;
+    return true;
+  }
+};
 
 class Scheduler {
  public:
-  Scheduler(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs)
+  Scheduler(Graph graph, const std::vector<std::vector<Shape>>& shapes, const std::set<NodeId>& matrix_inputs)
       : shapes_{shapes} {
     program_.graph = std::move(graph);
     const std::size_t count = nodes().size();
-    for (const Shape& shape : shapes) program_.has_positions.push_back(!shape.empty());
+    for (const Shape& shape : largest_shapes()) program_.has_positions.push_back(!shape.empty());
     program_.kept.assign(count, false);
     program_.as_matrix.assign(count, false);
     matrix_inputs_ = matrix_inputs;
@@ -49,7 +64,7 @@ class Scheduler {
   Program schedule() {
     mark_barriers();
     mark_shared();
-    while (mark_conflicting_strides()) mark_shared();
+    while (mark_conflicting_ways()) mark_shared();
     for (NodeId id = 0; id < nodes().size(); ++id) add_steps(id);
     program_.points = make_run(program_.graph.output, false);
     return std::move(program_);
@@ -57,6 +72,7 @@ class Scheduler {
 
  private:
   const std::vector<Node>& nodes() const { return program_.graph.nodes; }
+  const std::vector<Shape>& largest_shapes() const { return shapes_.front(); }
 
   void find_consumers() {
     consumers_.resize(nodes().size());
@@ -74,7 +90,7 @@ class Scheduler {
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
       if (reads_matrix(operation) && !is_any<PoolNode>(nodes()[input].operation) &&
-          !is_large_image(shapes_[input]))
+          !is_large_image(largest_shapes()[input]))
         program_.as_matrix[input] = true;
     }
   }
@@ -105,23 +121,38 @@ class Scheduler {
     }
   }
 
-  /// A run evaluates every node at one offset. Where two ways from the root to a node differ in stride, keep
-  /// the node.
-  bool mark_conflicting_strides() {
+  /// From a run's root to itself.
+  Way way_to_root() const { return {{1, 1, 1}, std::vector<Index3>(shapes_.size(), Index3{0, 0, 0})}; }
+
+  /// The way to a node's inputs.
+  Way way_through(NodeId node, Way way) const {
+    const auto* affine = std::get_if<AffineNode>(&nodes()[node].operation);
+    if (affine == nullptr) return way;
+    const Window3 window(affine->window);
+    for (std::size_t k = 0; k < 3; ++k) way.stride[k] *= window.stride[k];
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const Index3 front = window.front(three_axes(shapes_[shape][nodes()[node].inputs[0]]));
+      for (std::size_t k = 0; k < 3; ++k)
+        way.fronts[shape][k] = window.stride[k] * way.fronts[shape][k] + front[k];
+    }
+    return way;
+  }
+
+  /// A run evaluates a node at one offset. Where two ways from the root to a node disagree, keep the node: it
+  /// can be loaded at several.
+  bool mark_conflicting_ways() {
     bool changed = false;
     for (NodeId id = 0; id < nodes().size(); ++id) {
       if (!program_.has_positions[id] || !begins_run(id)) continue;
-      std::map<NodeId, Index3> strides{{id, {1, 1, 1}}};
+      std::map<NodeId, Way> ways{{id, way_to_root()}};
       for (NodeId node = id + 1; node-- > 0;) {
-        const auto found = strides.find(node);
-        if (found == strides.end() || (node != id && program_.kept[node])) continue;
+        const auto found = ways.find(node);
+        if (found == ways.end() || (node != id && program_.kept[node])) continue;
         if (is_any<PoolNode>(nodes()[node].operation) || reads_whole_input(nodes()[node].operation)) continue;
-        Index3 stride = found->second;
-        const Index3 own = offset_stride(nodes()[node].operation);
-        for (std::size_t k = 0; k < 3; ++k) stride[k] *= own[k];
+        const Way way = way_through(node, found->second);
         for (const NodeId input : nodes()[node].inputs) {
-          const auto [place, fresh] = strides.emplace(input, stride);
-          if (fresh || place->second == stride || program_.kept[input]) continue;
+          const auto [place, fresh] = ways.emplace(input, way);
+          if (fresh || place->second.agrees_with(way) || program_.kept[input]) continue;
           program_.kept[input] = true;
           changed = true;
         }
@@ -158,19 +189,58 @@ class Scheduler {
     return program_.kept[id] && (id != root || load_root);
   }
 
-  Run make_run(NodeId root, bool load_root) const {
-    std::set<NodeId> needed{root};
-    for (auto node = needed.rbegin(); node != needed.rend(); ++node) {
-      if (is_loaded(*node, root, load_root) ||
-          (program_.has_positions[*node] && reads_whole_input(nodes()[*node].operation)))
-        continue;
-      needed.insert(nodes()[*node].inputs.begin(), nodes()[*node].inputs.end());
+  /// The ways to the nodes of a run; of nodes that are loaded, several may disagree.
+  using Ways = std::map<NodeId, std::vector<Way>, std::greater<>>;
+
+  Ways find_ways(NodeId root, bool load_root) const {
+    Ways ways{{root, {way_to_root()}}};
+    // Inputs come before their readers: what is inserted on the way is still to come.
+    for (auto node = ways.begin(); node != ways.end(); ++node) {
+      const auto& [id, of_node] = *node;
+      if (!reads_inputs(id, root, load_root)) continue;
+      const Way way = way_through(id, of_node.front());
+      for (const NodeId input : nodes()[id].inputs) {
+        std::vector<Way>& of_input = ways[input];
+        if (number_among(of_input, way) == of_input.size()) of_input.push_back(way);
+      }
     }
+    return ways;
+  }
+
+  /// Which of the ways agrees; as many as there are if none does.
+  static std::size_t number_among(const std::vector<Way>& ways, const Way& way) {
+    const auto found =
+        std::find_if(ways.begin(), ways.end(), [&](const Way& other) { return other.agrees_with(way); });
+    return static_cast<std::size_t>(found - ways.begin());
+  }
+
+  /// One instruction a way.
+  Run make_run(NodeId root, bool load_root) const {
+    const Ways ways = find_ways(root, load_root);
     Run run{root, {}, 0};
-    for (const NodeId id : needed) run.instructions.push_back({id, is_loaded(id, root, load_root), {}, 0});
+    std::map<NodeId, std::size_t> first_of;
+    for (auto node = ways.rbegin(); node != ways.rend(); ++node) {
+      const auto& [id, of_node] = *node;
+      first_of[id] = run.instructions.size();
+      for (std::size_t i = 0; i < of_node.size(); ++i) {
+        Instruction instruction{id, is_loaded(id, root, load_root), {}, 0};
+        if (reads_inputs(id, root, load_root)) {
+          const Way way = way_through(id, of_node[i]);
+          for (const NodeId input : nodes()[id].inputs)
+            instruction.inputs.push_back(first_of.at(input) + number_among(ways.at(input), way));
+        }
+        run.instructions.push_back(std::move(instruction));
+      }
+    }
     assign_slots(run);
     for (Instruction& instruction : run.instructions) instruction.gaps = gaps_behind(run, instruction);
     return run;
+  }
+
+  /// True if instructions for the node read others; not those that load it or read a whole input.
+  bool reads_inputs(NodeId id, NodeId root, bool load_root) const {
+    if (is_loaded(id, root, load_root)) return false;
+    return !program_.has_positions[id] || !reads_whole_input(nodes()[id].operation);
   }
 
   /// Loading clears the gaps, and so does a product of inputs: auxiliary arrays are zero there. Convolutions
@@ -194,15 +264,9 @@ class Scheduler {
   /// input that another instruction still needs; stages that work in place get their input's slot when it
   /// dies there.
   void assign_slots(Run& run) const {
-    std::map<NodeId, std::size_t> number_of;
     std::vector<std::size_t> last_reader(run.instructions.size(), 0);
-    for (std::size_t i = 0; i < run.instructions.size(); ++i) {
-      for (const NodeId input : inputs_read(run.instructions[i])) {
-        run.instructions[i].inputs.push_back(number_of.at(input));
-        last_reader[number_of.at(input)] = i;
-      }
-      number_of[run.instructions[i].node] = i;
-    }
+    for (std::size_t i = 0; i < run.instructions.size(); ++i)
+      for (const std::size_t input : run.instructions[i].inputs) last_reader[input] = i;
     std::set<std::size_t> free;
     for (std::size_t i = 0; i < run.instructions.size(); ++i) {
       Instruction& instruction = run.instructions[i];
@@ -222,13 +286,6 @@ class Scheduler {
     }
   }
 
-  std::vector<NodeId> inputs_read(const Instruction& instruction) const {
-    const Node& node = nodes()[instruction.node];
-    if (instruction.loads || (program_.has_positions[instruction.node] && reads_whole_input(node.operation)))
-      return {};
-    return node.inputs;
-  }
-
   bool works_in_place(const Instruction& instruction) const {
     const Operation& operation = nodes()[instruction.node].operation;
     if (is_any<RowNode>(operation)) return true;
@@ -237,7 +294,7 @@ class Scheduler {
     return affine != nullptr && Window3(affine->window).is_single_position();
   }
 
-  const std::vector<Shape>& shapes_;
+  const std::vector<std::vector<Shape>>& shapes_;
   Program program_;
   std::set<NodeId> matrix_inputs_;
   std::vector<std::vector<NodeId>> consumers_;
@@ -246,7 +303,8 @@ class Scheduler {
 
 }  // namespace
 
-Program make_program(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs) {
+Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,
+                     const std::set<NodeId>& matrix_inputs) {
   return Scheduler(std::move(graph), shapes, matrix_inputs).schedule();
 }
 

@@ -8,13 +8,14 @@
 #include "network/graph.hpp"
 
 /// The schedule of a graph (docs/engine.md): which nodes run fused, plane by plane or pair row by pair row,
-/// and which are kept whole for a pair. It depends on the graph only, not on sizes.
+/// and which are kept whole for a pair. It serves all pairs of inputs of some shapes.
 namespace widelimit {
 
 /// What a plane holds between its rows, and between planes of a stack.
 enum class Gaps { unknown, finite, zero };
 
-/// Evaluates one node into a slot. A slot holds one plane (or one row of pairs) of nngp and ntk.
+/// Evaluates one node into a slot. A slot holds one plane (or one row of pairs) of nngp and ntk. A node that
+/// is loaded at several offsets at a time has an instruction for each.
 struct Instruction {
   NodeId node;
   bool loads;  ///< The node is kept: read it instead of evaluating it.
@@ -60,8 +61,9 @@ struct Program {
       as_matrix;  ///< Kept nodes that lie as d x d' matrices, for pair stages; others lie as planes.
 };
 
-/// `shapes` are the nodes' shapes for some input; only which of them have positions counts. `matrix_inputs`:
-/// input nodes to compute as one product a pair instead of plane by plane.
-Program make_program(Graph graph, const std::vector<Shape>& shapes, const std::set<NodeId>& matrix_inputs);
+/// `shapes`: those of all nodes for every shape that occurs among the inputs, the largest first; any two may
+/// be paired. `matrix_inputs`: input nodes to compute as one product a pair instead of plane by plane.
+Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,
+                     const std::set<NodeId>& matrix_inputs);
 
 }  // namespace widelimit

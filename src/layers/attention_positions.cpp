@@ -37,8 +37,9 @@ struct Covariance {
   const Shape& right;
 
   Matrix<double> operator()(const IdentityPositions& positions) const {
-    Matrix<double> r = Matrix<double>::Zero(position_count(left), position_count(right));
-    r.diagonal().setConstant(positions.rho);
+    Matrix<double> r = Matrix<double>::Constant(1, 1, positions.rho);
+    for (std::size_t axis = 0; axis < left.size(); ++axis)
+      r = kronecker(r, Matrix<double>::Identity(left[axis], right[axis]));
     return r;
   }
 

@@ -204,7 +204,7 @@ TEST_CASE("flatten takes sequences of one length only") {
     CAPTURE(network.name());
     CHECK(gram<double>(network, x, equal).nngp.allFinite());
     CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(network, x, lengths)),
-                         doctest::Contains("use global_average_pool for sequences of different length"),
+                         doctest::Contains("use global_average_pool for inputs of different size"),
                          NetworkError);
   }
 }

@@ -15,8 +15,13 @@ using nlohmann::json;
 const Real pi = std::acos(Real{-1});
 
 using Variances = std::vector<Real>;
-/// Transforms one pair; variances are those of its two sides at the layer's input.
-using PairMap = std::function<NaivePair(const NaivePair&, const Variances& left, const Variances& right)>;
+/// One of a pair's inputs: 0 or 1, and its variances at a layer's input.
+struct Side {
+  std::size_t number;
+  Variances variances;
+};
+/// Transforms one pair.
+using PairMap = std::function<NaivePair(const NaivePair&, const Side& left, const Side& right)>;
 
 Variances variances(const NaivePair& self) {
   Variances values;
@@ -25,7 +30,7 @@ Variances variances(const NaivePair& self) {
 }
 
 NaiveGroup map_group(const NaiveGroup& group, const PairMap& map) {
-  const Variances left = variances(group.left), right = variances(group.right);
+  const Side left{0, variances(group.left)}, right{1, variances(group.right)};
   return {group.share, map(group.left, left, left), map(group.cross, left, right),
           map(group.right, right, right)};
 }
@@ -101,19 +106,29 @@ Cover cover(const Shape& shape, const json& sizes, const json& strides, const st
 
 enum class Match { same_tap, all_pairs };
 
-RealMatrix gather(const RealMatrix& k, const Cover& windows, Match match) {
-  const auto d = static_cast<Index>(windows.members.size());
-  RealMatrix sums = RealMatrix::Zero(d, d);
-  for (Index a = 0; a < d; ++a)
-    for (Index b = 0; b < d; ++b) {
-      const auto& left = windows.members[static_cast<std::size_t>(a)];
-      const auto& right = windows.members[static_cast<std::size_t>(b)];
+RealMatrix gather(const RealMatrix& k, const Cover& left_windows, const Cover& right_windows, Match match) {
+  RealMatrix sums = RealMatrix::Zero(static_cast<Index>(left_windows.members.size()),
+                                     static_cast<Index>(right_windows.members.size()));
+  for (Index a = 0; a < sums.rows(); ++a)
+    for (Index b = 0; b < sums.cols(); ++b) {
+      const auto& left = left_windows.members[static_cast<std::size_t>(a)];
+      const auto& right = right_windows.members[static_cast<std::size_t>(b)];
       for (std::size_t i = 0; i < left.size(); ++i)
         for (std::size_t j = 0; j < right.size(); ++j)
           if ((match == Match::all_pairs || i == j) && left[i] >= 0 && right[j] >= 0)
             sums(a, b) += k(left[i], right[j]);
     }
   return sums;
+}
+
+/// Of both sides.
+using Covers = std::array<Cover, 2>;
+
+Covers covers(const NaiveState& state, const json& sizes, const json& layer) {
+  const auto of_side = [&](std::size_t side) {
+    return cover(state.shapes[side], sizes, layer["strides"], layer["padding"]);
+  };
+  return {of_side(0), of_side(1)};
 }
 
 NaiveState replace(NaiveState state, const PairMap& map) {
@@ -127,40 +142,49 @@ NaiveState map_each(NaiveState state, const PairMap& map) {
   return state;
 }
 
+/// Weights that positions do not share leave the covariance of equal positions only.
+RealMatrix same_positions_only(const RealMatrix& k, const Shape& left, const Shape& right) {
+  RealMatrix result = RealMatrix::Zero(k.rows(), k.cols());
+  for (Index a = 0; a < k.rows(); ++a)
+    for (Index b = 0; b < k.cols(); ++b)
+      if (position_of(a, left) == position_of(b, right)) result(a, b) = k(a, b);
+  return result;
+}
+
 NaiveState affine(const NaiveState& state, const json& layer) {
   const Real w = layer["weight_variance"].get<double>(), b = layer["bias_variance"].get<double>();
   if (layer["layer"] == "dense")
-    return replace(state, [=](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
+    return replace(state, [=](const NaivePair& pair, const Side&, const Side&) -> NaivePair {
       const RealMatrix k = (w * pair.k.array() + b).matrix();
       return {k, k + w * pair.t, pair.same_input};
     });
-  const Cover windows = cover(state.shape, layer["filter"], layer["strides"], layer["padding"]);
-  const auto taps = static_cast<Real>(windows.members[0].size());
+  const Covers windows = covers(state, layer["filter"], layer);
+  const auto taps = static_cast<Real>(windows[0].members[0].size());
   const bool local = layer["layer"] == "local_conv";
-  NaiveState result =
-      replace(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
-        RealMatrix k = (w / taps * gather(pair.k, windows, Match::same_tap).array() + b).matrix();
-        RealMatrix t = k + w / taps * gather(pair.t, windows, Match::same_tap);
-        if (local) {
-          k = RealMatrix(k.diagonal().asDiagonal());
-          t = RealMatrix(t.diagonal().asDiagonal());
-        }
-        return {k, t, pair.same_input};
-      });
-  result.shape = windows.shape;
+  NaiveState result = replace(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
+    const Cover &left = windows[l.number], &right = windows[r.number];
+    RealMatrix k = (w / taps * gather(pair.k, left, right, Match::same_tap).array() + b).matrix();
+    RealMatrix t = k + w / taps * gather(pair.t, left, right, Match::same_tap);
+    if (local) {
+      k = same_positions_only(k, left.shape, right.shape);
+      t = same_positions_only(t, left.shape, right.shape);
+    }
+    return {k, t, pair.same_input};
+  });
+  result.shapes = {windows[0].shape, windows[1].shape};
   return result;
 }
 
 NaiveState pool(const NaiveState& state, const json& layer) {
-  const Cover windows = cover(state.shape, layer["window"], layer["strides"], layer["padding"]);
-  const auto taps = static_cast<Real>(windows.members[0].size());
+  const Covers windows = covers(state, layer["window"], layer);
+  const auto taps = static_cast<Real>(windows[0].members[0].size());
   const Real factor = layer["layer"] == "average_pool" ? 1 / (taps * taps) : 1;
-  NaiveState result =
-      map_each(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
-        return {factor * gather(pair.k, windows, Match::all_pairs),
-                factor * gather(pair.t, windows, Match::all_pairs), pair.same_input};
-      });
-  result.shape = windows.shape;
+  NaiveState result = map_each(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
+    const Cover &left = windows[l.number], &right = windows[r.number];
+    return {factor * gather(pair.k, left, right, Match::all_pairs),
+            factor * gather(pair.t, left, right, Match::all_pairs), pair.same_input};
+  });
+  result.shapes = {windows[0].shape, windows[1].shape};
   return result;
 }
 
@@ -171,11 +195,10 @@ NaiveState readout(const NaiveState& state, const std::string& kind) {
                                                    : k.mean();
     return RealMatrix(RealMatrix::Constant(1, 1, value));
   };
-  NaiveState result =
-      map_each(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
-        return {reduce(pair.k), reduce(pair.t), pair.same_input};
-      });
-  result.shape = {};
+  NaiveState result = map_each(state, [&](const NaivePair& pair, const Side&, const Side&) -> NaivePair {
+    return {reduce(pair.k), reduce(pair.t), pair.same_input};
+  });
+  result.shapes = {};
   return result;
 }
 
@@ -205,18 +228,17 @@ DualValue dual(const json& layer, Real p, Real q, Real c) {
 }
 
 NaiveState nonlinearity(const NaiveState& state, const json& layer) {
-  return map_each(state,
-                  [&](const NaivePair& pair, const Variances& left, const Variances& right) -> NaivePair {
-                    NaivePair result = pair;
-                    for (Index a = 0; a < pair.k.rows(); ++a)
-                      for (Index b = 0; b < pair.k.cols(); ++b) {
-                        const DualValue value = dual(layer, left[static_cast<std::size_t>(a)],
-                                                     right[static_cast<std::size_t>(b)], pair.k(a, b));
-                        result.k(a, b) = value.value;
-                        result.t(a, b) = pair.t(a, b) * value.derivative;
-                      }
-                    return result;
-                  });
+  return map_each(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
+    NaivePair result = pair;
+    for (Index a = 0; a < pair.k.rows(); ++a)
+      for (Index b = 0; b < pair.k.cols(); ++b) {
+        const DualValue value = dual(layer, left.variances[static_cast<std::size_t>(a)],
+                                     right.variances[static_cast<std::size_t>(b)], pair.k(a, b));
+        result.k(a, b) = value.value;
+        result.t(a, b) = pair.t(a, b) * value.derivative;
+      }
+    return result;
+  });
 }
 
 NaiveState norm(const NaiveState& state, const json& layer) {
@@ -229,23 +251,22 @@ NaiveState norm(const NaiveState& state, const json& layer) {
     for (Real& value : values) value = 1 / std::sqrt(value + epsilon);
     return values;
   };
-  return replace(state,
-                 [&](const NaivePair& pair, const Variances& left, const Variances& right) -> NaivePair {
-                   const Variances l = prepared(left), r = prepared(right);
-                   NaivePair result = pair;
-                   for (Index a = 0; a < pair.k.rows(); ++a)
-                     for (Index b = 0; b < pair.k.cols(); ++b) {
-                       const Real factor = l[static_cast<std::size_t>(a)] * r[static_cast<std::size_t>(b)];
-                       result.k(a, b) *= factor;
-                       result.t(a, b) *= factor;
-                     }
-                   return result;
-                 });
+  return replace(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
+    const Variances l = prepared(left.variances), r = prepared(right.variances);
+    NaivePair result = pair;
+    for (Index a = 0; a < pair.k.rows(); ++a)
+      for (Index b = 0; b < pair.k.cols(); ++b) {
+        const Real factor = l[static_cast<std::size_t>(a)] * r[static_cast<std::size_t>(b)];
+        result.k(a, b) *= factor;
+        result.t(a, b) *= factor;
+      }
+    return result;
+  });
 }
 
 NaiveState dropout(const NaiveState& state, const json& layer) {
   const Real keep = layer["keep"].get<double>();
-  return replace(state, [&](const NaivePair& pair, const Variances&, const Variances&) -> NaivePair {
+  return replace(state, [&](const NaivePair& pair, const Side&, const Side&) -> NaivePair {
     NaivePair result = pair;
     if (pair.same_input) {
       result.k.diagonal() /= keep;
@@ -255,21 +276,23 @@ NaiveState dropout(const NaiveState& state, const json& layer) {
   });
 }
 
-RealMatrix position_covariance(const json& positions, const Shape& shape) {
-  const Index d = position_count(shape);
-  RealMatrix r(d, d);
+/// Between positions of two inputs; distances are those of relative places, counted from 1.
+RealMatrix position_covariance(const json& positions, const Shape& left_shape, const Shape& right_shape) {
+  RealMatrix r = RealMatrix::Zero(position_count(left_shape), position_count(right_shape));
   const Real rho = positions["rho"].get<double>();
-  for (Index a = 0; a < d; ++a)
-    for (Index b = 0; b < d; ++b) {
-      if (positions["kind"] == "identity") r(a, b) = a == b ? rho : 0;
+  for (Index a = 0; a < r.rows(); ++a)
+    for (Index b = 0; b < r.cols(); ++b) {
+      const Position left = position_of(a, left_shape), right = position_of(b, right_shape);
+      if (positions["kind"] == "identity") r(a, b) = left == right ? rho : 0;
       if (positions["kind"] == "matrix")
         r(a, b) =
             rho * positions["matrix"][static_cast<std::size_t>(a)][static_cast<std::size_t>(b)].get<double>();
       if (positions["kind"] != "structured") continue;
-      const Position left = position_of(a, shape), right = position_of(b, shape);
       Real distance = 0;
-      for (std::size_t i = 0; i < shape.size(); ++i)
-        distance += std::pow(static_cast<Real>(left[i] - right[i]) / static_cast<Real>(shape[i]), 2);
+      for (std::size_t i = 0; i < left.size(); ++i)
+        distance += std::pow(static_cast<Real>(left[i] + 1) / static_cast<Real>(left_shape[i]) -
+                                 static_cast<Real>(right[i] + 1) / static_cast<Real>(right_shape[i]),
+                             2);
       r(a, b) = rho * std::exp(-positions["phi"].get<double>() * distance);
     }
   return r;
@@ -281,14 +304,15 @@ NaiveState attention(const NaiveState& state, const json& layer) {
   const Real qk = layer["query_key_std"].get<double>(), ov = layer["output_value_variance"].get<double>();
   const Real bias = layer["bias_variance"].get<double>();
   const bool encoded = layer.contains("positions");
-  const auto encode = [&](const RealMatrix& k) -> RealMatrix {
+  const auto encode = [&](const RealMatrix& k, std::size_t left_side, std::size_t right_side) -> RealMatrix {
     if (!encoded) return k;
     const json& positions = layer["positions"];
     return positions["input_weight"].get<double>() * k +
-           positions["position_weight"].get<double>() * position_covariance(positions, state.shape);
+           positions["position_weight"].get<double>() *
+               position_covariance(positions, state.shapes[left_side], state.shapes[right_side]);
   };
-  const auto weights = [&](const RealMatrix& self) {
-    RealMatrix logits = layer["tied"] == true ? RealMatrix(qk * encode(self))
+  const auto weights = [&](const RealMatrix& self, std::size_t side) {
+    RealMatrix logits = layer["tied"] == true ? RealMatrix(qk * encode(self, side, side))
                                               : RealMatrix(RealMatrix::Zero(self.rows(), self.cols()));
     for (Index a = 0; a < logits.rows(); ++a) {
       const Index seen = layer["causal"] == true ? a + 1 : logits.cols();
@@ -308,19 +332,20 @@ NaiveState attention(const NaiveState& state, const json& layer) {
     return logits;
   };
   const NaiveGroup group = merged(state);
-  const RealMatrix left = weights(group.left.k), right = weights(group.right.k);
-  const auto attend = [&](const NaivePair& pair, const RealMatrix& a, const RealMatrix& b) -> NaivePair {
+  const std::array<RealMatrix, 2> a{weights(group.left.k, 0), weights(group.right.k, 1)};
+  const auto attend = [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
     const bool in_values = encoded && layer["positions"]["in_values"] == true;
-    const RealMatrix s = ov * a * (in_values ? encode(pair.k) : pair.k) * b.transpose();
-    const RealMatrix t = ov * a * (in_values ? encode(pair.t) : pair.t) * b.transpose();
+    const auto through = [&](const RealMatrix& k) -> RealMatrix {
+      return ov * a[left.number] * (in_values ? encode(k, left.number, right.number) : k) *
+             a[right.number].transpose();
+    };
+    const RealMatrix s = through(pair.k), t = through(pair.t);
     return {(s.array() + bias).matrix(), (t.array() + 2 * s.array() + bias).matrix(), pair.same_input};
   };
-  return {state.shape,
-          {{1, attend(group.left, left, left), attend(group.cross, left, right),
-            attend(group.right, right, right)}}};
+  return {state.shapes, {map_group(group, attend)}};
 }
 
-NaiveState sequence(NaiveState state, const json& layers);
+NaiveState sequence(NaiveState state, const json& layers, Real& largest_variance);
 
 NaivePair product_of(const std::vector<NaivePair>& pairs, Real factor) {
   NaivePair result{RealMatrix::Constant(pairs[0].k.rows(), pairs[0].k.cols(), factor),
@@ -335,15 +360,15 @@ NaivePair product_of(const std::vector<NaivePair>& pairs, Real factor) {
   return result;
 }
 
-NaiveState branches(const NaiveState& state, const json& layer) {
+NaiveState branches(const NaiveState& state, const json& layer, Real& largest_variance) {
   const std::string kind = layer["layer"];
   NaiveState result;
   std::vector<NaivePair> left, cross, right;
   Real factor = 1;
   for (const json& branch : layer["branches"]) {
-    const NaiveState end = sequence(state, branch["layers"]);
+    const NaiveState end = sequence(state, branch["layers"], largest_variance);
     const Real weight = branch[kind == "concat" ? "share" : "scale"].get<double>();
-    result.shape = end.shape;
+    result.shapes = end.shapes;
     if (kind == "product") {
       const NaiveGroup group = merged(end);
       left.push_back(group.left);
@@ -367,7 +392,7 @@ NaiveState branches(const NaiveState& state, const json& layer) {
   return result;
 }
 
-NaiveState one_layer(const NaiveState& state, const json& layer) {
+NaiveState one_layer(const NaiveState& state, const json& layer, Real& largest_variance) {
   const std::string kind = layer["layer"];
   const auto is = [&](std::initializer_list<const char*> kinds) {
     return std::any_of(kinds.begin(), kinds.end(), [&](const char* name) { return kind == name; });
@@ -379,17 +404,20 @@ NaiveState one_layer(const NaiveState& state, const json& layer) {
   if (is({"layer_norm", "rms_norm"})) return norm(state, layer);
   if (is({"dropout"})) return dropout(state, layer);
   if (is({"attention"})) return attention(state, layer);
-  if (is({"sum", "product", "concat"})) return branches(state, layer);
+  if (is({"sum", "product", "concat"})) return branches(state, layer, largest_variance);
   throw std::logic_error("the naive kernel does not know " + kind);
 }
 
-NaiveState sequence(NaiveState state, const json& layers) {
+NaiveState sequence(NaiveState state, const json& layers, Real& largest_variance) {
   for (const json& layer : layers) {
     if (layer["layer"] == "repeat")
       for (Index i = 0; i < layer["times"].get<Index>(); ++i)
-        state = sequence(std::move(state), layer["layers"]);
+        state = sequence(std::move(state), layer["layers"], largest_variance);
     else
-      state = one_layer(state, layer);
+      state = one_layer(state, layer, largest_variance);
+    for (const NaiveGroup& group : state.groups)
+      largest_variance = std::max(
+          {largest_variance, group.left.k.diagonal().maxCoeff(), group.right.k.diagonal().maxCoeff()});
   }
   return state;
 }
@@ -401,15 +429,16 @@ NaivePair raw(const RealMatrix& left, const RealMatrix& right, bool same_input) 
 
 }  // namespace
 
-NaiveKernel::NaiveKernel(const Network& network, Shape shape)
-    : layers_(json::parse(to_json(network))["layers"]), shape_{std::move(shape)} {}
+NaiveKernel::NaiveKernel(const Network& network) : layers_(json::parse(to_json(network))["layers"]) {}
 
-std::pair<Real, Real> NaiveKernel::operator()(const RealMatrix& left, const RealMatrix& right,
-                                              bool same_input) const {
-  NaiveState state{shape_,
-                   {{1, raw(left, left, true), raw(left, right, same_input), raw(right, right, true)}}};
-  const NaiveGroup end = merged(sequence(std::move(state), layers_));
-  return {end.cross.k(0, 0), end.cross.t(0, 0)};
+NaiveValues NaiveKernel::operator()(const NaiveInput& left, const NaiveInput& right, bool same_input) const {
+  NaiveState state{
+      {left.shape, right.shape},
+      {{1, raw(left.features, left.features, true), raw(left.features, right.features, same_input),
+        raw(right.features, right.features, true)}}};
+  Real largest_variance = 0;
+  const NaiveGroup end = merged(sequence(std::move(state), layers_, largest_variance));
+  return {end.cross.k(0, 0), end.cross.t(0, 0), largest_variance};
 }
 
 }  // namespace widelimit::testing

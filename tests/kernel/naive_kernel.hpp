@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -29,22 +30,32 @@ struct NaiveGroup {
 };
 
 struct NaiveState {
-  Shape shape;
+  std::array<Shape, 2> shapes;     ///< Of x and x'.
   std::vector<NaiveGroup> groups;  ///< One, except behind a concatenation.
+};
+
+/// A raw input, [d, C] for the d positions of its shape.
+struct NaiveInput {
+  Shape shape;
+  RealMatrix features;
+};
+
+struct NaiveValues {
+  Real nngp;
+  Real ntk;
+  Real largest_variance;  ///< Of the two inputs behind any layer.
 };
 
 class NaiveKernel {
  public:
-  /// Raw inputs [d, C] of the shape.
-  NaiveKernel(const Network& network, Shape shape);
+  explicit NaiveKernel(const Network& network);
 
-  /// {nngp, ntk} of two inputs; `same_input` if they are one and the same.
-  [[nodiscard]] std::pair<Real, Real> operator()(const RealMatrix& left, const RealMatrix& right,
-                                                 bool same_input) const;
+  /// Of two inputs, of equal shape or not; `same_input` if they are one and the same.
+  [[nodiscard]] NaiveValues operator()(const NaiveInput& left, const NaiveInput& right,
+                                       bool same_input) const;
 
  private:
   nlohmann::json layers_;
-  Shape shape_;
 };
 
 }  // namespace widelimit::testing

@@ -1,7 +1,10 @@
 #include "kernel/random_networks.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <random>
+#include <string>
 
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -21,7 +24,7 @@ enum class Channels { raw, gaussian, other };
 
 class Composer {
  public:
-  Composer(unsigned seed, Shape shape) : generator_(seed), shape_{std::move(shape)} {}
+  Composer(unsigned seed, std::vector<Shape> shapes) : generator_(seed), shapes_{std::move(shapes)} {}
 
   Layers compose() {
     Layers layers;
@@ -78,43 +81,71 @@ class Composer {
     }
   }
 
-  std::vector<Index> sizes(int largest) {
+  std::size_t axes() const { return shapes_.front().size(); }
+  Index shortest(std::size_t axis) const {
+    Index size = shapes_.front()[axis];
+    for (const Shape& shape : shapes_) size = std::min(size, shape[axis]);
+    return size;
+  }
+
+  /// Windows that stand over the border reach beyond short axes now and then.
+  std::vector<Index> sizes(Index largest, Padding padding) {
     std::vector<Index> sizes;
-    for (const Index size : shape_) sizes.push_back(std::min<Index>(1 + below(largest), size));
+    for (std::size_t axis = 0; axis < axes(); ++axis) {
+      const bool fits = padding == Padding::valid || below(2) == 0;
+      const Index size = 1 + below(static_cast<int>(largest));
+      sizes.push_back(fits ? std::min(size, shortest(axis)) : size);
+    }
     return sizes;
   }
 
-  /// Strides that leave at least two positions on an axis, where it has as many.
+  /// Mostly 1, and strides that leave two positions where there are some; now and then any.
   std::vector<Index> strides() {
     std::vector<Index> strides;
-    for (const Index size : shape_) strides.push_back(size >= 3 && below(3) == 0 ? 2 : 1);
+    for (std::size_t axis = 0; axis < axes(); ++axis) {
+      if (below(10) == 0)
+        strides.push_back(1 + below(4));
+      else
+        strides.push_back(shortest(axis) >= 3 && below(3) == 0 ? 2 : 1);
+    }
     return strides;
+  }
+
+  Padding any_padding() {
+    return std::array{Padding::same, Padding::valid, Padding::circular}[static_cast<std::size_t>(below(3))];
   }
 
   static Index output_size(Index size, Index window, Index stride, Padding padding) {
     return padding == Padding::valid ? (size - window) / stride + 1 : (size + stride - 1) / stride;
   }
 
-  void shrink(const std::vector<Index>& window, const std::vector<Index>& strides, Padding padding) {
-    for (std::size_t i = 0; i < shape_.size(); ++i)
-      shape_[i] = output_size(shape_[i], window[i], strides[i], padding);
+  std::vector<Shape> behind(const std::vector<Index>& window, const std::vector<Index>& strides,
+                            Padding padding) const {
+    std::vector<Shape> result = shapes_;
+    for (Shape& shape : result)
+      for (std::size_t i = 0; i < shape.size(); ++i)
+        shape[i] = output_size(shape[i], window[i], strides[i], padding);
+    return result;
+  }
+
+  ConvolutionOptions convolution(Index largest_filter) {
+    const Padding padding = any_padding();
+    return {sizes(largest_filter, padding), strides(), padding, number(0.5, 2),
+            below(2) == 0 ? 0 : number(0, 0.5)};
   }
 
   Layer weights() {
-    const double weight_variance = number(0.5, 2), bias_variance = below(2) == 0 ? 0 : number(0, 0.5);
     channels_ = Channels::gaussian;
-    if (below(5) == 0) return dense({weight_variance, bias_variance});
-    const ConvolutionOptions options{
-        sizes(3), strides(),
-        std::array{Padding::same, Padding::valid, Padding::circular}[static_cast<std::size_t>(below(3))],
-        weight_variance, bias_variance};
-    shrink(options.filter, options.strides, options.padding);
+    if (below(5) == 0) return dense({number(0.5, 2), below(2) == 0 ? 0 : number(0, 0.5)});
+    const ConvolutionOptions options = convolution(below(4) == 0 ? 6 : 3);
+    shapes_ = behind(options.filter, options.strides, options.padding);
     return below(6) == 0 ? local_conv(options) : conv(options);
   }
 
   Layer pooling() {
-    const PoolingOptions options{sizes(3), strides(), below(2) == 0 ? Padding::same : Padding::valid};
-    shrink(options.window, options.strides, options.padding);
+    const Padding padding = below(2) == 0 ? Padding::same : Padding::valid;
+    const PoolingOptions options{sizes(3, padding), strides(), padding};
+    shapes_ = behind(options.window, options.strides, options.padding);
     return below(3) == 0 ? sum_pool(options) : average_pool(options);
   }
 
@@ -157,36 +188,59 @@ class Composer {
     return attention(options);
   }
 
-  /// Skip and a branch with weights; sometimes both branches have a stride.
+  /// Convolutions of one input that end in equal shapes: of any filter, stride and padding each.
+  std::vector<ConvolutionOptions> alike(std::size_t count) {
+    std::vector<ConvolutionOptions> result{convolution(4)};
+    const auto end = [&](const ConvolutionOptions& options) {
+      return behind(options.filter, options.strides, options.padding);
+    };
+    for (int attempt = 0; attempt < 40 && result.size() < count; ++attempt) {
+      const ConvolutionOptions other = convolution(4);
+      if (end(other) == end(result.front())) result.push_back(other);
+    }
+    while (result.size() < count) result.push_back(result.front());
+    shapes_ = end(result.front());
+    return result;
+  }
+
+  /// One that leaves the shape as it is.
+  ConvolutionOptions keeping(Index largest_filter) {
+    const Padding padding = below(2) == 0 ? Padding::same : Padding::circular;
+    return {sizes(largest_filter, padding), std::vector<Index>(axes(), 1), padding, number(0.5, 2), 0.1};
+  }
+
+  /// A convolution, of weights that are shared or not, with or without a nonlinearity in front and behind.
+  Layers branch(const ConvolutionOptions& options, Channels before) {
+    Layers layers;
+    if (before == Channels::gaussian && below(2) == 0) layers.push_back(nonlinearity());
+    layers.push_back(below(6) == 0 ? local_conv(options) : conv(options));
+    if (below(3) == 0) {
+      layers.push_back(relu());
+      layers.push_back(conv(keeping(3)));
+    }
+    return layers;
+  }
+
+  /// A skip and a branch with weights, or two branches that read one node through windows of their own.
   Layer residual() {
     const Channels before = channels_;
-    Layers branch, shortcut;
-    if (before == Channels::gaussian) branch.push_back(nonlinearity());
-    const double scale = number(0.3, 1.2);
-    if (below(2) == 0 && shape_[0] >= 3) {
-      std::vector<Index> window(shape_.size(), 1), strides(shape_.size(), 1), filter = sizes(3);
-      strides[0] = 2;
-      branch.push_back(conv({filter, strides, Padding::same, number(0.5, 2), 0.1}));
-      shortcut.push_back(conv({window, strides, Padding::same, 1, 0}));
-      shrink(filter, strides, Padding::same);
+    if (below(2) == 0) {
+      const auto options = alike(2);
+      const Layers first = branch(options[0], before), second = branch(options[1], before);
       channels_ = Channels::gaussian;
-    } else {
-      const std::vector<Index> ones(shape_.size(), 1);
-      branch.push_back(conv({sizes(3), ones, Padding::same, number(0.5, 2), 0.1}));
-      channels_ = before == Channels::gaussian ? Channels::gaussian : Channels::other;
-      if (before != Channels::gaussian) channels_ = Channels::other;
+      return sum({{number(0.3, 1.2), first}, {number(-1, 1), second}});
     }
-    return sum({{scale, shortcut}, {number(-1, 1), branch}});
+    const Layers body = branch(keeping(3), before);
+    channels_ = before == Channels::gaussian ? Channels::gaussian : Channels::other;
+    return sum({{number(0.3, 1.2), {}}, {number(-1, 1), body}});
   }
 
   /// A mixture at once made Gaussian again by weights, or with a nonlinearity in between.
   Layer channel_groups() {
-    const std::vector<Index> ones(shape_.size(), 1);
-    const ConcatBranch narrow{0.25, {conv({ones, ones, Padding::same, 1, 0.2})}};
-    const ConcatBranch wide{0.75, {conv({sizes(3), ones, Padding::circular, 1.5, 0})}};
-    Layers layers{concat({narrow, wide})};
-    if (below(2) == 0)
-      layers.push_back(average_pool({std::vector<Index>(shape_.size(), 1), ones, Padding::valid}));
+    const std::vector<Index> ones(axes(), 1);
+    const auto options = alike(2);
+    Layers layers{concat({{0.25, {conv(options[0])}}, {0.75, {conv(options[1])}}})};
+    if (below(2) == 0) layers.push_back(average_pool({ones, ones, Padding::valid}));
     if (below(2) == 0) layers.push_back(nonlinearity());
     layers.push_back(dense({1.1, 0.05}));
     channels_ = Channels::gaussian;
@@ -194,16 +248,23 @@ class Composer {
   }
 
   Layer gate() {
-    const std::vector<Index> ones(shape_.size(), 1);
-    const Layers gate{conv({sizes(2), ones, Padding::same, 1, 0.5})};
+    if (below(2) == 0) {
+      const auto options = alike(2);
+      channels_ = Channels::other;
+      return product({{1, {conv(options[0])}}, {number(0.5, 1.2), {conv(options[1])}}});
+    }
+    const Layers gate{conv(keeping(2))};
     channels_ = Channels::other;
     return product({{1, {}}, {number(0.5, 1.2), gate}});
   }
 
   Layer readout() {
+    const bool equal_shapes =
+        std::adjacent_find(shapes_.begin(), shapes_.end(), std::not_equal_to<>()) == shapes_.end();
     switch (below(3)) {
       case 0:
-        return flatten();
+        if (equal_shapes) return flatten();
+        [[fallthrough]];
       case 1:
         return global_sum_pool();
       default:
@@ -224,14 +285,18 @@ class Composer {
   }
 
   std::mt19937 generator_;
-  Shape shape_;
+  std::vector<Shape> shapes_;  ///< Those of all inputs, behind the layers so far.
   Channels channels_ = Channels::raw;
 };
 
 }  // namespace
 
+Network random_network(unsigned seed, const std::vector<Shape>& shapes) {
+  return {"random " + std::to_string(seed), Composer(seed, shapes).compose()};
+}
+
 Network random_network(unsigned seed, const Shape& shape) {
-  return {"random " + std::to_string(seed), Composer(seed, shape).compose()};
+  return random_network(seed, std::vector<Shape>{shape});
 }
 
 }  // namespace widelimit::testing

@@ -1,13 +1,18 @@
 #pragma once
 
+#include <vector>
+
 #include "widelimit/network/network.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit::testing {
 
-/// A random valid network for inputs of the shape: convolutions of any filter, stride and padding, pools,
-/// norms, activations, sums, products, concatenations, attention, dropout, a readout and layers behind it.
-/// Equal seeds give equal networks.
+/// A random network that is valid for inputs of all these shapes: convolutions of any filter, stride and
+/// padding, circular ones wider than the input, pools, norms, activations, sums, products and concatenations
+/// of branches with windows of their own, attention, dropout, a readout and layers behind it. Equal seeds
+/// give equal networks.
+Network random_network(unsigned seed, const std::vector<Shape>& shapes);
+
 Network random_network(unsigned seed, const Shape& shape);
 
 }  // namespace widelimit::testing
