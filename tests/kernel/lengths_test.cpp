@@ -209,5 +209,15 @@ TEST_CASE("flatten takes sequences of one length only") {
   }
 }
 
+TEST_CASE("flatten refuses images of as many positions that lie differently") {
+  const Network network({conv({.filter = {2, 2}}), relu(), flatten()});
+  const std::vector<xt::xarray<double>> images{random_inputs(1, {2, 6, 3}), random_inputs(2, {3, 4, 3})};
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(gram<double>(network, images)),
+      doctest::Contains("layers[2] (flatten): expected inputs of equal size, got 2x6 positions "
+                        "for input 0 of x and 3x4 for input 1 of x"),
+      NetworkError);
+}
+
 }  // namespace
 }  // namespace widelimit::testing

@@ -179,6 +179,11 @@ TEST_CASE("branches that read one node at different offsets") {
     check_network(Network(on_inputs), {{9}, {4}});
     check_network(Network(behind_conv), {{9}, {4}, {7}, {6}});
   }
+  // Two strides in a row: between lengths 5 and 8 the places of the first windows differ twice as much.
+  const Layers inner{strided_conv({1}, {2}), strided_conv({3}, {2})},
+      outer{strided_conv({3}, {2}), strided_conv({1}, {2})};
+  check_network(Network({layers::sum({{1, inner}, {0.7, outer}}), layers::global_average_pool()}),
+                {{5}, {8}});
   // Strides that differ on images of one size, whose outputs have one size too.
   const Layers three{strided_conv({1, 1}, {3, 1})}, four{strided_conv({1, 1}, {4, 1})};
   for (const Layer& join :
