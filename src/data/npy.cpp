@@ -1,18 +1,14 @@
 #include "widelimit/data/npy.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 
 #include "data/input_file.hpp"
+#include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
@@ -60,72 +56,6 @@ xt::xarray<To> read_converted(const fs::path& path, const NpyHeader& header) {
   return converted;
 }
 
-// Writing through a symbolic link replaces what it points to, not the link.
-fs::path resolve(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_symlink(path, error)) return path;
-  fs::path resolved = fs::weakly_canonical(path, error);
-  return error ? path : resolved;
-}
-
-/// A file that takes the place of `target` when committed and vanishes otherwise.
-class ReplacingFile {
- public:
-  explicit ReplacingFile(const fs::path& target) : target_{resolve(target)} {
-    static std::atomic<unsigned> counter{0};
-    // Process and counter in the name: two writers of one file must not share a temporary one.
-    temporary_ = target_;
-    temporary_ += fmt::format(".{}-{}.part", getpid(), counter++);
-    std::error_code error;
-    const auto status = fs::status(target_, error);
-    if (fs::exists(status) && !fs::is_regular_file(status)) {
-      throw DataError(
-          fmt::format("{}: cannot be written: expected a regular file or none, found a folder or device",
-                      target_.string()));
-    }
-    errno = 0;
-    stream_.open(temporary_, std::ios::binary | std::ios::trunc);
-    if (!stream_) fail("create");
-  }
-  ReplacingFile(const ReplacingFile&) = delete;
-  ReplacingFile& operator=(const ReplacingFile&) = delete;
-
-  ~ReplacingFile() {
-    std::error_code ignored;
-    if (!committed_) fs::remove(temporary_, ignored);
-  }
-
-  void write(const void* bytes, std::size_t count) {
-    errno = 0;
-    stream_.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(count));
-    if (!stream_) fail("write");
-  }
-
-  void commit() {
-    errno = 0;
-    stream_.close();
-    if (!stream_) fail("write");
-    std::error_code error;
-    fs::rename(temporary_, target_, error);
-    if (error) {
-      throw DataError(fmt::format("{}: cannot be replaced: {}", target_.string(), error.message()));
-    }
-    committed_ = true;
-  }
-
- private:
-  [[noreturn]] void fail(std::string_view action) const {
-    const int code = errno;
-    throw DataError(fmt::format("{}: cannot be written: failed to {} {}: {}", target_.string(), action,
-                                temporary_.filename().string(), std::generic_category().message(code)));
-  }
-
-  fs::path target_;
-  fs::path temporary_;
-  std::ofstream stream_;
-  bool committed_ = false;
-};
-
 }  // namespace
 
 template <typename T>
@@ -170,7 +100,7 @@ void write_npy(const fs::path& path, const T* values, std::span<const std::size_
   const NpyType type = npy_type_of<T>();
   const std::string header = npy_header_bytes(type, shape);
   const NpyHeader extents{type, {shape.begin(), shape.end()}, header.size()};
-  ReplacingFile file(path);
+  files::ReplacingFile file(path);
   file.write(header.data(), header.size());
   file.write(values, extents.size() * sizeof(T));
   file.commit();

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "files/replacing_file.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
@@ -58,10 +59,7 @@ std::string to_json(const Network& network) {
 }
 
 void write_network(const std::filesystem::path& file, const Network& network) {
-  std::ofstream stream(file);
-  stream << to_json(network);
-  stream.flush();
-  if (!stream) throw DataError(fmt::format("{}: could not write the network file", file.string()));
+  files::replace_file(file, to_json(network));
 }
 
 }  // namespace widelimit

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+
+#include "files/temporary_path.hpp"
+
+namespace widelimit::files {
+
+/// A file that takes the place of `target` when it is committed, and vanishes otherwise: no reader ever sees
+/// half a file, and after an error an existing file is as it was.
+///
+/// The bytes go to a temporary file beside the target, TARGET.PROCESS-NUMBER.part. Writing through a symbolic
+/// link replaces what it points to. All errors are DataErrors that name the target.
+class ReplacingFile {
+ public:
+  /// Throws if the target exists and is no regular file, or the temporary file cannot be created.
+  explicit ReplacingFile(const std::filesystem::path& target);
+  ~ReplacingFile();
+  ReplacingFile(const ReplacingFile&) = delete;
+  ReplacingFile& operator=(const ReplacingFile&) = delete;
+
+  /// Appends. Also throws at a limit of the file's size, whose signal (SIGXFSZ) is held back.
+  void write(const void* bytes, std::size_t count);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+  /// Of the temporary file, for others that write into it.
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  /// Everything is written: throws if the system tells so late that it is not. Once; before commit().
+  void close();
+
+  /// Puts the file in the place of the target; closes it if need be.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(std::string_view action, int code) const;
+
+  std::filesystem::path target_;
+  TemporaryPath temporary_;
+  int descriptor_ = -1;
+};
+
+/// Throws now what writing `target` would throw later: it is no regular file, or its folder does not exist or
+/// cannot be written to. Leaves nothing behind.
+void check_replaceable(const std::filesystem::path& target);
+
+/// Writes a whole file.
+void replace_file(const std::filesystem::path& target, std::string_view text);
+
+}  // namespace widelimit::files
