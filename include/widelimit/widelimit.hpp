@@ -52,4 +52,5 @@
 #include "widelimit/specialization/samples.hpp"
 #include "widelimit/specialization/sgd.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
+#include "widelimit/stop_request.hpp"
 #include "widelimit/version.hpp"

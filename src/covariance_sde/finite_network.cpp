@@ -6,6 +6,7 @@
 #include "covariance_sde/network_chain.hpp"
 #include "covariance_sde/path_bounds.hpp"
 #include "widelimit/covariance_sde/psd_root.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -48,9 +49,11 @@ void run_network(Chain& chain, const typename Chain::Square& v0, const NetworkSp
   PathOutcome outcome;
   chain.start(v0, stream);
   typename Chain::Square v = v0;
+  const StopRequest stop(options.stop);
   Index layer = 0;
   for (std::size_t k = 0; k < options.layers.size(); ++k) {
     while (layer < options.layers[k] && outcome.end == PathEnd::horizon) {
+      stop.check();
       ++layer;
       const bool valid = chain.layer(stream);
       const typename Chain::Square next = chain.covariance();

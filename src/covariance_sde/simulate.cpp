@@ -11,6 +11,7 @@
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/psd_root.hpp"
 #include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -61,6 +62,7 @@ class PathRunner {
   PathRunner(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options)
       : model_{model},
         options_{options},
+        stop_{options.stop},
         start_{v0},
         kernel_(model, v0.rows()),
         s_(v0),
@@ -90,6 +92,7 @@ class PathRunner {
         const double step = local_step(h, h - done);
         done = step == h - done ? h : done + step;
         const double now = done == h && k + 1 == steps ? to : from + static_cast<double>(k) * h + done;
+        stop_.check();
         take_step(stream, step, now, outcome);
         if (outcome.end != PathEnd::horizon) return;
       }
@@ -174,6 +177,7 @@ class PathRunner {
 
   const SdeModel& model_;
   const SimulationOptions& options_;
+  StopRequest stop_;
   Square start_;
   Kernel kernel_;
   Square v_, last_, s_, g2_, scratch_;

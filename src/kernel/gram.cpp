@@ -198,15 +198,20 @@ class GramComputation {
     const numerics::BlasThreads one_thread_a_task(1);
     // In order, whoever is free: with the largest tasks first, threads finish together.
     std::atomic<Index> next = 0;
-    arena_.execute([&] {
-      tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
-        while (!options_.stop.stop_requested()) {
-          const Index i = next++;
-          if (i >= count) return;
-          body(i);
-        }
+    try {
+      arena_.execute([&] {
+        tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+          while (!options_.stop.stop_requested()) {
+            const Index i = next++;
+            if (i >= count) return;
+            body(i);
+          }
+        });
       });
-    });
+    } catch (const Cancelled&) {
+      // From within a tile. How far the computation came is known here.
+      if (!options_.stop.stop_requested()) throw;
+    }
     if (options_.stop.stop_requested())
       throw Cancelled(
           fmt::format("gram: stopped on request after {} of {} pairs", progress_.done(), progress_.total()));

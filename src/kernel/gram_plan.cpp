@@ -175,7 +175,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                 .tile_sides = {},
                 .largest_tile_side = 1,
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
-                                             [](const Shape& shape) { return !shape.empty(); })};
+                                             [](const Shape& shape) { return !shape.empty(); }),
+                .stop = StopRequest(options.stop)};
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)
     plan.state_layouts.emplace(

@@ -25,6 +25,8 @@ struct GramPlan {
   /// True if no covariance has positions: the input products of a whole tile are then one matrix product.
   bool vectors_only;
 
+  StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
+
   /// Behind the positions the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };

@@ -72,8 +72,8 @@ template <typename Scalar>
 PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
     : plan_{plan},
       planes_(plan.program, Purpose::result, plan.kernel, plan.demand_everything,
-              plan.vectors_only ? 0 : side),
-      points_(plan.program, plan.any_layout(), plan.kernel, side, side),
+              plan.vectors_only ? 0 : side, plan.stop),
+      points_(plan.program, plan.any_layout(), plan.kernel, side, side, plan.stop),
       side_{side} {
   if (plan.vectors_only)
     products_ =
@@ -249,8 +249,8 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, 
 template <typename Scalar>
 StateWorker<Scalar>::StateWorker(const GramPlan& plan)
     : plan_{plan},
-      planes_(plan.program, Purpose::state, Kernel::nngp_only, plan.demand_everything, 1),
-      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1) {}
+      planes_(plan.program, Purpose::state, Kernel::nngp_only, plan.demand_everything, 1, plan.stop),
+      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1, plan.stop) {}
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {

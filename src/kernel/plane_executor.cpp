@@ -67,12 +67,13 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 
 template <typename Scalar>
 PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel,
-                                     bool demand_everything, Index largest_side)
+                                     bool demand_everything, Index largest_side, StopRequest stop)
     : program_{program},
       purpose_{purpose},
       kernel_{kernel},
       demand_everything_{demand_everything},
       with_ntk_{kernel == Kernel::with_ntk},
+      stop_{stop},
       sums_(program.graph.nodes.size()) {
   for (NodeId id = 0; id < program.graph.nodes.size(); ++id)
     if (std::holds_alternative<ReadoutNode>(program.graph.nodes[id].operation))
@@ -241,13 +242,15 @@ void PlaneExecutor<Scalar>::execute_offset(const PlaneStep& step, const PlaneOff
   if (!recording() || !placed_[last].is_diagonal) pack(run);
   for (const Stack& stack : stacks_) {
     choose_rows(run, stack);
-    for (std::size_t i = 0; i <= last; ++i)
+    for (std::size_t i = 0; i <= last; ++i) {
+      stop_.check();
       timer_.time(run.instructions[i].node, [&] {
         if (is_made_in_blocks(i))
           take_product(run, stack);
         else
           evaluate(run, i, stack);
       });
+    }
     if (!is_demanded) continue;
     const Plane<Scalar> planes = placed_[last].planes;
     if (run.instructions[last].gaps != Gaps::zero) clear_guards(placed_[last].layout, stack.count, planes);
@@ -318,6 +321,7 @@ void PlaneExecutor<Scalar>::execute(const InputStep& step) {
   if (geometry_.demanded[node].empty()) return;
   const StoreLayout& layout = geometry_.layouts[node];
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
+    stop_.check();
     const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
     const InputState<Scalar>& left = *tile_->left[static_cast<std::size_t>(members.left)];
     const InputState<Scalar>& right = *tile_->right[static_cast<std::size_t>(members.right)];
@@ -344,6 +348,7 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
   const Shape& right_shape = geometry_.shapes.right[input];
   const Index rows = position_count(left_shape), columns = position_count(right_shape);
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
+    stop_.check();
     const TilePair& members = tile_->pairs[static_cast<std::size_t>(pair)];
     const InputState<Scalar>& left = *tile_->left[static_cast<std::size_t>(members.left)];
     const InputState<Scalar>& right = *tile_->right[static_cast<std::size_t>(members.right)];
@@ -362,7 +367,8 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
                                 .right_shape = right_shape,
                                 .same_input = members.same_input,
                                 .wanted = geometry_.demanded[step.node].entries(
-                                    geometry_.left_sizes[step.node], geometry_.right_sizes[step.node])};
+                                    geometry_.left_sizes[step.node], geometry_.right_sizes[step.node]),
+                                .stop = stop_};
     PairResult<Scalar> result{
         .nngp = {target.nngp, out.left_positions(), out.right_positions()},
         .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},
@@ -393,6 +399,7 @@ void PlaneExecutor<Scalar>::sum_up(const FunctionalStage& stage, NodeId node) {
     if (target.ntk != nullptr) *target.ntk = static_cast<Scalar>(values.ntk);
   };
   for (Index pair = 0; pair < static_cast<Index>(tile_->pairs.size()); ++pair) {
+    stop_.check();
     const Plane<Scalar> kept = store(input, pair);
     if (layout.is_matrix())
       apply(MatrixSums<Scalar>(kept.nngp, kept.ntk, layout.left_positions(), layout.right_positions()), pair);
@@ -411,7 +418,7 @@ void PlaneExecutor<Scalar>::record_pair_state(const PairNode& node, NodeId id) {
   const Eigen::Map<const Matrix<Scalar>> nngp(input_matrices(input, 0).nngp, positions, positions);
   Scalar* variances = recorded_->array(id, 0);
   for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
-  node.stage->prepare(SelfView<Scalar>{nngp, shape}, recorded_->extra(id));
+  node.stage->prepare(SelfView<Scalar>{nngp, shape, stop_}, recorded_->extra(id));
 }
 
 template class PlaneExecutor<float>;

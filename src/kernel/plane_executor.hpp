@@ -70,9 +70,10 @@ WorkspaceSize workspace_size(const Program& program, const PairGeometry& geometr
 template <typename Scalar>
 class PlaneExecutor {
  public:
-  /// The program must outlive the executor. Tiles have at most `largest_side` inputs a side.
+  /// The program must outlive the executor. Tiles have at most `largest_side` inputs a side. Once `stop` asks
+  /// for it, Cancelled is thrown between any two instructions, pairs of a stage, and within stages.
   PlaneExecutor(const Program& program, Purpose purpose, Kernel kernel, bool demand_everything,
-                Index largest_side);
+                Index largest_side, StopRequest stop = {});
 
   /// Executes all steps; readout() then gives the values behind the readouts. The inputs of one side have one
   /// shape; the geometry is laid out anew when a tile's shapes are not those of the last one.
@@ -263,6 +264,7 @@ class PlaneExecutor {
   Kernel kernel_;
   bool demand_everything_;
   bool with_ntk_;
+  StopRequest stop_;
   Index side_ = 0;  ///< Of the tiles that the workspace is made for.
 
   // Of the shapes of the current tile.

@@ -18,9 +18,10 @@ bool is_source(const Instruction& instruction, const Node& node) {
 
 template <typename Scalar>
 PointExecutor<Scalar>::PointExecutor(const Program& program, const StateLayout& state, Kernel kernel,
-                                     Index rows, Index columns)
+                                     Index rows, Index columns, StopRequest stop)
     : program_{program},
       with_ntk_{kernel == Kernel::with_ntk},
+      stop_{stop},
       rows_at_once_{std::clamp<Index>(numbers_at_once / padded(columns), 1, rows)},
       capacity_{rows_at_once_ * padded(columns)} {
   const auto& instructions = program.points.instructions;
@@ -81,8 +82,10 @@ void PointExecutor<Scalar>::gather_right(std::size_t number) {
 template <typename Scalar>
 Plane<Scalar> PointExecutor<Scalar>::run(std::span<const PointRow<Scalar>> rows) {
   rows_ = rows;
-  for (std::size_t i = 0; i < program_.points.instructions.size(); ++i)
+  for (std::size_t i = 0; i < program_.points.instructions.size(); ++i) {
+    stop_.check();
     timer_.time(program_.points.instructions[i].node, [&] { evaluate(i); });
+  }
   return result_of(program_.points.instructions.size() - 1);
 }
 
@@ -184,7 +187,8 @@ void PointExecutor<Scalar>::apply_stage(std::size_t number, const PairStage& sta
                                   .left_shape = no_positions,
                                   .right_shape = no_positions,
                                   .same_input = static_cast<Index>(j) == rows_[r].same,
-                                  .wanted = Entries::all};
+                                  .wanted = Entries::all,
+                                  .stop = stop_};
       PairResult<Scalar> result{
           .nngp = {to.nngp, 1, 1}, .ntk = {to.ntk, ntk_size, ntk_size}, .scratch = scratch_.data()};
       stage.apply(view, result);
@@ -204,7 +208,7 @@ void PointExecutor<Scalar>::record(std::size_t number, const Plane<Scalar>& sour
   recorded_->array(id, 0)[0] = source.nngp[0];
   const Shape no_positions;
   std::get<PairNode>(node_of(number).operation)
-      .stage->prepare(SelfView<Scalar>{{source.nngp, 1, 1}, no_positions}, recorded_->extra(id));
+      .stage->prepare(SelfView<Scalar>{{source.nngp, 1, 1}, no_positions, stop_}, recorded_->extra(id));
 }
 
 template <typename Scalar>

@@ -27,7 +27,8 @@ class PointExecutor {
  public:
   /// The program must outlive the executor. Tiles have at most `rows` left and `columns` right inputs.
   /// `state` is the layout of any input: behind the positions all are alike.
-  PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index rows, Index columns);
+  PointExecutor(const Program& program, const StateLayout& state, Kernel kernel, Index rows, Index columns,
+                StopRequest stop = {});
 
   /// The right inputs of the rows to come.
   void begin_tile(const std::vector<const InputState<Scalar>*>& right);
@@ -75,6 +76,7 @@ class PointExecutor {
 
   const Program& program_;
   bool with_ntk_;
+  StopRequest stop_;
   Index rows_at_once_;
   Index capacity_;
   std::vector<NodeId> source_nodes_;

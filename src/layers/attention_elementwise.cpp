@@ -40,7 +40,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     for_each_wanted(pair, [&](Index a, Index b) {
       const auto sums =
           sum_visible(encoded, value_logits, value_logit_ntks, left[static_cast<std::size_t>(a)],
-                      right[static_cast<std::size_t>(b)], a, b, rows);
+                      right[static_cast<std::size_t>(b)], a, b, rows, pair.stop);
       write_entry(sums, encoded, a, b, result);
     });
   }
@@ -59,11 +59,13 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
 
   AttentionSums sum_visible(const EncodedPair& encoded, const Matrix<double>& value_logits,
                             const Matrix<double>& value_logit_ntks, const PreparedVariances& left,
-                            const PreparedVariances& right, Index a, Index b, DualRows& rows) const {
+                            const PreparedVariances& right, Index a, Index b, DualRows& rows,
+                            const StopRequest& stop) const {
     const Index d = encoded.logits.rows(), e = encoded.logits.cols();
     const Index seen_right = visible_positions(options().mask, b, e);
     AttentionSums sums;
     for (Index i = 0; i < visible_positions(options().mask, a, d); ++i) {
+      stop.check();
       rows.select(left, right, e, i * e);
       rows.compute(qk2() * encoded.logits(a, b), encoded.logits.row(i).data());
       const auto values = rows.values().head(seen_right), derivatives = rows.derivatives().head(seen_right);

@@ -15,12 +15,13 @@ namespace {
 class SumFunctions {
  public:
   SumFunctions(const numerics::Activation& zeta, const EncodedPair& encoded, const Vector<double>& left,
-               const Vector<double>& right)
+               const Vector<double>& right, StopRequest stop)
       : zeta_{zeta},
         encoded_{encoded},
         left_(zeta, left),
         right_(zeta, right),
-        value_logits_(encoded.values.cwiseProduct(encoded.logits)) {
+        value_logits_(encoded.values.cwiseProduct(encoded.logits)),
+        stop_{stop} {
     if (with_ntk()) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
     const auto [negative, positive] = *zeta.homogeneous();
     const double total = value_logits_.sum();
@@ -35,6 +36,7 @@ class SumFunctions {
     constexpr Index block = 256;
     const Index columns = encoded_.logits.cols(), entries = encoded_.logits.size();
     for (Index begin = 0; begin < entries; begin += block) {
+      stop_.check();
       DualRows rows(zeta_, std::min(block, entries - begin));
       rows.select(left_, right_, columns, begin);
       for (std::size_t n = 0; n < points.size(); ++n) {
@@ -70,6 +72,7 @@ class SumFunctions {
   PreparedVariances right_;
   Matrix<double> value_logits_;
   Matrix<double> value_logit_ntks_;
+  StopRequest stop_;
   FunctionValues mirror_;  ///< What tells the sums at -rho from those at rho.
 };
 
@@ -115,7 +118,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
           correlation(left[a], right[b], left_roots[a] * right_roots[b], encoded.logits(a, b));
       interpolated.want(std::abs(correlations(a, b)));
     });
-    const SumFunctions functions(*zeta_, encoded, left, right);
+    const SumFunctions functions(*zeta_, encoded, left, right, pair.stop);
     interpolated.tabulate(functions);
     const double qk2 = options().query_key_std * options().query_key_std;
     for_each_wanted(pair, [&](Index a, Index b) {

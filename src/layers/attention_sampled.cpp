@@ -84,6 +84,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
         right_random(draws_.seed, 2 * draws_.stream + 1);
     Accumulator sums(encoded, pair.wanted, result.ntk.size() > 0);
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
+      pair.stop.check();
       const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
       const Matrix<double> left = weights(left_root * draw.corner * left_root.transpose());
       if (pair.same_input)

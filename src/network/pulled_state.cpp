@@ -96,7 +96,7 @@ class ForwardPass {
     result.inputs.push_back(run(inputs[0], Needed::all));
     const Covariance before = covariance(result.inputs[0]);
     result.numbers.resize(layer.stage->state_size(input_.shape));
-    layer.stage->prepare(SelfView<Scalar>{before, input_.shape}, result.numbers.data());
+    layer.stage->prepare(SelfView<Scalar>{before, input_.shape, input_.stop}, result.numbers.data());
     if (needed == Needed::diagonal) result.variances = variances_behind(layer, before, result.numbers.data());
     if (needed != Needed::all) return result;
     result.covariance = covariance_behind(layer, before, result.numbers.data());
@@ -149,7 +149,8 @@ class ForwardPass {
                                         .left_shape = input_.shape,
                                         .right_shape = input_.shape,
                                         .same_input = true,
-                                        .wanted = Entries::all},
+                                        .wanted = Entries::all,
+                                        .stop = input_.stop},
                        target);
     return behind;
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,7 @@ struct NetworkOptions {
   /// 0 and infinity let every network run to its end.
   StopBounds bounds{0, 1e300};
   NetworkSampling sampling = NetworkSampling::reduced;
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
 };
 
 /// Covariances V = X X^T / n of independent random networks; times are layer / width. The inputs have

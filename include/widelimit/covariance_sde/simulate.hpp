@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <vector>
 
 #include "widelimit/covariance_sde/ensemble.hpp"
@@ -29,7 +30,8 @@ struct SimulationOptions {
   StopBounds bounds;
   Index paths = 1024;
   std::uint64_t seed = 0;
-  int threads = 0;  ///< 0: as many as there are processors.
+  int threads = 0;            ///< 0: as many as there are processors.
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
 };
 
 /// Sample paths of dV = b dt + Sigma^{1/2} dB from V_0 = v0.

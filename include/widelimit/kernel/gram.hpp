@@ -34,7 +34,7 @@ struct GramOptions {
   enum class Demand { minimal, everything } demand = Demand::minimal;
   /// Called now and then, from one thread at a time.
   std::function<void(const GramProgress&)> progress = {};
-  /// Ask to stop: tiles in flight are finished, then Cancelled is thrown.
+  /// Ask to stop: Cancelled is thrown within milliseconds, from within tiles and built-in stages too.
   std::stop_token stop = {};
   /// If not null, receives the seconds that each line of the plan (see explain()) took for the pairs, summed
   /// over threads; what the inputs took by themselves is not in it. Timing costs some 50 ns a step and stack

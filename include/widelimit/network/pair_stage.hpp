@@ -5,6 +5,7 @@
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/row_stage.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit {
 
@@ -18,6 +19,7 @@ struct SelfView {
   Eigen::Map<const Matrix<Scalar>>
       nngp;            ///< [d, d]; only the entries asked for by self_entries() are defined, others NaN.
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
+  StopRequest stop{};  ///< Stages that take long check it now and then.
 };
 
 /// A pair of inputs (left, right) at the input of a stage.
@@ -33,6 +35,7 @@ struct PairView {
   const Shape& right_shape;               ///< d' positions.
   bool same_input;                        ///< The two are one and the same input, not merely equal.
   Entries wanted;                         ///< Entries of the output that will be read.
+  StopRequest stop{};                     ///< Stages that take long check it now and then.
 };
 
 /// Where apply() writes: [e, e'] entries, e and e' the positions of output_shape(); preset to NaN.
