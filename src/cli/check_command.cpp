@@ -51,7 +51,7 @@ void print(const check::CheckReport& report) {
 
 }  // namespace
 
-void add_check_command(CLI::App& program) {
+void add_check_command(CLI::App& program, const RunContext& /*context*/) {
   auto* command = program.add_subcommand("check", "Recomputes every case of a reference file and compares");
   auto file = std::make_shared<std::filesystem::path>();
   command->add_option("file", *file, "JSON file; its field \"subject\" names the form")->required();

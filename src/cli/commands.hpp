@@ -2,14 +2,16 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/run_context.hpp"
+
 /// The program's commands, one file each. Each function adds its command to the program; the command runs
-/// when the arguments are parsed and reports failure by an exception.
+/// when the arguments are parsed and reports failure by an exception. `context` must live as long.
 namespace widelimit::cli {
 
-void add_gram_command(CLI::App& program);
-void add_gp_command(CLI::App& program);
-void add_explain_command(CLI::App& program);
-void add_networks_command(CLI::App& program);
-void add_check_command(CLI::App& program);
+void add_gram_command(CLI::App& program, const RunContext& context);
+void add_gp_command(CLI::App& program, const RunContext& context);
+void add_explain_command(CLI::App& program, const RunContext& context);
+void add_networks_command(CLI::App& program, const RunContext& context);
+void add_check_command(CLI::App& program, const RunContext& context);
 
 }  // namespace widelimit::cli

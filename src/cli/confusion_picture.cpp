@@ -13,14 +13,15 @@ namespace {
 /// Up to this many classes every cell shows its count.
 constexpr Index largest_annotated = 20;
 
-std::string script(const std::filesystem::path& file, const gp::ConfusionMatrix& matrix,
-                   const std::string& title) {
+}  // namespace
+
+std::string confusion_script(const gp::ConfusionMatrix& matrix, const std::string& title) {
   std::string text = fmt::format(
-      "set terminal pngcairo size 900,820 font 'sans,11'\nset output {}\nset title {} noenhanced\n"
+      "set terminal pngcairo size 900,820 font 'sans,11'\nset title {} noenhanced\n"
       "set xlabel 'predicted class'\nset ylabel 'true class'\nset cblabel 'inputs'\nunset key\n"
       "set palette defined (0 '#ffffff', 1 '#08519c')\nset size ratio -1\nset tics out nomirror\n"
       "set xrange [-0.5:{}.5]\nset yrange [{}.5:-0.5]\n",
-      gnuplot_quoted(file.string()), gnuplot_quoted(title), matrix.cols() - 1, matrix.rows() - 1);
+      gnuplot_quoted(title), matrix.cols() - 1, matrix.rows() - 1);
   text += "$counts << end\n";
   for (Index row = 0; row < matrix.rows(); ++row)
     for (Index column = 0; column < matrix.cols(); ++column)
@@ -37,13 +38,6 @@ std::string script(const std::filesystem::path& file, const gp::ConfusionMatrix&
         "variable",
         half);
   return text + "\n";
-}
-
-}  // namespace
-
-void draw_confusion_matrix(const std::filesystem::path& file, const gp::ConfusionMatrix& matrix,
-                           const std::string& title) {
-  run_gnuplot(script(file, matrix, title), file.string());
 }
 
 }  // namespace widelimit::cli

@@ -24,13 +24,14 @@ struct ExplainArguments {
   bool profile = false;
 };
 
-void run(const ExplainArguments& arguments) {
+void run(const ExplainArguments& arguments, const RunContext& context) {
   const Shape shape(arguments.input.begin(), arguments.input.end() - 1);
   const Index channels = arguments.input.back();
   const Network network = network_from_argument(arguments.network, shape.size());
   GramOptions options;
   options.kernels = arguments.kernel.kernels;
   options.threads = arguments.kernel.threads;
+  options.stop = context.interrupt.token();
   const bool single = arguments.kernel.precision == Precision::float32;
   const auto run_explain = single ? explain<float> : explain<double>;
   const Plan plan = run_explain(network, shape, channels, options, arguments.measure_seconds,
@@ -43,7 +44,7 @@ void run(const ExplainArguments& arguments) {
 
 }  // namespace
 
-void add_explain_command(CLI::App& program) {
+void add_explain_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* command = program.add_subcommand(
       "explain", "Prints how a network's Gram matrix will be computed, and what that costs");
@@ -69,7 +70,7 @@ void add_explain_command(CLI::App& program) {
       "Examples:\n"
       "  widelimit explain struct:depth=4 --input 8,8,3\n"
       "  widelimit explain imdb-gap-fcn --input 200,50 --inputs 6400");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, &context] { run(*arguments, context); });
 }
 
 }  // namespace widelimit::cli

@@ -1,14 +1,30 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
+
+#include "files/replacing_file.hpp"
 
 namespace widelimit::cli {
 
 /// A gnuplot string in single quotes.
 [[nodiscard]] std::string gnuplot_quoted(std::string_view text);
 
-/// Pipes a script to gnuplot. Error naming `what` if gnuplot is missing or rejects the script.
-void run_gnuplot(const std::string& script, std::string_view what);
+/// Draws the pictures of one run. A picture that cannot be drawn costs one warning on standard error, which
+/// ends the drawing; never the run, whose numbers are worth more.
+class Gnuplot {
+ public:
+  /// Waiting for gnuplot ends with Cancelled once a stop is asked for.
+  explicit Gnuplot(std::stop_token stop) : stop_{std::move(stop)} {}
+
+  /// Runs a script whose terminal writes to standard output (no `set output`), and puts that into `picture`,
+  /// which the caller commits. False where nothing was drawn. `name` is for the warning.
+  [[nodiscard]] bool draw(const std::string& script, files::ReplacingFile& picture, std::string_view name);
+
+ private:
+  std::stop_token stop_;
+  bool has_failed_ = false;
+};
 
 }  // namespace widelimit::cli

@@ -11,12 +11,13 @@
 #include "cli/gp_files.hpp"
 #include "cli/gp_report.hpp"
 #include "cli/gp_run.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/ranges.hpp"
+#include "cli/standard_output.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -33,6 +34,7 @@ struct GpArguments {
   std::optional<double> regulariser;
   std::vector<double> times;
   std::filesystem::path out;
+  OtherFiles other_files = OtherFiles::refused;
   bool no_pictures = false;
 };
 
@@ -95,25 +97,89 @@ Shape shape_of(const GpSet<Scalar>& set) {
   return {static_cast<Index>(longest)};
 }
 
-/// A folder for each network if there are several.
-std::vector<std::filesystem::path> output_folders(const GpArguments& arguments,
-                                                  const std::vector<Network>& networks) {
-  if (networks.size() == 1) return {arguments.out};
-  std::vector<std::filesystem::path> folders;
+/// Where the files of each network go in the output folder: a folder for each if there are several.
+std::vector<std::string> places_of(const std::vector<Network>& networks) {
+  if (networks.size() == 1) return {""};
+  std::vector<std::string> places;
   std::set<std::string> taken;
   for (const Network& network : networks) {
     std::string name = network.name().empty() ? "network" : network.name();
     for (char& c : name)
       if (c == '/') c = '_';
+    // No folder of its own: it would be the output folder, or lie outside.
+    if (name == "." || name == "..") name = "network";
     std::string unique = name;
     for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}-{}", name, i);
-    folders.push_back(arguments.out / unique);
+    places.push_back(unique + "/");
   }
-  return folders;
+  return places;
 }
 
 template <typename Scalar>
-void run(const GpArguments& arguments) {
+nlohmann::ordered_json shape_of_set(const GpSet<Scalar>& set) {
+  if (set.sequences.empty()) return std::vector<std::size_t>(set.x.shape().begin(), set.x.shape().end());
+  return {set.sequences.size(), shape_of(set)[0], set.sequences[0].shape(1)};
+}
+
+template <typename Scalar>
+nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task) {
+  nlohmann::ordered_json shapes;
+  shapes["train"] = shape_of_set(task.train);
+  if (task.validation) shapes["validation"] = shape_of_set(*task.validation);
+  shapes["test"] = shape_of_set(task.test);
+  return shapes;
+}
+
+/// Where the results of all networks go: opened before the work begins, to be filled network by network.
+class GpOutput {
+ public:
+  GpOutput(const GpArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
+           const RunContext& context, nlohmann::ordered_json shapes)
+      : places_{places_of(networks)},
+        folder_{arguments.out, names(places_, options), arguments.other_files},
+        record_{context.command_line, {}, std::move(shapes)},
+        gnuplot_{context.interrupt.token()},
+        draws_{!arguments.no_pictures} {}
+
+  /// Of network number i. The numbers are in place before pictures are drawn.
+  void write(std::size_t i, const GpRunInfo& info, const GpResult& result,
+             const std::optional<Matrix<double>>& test_targets) {
+    const auto network = nlohmann::ordered_json::parse(to_json(info.network));
+    if (places_[i].empty())
+      record_.network = network;
+    else
+      record_.network.push_back(network);
+    write_gp_files(folder_, places_[i], info, result, test_targets);
+    commit(places_[i], network);
+    if (!draws_) return;
+    draw_gp_pictures(folder_, places_[i], gnuplot_, info, result, test_targets);
+    commit(places_[i], network);
+  }
+
+ private:
+  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options) {
+    std::vector<std::string> names;
+    for (const std::string& place : places) {
+      for (const std::string& name : gp_file_names(options)) names.push_back(place + name);
+      if (!place.empty()) names.push_back(place + record_name);
+    }
+    return names;
+  }
+
+  void commit(const std::string& place, const nlohmann::ordered_json& network) {
+    if (!place.empty()) folder_.write_inner_record(place, {record_.command, network, record_.shapes});
+    folder_.commit(record_);
+  }
+
+  std::vector<std::string> places_;
+  OutputFolder folder_;
+  RunRecord record_;
+  Gnuplot gnuplot_;
+  bool draws_;
+};
+
+template <typename Scalar>
+void run(const GpArguments& arguments, const RunContext& context) {
   const GpTask<Scalar> task = load_task<Scalar>(arguments);
   const Shape shape = shape_of(task.train);
   std::vector<Network> networks;
@@ -121,30 +187,26 @@ void run(const GpArguments& arguments) {
     networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
   // Whatever is wrong with a network or a folder must show before the first long computation.
   for (const Network& network : networks) static_cast<void>(network.describe(shape));
-  const auto folders = output_folders(arguments, networks);
-  if (!arguments.out.empty())
-    for (const auto& folder : folders) make_output_folder(folder);
-
-  const Interrupt interrupt;
   const GpOptions options{.kernels = arguments.kernel.kernels,
                           .regulariser = arguments.regulariser,
                           .times = arguments.times,
                           .threads = arguments.kernel.threads};
+  std::optional<GpOutput> output;
+  if (!arguments.out.empty()) output.emplace(arguments, options, networks, context, shapes_of(task));
+
   fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) fmt::print("{}\n", note);
   for (std::size_t i = 0; i < networks.size(); ++i) {
     fmt::print("\n{}\n", arguments.networks[i]);
-    std::fflush(stdout);
-    const GpResult result = run_gp(networks[i], task, options, interrupt);
-    fmt::print("{}", gp_table(result));
-    std::fflush(stdout);
-    if (arguments.out.empty()) continue;
+    flush_standard_output();
+    const GpResult result = run_gp(networks[i], task, options, context.interrupt);
     const GpRunInfo info{.network = networks[i],
                          .data = task.description,
                          .kind = task.kind,
                          .precision = arguments.kernel.precision};
-    write_gp_files(folders[i], info, result, task.test.targets);
-    if (!arguments.no_pictures) draw_gp_pictures(folders[i], info, result, task.test.targets);
+    if (output) output->write(i, info, result, task.test.targets);
+    fmt::print("{}", gp_table(result));
+    flush_standard_output();
   }
 }
 
@@ -222,13 +284,14 @@ void add_inference_options(CLI::App& command, GpArguments& arguments) {
                   "Folder for predictions.csv, results.json, confusion_*.png, mean_*.npy [n_test, M] and "
                   "variance_*.npy [n_test] (one folder in it for each of several networks)")
       ->type_name("DIR");
+  add_force_option(command, arguments.other_files);
   command.add_flag("--no-pictures", arguments.no_pictures,
                    "Draw no confusion matrices (drawing them takes gnuplot)");
 }
 
 }  // namespace
 
-void add_gp_command(CLI::App& program) {
+void add_gp_command(CLI::App& program, const RunContext& context) {
   auto arguments = std::make_shared<GpArguments>();
   CLI::App* command =
       program.add_subcommand("gp",
@@ -255,12 +318,12 @@ void add_gp_command(CLI::App& program) {
       "--validation 1600 --test 1600\n"
       "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
       "results");
-  command->callback([arguments, command] {
+  command->callback([arguments, command, &context] {
     check_usage(*command, *arguments);
     if (arguments->kernel.precision == Precision::float32)
-      run<float>(*arguments);
+      run<float>(*arguments, context);
     else
-      run<double>(*arguments);
+      run<double>(*arguments, context);
   });
 }
 

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/confusion_picture.hpp"
-#include "cli/output_folder.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
 
@@ -18,13 +15,6 @@ namespace widelimit::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream stream(file, std::ios::binary);
-  stream << text;
-  stream.close();
-  if (!stream) throw DataError(fmt::format("{}: cannot write this file", file.string()));
-}
 
 template <typename Value>
 Json or_null(const std::optional<Value>& value) {
@@ -131,27 +121,37 @@ class PredictionTable {
 
 }  // namespace
 
-void write_gp_files(const std::filesystem::path& folder, const GpRunInfo& info, const GpResult& result,
-                    const std::optional<Matrix<double>>& test_targets) {
-  for (const GpPrediction& prediction : result.predictions) {
-    write_matrix(folder / ("mean_" + prediction.name + ".npy"), prediction.mean);
-    const std::size_t shape[] = {static_cast<std::size_t>(prediction.variance.size())};
-    data::write_npy(folder / ("variance_" + prediction.name + ".npy"), prediction.variance.data(), shape);
+std::vector<std::string> gp_file_names(const GpOptions& options) {
+  std::vector<std::string> names{"predictions.csv", "results.json"};
+  for (const std::string& prediction : prediction_names(options)) {
+    names.push_back("mean_" + prediction + ".npy");
+    names.push_back("variance_" + prediction + ".npy");
+    names.push_back("confusion_" + prediction + ".png");
   }
-  write_text(folder / "predictions.csv", PredictionTable(info, result, test_targets).csv());
-  write_text(folder / "results.json", results_json(info, result));
+  return names;
 }
 
-void draw_gp_pictures(const std::filesystem::path& folder, const GpRunInfo& info, const GpResult& result,
-                      const std::optional<Matrix<double>>& test_targets) {
+void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunInfo& info,
+                    const GpResult& result, const std::optional<Matrix<double>>& test_targets) {
+  for (const GpPrediction& prediction : result.predictions) {
+    folder.write(place + "mean_" + prediction.name + ".npy", prediction.mean);
+    folder.write(place + "variance_" + prediction.name + ".npy", prediction.variance);
+  }
+  folder.write(place + "predictions.csv", PredictionTable(info, result, test_targets).csv());
+  folder.write(place + "results.json", results_json(info, result));
+}
+
+void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& gnuplot, const GpRunInfo& info,
+                      const GpResult& result, const std::optional<Matrix<double>>& test_targets) {
   if (info.kind != TargetKind::classes || !test_targets) return;
   const int classes = std::max(2, static_cast<int>(test_targets->cols()));
   for (const GpPrediction& prediction : result.predictions)
-    draw_confusion_matrix(
-        folder / ("confusion_" + prediction.name + ".png"),
-        gp::confusion_matrix(gp::classes_of(*test_targets), gp::classes_of(prediction.mean), classes),
-        fmt::format("{}, {}: {:.2f} % right", info.network.name(), prediction.name,
-                    100 * *prediction.scores->accuracy));
+    folder.draw(place + "confusion_" + prediction.name + ".png",
+                confusion_script(gp::confusion_matrix(gp::classes_of(*test_targets),
+                                                      gp::classes_of(prediction.mean), classes),
+                                 fmt::format("{}, {}: {:.2f} % right", info.network.name(), prediction.name,
+                                             100 * *prediction.scores->accuracy)),
+                gnuplot);
 }
 
 }  // namespace widelimit::cli

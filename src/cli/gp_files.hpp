@@ -1,10 +1,11 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/gp_run.hpp"
 #include "cli/kernel_options.hpp"
+#include "cli/output_folder.hpp"
 
 namespace widelimit::cli {
 
@@ -16,14 +17,16 @@ struct GpRunInfo {
   Precision precision;
 };
 
-/// Writes into an existing folder: mean_NAME.npy [n_test, M] and variance_NAME.npy [n_test] of every
-/// prediction, predictions.csv and results.json.
-void write_gp_files(const std::filesystem::path& folder, const GpRunInfo& info, const GpResult& result,
-                    const std::optional<Matrix<double>>& test_targets);
+/// All files that the functions below may write for one network.
+[[nodiscard]] std::vector<std::string> gp_file_names(const GpOptions& options);
 
-/// Draws confusion_NAME.png of every prediction, for classes with known targets; nothing for others. Throws
-/// as run_gnuplot().
-void draw_gp_pictures(const std::filesystem::path& folder, const GpRunInfo& info, const GpResult& result,
-                      const std::optional<Matrix<double>>& test_targets);
+/// Writes mean_NAME.npy [n_test, M] and variance_NAME.npy [n_test] of every prediction, predictions.csv and
+/// results.json. `place` stands in front of their names: a folder in the output folder, with "/", or nothing.
+void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunInfo& info,
+                    const GpResult& result, const std::optional<Matrix<double>>& test_targets);
+
+/// Draws confusion_NAME.png of every prediction, for classes with known targets; nothing for others.
+void draw_gp_pictures(OutputFolder& folder, const std::string& place, Gnuplot& gnuplot, const GpRunInfo& info,
+                      const GpResult& result, const std::optional<Matrix<double>>& test_targets);
 
 }  // namespace widelimit::cli

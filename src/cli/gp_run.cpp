@@ -82,6 +82,9 @@ GpScores scores_of(const GpPrediction& prediction, const Matrix<double>& targets
   return scores;
 }
 
+/// The first prediction of gradient flow is that at infinite time.
+std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
+
 /// Turns Gram matrices into predictions, one kernel after the other.
 template <typename Scalar>
 class Predictor {
@@ -141,7 +144,7 @@ class Predictor {
     times.insert(times.end(), options_.times.begin(), options_.times.end());
     for (std::size_t i = 0; i < times.size(); ++i) {
       interrupt_.check();
-      add({.name = i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1),
+      add({.name = flow_name(i),
            .time = times[i],
            .regulariser = value,
            .noise_variance = flow.regulariser_variance(),
@@ -169,6 +172,14 @@ class Predictor {
 };
 
 }  // namespace
+
+std::vector<std::string> prediction_names(const GpOptions& options) {
+  std::vector<std::string> names;
+  if (options.kernels != Kernels::ntk) names.emplace_back("nngp");
+  if (options.kernels != Kernels::nngp)
+    for (std::size_t i = 0; i <= options.times.size(); ++i) names.push_back(flow_name(i));
+  return names;
+}
 
 template <typename Scalar>
 GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,

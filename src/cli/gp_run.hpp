@@ -18,6 +18,9 @@ struct GpOptions {
   int threads = 0;
 };
 
+/// Names of all predictions: "nngp", "ntk", "ntk_time0", ...
+[[nodiscard]] std::vector<std::string> prediction_names(const GpOptions& options);
+
 /// How good the predictions for test inputs with known targets are.
 struct GpScores {
   std::optional<double> accuracy;  ///< Classes only.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/gnuplot.hpp"
+#include "cli/output_folder.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/experiment.hpp"
 
@@ -82,14 +83,10 @@ std::string json_text(const ExperimentTable& table) {
 }
 
 void write_table(const ExperimentTable& table, const std::filesystem::path& path) {
-  std::ofstream file(path);
-  file << (path.extension() == ".json" ? json_text(table) : csv_text(table));
-  file.flush();
-  if (!file) throw DataError(fmt::format("{}: cannot be written", path.string()));
+  files::replace_file(path, path.extension() == ".json" ? json_text(table) : csv_text(table));
 }
 
-std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable& table,
-                        const std::filesystem::path& path) {
+std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable& table) {
   std::size_t x = 0;
   while (table.columns.at(x) != experiment.x) ++x;
   std::string data = "$table << EOD\n", curves;
@@ -101,23 +98,22 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
         fmt::format_to(std::back_inserter(curves), "$table using {}:{} title '{}', ", x + 1, column + 1,
                        table.columns[column]);
   return fmt::format(
-      "set terminal pngcairo size 1000,650 noenhanced\nset output {}\nset grid\nset key outside\nset style "
+      "set terminal pngcairo size 1000,650 noenhanced\nset grid\nset key outside\nset style "
       "data linespoints\nset pointsize 0.4\nset "
       "xlabel '{}'\n"
       "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
-      gnuplot_quoted(path.string()), experiment.x, experiment.style, data, curves);
+      experiment.x, experiment.style, data, curves);
 }
 
 /// Complains before the work rather than after it.
 void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
   if (!arguments.plot.empty() && experiment.curves.empty())
     throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
-  for (const std::filesystem::path& path : {arguments.out, arguments.plot})
-    if (!path.parent_path().empty() && !std::filesystem::is_directory(path.parent_path()))
-      throw DataError(fmt::format("{}: its folder does not exist", path.string()));
+  check_output_file(arguments.out);
+  check_output_file(arguments.plot);
 }
 
-void run(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
+void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
   check_outputs(experiment, arguments);
   const ExperimentTable table =
       specialization::run_experiment(experiment.name, read_config(arguments.config));
@@ -129,12 +125,12 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
     fmt::print("{}\n", table.summary.dump());
   }
   if (!arguments.plot.empty())
-    run_gnuplot(plot_script(experiment, table, arguments.plot), arguments.plot.string());
+    draw_output_file(arguments.plot, plot_script(experiment, table), context.interrupt.token());
 }
 
 }  // namespace
 
-void add_heads_command(CLI::App& app) {
+void add_heads_command(CLI::App& app, const RunContext& context) {
   CLI::App* heads =
       app.add_subcommand("heads", "Specialisation of attention heads in the single-location model");
   heads->require_subcommand(1);
@@ -147,7 +143,7 @@ void add_heads_command(CLI::App& app) {
     command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
         ->type_name("FILE");
     command->add_option("--plot", arguments->plot, "Picture, drawn with gnuplot")->type_name("FILE.png");
-    command->callback([&experiment, arguments] { run(experiment, *arguments); });
+    command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }
   heads->footer(
       "Example:\n"

@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/run_context.hpp"
+
 namespace widelimit::cli {
 
 /// heads flow|sgd|compare|bayes|hessian|prune|phase-transition CONFIG [--out FILE] [--plot FILE]
-void add_heads_command(CLI::App& app);
+void add_heads_command(CLI::App& app, const RunContext& context);
 
 }  // namespace widelimit::cli

@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <new>
 #include <string>
@@ -9,6 +12,7 @@
 #include "cli/heads_command.hpp"
 #include "cli/propagation_command.hpp"
 #include "cli/sde_command.hpp"
+#include "cli/standard_output.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/version.hpp"
 
@@ -16,7 +20,6 @@ namespace {
 
 constexpr int failed = 1;
 constexpr int wrong_usage = 2;
-constexpr int interrupted = 130;
 
 int complain(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -24,20 +27,23 @@ int complain(std::string message, int code) {
   return code;
 }
 
+/// Parses the arguments, which runs the command.
 int run(int argc, char** argv) {
+  const widelimit::cli::Interrupt interrupt;
+  const widelimit::cli::RunContext context{interrupt, widelimit::cli::shell_command_line(argc, argv)};
   CLI::App program("Wide networks: kernels, predictions with them, and limit theories of transformers.",
                    "widelimit");
   program.set_version_flag("--version", std::string("widelimit ") + widelimit::version);
   program.require_subcommand(1);
   program.footer("widelimit COMMAND --help tells more about a command.");
-  widelimit::cli::add_gp_command(program);
-  widelimit::cli::add_gram_command(program);
-  widelimit::cli::add_explain_command(program);
-  widelimit::cli::add_networks_command(program);
-  widelimit::cli::add_sde_command(program);
-  widelimit::cli::add_heads_command(program);
-  widelimit::cli::add_propagation_command(program);
-  widelimit::cli::add_check_command(program);
+  widelimit::cli::add_gp_command(program, context);
+  widelimit::cli::add_gram_command(program, context);
+  widelimit::cli::add_explain_command(program, context);
+  widelimit::cli::add_networks_command(program, context);
+  widelimit::cli::add_sde_command(program, context);
+  widelimit::cli::add_heads_command(program, context);
+  widelimit::cli::add_propagation_command(program, context);
+  widelimit::cli::add_check_command(program, context);
   try {
     program.parse(argc, argv);
     return 0;
@@ -45,7 +51,7 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return program.exit(error);
     return complain(fmt::format("{} (see --help)", error.what()), wrong_usage);
   } catch (const widelimit::Cancelled& error) {
-    return complain(error.what(), interrupted);
+    return complain(error.what(), widelimit::cli::Interrupt::exit_code());
   } catch (const std::bad_alloc&) {
     return complain("out of memory; take fewer inputs or --precision float", failed);
   } catch (const std::exception& error) {
@@ -53,11 +59,35 @@ int run(int argc, char** argv) {
   }
 }
 
+/// Standard files that are closed would lend their numbers to the next files that are opened, and output
+/// would end there.
+void open_standard_files() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) < 0)
+      // The lowest free number is taken: this one.
+      static_cast<void>(open(descriptor == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR));
+}
+
+/// What standard output does not take is an error, however late it shows.
+int finish(int code) {
+  try {
+    widelimit::cli::flush_standard_output();
+    return code;
+  } catch (const widelimit::Error& error) {
+    return complain(error.what(), code == 0 ? failed : code);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A limit of the files' size then shows where a file is written, as an error.
+  std::signal(SIGXFSZ, SIG_IGN);
+  open_standard_files();
   try {
-    return run(argc, argv);
+    return finish(run(argc, argv));
+  } catch (const std::exception& error) {
+    return complain(error.what(), failed);
   } catch (...) {
     std::fputs("widelimit: could not report an error\n", stderr);
     return failed;

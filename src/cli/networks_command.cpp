@@ -51,7 +51,7 @@ void run(const NetworksArguments& arguments) {
 
 }  // namespace
 
-void add_networks_command(CLI::App& program) {
+void add_networks_command(CLI::App& program, const RunContext& /*context*/) {
   auto arguments = std::make_shared<NetworksArguments>();
   CLI::App* command =
       program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");

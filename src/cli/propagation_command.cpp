@@ -6,7 +6,7 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/interrupt.hpp"
+#include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-void add_trajectory(CLI::App& parent) {
+void add_trajectory(CLI::App& parent, const RunContext& context) {
   struct Arguments {
     PropagationModel model;
     PropagationOutput output;
@@ -34,7 +34,7 @@ void add_trajectory(CLI::App& parent) {
   add_output_options(*command, arguments->output, "The path over the field of displacements");
   command->add_option("--q0", arguments->q0, "Squared norm / width at the start [1]")->type_name("Q");
   command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start [0]")->type_name("C");
-  command->callback([arguments] {
+  command->callback([arguments, &context] {
     check_output(arguments->output);
     if (arguments->model.causal)
       throw ArgumentError(
@@ -53,7 +53,8 @@ void add_trajectory(CLI::App& parent) {
                                                {"largest_eigenvalue", point.largest_eigenvalue},
                                                {"stable", point.stability == Stability::stable}});
     write_table(arguments->output, table);
-    if (!arguments->output.plot.empty()) draw_trajectory(arguments->output.plot, map, states, {});
+    if (!arguments->output.plot.empty())
+      draw_output_file(arguments->output.plot, trajectory_script(map, states, {}), context.interrupt.token());
   });
 }
 
@@ -150,6 +151,7 @@ struct PhaseArguments {
   std::string x = "alpha:0.01:0.95", y = "sigma_w:0.2:4";
   bool one_block = false;
   int threads = 0;
+  std::stop_token stop;
 };
 
 void run_phase(const PhaseArguments& arguments) {
@@ -160,10 +162,9 @@ void run_phase(const PhaseArguments& arguments) {
   options.depth = arguments.model.depth;
   options.mask = arguments.model.mask();
   options.angle = arguments.one_block ? AngleMeasure::one_block : AngleMeasure::collapsed;
-  const Interrupt interrupt;
   PhaseOptions run;
   run.threads = arguments.threads;
-  run.stop = interrupt.token();
+  run.stop = arguments.stop;
   PhaseDiagram diagram;
   {
     ProgressBar bar("phase diagram");
@@ -194,11 +195,13 @@ void run_phase(const PhaseArguments& arguments) {
                             y.values[static_cast<std::size_t>(row)], diagram.lambda_a(row, column),
                             diagram.lambda_g(row, column)});
   write_table(arguments.output, table);
-  if (!arguments.output.plot.empty()) draw_phase(arguments.output.plot, diagram, angle, gradient);
+  if (!arguments.output.plot.empty())
+    draw_output_file(arguments.output.plot, phase_script(diagram, angle, gradient), arguments.stop);
 }
 
-void add_phase(CLI::App& parent) {
+void add_phase(CLI::App& parent, const RunContext& context) {
   auto arguments = std::make_shared<PhaseArguments>();
+  arguments->stop = context.interrupt.token();
   CLI::App* command =
       parent.add_subcommand("phase", "Both exponents over two parameters, and where they vanish");
   add_model_options(*command, arguments->model);
@@ -313,16 +316,16 @@ void add_fit(CLI::App& parent) {
 
 }  // namespace
 
-void add_propagation_command(CLI::App& program) {
+void add_propagation_command(CLI::App& program, const RunContext& context) {
   CLI::App* propagation =
       program.add_subcommand("propagation", "Norms, angles and gradients in random deep transformers");
   propagation->require_subcommand(1);
-  add_trajectory(*propagation);
+  add_trajectory(*propagation, context);
   add_exponents(*propagation);
-  add_phase(*propagation);
+  add_phase(*propagation, context);
   add_critical(*propagation);
   add_fit(*propagation);
-  add_propagation_simulate_command(*propagation);
+  add_propagation_simulate_command(*propagation, context);
 }
 
 }  // namespace widelimit::cli

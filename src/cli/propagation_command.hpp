@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/run_context.hpp"
+
 namespace widelimit::cli {
 
 /// `widelimit propagation trajectory | exponents | phase | critical | fit | simulate`.
-void add_propagation_command(CLI::App& program);
+void add_propagation_command(CLI::App& program, const RunContext& context);
 
 /// `widelimit propagation simulate trajectory | angle | gradient | groups`.
-void add_propagation_simulate_command(CLI::App& propagation);
+void add_propagation_simulate_command(CLI::App& propagation, const RunContext& context);
 
 }  // namespace widelimit::cli

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <map>
 
+#include "cli/output_folder.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 
@@ -94,11 +94,10 @@ void add_output_options(CLI::App& command, PropagationOutput& output, const std:
 }
 
 void check_output(const PropagationOutput& output) {
-  for (const std::filesystem::path& path : {output.out, output.plot})
-    if (!path.parent_path().empty() && !std::filesystem::is_directory(path.parent_path()))
-      throw DataError(fmt::format("{}: its folder does not exist", path.string()));
   if (!output.out.empty() && output.out.extension() != ".json" && output.out.extension() != ".csv")
     throw ArgumentError(fmt::format("--out: expected FILE.json or FILE.csv, got {}", output.out.string()));
+  check_output_file(output.out);
+  check_output_file(output.plot);
 }
 
 void write_table(const PropagationOutput& output, const PropagationTable& table) {
@@ -123,10 +122,7 @@ void write_table(const PropagationOutput& output, const PropagationTable& table)
     std::fputs(text.c_str(), stdout);
     return;
   }
-  std::ofstream file(output.out);
-  file << text;
-  file.flush();
-  if (!file) throw DataError(fmt::format("{}: cannot be written", output.out.string()));
+  files::replace_file(output.out, text);
 }
 
 json described(const Parameters& parameters) {

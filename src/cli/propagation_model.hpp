@@ -45,7 +45,8 @@ struct PropagationTable {
   std::vector<std::vector<double>> rows;
 };
 
-/// DataError before the work if a folder of the output does not exist or a name ends in nothing known.
+/// DataError before the work if a file cannot be written later; ArgumentError if its name ends in nothing
+/// known.
 void check_output(const PropagationOutput& output);
 
 /// Writes the table as CSV, or everything as JSON; numbers that don't exist become null.

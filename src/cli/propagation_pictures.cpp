@@ -17,9 +17,8 @@ namespace {
 constexpr int field_points = 18;
 constexpr int histogram_bins = 60;
 
-std::string header(const std::filesystem::path& file, int width, int height) {
-  return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\nset output {}\n", width, height,
-                     gnuplot_quoted(file.string()));
+std::string header(int width, int height) {
+  return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
 }
 
 std::string grid_block(const std::string& name, const PhaseDiagram& diagram, const Matrix<double>& values) {
@@ -111,9 +110,9 @@ std::string histogram_block(const std::string& name, const std::vector<double>& 
 
 }  // namespace
 
-void draw_phase(const std::filesystem::path& file, const PhaseDiagram& diagram,
-                const std::vector<BoundaryCurve>& angle, const std::vector<BoundaryCurve>& gradient) {
-  std::string script = header(file, 1200, 520);
+std::string phase_script(const PhaseDiagram& diagram, const std::vector<BoundaryCurve>& angle,
+                         const std::vector<BoundaryCurve>& gradient) {
+  std::string script = header(1200, 520);
   script += grid_block("a", diagram, diagram.lambda_a) + grid_block("g", diagram, diagram.lambda_g) +
             curve_block("angle", angle) + curve_block("gradient", gradient);
   script += fmt::format(
@@ -123,17 +122,17 @@ void draw_phase(const std::filesystem::path& file, const PhaseDiagram& diagram,
       gnuplot_quoted(coordinate_name(diagram.y.coordinate)));
   script += phase_panel("angle exponent", "a", diagram, diagram.lambda_a) +
             phase_panel("gradient exponent", "g", diagram, diagram.lambda_g) + "unset multiplot\n";
-  run_gnuplot(script, file.string());
+  return script;
 }
 
-void draw_trajectory(const std::filesystem::path& file, const BlockMap& map,
-                     const std::vector<TokenState>& states, const std::vector<MeasuredState>& measured) {
+std::string trajectory_script(const BlockMap& map, const std::vector<TokenState>& states,
+                              const std::vector<MeasuredState>& measured) {
   const std::vector<FixedPoint> fixed = fixed_points(map);
   double highest = 1;
   for (const TokenState& state : states) highest = std::max(highest, state.q);
   for (const FixedPoint& point : fixed) highest = std::max(highest, point.state.q);
   highest *= 1.1;
-  std::string script = header(file, 760, 620) + field_block(map, highest), plots;
+  std::string script = header(760, 620) + field_block(map, highest), plots;
   script += "$path << EOD\n";
   for (const TokenState& state : states)
     fmt::format_to(std::back_inserter(script), "{} {}\n", state.cosine(), state.q);
@@ -157,12 +156,12 @@ void draw_trajectory(const std::filesystem::path& file, const BlockMap& map,
       "$fixed using 1:2:3 with points pt variable ps 2 lc rgb 'black' title 'fixed points (full: "
       "stable)'{}\n",
       highest, plots);
-  run_gnuplot(script, file.string());
+  return script;
 }
 
-void draw_histograms(const std::filesystem::path& file, const std::vector<TokenSamples>& samples,
-                     const std::vector<TokenState>& theory) {
-  std::string script = header(file, 1200, 520), norms = "plot ", cosines = "plot ";
+std::string histograms_script(const std::vector<TokenSamples>& samples,
+                              const std::vector<TokenState>& theory) {
+  std::string script = header(1200, 520), norms = "plot ", cosines = "plot ";
   for (std::size_t k = 0; k < samples.size(); ++k) {
     script +=
         histogram_block(fmt::format("q{}", k), samples[k].squared_norms, range_of(samples[k].squared_norms)) +
@@ -182,7 +181,7 @@ void draw_histograms(const std::filesystem::path& file, const std::vector<TokenS
     }
   script += "set multiplot layout 1,2\nset ylabel 'density'\nset xlabel 'squared norm / d'\n" + lines[0] +
             norms + "\nunset arrow\nset xlabel 'cosine'\n" + lines[1] + cosines + "\nunset multiplot\n";
-  run_gnuplot(script, file.string());
+  return script;
 }
 
 }  // namespace widelimit::cli

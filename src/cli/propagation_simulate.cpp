@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/interrupt.hpp"
+#include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/propagation_command.hpp"
 #include "cli/propagation_model.hpp"
@@ -28,9 +28,10 @@ struct SimulateArguments {
   double q0 = 0;  // 0: the command's default
   double c0 = 0;
   double p_inside = 0.75, p_across = 0.5;
+  std::stop_token stop;
 };
 
-/// Options of a run with interrupt and progress.
+/// Options of a run with progress.
 class Run {
  public:
   explicit Run(const SimulateArguments& arguments) : bar_{"networks"} {
@@ -39,13 +40,12 @@ class Run {
     options_.mask = arguments.model.mask();
     options_.seed = arguments.seed;
     options_.threads = arguments.threads;
-    options_.stop = interrupt_.token();
+    options_.stop = arguments.stop;
     options_.progress = [this](Index done, Index total) { bar_.show(done, total); };
   }
   [[nodiscard]] const SampleOptions& options() const { return options_; }
 
  private:
-  Interrupt interrupt_;
   ProgressBar bar_;
   SampleOptions options_;
 };
@@ -80,7 +80,8 @@ void run_trajectory(const SimulateArguments& arguments) {
                           measured[t].cosine.standard_error,
                           arguments.model.causal ? std::nan("") : theory[t].cosine()});
   write_table(arguments.output, table);
-  if (!arguments.output.plot.empty()) draw_trajectory(arguments.output.plot, map, theory, measured);
+  if (!arguments.output.plot.empty())
+    draw_output_file(arguments.output.plot, trajectory_script(map, theory, measured), arguments.stop);
 }
 
 void run_histograms(const SimulateArguments& arguments) {
@@ -104,7 +105,8 @@ void run_histograms(const SimulateArguments& arguments) {
                           std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
   }
   write_table(arguments.output, table);
-  if (!arguments.output.plot.empty()) draw_histograms(arguments.output.plot, samples, theory);
+  if (!arguments.output.plot.empty())
+    draw_output_file(arguments.output.plot, histograms_script(samples, theory), arguments.stop);
 }
 
 void run_angle(const SimulateArguments& arguments) {
@@ -171,8 +173,9 @@ void run_groups(const SimulateArguments& arguments) {
 }
 
 void add(CLI::App& parent, const char* name, const char* description, const std::string& picture,
-         void (*run)(const SimulateArguments&)) {
+         void (*run)(const SimulateArguments&), const RunContext& context) {
   auto arguments = std::make_shared<SimulateArguments>();
+  arguments->stop = context.interrupt.token();
   CLI::App* command = parent.add_subcommand(name, description);
   add_model_options(*command, arguments->model);
   add_output_options(*command, arguments->output, picture);
@@ -195,19 +198,20 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
 
 }  // namespace
 
-void add_propagation_simulate_command(CLI::App& propagation) {
+void add_propagation_simulate_command(CLI::App& propagation, const RunContext& context) {
   CLI::App* simulate =
       propagation.add_subcommand("simulate", "Random transformers of finite width beside the theory");
   simulate->require_subcommand(1);
   add(*simulate, "trajectory", "Norm and angle behind each block (q0 1, c0 0)",
-      "Theory and networks over the field of displacements", run_trajectory);
+      "Theory and networks over the field of displacements", run_trajectory, context);
   add(*simulate, "histograms", "Norms of tokens and cosines of pairs at four depths (q0 1, c0 0)",
-      "Histograms with the theory's values", run_histograms);
-  add(*simulate, "angle", "Angle exponent of one block (q0 the fixed point, c0 0.99)", "", run_angle);
+      "Histograms with the theory's values", run_histograms, context);
+  add(*simulate, "angle", "Angle exponent of one block (q0 the fixed point, c0 0.99)", "", run_angle,
+      context);
   add(*simulate, "gradient",
       "Gradient exponent from equal tokens at the fixed point, or from q0 and c0 if q0 is given", "",
-      run_gradient);
-  add(*simulate, "groups", "Two halves of tokens become alike (q0 1)", "", run_groups);
+      run_gradient, context);
+  add(*simulate, "groups", "Two halves of tokens become alike (q0 1)", "", run_groups, context);
 }
 
 }  // namespace widelimit::cli

@@ -22,6 +22,7 @@ struct SdeArguments {
   std::filesystem::path config;
   std::filesystem::path out;
   int threads = 0;
+  OtherFiles other_files = OtherFiles::refused;
   bool no_pictures = false;
 };
 
@@ -39,58 +40,97 @@ constexpr const char* network_fields =
     "[4096],\n"
     "    sampling: reduced | explicit_weights, and gamma, temperature and slopes as for sde simulate\n";
 
-nlohmann::json begin(const SdeArguments& arguments) {
-  std::error_code failure;
-  std::filesystem::create_directories(arguments.out, failure);
-  if (failure)
-    throw DataError(fmt::format("{}: cannot make the folder: {}", arguments.out.string(), failure.message()));
-  return read_sde_config(arguments.config);
-}
+/// One run: its configuration and where its results go.
+class SdeRun {
+ public:
+  /// `names` are the files besides the picture. Reads the configuration and opens the folder: what is wrong
+  /// with either shows before the work.
+  SdeRun(const SdeArguments& arguments, const RunContext& context, std::vector<std::string> names,
+         const std::string& picture)
+      : config(read_sde_config(arguments.config)),  // braces would make a list of it
+        folder{arguments.out, with(std::move(names), picture), arguments.other_files},
+        record_{context.command_line, config, {}},
+        picture_{picture},
+        draws_{!arguments.no_pictures},
+        gnuplot_{context.interrupt.token()} {}
+
+  /// Puts what was written in place, then the picture that script() draws.
+  template <typename Script>
+  void finish(const nlohmann::ordered_json& shapes, const Script& script) {
+    record_.shapes = shapes;
+    folder.commit(record_);
+    if (!draws_) return;
+    folder.draw(picture_, script(), gnuplot_);
+    folder.commit(record_);
+  }
+
+  nlohmann::json config;
+  OutputFolder folder;
+
+ private:
+  static std::vector<std::string> with(std::vector<std::string> names, const std::string& picture) {
+    names.push_back(picture);
+    return names;
+  }
+
+  RunRecord record_;
+  std::string picture_;
+  bool draws_;
+  Gnuplot gnuplot_;
+};
 
 Index last_time(const CovarianceEnsemble& ensemble) {
   return static_cast<Index>(ensemble.times().size()) - 1;
 }
 
-void draw_ensemble(const SdeArguments& arguments, const CovarianceEnsemble& ensemble) {
-  if (arguments.no_pictures) return;
+std::vector<DensityPanel> density_panels(const CovarianceEnsemble& ensemble) {
   std::vector<DensityPanel> panels{{"V00", {{"V00", ensemble.entries(last_time(ensemble), 0, 0)}}}};
   if (ensemble.tokens() > 1) {
     panels.push_back({"V01", {{"V01", ensemble.entries(last_time(ensemble), 0, 1)}}});
     panels.push_back({"rho01", {{"rho01", ensemble.correlations(last_time(ensemble), 0, 1)}}});
   }
-  draw_densities(arguments.out / "densities.png", panels);
+  return panels;
 }
 
-void finish(const SdeArguments& arguments, const CovarianceEnsemble& ensemble) {
-  write_ensemble(arguments.out, ensemble);
-  draw_ensemble(arguments, ensemble);
+nlohmann::ordered_json shapes_of(const CovarianceEnsemble& ensemble) {
+  return {{"V0", {ensemble.tokens(), ensemble.tokens()}},
+          {"times", ensemble.times().size()},
+          {"paths", ensemble.paths()}};
+}
+
+void finish(SdeRun& run, const CovarianceEnsemble& ensemble) {
+  write_ensemble(run.folder, ensemble);
+  run.finish(shapes_of(ensemble), [&] { return densities_script(density_panels(ensemble)); });
   fmt::print("{}\n", ensemble_counts(ensemble).dump());
 }
 
-void run_simulate(const SdeArguments& arguments) {
-  const nlohmann::json config = begin(arguments);
-  FieldReader fields(config, arguments.config.string());
+void run_simulate(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, ensemble_file_names(), "densities.png");
+  FieldReader fields(run.config, arguments.config.string());
   SdeSetup setup = read_sde_setup(fields);
   fields.finish();
   setup.options.threads = arguments.threads;
-  finish(arguments, simulate(setup.model, setup.v0, setup.options));
+  setup.options.stop = context.interrupt.token();
+  finish(run, simulate(setup.model, setup.v0, setup.options));
 }
 
-void run_network(const SdeArguments& arguments) {
-  const nlohmann::json config = begin(arguments);
-  FieldReader fields(config, arguments.config.string());
+void run_network(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, ensemble_file_names(), "densities.png");
+  FieldReader fields(run.config, arguments.config.string());
   NetworkSetup setup = read_network_setup(fields);
   fields.finish();
   setup.options.threads = arguments.threads;
-  finish(arguments, sample_networks(setup.network, setup.v0, setup.options));
+  setup.options.stop = context.interrupt.token();
+  finish(run, sample_networks(setup.network, setup.v0, setup.options));
 }
 
 /// The network against the SDE it converges to, at equal time and start.
-void run_compare(const SdeArguments& arguments) {
-  const nlohmann::json config = begin(arguments);
-  FieldReader fields(config, arguments.config.string());
+void run_compare(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, {"compare.json"}, "compare.png");
+  FieldReader fields(run.config, arguments.config.string());
   NetworkSetup setup = read_network_setup(fields);
   setup.options.threads = arguments.threads;
+  setup.options.stop = context.interrupt.token();
   SimulationOptions options;
   options.max_step = fields.number("max_step", 0.01);
   options.step_control = fields.number("step_control", 0);
@@ -98,6 +138,7 @@ void run_compare(const SdeArguments& arguments) {
   fields.finish();
   options.seed = setup.options.seed;
   options.threads = arguments.threads;
+  options.stop = context.interrupt.token();
   const CovarianceEnsemble network = sample_networks(setup.network, setup.v0, setup.options);
   options.times = network.times();
   const CovarianceEnsemble limit = simulate(limiting_model(setup.network), setup.v0, options);
@@ -115,13 +156,14 @@ void run_compare(const SdeArguments& arguments) {
     if (finite[i].name == "V00" || finite[i].name == "V01" || finite[i].name == "rho01")
       panels.push_back({finite[i].name, {{"network", finite[i].values}, {"SDE", sampled[i].values}}});
   }
-  write_json(arguments.out / "compare.json", report);
-  if (!arguments.no_pictures) draw_densities(arguments.out / "compare.png", panels);
+  run.folder.write("compare.json", report.dump(2) + "\n");
+  run.finish(shapes_of(limit), [&] { return densities_script(panels); });
 }
 
 /// Time of the last layer whose eigenvalues all lie within the bounds, over residual weights.
-void run_stopping_time(const SdeArguments& arguments) {
-  nlohmann::json config = begin(arguments);
+void run_stopping_time(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, {"stopping_times.json"}, "stopping_times.png");
+  nlohmann::json config = run.config;
   config.emplace("lower", 1e-4);
   config.emplace("upper", 1e4);
   std::vector<double> gammas = take_gammas(config, arguments.config.string());
@@ -129,6 +171,7 @@ void run_stopping_time(const SdeArguments& arguments) {
   NetworkSetup setup = read_network_setup(fields);
   fields.finish();
   setup.options.threads = arguments.threads;
+  setup.options.stop = context.interrupt.token();
   if (gammas.empty()) gammas.push_back(setup.network.residual.gamma());
   nlohmann::json report = nlohmann::json::array();
   LinePlot plot{"gamma", "stopping time", gammas, {{"median", {}}, {"10 %", {}}}};
@@ -149,12 +192,15 @@ void run_stopping_time(const SdeArguments& arguments) {
                plot.curves[1].values.back());
     report.push_back(row);
   }
-  write_json(arguments.out / "stopping_times.json", report);
-  if (!arguments.no_pictures) draw_lines(arguments.out / "stopping_times.png", plot);
+  run.folder.write("stopping_times.json", report.dump(2) + "\n");
+  run.finish({{"V0", {setup.v0.rows(), setup.v0.cols()}},
+              {"gammas", gammas.size()},
+              {"networks", setup.options.samples}},
+             [&] { return lines_script(plot); });
 }
 
 void add(CLI::App& parent, const std::string& name, const std::string& about, const std::string& footer,
-         void (*run)(const SdeArguments&)) {
+         void (*run)(const SdeArguments&, const RunContext&), const RunContext& context) {
   auto arguments = std::make_shared<SdeArguments>();
   CLI::App* command = parent.add_subcommand(name, about);
   command->add_option("config", arguments->config, "JSON configuration")->required()->type_name("FILE");
@@ -165,15 +211,16 @@ void add(CLI::App& parent, const std::string& name, const std::string& about, co
       ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
       ->check(number_not_negative())
       ->type_name("N");
+  add_force_option(*command, arguments->other_files);
   command->add_flag("--no-pictures", arguments->no_pictures,
                     "Write no pictures (gnuplot is not needed then)");
   command->footer(footer);
-  command->callback([arguments, run] { run(*arguments); });
+  command->callback([arguments, run, &context] { run(*arguments, context); });
 }
 
 }  // namespace
 
-void add_sde_command(CLI::App& program) {
+void add_sde_command(CLI::App& program, const RunContext& context) {
   CLI::App* sde = program.add_subcommand("sde", "The shaped transformer: covariance SDE and finite networks");
   sde->require_subcommand(1);
   const std::string start = start_fields, model = model_fields, network = network_fields;
@@ -184,17 +231,18 @@ void add_sde_command(CLI::App& program) {
           "euler_maruyama_dense\n"
           "  finite_width_drift: a width whose exact ReLU drift to use\n"
           "Example: {\"model\": \"transformer\", \"gamma_squared\": 0.125, \"width\": 200, \"depth\": 150}",
-      run_simulate);
+      run_simulate, context);
   add(*sde, "network", "Covariances of random finite networks",
       "Configuration:\n" + network + start +
           "Example: {\"network\": \"unshaped_pre_ln\", \"gamma\": 1, \"lambda\": 1, \"width\": 200, "
           "\"depth\": 150}",
-      run_network);
+      run_network, context);
   add(*sde, "compare", "A shaped network against its limiting SDE, by Kolmogorov-Smirnov distances",
       "Configuration: as for sde network, and paths [samples], max_step [0.01], step_control [0]",
-      run_compare);
+      run_compare, context);
   add(*sde, "stopping-time", "When the eigenvalues of networks leave [1e-4, 1e4], over residual weights",
-      "Configuration: as for sde network, with gammas [...] instead of gamma if wanted", run_stopping_time);
+      "Configuration: as for sde network, with gammas [...] instead of gamma if wanted", run_stopping_time,
+      context);
 }
 
 }  // namespace widelimit::cli

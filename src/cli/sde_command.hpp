@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/run_context.hpp"
+
 namespace widelimit::cli {
 
 /// Adds `sde simulate|network|compare|stopping-time`. The configuration fields are listed in each command's
 /// --help.
-void add_sde_command(CLI::App& program);
+void add_sde_command(CLI::App& program, const RunContext& context);
 
 }  // namespace widelimit::cli

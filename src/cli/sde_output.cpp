@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 
 #include "cli/gnuplot.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/numerics/statistics.hpp"
 
 namespace widelimit::cli {
@@ -20,12 +18,6 @@ namespace {
 constexpr Index most_tokens_listed = 4;
 constexpr double probabilities[] = {0.05, 0.25, 0.5, 0.75, 0.95};
 constexpr int density_points = 200;
-
-std::ofstream open(const std::filesystem::path& file) {
-  std::ofstream stream(file);
-  if (!stream) throw DataError(fmt::format("{}: cannot write", file.string()));
-  return stream;
-}
 
 const char* end_name(PathEnd end) {
   switch (end) {
@@ -41,35 +33,37 @@ const char* end_name(PathEnd end) {
   return "";
 }
 
-void write_quantiles(const std::filesystem::path& file, const CovarianceEnsemble& ensemble) {
-  std::ofstream stream = open(file);
-  stream << "time,observable,probability,quantile,standard_error\n";
+std::string quantiles_csv(const CovarianceEnsemble& ensemble) {
+  std::string text = "time,observable,probability,quantile,standard_error\n";
+  const auto out = std::back_inserter(text);
   for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time)
     for (const Observable& observable : observables(ensemble, time)) {
       const std::vector<double> ascending = numerics::sorted(observable.values);
       for (const double p : probabilities) {
         const numerics::Estimate quantile = numerics::quantile(ascending, p);
-        stream << fmt::format("{},{},{},{:.10g},{:.3g}\n", ensemble.times()[static_cast<std::size_t>(time)],
-                              observable.name, p, quantile.value, quantile.standard_error);
+        fmt::format_to(out, "{},{},{},{:.10g},{:.3g}\n", ensemble.times()[static_cast<std::size_t>(time)],
+                       observable.name, p, quantile.value, quantile.standard_error);
       }
     }
+  return text;
 }
 
-void write_samples(const std::filesystem::path& file, const CovarianceEnsemble& ensemble) {
-  std::ofstream stream = open(file);
-  stream << "path,end,stop_time,cone_exits";
+std::string samples_csv(const CovarianceEnsemble& ensemble) {
+  std::string text = "path,end,stop_time,cone_exits";
+  const auto out = std::back_inserter(text);
   const Index m = ensemble.tokens(), last = static_cast<Index>(ensemble.times().size()) - 1;
   for (Index a = 0; a < m; ++a)
-    for (Index b = a; b < m; ++b) stream << fmt::format(",V{}_{}", a, b);
-  stream << '\n';
+    for (Index b = a; b < m; ++b) fmt::format_to(out, ",V{}_{}", a, b);
+  text += '\n';
   for (Index path = 0; path < ensemble.paths(); ++path) {
     const auto& outcome = ensemble.outcome(path);
-    stream << fmt::format("{},{},{},{}", path, end_name(outcome.end), outcome.stop_time, outcome.cone_exits);
+    fmt::format_to(out, "{},{},{},{}", path, end_name(outcome.end), outcome.stop_time, outcome.cone_exits);
     const Matrix<double> v = ensemble.covariance(last, path);
     for (Index a = 0; a < m; ++a)
-      for (Index b = a; b < m; ++b) stream << fmt::format(",{:.17g}", v(a, b));
-    stream << '\n';
+      for (Index b = a; b < m; ++b) fmt::format_to(out, ",{:.17g}", v(a, b));
+    text += '\n';
   }
+  return text;
 }
 
 void append_density(std::string& script, const std::vector<double>& sample, double from, double to) {
@@ -85,9 +79,8 @@ void append_density(std::string& script, const std::vector<double>& sample, doub
   }
 }
 
-std::string header(const std::filesystem::path& file, std::size_t panels) {
-  return fmt::format("set terminal pngcairo size {},480 noenhanced font ',11'\nset output {}\nset grid\n",
-                     520 * panels, gnuplot_quoted(file.string()));
+std::string header(std::size_t panels) {
+  return fmt::format("set terminal pngcairo size {},480 noenhanced font ',11'\nset grid\n", 520 * panels);
 }
 
 }  // namespace
@@ -112,18 +105,16 @@ nlohmann::json ensemble_counts(const CovarianceEnsemble& ensemble) {
   return counts;
 }
 
-void write_json(const std::filesystem::path& file, const nlohmann::json& value) {
-  open(file) << value.dump(2) << '\n';
+std::vector<std::string> ensemble_file_names() { return {"quantiles.csv", "samples.csv", "summary.json"}; }
+
+void write_ensemble(OutputFolder& folder, const CovarianceEnsemble& ensemble) {
+  folder.write("quantiles.csv", quantiles_csv(ensemble));
+  folder.write("samples.csv", samples_csv(ensemble));
+  folder.write("summary.json", ensemble_counts(ensemble).dump(2) + "\n");
 }
 
-void write_ensemble(const std::filesystem::path& folder, const CovarianceEnsemble& ensemble) {
-  write_quantiles(folder / "quantiles.csv", ensemble);
-  write_samples(folder / "samples.csv", ensemble);
-  write_json(folder / "summary.json", ensemble_counts(ensemble));
-}
-
-void draw_densities(const std::filesystem::path& file, const std::vector<DensityPanel>& panels) {
-  std::string script = header(file, panels.size());
+std::string densities_script(const std::vector<DensityPanel>& panels) {
+  std::string script = header(panels.size());
   std::string plots = fmt::format("set multiplot layout 1,{}\nset ylabel 'density'\n", panels.size());
   int block = 0;
   for (const DensityPanel& panel : panels) {
@@ -142,13 +133,12 @@ void draw_densities(const std::filesystem::path& file, const std::vector<Density
     }
     plots += "\n";
   }
-  run_gnuplot(script + plots + "unset multiplot\n", file.string());
+  return script + plots + "unset multiplot\n";
 }
 
-void draw_lines(const std::filesystem::path& file, const LinePlot& plot) {
-  std::string script =
-      header(file, 1) + fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_quoted(plot.x_label),
-                                    gnuplot_quoted(plot.y_label));
+std::string lines_script(const LinePlot& plot) {
+  std::string script = header(1) + fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_quoted(plot.x_label),
+                                               gnuplot_quoted(plot.y_label));
   std::string commands = "plot ";
   int block = 0;
   for (const Observable& curve : plot.curves) {
@@ -159,7 +149,7 @@ void draw_lines(const std::filesystem::path& file, const LinePlot& plot) {
     commands +=
         fmt::format("$d{} using 1:2 with linespoints lw 2 title {}, ", block++, gnuplot_quoted(curve.name));
   }
-  run_gnuplot(script + commands + "\n", file.string());
+  return script + commands + "\n";
 }
 
 }  // namespace widelimit::cli

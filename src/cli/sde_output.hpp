@@ -1,14 +1,14 @@
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/output_folder.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 #include "widelimit/network/shape.hpp"
 
-/// Files and pictures of `widelimit sde`.
+/// Files and pictures of `widelimit sde`; pictures are gnuplot scripts that write a PNG to standard output.
 namespace widelimit::cli {
 
 /// One sampled quantity of an ensemble.
@@ -21,20 +21,21 @@ struct Observable {
 [[nodiscard]] std::vector<Observable> observables(const covariance_sde::CovarianceEnsemble& ensemble,
                                                   Index time);
 
-/// quantiles.csv (every time), samples.csv (the last time) and summary.json (counts) in the folder.
-void write_ensemble(const std::filesystem::path& folder, const covariance_sde::CovarianceEnsemble& ensemble);
+/// Files that write_ensemble() writes.
+[[nodiscard]] std::vector<std::string> ensemble_file_names();
+
+/// quantiles.csv (every time), samples.csv (the last time) and summary.json (counts).
+void write_ensemble(OutputFolder& folder, const covariance_sde::CovarianceEnsemble& ensemble);
 
 /// Number of paths, of each kind of end and of exits from the cone.
 [[nodiscard]] nlohmann::json ensemble_counts(const covariance_sde::CovarianceEnsemble& ensemble);
-
-void write_json(const std::filesystem::path& file, const nlohmann::json& value);
 
 /// A named sample of each curve; densities over their central 99 percent.
 struct DensityPanel {
   std::string quantity;
   std::vector<Observable> curves;
 };
-void draw_densities(const std::filesystem::path& file, const std::vector<DensityPanel>& panels);
+[[nodiscard]] std::string densities_script(const std::vector<DensityPanel>& panels);
 
 /// Lines through points: x, and one column of y a curve.
 struct LinePlot {
@@ -42,6 +43,6 @@ struct LinePlot {
   std::vector<double> x;
   std::vector<Observable> curves;
 };
-void draw_lines(const std::filesystem::path& file, const LinePlot& plot);
+[[nodiscard]] std::string lines_script(const LinePlot& plot);
 
 }  // namespace widelimit::cli

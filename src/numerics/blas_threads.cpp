@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "numerics/blas_memory.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
@@ -24,6 +25,7 @@ struct Registry {
   std::mutex mutex;
   std::vector<LivingGuard> guards;
   int original_count = 1;
+  int started = 1;  ///< Threads that OpenBLAS has; it ends none.
 };
 
 Registry& registry() {
@@ -46,6 +48,10 @@ BlasThreads::BlasThreads(int count) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   if (all.guards.empty()) all.original_count = openblas_get_num_threads();
+  all.started = std::max(all.started, all.original_count);
+  require_blas_threads(count - all.started);
+  require_blas_buffer();
+  all.started = std::max(all.started, count);
   all.guards.push_back({this, count});
   openblas_set_num_threads(count);
 }

@@ -14,7 +14,8 @@ int resolve_threads(int requested, const char* where);
 /// decides, and the count found by the first one comes back when the last one ends.
 class BlasThreads {
  public:
-  /// `count` >= 1; OpenBLAS itself caps it at what it was built for.
+  /// `count` >= 1; OpenBLAS itself caps it at what it was built for. Throws Error if there is no address space
+  /// for its buffers.
   explicit BlasThreads(int count);
   ~BlasThreads();
   BlasThreads(const BlasThreads&) = delete;

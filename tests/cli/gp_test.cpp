@@ -127,7 +127,7 @@ TEST_CASE("gp: arrays of real targets, against the library's own regression") {
   write_regression(folder, 0.7, 1);
   const auto result =
       run_program("gp --network fcn --data npy --precision double --regulariser 0.01 --path " +
-                  folder.string() + " --out " + folder.string());
+                  folder.string() + " --out " + (folder / "out").string());
   REQUIRE(result.code == 0);
   const auto x = vectors(30, 0.1), x_test = vectors(9, 0.7);
   const auto y = numbers(x, 1);
@@ -136,14 +136,14 @@ TEST_CASE("gp: arrays of real targets, against the library's own regression") {
       gp::Regression::fit(gram<double>(network, x).ntk, Eigen::Map<const Matrix<double>>(y.data(), 30, 1),
                           gp::RelativeRegulariser(0.01));
   const Matrix<double> expected = regression.mean(gram<double>(network, x_test, x).ntk);
-  const auto mean = data::read_npy<double>(folder / "mean_ntk.npy");
+  const auto mean = data::read_npy<double>(folder / "out/mean_ntk.npy");
   REQUIRE(mean.size() == 9);
   for (Index i = 0; i < 9; ++i)
     CHECK(mean.flat(static_cast<std::size_t>(i)) == doctest::Approx(expected(i, 0)).epsilon(1e-9));
   // Real targets have no classes: no accuracy, no confusion matrix.
-  CHECK(results_in(folder.path())["results"][0]["accuracy"].is_null());
-  CHECK_FALSE(std::filesystem::exists(folder / "confusion_nngp.png"));
-  CHECK(file_text(folder / "predictions.csv").find("index,target_0,nngp_variance,nngp_mean_0,") == 0);
+  CHECK(results_in(folder / "out")["results"][0]["accuracy"].is_null());
+  CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
+  CHECK(file_text(folder / "out/predictions.csv").find("index,target_0,nngp_variance,nngp_mean_0,") == 0);
 }
 
 TEST_CASE("gp: the regulariser is chosen without the test data") {
@@ -153,9 +153,9 @@ TEST_CASE("gp: the regulariser is chosen without the test data") {
   std::vector<nlohmann::json> results;
   for (const TemporaryFolder* folder : {&one, &two}) {
     REQUIRE(run_program("gp --network fcn --data npy --precision double --path " + folder->string() +
-                        " --out " + folder->string())
+                        " --out " + (*folder / "out").string())
                 .code == 0);
-    results.push_back(results_in(folder->path())["results"]);
+    results.push_back(results_in(*folder / "out")["results"]);
   }
   for (std::size_t kernel = 0; kernel < 2; ++kernel) {
     CAPTURE(kernel);
@@ -181,10 +181,10 @@ TEST_CASE("gp: arrays with integer labels and no test labels") {
   for (std::size_t i = 0; i < 12; ++i) labels(i) = static_cast<std::uint8_t>(i % 3);
   data::write_npy(folder / "y_train.npy", labels);
   const auto result = run_program("gp --network fcn --data npy --regulariser 1e-3 --path " + folder.string() +
-                                  " --out " + folder.string());
+                                  " --out " + (folder / "out").string());
   REQUIRE(result.code == 0);
   CHECK(lines_of(result.output)[4].find(" - ") != std::string::npos);
-  CHECK(shape_in(folder / "mean_nngp.npy") == std::vector<std::size_t>{5, 3});
-  CHECK(file_text(folder / "predictions.csv").find("index,nngp_class,nngp_variance,") == 0);
-  CHECK_FALSE(std::filesystem::exists(folder / "confusion_nngp.png"));
+  CHECK(shape_in(folder / "out/mean_nngp.npy") == std::vector<std::size_t>{5, 3});
+  CHECK(file_text(folder / "out/predictions.csv").find("index,nngp_class,nngp_variance,") == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
 }

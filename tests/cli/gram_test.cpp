@@ -92,13 +92,13 @@ TEST_CASE("gram: two batches, one kernel, in float") {
   data::write_npy(folder / "x2.npy", x2);
   CHECK(run_program("gram conv-gap:depth=1 --kernel ntk --precision float --x " +
                     (folder / "x1.npy").string() + " --x2 " + (folder / "x2.npy").string() + " --out " +
-                    folder.string())
+                    (folder / "out").string())
             .code == 0);
-  const auto ntk = data::read_npy<float>(folder / "ntk.npy");
+  const auto ntk = data::read_npy<float>(folder / "out/ntk.npy");
   REQUIRE(ntk.size() == 6);
   CHECK(ntk.shape(0) == 3);
   CHECK(Eigen::Map<const Matrix<float>>(ntk.data(), 3, 2) == gram<float>(network(), x1, x2).ntk);
-  CHECK_FALSE(std::filesystem::exists(folder / "nngp.npy"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
 }
 
 TEST_CASE("gram: standard errors of sampled layers") {
@@ -141,7 +141,7 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
   check_gram_fails(file("none.json") + " --x " + file("x.npy") + end, "none.json");
   check_gram_fails("gap --x " + file("x.npy") + end, "unknown network 'gap'");
   check_gram_fails("fcn --x " + file("x.npy") + " --out " + file("x.npy"), "x.npy: cannot make this folder");
-  CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out"));
 
   for (const char* wrong : {" --kernel ntkk", " --precision half", " --threads -1", " --threads x"}) {
     CAPTURE(wrong);

@@ -48,6 +48,17 @@ ProgramResult run_program_under(const std::string& command, const std::string& a
           .errors = file_text(folder / "errors")};
 }
 
+ProgramResult run_script(const std::string& script) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "script") << "WIDELIMIT='" << WIDELIMIT_PROGRAM << "'\n" << script << '\n';
+  const std::string line = "sh '" + (folder / "script").string() + "' >'" + (folder / "output").string() +
+                           "' 2>'" + (folder / "errors").string() + "'";
+  const int status = std::system((line + "; exit $?").c_str());
+  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .output = file_text(folder / "output"),
+          .errors = file_text(folder / "errors")};
+}
+
 ProgramResult run_program(const std::string& arguments) { return run_program_under("", arguments); }
 
 }  // namespace widelimit::testing

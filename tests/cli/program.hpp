@@ -19,6 +19,10 @@ ProgramResult run_program(const std::string& arguments);
 /// The same behind another command, e.g. `timeout 1`.
 ProgramResult run_program_under(const std::string& command, const std::string& arguments);
 
+/// A shell script in which "$WIDELIMIT" is the program. Its standard output and errors are caught; it may
+/// send them elsewhere.
+ProgramResult run_script(const std::string& script);
+
 /// A folder of its own, removed in the end.
 class TemporaryFolder {
  public:

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "cli/interrupt.hpp"
+
+namespace widelimit::cli {
+
+/// What every command knows of the run it is part of.
+struct RunContext {
+  const Interrupt& interrupt;
+  std::string command_line;  ///< As a shell reads it.
+};
+
+/// The arguments of main() as a shell reads them: quoted where need be.
+[[nodiscard]] std::string shell_command_line(int argc, const char* const* argv);
+
+}  // namespace widelimit::cli
