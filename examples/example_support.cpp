@@ -55,6 +55,7 @@ void add_arguments(CLI::App& app, Settings& settings, const std::string& default
   app.add_flag("--quick", settings.quick, "A size that takes about two minutes on two cores");
   app.add_option("--out", settings.out, "Folder for CSV files and pictures; made if it is missing")
       ->capture_default_str();
+  app.add_flag("--force", settings.force, "Write into a folder with files that are not of an earlier run");
   app.add_flag("--no-plots", settings.no_pictures, "CSV files only, no pictures (which need gnuplot)");
   app.add_option("--threads", settings.threads, "Worker threads; 0: one a core")->check(CLI::Range(0, 4096));
 }
@@ -74,12 +75,12 @@ void add_image_arguments(CLI::App& app, Settings& settings) {
       ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
 }
 
-int run_example(CLI::App& app, int argc, char** argv, const Settings& settings,
-                const std::function<int()>& body) {
+int run_example(CLI::App& app, int argc, char** argv, Settings& settings, const std::function<int()>& body) {
   try {
     app.parse(argc, argv);
     const Clock clock;
-    std::filesystem::create_directories(settings.out);
+    settings.output = std::make_shared<Output>(
+        argc, argv, Output::Options{settings.out, !settings.no_pictures, settings.force});
     const int status = body();
     fmt::print("{:.1f} s; files in {}\n", clock.seconds(), settings.out.string());
     return status;
@@ -153,28 +154,11 @@ double mean_variance(const Layers& layers, const ImageSet& images, const GramOpt
   return gram_diagonal(Network(probe), images.inputs(), probe_options).nngp.cast<double>().mean();
 }
 
-Csv::Csv(const Settings& settings, const std::string& name, const std::string& header)
-    : file_(settings.out / (name + ".csv")) {
-  if (!file_)
-    throw std::runtime_error(fmt::format("cannot write to {}; choose another folder with --out",
-                                         (settings.out / (name + ".csv")).string()));
-  file_.precision(8);
-  file_ << header << std::endl;
-}
-
 void plot(const Settings& settings, const std::string& name, const std::string& commands) {
-  if (settings.no_pictures) return;
-  std::ofstream(settings.out / (name + ".gp"))
-      << "set terminal pngcairo size 1100,560 noenhanced font ',11'\nset datafile separator ','\n"
-      << "set output '" << name
-      << ".png'\nset grid\n"
-      // Rows of other curves, which come out as NaN, must not break a line.
-      << "set datafile missing NaN\nset offsets 0, 0, graph 0.05, graph 0.05\n"
-      << commands << '\n';
-  const std::string command = "cd '" + settings.out.string() + "' && gnuplot '" + name + ".gp'";
-  if (std::system(command.c_str()) != 0)
-    throw std::runtime_error(fmt::format("gnuplot failed on {}; install gnuplot or pass --no-plots",
-                                         (settings.out / (name + ".gp")).string()));
+  // Rows of other curves, which come out as NaN, must not break a line.
+  settings.output->plot(
+      name, "pngcairo size 1100,560 noenhanced font ',11'",
+      "set grid\nset datafile missing NaN\nset offsets 0, 0, graph 0.05, graph 0.05\n" + commands);
 }
 
 }  // namespace examples

@@ -4,14 +4,16 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 #include <widelimit/gp/selection.hpp>
 #include <widelimit/kernel/gram.hpp>
 #include <xtensor/xtensor.hpp>
+
+#include "output.hpp"
 
 /// What the attention examples share: arguments, image classification tasks, CSV files and pictures.
 namespace examples {
@@ -39,6 +41,8 @@ struct Settings {
   std::filesystem::path out;
   bool quick = false;
   bool no_pictures = false;
+  bool force = false;
+  std::shared_ptr<Output> output;  ///< Once run_example() has begun.
   int threads = 0;
   std::uint64_t seed = 0;
   std::optional<std::size_t> side, train, validation, test;
@@ -62,8 +66,7 @@ void add_image_arguments(CLI::App& app, Settings& settings);
 
 /// Parses the arguments, makes the output folder, runs `body` and says how long it took. Returns the exit
 /// status: what `body` returns, or 1 with a message after an exception.
-int run_example(CLI::App& app, int argc, char** argv, const Settings& settings,
-                const std::function<int()>& body);
+int run_example(CLI::App& app, int argc, char** argv, Settings& settings, const std::function<int()>& body);
 
 struct ImageSet {
   xt::xtensor<float, 4> x;  ///< [n, side, side, 3]; every pixel standardised over its channels.
@@ -112,24 +115,14 @@ double accuracy_with(double regulariser, const Matrix<float>& train_gram, const 
 /// refers to.
 double mean_variance(const Layers& layers, const ImageSet& images, const GramOptions& options);
 
-/// A CSV file; every row is flushed, so that a long run can be watched.
-class Csv {
+/// A CSV file in the output folder.
+class Csv : public CsvFile {
  public:
-  Csv(const Settings& settings, const std::string& name, const std::string& header);
-
-  template <typename... Values>
-  void row(const Values&... values) {
-    const char* separator = "";
-    ((file_ << separator << values, separator = ","), ...);
-    file_ << std::endl;
-  }
-
- private:
-  std::ofstream file_;
+  Csv(const Settings& settings, const std::string& name, const std::string& header)
+      : CsvFile(*settings.output, name, header) {}
 };
 
-/// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder; leaves NAME.gp
-/// behind.
+/// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
 void plot(const Settings& settings, const std::string& name, const std::string& commands);
 
 /// Seconds since it was made.

@@ -5,15 +5,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 #include <widelimit/specialization/bayes.hpp>
 #include <widelimit/specialization/flow.hpp>
 #include <widelimit/specialization/trained_heads.hpp>
+
+#include "output.hpp"
 
 /// What the heads_* examples share: arguments, one training run, CSV files and pictures.
 namespace heads {
@@ -23,12 +25,14 @@ using Eigen::Index;
 using widelimit::Matrix;
 using widelimit::Vector;
 
-/// --quick: sizes that take seconds. --out FOLDER: where CSV files and pictures go (created). --no-plots: CSV
-/// only.
+/// --quick: sizes that take seconds. --out FOLDER: where CSV files and pictures go [NAME-results].
+/// --no-plots: CSV only. --force: write into a folder with files of others too.
 struct Settings {
   bool quick = false;
   bool plots = true;
-  std::filesystem::path out = "heads";
+  bool force = false;
+  std::filesystem::path out;
+  std::shared_ptr<examples::Output> output;
   std::string only;
 
   /// The number for the published size, or for --quick.
@@ -41,57 +45,40 @@ struct Settings {
 
 inline Settings parse(int argc, char** argv) {
   Settings settings;
+  settings.out = std::filesystem::path(argv[0]).filename().string() + "-results";
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--quick") {
       settings.quick = true;
     } else if (argument == "--no-plots") {
       settings.plots = false;
+    } else if (argument == "--force") {
+      settings.force = true;
     } else if (argument == "--out" && i + 1 < argc) {
       settings.out = argv[++i];
     } else if (argument == "--only" && i + 1 < argc) {
       settings.only = argv[++i];
     } else {
       throw std::runtime_error("unknown argument " + argument +
-                               "; known are --quick, --no-plots, --out FOLDER, --only NAME");
+                               "; known are --quick, --no-plots, --force, --out FOLDER, --only NAME");
     }
   }
-  std::filesystem::create_directories(settings.out);
+  settings.output = std::make_shared<examples::Output>(
+      argc, argv, examples::Output::Options{settings.out, settings.plots, settings.force});
   return settings;
 }
 
-/// A CSV file; every row is flushed, so that a long run can be watched.
-class Csv {
+/// A CSV file in the output folder.
+class Csv : public examples::CsvFile {
  public:
   Csv(const Settings& settings, const std::string& name, const std::string& header)
-      : file_(settings.out / (name + ".csv")) {
-    if (!file_) throw std::runtime_error("cannot write to " + (settings.out / (name + ".csv")).string());
-    file_.precision(7);
-    file_ << header << std::endl;
-  }
-  template <typename... Values>
-  void row(const Values&... values) {
-    bool first = true;
-    ((file_ << (first ? "" : ",") << values, first = false), ...);
-    file_ << std::endl;
-  }
-  std::ofstream& stream() { return file_; }
-
- private:
-  std::ofstream file_;
+      : CsvFile(*settings.output, name, header, 7) {}
 };
 
 /// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
 inline void plot(const Settings& settings, const std::string& name, const std::string& commands) {
-  if (!settings.plots) return;
-  const std::filesystem::path script = settings.out / (name + ".gp");
-  std::ofstream(script)
-      << "set terminal pngcairo size 1100,700 noenhanced font ',11'\nset datafile separator ','\n"
-      << "set output '" << name << ".png'\nset grid\nset key outside\n"
-      << commands;
-  const std::string command = "cd '" + settings.out.string() + "' && gnuplot '" + name + ".gp'";
-  if (std::system(command.c_str()) != 0)
-    throw std::runtime_error("gnuplot failed on " + script.string() + "; install gnuplot or pass --no-plots");
+  settings.output->plot(name, "pngcairo size 1100,700 noenhanced font ',11'",
+                        "set grid\nset key outside\n" + commands);
 }
 
 /// One flow from the noise start, and the loss of its end on fresh samples.

@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 #include <widelimit/propagation/critical.hpp>
 #include <widelimit/propagation/estimators.hpp>
+
+#include "output.hpp"
 
 /// What the propagation_* examples share: arguments, CSV files and pictures.
 namespace propagation_examples {
@@ -21,12 +23,15 @@ using widelimit::Matrix;
 using widelimit::numerics::Estimate;
 
 /// --quick: sizes that take seconds. --networks N: another number of networks. --out FOLDER: where CSV files
-/// and pictures go (created). --no-plots: CSV only.
+/// and pictures go [NAME-results]. --no-plots: CSV only. --force: write into a
+/// folder with files of others too.
 struct Settings {
   bool quick = false;
   bool plots = true;
+  bool force = false;
   Index networks = 0;
-  std::filesystem::path out = "propagation";
+  std::filesystem::path out;
+  std::shared_ptr<examples::Output> output;
   std::filesystem::path data;
 
   [[nodiscard]] Index size(Index full, Index small) const { return quick ? small : full; }
@@ -35,12 +40,15 @@ struct Settings {
 
 inline Settings parse(int argc, char** argv) {
   Settings settings;
+  settings.out = std::filesystem::path(argv[0]).filename().string() + "-results";
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--quick") {
       settings.quick = true;
     } else if (argument == "--no-plots") {
       settings.plots = false;
+    } else if (argument == "--force") {
+      settings.force = true;
     } else if (argument == "--networks" && i + 1 < argc) {
       settings.networks = std::stol(argv[++i]);
     } else if (argument == "--out" && i + 1 < argc) {
@@ -48,47 +56,28 @@ inline Settings parse(int argc, char** argv) {
     } else if (argument == "--data" && i + 1 < argc) {
       settings.data = argv[++i];
     } else {
-      throw std::runtime_error("unknown argument " + argument +
-                               "; known are --quick, --networks N, --no-plots, --out FOLDER, --data FOLDER");
+      throw std::runtime_error(
+          "unknown argument " + argument +
+          "; known are --quick, --networks N, --no-plots, --force, --out FOLDER, --data FOLDER");
     }
   }
-  std::filesystem::create_directories(settings.out);
+  settings.output = std::make_shared<examples::Output>(
+      argc, argv, examples::Output::Options{settings.out, settings.plots, settings.force});
   return settings;
 }
 
-class Csv {
+/// A CSV file in the output folder.
+class Csv : public examples::CsvFile {
  public:
   Csv(const Settings& settings, const std::string& name, const std::string& header)
-      : file_(settings.out / (name + ".csv")) {
-    if (!file_) throw std::runtime_error("cannot write to " + (settings.out / (name + ".csv")).string());
-    file_.precision(9);
-    file_ << header << std::endl;
-  }
-  template <typename... Values>
-  void row(const Values&... values) {
-    bool first = true;
-    ((file_ << (first ? "" : ",") << values, first = false), ...);
-    file_ << std::endl;
-  }
-  /// A line of a picture ends here.
-  void gap() { file_ << std::endl; }
-
- private:
-  std::ofstream file_;
+      : CsvFile(*settings.output, name, header, 9) {}
 };
 
 /// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
 inline void plot(const Settings& settings, const std::string& name, const std::string& commands,
                  int width = 1150) {
-  if (!settings.plots) return;
-  const std::filesystem::path script = settings.out / (name + ".gp");
-  std::ofstream(script) << "set terminal pngcairo size " << width
-                        << ",520 noenhanced font ',11'\nset datafile separator ','\nset output '" << name
-                        << ".png'\n"
-                        << commands;
-  const std::string command = "cd '" + settings.out.string() + "' && gnuplot '" + name + ".gp'";
-  if (std::system(command.c_str()) != 0)
-    throw std::runtime_error("gnuplot failed on " + script.string() + "; install gnuplot or pass --no-plots");
+  settings.output->plot(name, "pngcairo size " + std::to_string(width) + ",520 noenhanced font ',11'",
+                        commands);
 }
 
 /// The two slices of the paper's figures.

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -13,6 +13,8 @@
 #include <widelimit/covariance_sde/finite_network.hpp>
 #include <widelimit/covariance_sde/simulate.hpp>
 #include <widelimit/numerics/statistics.hpp>
+
+#include "output.hpp"
 
 /// What the sde_* examples share: arguments, start covariance, CSV files and pictures.
 namespace sde {
@@ -22,12 +24,15 @@ using widelimit::Matrix;
 namespace numerics = widelimit::numerics;
 
 /// --quick: sizes that take seconds. --samples N: another number of networks and paths. --out FOLDER: where
-/// CSV files and pictures go (created). --no-plots: CSV only.
+/// CSV files and pictures go [NAME-results]. --no-plots: CSV only. --force: write into a
+/// folder with files of others too.
 struct Settings {
   bool quick = false;
   bool plots = true;
+  bool force = false;
   Index samples = 0;
-  std::filesystem::path out = "sde";
+  std::filesystem::path out;
+  std::shared_ptr<examples::Output> output;
 
   /// The number for the full size, or for --quick.
   Index size(Index full, Index small) const { return quick ? small : full; }
@@ -37,22 +42,26 @@ struct Settings {
 
 inline Settings parse(int argc, char** argv) {
   Settings settings;
+  settings.out = std::filesystem::path(argv[0]).filename().string() + "-results";
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--quick") {
       settings.quick = true;
     } else if (argument == "--no-plots") {
       settings.plots = false;
+    } else if (argument == "--force") {
+      settings.force = true;
     } else if (argument == "--samples" && i + 1 < argc) {
       settings.samples = std::stol(argv[++i]);
     } else if (argument == "--out" && i + 1 < argc) {
       settings.out = argv[++i];
     } else {
       throw std::runtime_error("unknown argument " + argument +
-                               "; known are --quick, --samples N, --no-plots, --out FOLDER");
+                               "; known are --quick, --samples N, --no-plots, --force, --out FOLDER");
     }
   }
-  std::filesystem::create_directories(settings.out);
+  settings.output = std::make_shared<examples::Output>(
+      argc, argv, examples::Output::Options{settings.out, settings.plots, settings.force});
   return settings;
 }
 
@@ -88,23 +97,11 @@ inline CovarianceEnsemble paths(const SdeModel& model, const Matrix<double>& v0,
   return simulate(model, v0, options);
 }
 
-class Csv {
+/// A CSV file in the output folder.
+class Csv : public examples::CsvFile {
  public:
   Csv(const Settings& settings, const std::string& name, const std::string& header)
-      : file_(settings.out / (name + ".csv")) {
-    if (!file_) throw std::runtime_error("cannot write to " + (settings.out / (name + ".csv")).string());
-    file_.precision(7);
-    file_ << header << std::endl;
-  }
-  template <typename... Values>
-  void row(const Values&... values) {
-    bool first = true;
-    ((file_ << (first ? "" : ",") << values, first = false), ...);
-    file_ << std::endl;  // a picture may be drawn while the file is open
-  }
-
- private:
-  std::ofstream file_;
+      : CsvFile(*settings.output, name, header, 7) {}
 };
 
 /// Density of a sample on a grid, as rows curve,x,density.
@@ -119,15 +116,7 @@ inline void write_density(Csv& table, const std::string& curve, const std::vecto
 
 /// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
 inline void plot(const Settings& settings, const std::string& name, const std::string& commands) {
-  if (!settings.plots) return;
-  const std::filesystem::path script = settings.out / (name + ".gp");
-  std::ofstream(script)
-      << "set terminal pngcairo size 1100,520 noenhanced font ',11'\nset datafile separator ','\n"
-      << "set output '" << name << ".png'\nset grid\n"
-      << commands;
-  const std::string command = "cd '" + settings.out.string() + "' && gnuplot '" + name + ".gp'";
-  if (std::system(command.c_str()) != 0)
-    throw std::runtime_error("gnuplot failed on " + script.string() + "; install gnuplot or pass --no-plots");
+  settings.output->plot(name, "pngcairo size 1100,520 noenhanced font ',11'", "set grid\n" + commands);
 }
 
 /// A gnuplot expression for column `column` of the rows whose first field is `curve`.
