@@ -26,3 +26,12 @@ function(widelimit_light_optimisation target)
   target_compile_options(${target} PRIVATE
     $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endfunction()
+
+# A project that adds this one may have no build type and no flags: kernels without optimisation would take it fifty
+# times as long.
+function(widelimit_optimise_without_build_type target)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND NOT CMAKE_CXX_FLAGS MATCHES "-O")
+    target_compile_options(${target} PRIVATE -O3)
+    target_compile_definitions(${target} PRIVATE NDEBUG)
+  endif()
+endfunction()

@@ -2,6 +2,8 @@
 
 #include <Eigen/Core>
 
+#include "widelimit/eigen_alignment.hpp"
+
 namespace widelimit {
 
 /// Dense row-major matrix: Gram matrices, predictions, targets. Element type float or double.

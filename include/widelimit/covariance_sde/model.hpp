@@ -1,6 +1,6 @@
 #pragma once
 
-#include <Eigen/Core>
+#include "widelimit/matrix.hpp"
 
 /// The covariance SDE of shaped residual networks in the limit of infinite depth and width at a fixed ratio.
 ///

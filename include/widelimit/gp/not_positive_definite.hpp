@@ -1,10 +1,10 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <optional>
 #include <string>
 
 #include "widelimit/error.hpp"
+#include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <Eigen/Core>
-
+#include "widelimit/matrix.hpp"
 #include "widelimit/numerics/activation.hpp"
 #include "widelimit/numerics/activations.hpp"
 
