@@ -79,6 +79,7 @@ GpTask<Scalar> load_task(const GpArguments& arguments) {
     return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
   if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
   if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
+  if (arguments.data == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
   GpTask<Scalar> task = npy_task<Scalar>(arguments.path);
   if (!task.validation && !arguments.regulariser)
     throw DataError(
@@ -212,16 +213,20 @@ void run(const GpArguments& arguments, const RunContext& context) {
 
 void add_data_options(CLI::App& command, GpArguments& arguments) {
   command
-      .add_option("--data", arguments.data,
-                  "sample: generated images; reviews: generated texts; cifar10: binary files; imdb: aclImdb; "
-                  "npy: arrays")
+      .add_option(
+          "--data", arguments.data,
+          "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
+          "imdb: aclImdb; npy: arrays")
       ->required()
-      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "imdb", "npy"}).description(""))
-      ->type_name("sample|reviews|cifar10|imdb|npy");
+      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy"}).description(""))
+      ->type_name("sample|reviews|cifar10|mnist|imdb|npy");
   command
       .add_option(
           "--path", arguments.path,
-          "Folder of data_batch_*.bin and test_batch.bin, of train/pos/ID_RATING.txt, train/neg/..., "
+          "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
+          "train-labels-idx1-ubyte, "
+          "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST without the training files "
+          "is split), of train/pos/ID_RATING.txt, train/neg/..., "
           "test/... "
           "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
           "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")

@@ -4,6 +4,7 @@
 
 #include "cli/gp_task.hpp"
 #include "widelimit/data/cifar10.hpp"
+#include "widelimit/data/mnist.hpp"
 #include "widelimit/data/preprocessing.hpp"
 #include "widelimit/data/synthetic_images.hpp"
 #include "widelimit/gp/targets.hpp"
@@ -13,7 +14,10 @@ namespace {
 
 template <typename Scalar>
 GpSet<Scalar> prepared(const data::LabelledImages& images, std::size_t size) {
-  const auto values = data::standardise(data::resize_anti_aliased(images.images, size, size));
+  // Grey pixels have nothing to be standardised by but their image.
+  const auto scope =
+      images.images.shape(3) == 1 ? data::StandardisationScope::image : data::StandardisationScope::pixel;
+  const auto values = data::standardise(data::resize_anti_aliased(images.images, size, size), scope);
   xt::xarray<Scalar> x = xt::xarray<Scalar>::from_shape({values.shape().begin(), values.shape().end()});
   std::transform(values.begin(), values.end(), x.begin(),
                  [](float value) { return static_cast<Scalar>(value); });
@@ -67,9 +71,31 @@ GpTask<Scalar> cifar10_task(const std::filesystem::path& folder, const ImageChoi
   return image_task<Scalar>("cifar10", choice, known[0], known[1], test[0]);
 }
 
+template <typename Scalar>
+GpTask<Scalar> mnist_task(const std::filesystem::path& folder, const ImageChoice& choice) {
+  const auto read = [&](const data::MnistFiles& files, const std::vector<std::size_t>& counts) {
+    return data::read_mnist(files, counts, data::ClassBalance::equal, choice.seed);
+  };
+  const data::MnistFiles test_files = data::mnist_test_files(folder);
+  if (data::holds_mnist_training_files(folder)) {
+    const auto known = read(data::mnist_training_files(folder), {choice.train, choice.validation});
+    return image_task<Scalar>("mnist", choice, known[0], known[1], read(test_files, {choice.test})[0]);
+  }
+  // Test images come first, as in the sample.
+  const auto parts = read(test_files, {choice.test, choice.train, choice.validation});
+  auto task = image_task<Scalar>("mnist", choice, parts[1], parts[2], parts[0]);
+  task.notes.push_back(
+      fmt::format("{}: no train-images-idx3-ubyte; training and validation images are other ones of "
+                  "t10k-images-idx3-ubyte",
+                  folder.string()));
+  return task;
+}
+
 template GpTask<float> sample_task(const ImageChoice&);
 template GpTask<double> sample_task(const ImageChoice&);
 template GpTask<float> cifar10_task(const std::filesystem::path&, const ImageChoice&);
 template GpTask<double> cifar10_task(const std::filesystem::path&, const ImageChoice&);
+template GpTask<float> mnist_task(const std::filesystem::path&, const ImageChoice&);
+template GpTask<double> mnist_task(const std::filesystem::path&, const ImageChoice&);
 
 }  // namespace widelimit::cli

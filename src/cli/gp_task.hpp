@@ -59,6 +59,12 @@ template <typename Scalar>
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> cifar10_task(const std::filesystem::path& folder, const ImageChoice& choice);
 
+/// MNIST from the files in `folder`: training and validation images from the training files, test images from
+/// the test files, all balanced over the classes; reduced in the same way, each image standardised as a
+/// whole. Where there are no training files, all are drawn from the test files, disjoint, and a note says so.
+template <typename Scalar>
+[[nodiscard]] GpTask<Scalar> mnist_task(const std::filesystem::path& folder, const ImageChoice& choice);
+
 /// How reviews are chosen and prepared.
 struct TextChoice {
   data::ReviewCounts counts;

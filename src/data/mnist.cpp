@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "data/byte_images.hpp"
@@ -93,20 +94,31 @@ ByteImages read_images(const MnistFiles& files) {
   return images;
 }
 
-fs::path plain_or_packed(const fs::path& folder, std::string_view name) {
+constexpr std::string_view training_images = "train-images-idx3-ubyte";
+constexpr std::string_view training_labels = "train-labels-idx1-ubyte";
+
+std::optional<fs::path> find_plain_or_packed(const fs::path& folder, std::string_view name) {
   for (const std::string_view ending : {"", ".gz"}) {
     fs::path path = folder / fmt::format("{}{}", name, ending);
     std::error_code error;
     if (fs::exists(path, error)) return path;
   }
+  return std::nullopt;
+}
+
+fs::path plain_or_packed(const fs::path& folder, std::string_view name) {
+  if (const auto path = find_plain_or_packed(folder, name)) return *path;
   throw DataError(fmt::format("{}: expected {} or {}.gz, found neither", folder.string(), name, name));
 }
 
 }  // namespace
 
 MnistFiles mnist_training_files(const fs::path& folder) {
-  return {plain_or_packed(folder, "train-images-idx3-ubyte"),
-          plain_or_packed(folder, "train-labels-idx1-ubyte")};
+  return {plain_or_packed(folder, training_images), plain_or_packed(folder, training_labels)};
+}
+
+bool holds_mnist_training_files(const fs::path& folder) {
+  return find_plain_or_packed(folder, training_images) || find_plain_or_packed(folder, training_labels);
 }
 
 MnistFiles mnist_test_files(const fs::path& folder) {

@@ -155,7 +155,7 @@ TEST_CASE("gp: a network that does not fit stops the run before any work") {
 }
 
 TEST_CASE("gp: wrong usage") {
-  check_usage("--network fcn --data mnist", "--data");
+  check_usage("--network fcn --data imagenet", "--data");
   check_usage("--network fcn --data sample --kernel rbf", "--kernel");
   check_usage("--network fcn --data sample --precision half", "--precision");
   check_usage("--network fcn --data sample --path .", "--data sample has no files");

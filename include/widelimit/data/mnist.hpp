@@ -27,6 +27,9 @@ struct MnistFiles {
 /// DataError if one is missing.
 MnistFiles mnist_training_files(const std::filesystem::path& folder);
 
+/// Whether `folder` has one of the training files at least; the test files alone make a small data set too.
+bool holds_mnist_training_files(const std::filesystem::path& folder);
+
 /// t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte in `folder`, each with or without ".gz".
 /// DataError if one is missing.
 MnistFiles mnist_test_files(const std::filesystem::path& folder);
