@@ -157,6 +157,8 @@ TEST_CASE("documentation: command lines of the pages") {
   const std::filesystem::path root = WIDELIMIT_SOURCE_DIR;
   std::vector<CommandLine> lines = commands_in("README.md", file_text(root / "README.md"));
   CHECK(lines.size() > 3);
+  const auto data_page = commands_in("data/README.md", file_text(root / "data/README.md"));
+  lines.insert(lines.end(), data_page.begin(), data_page.end());
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "docs")) {
     if (entry.path().extension() != ".md") continue;
     const auto more = commands_in(entry.path().filename().string(), file_text(entry.path()));
