@@ -24,12 +24,14 @@ function keep(line) {
 function finish_block() {
   name = FILENAME "_" first_line
   gsub(/[^A-Za-z0-9]/, "_", name)
+  is_program = block ~ /int main\(\)/
+  if (is_program) sub(/}\n$/, "return 0; }\n", block)  # Only the main() of a whole file returns 0 by itself.
   text = text "namespace " name " {\nusing namespace widelimit;\n" before
   if (has_inside) text = text "void fragment() {\n" inside
   text = text "#line " first_line " \"" FILENAME "\"\n" block
   if (has_inside) text = text "}\n"
   text = text "}  // namespace " name "\n\n"
-  if (block ~ /int main\(\)/) programs = programs "  if (" name "::main() != 0) return 1;\n"
+  if (is_program) programs = programs "  if (" name "::main() != 0) return 1;\n"
   before = inside = block = ""
   has_inside = 0
   ++blocks
