@@ -80,7 +80,7 @@ TEST_CASE("coefficients: the closed attention drift is the printed sum of Theore
     const Dense computed = drift(unit_attention, v);
     for (Index a = 0; a < v.rows(); ++a)
       for (Index b = 0; b < v.rows(); ++b)
-        CHECK(computed(a, b) == Approx(printed_drift(moments, a, b)).epsilon(1e-12));
+        CHECK(computed(a, b) == Approx(printed_drift(moments, a, b)).scale(0).epsilon(1e-12));
   }
 }
 
@@ -106,8 +106,8 @@ TEST_CASE("coefficients: the moments are those of eq. 10") {
   const Dense second = second_softmax_moment(v);
   for (Index a = 0; a < 4; ++a)
     for (Index d = 0; d < 4; ++d) {
-      CHECK(second(a, d) == Approx(moments.second(a, d)).epsilon(1e-13));
-      CHECK(first_softmax_moment(v, a, d, 1, 2) == Approx(moments.first(a, d, 1, 2)).epsilon(1e-13));
+      CHECK(second(a, d) == Approx(moments.second(a, d)).scale(0).epsilon(1e-13));
+      CHECK(first_softmax_moment(v, a, d, 1, 2) == Approx(moments.first(a, d, 1, 2)).scale(0).epsilon(1e-13));
     }
 }
 
@@ -143,9 +143,10 @@ TEST_CASE("coefficients: the last causal token moves as if nothing were masked")
     SdeModel causal = unit_attention;
     causal.mask = AttentionMask::causal;
     const Index last = v.rows() - 1, corner = v.rows() * (v.rows() + 1) / 2 - 1;
-    CHECK(drift(causal, v)(last, last) == Approx(drift(unit_attention, v)(last, last)).epsilon(1e-13));
+    CHECK(drift(causal, v)(last, last) ==
+          Approx(drift(unit_attention, v)(last, last)).scale(0).epsilon(1e-13));
     CHECK(diffusion(causal, v)(corner, corner) ==
-          Approx(diffusion(unit_attention, v)(corner, corner)).epsilon(1e-13));
+          Approx(diffusion(unit_attention, v)(corner, corner)).scale(0).epsilon(1e-13));
     // The first token sees itself only, and its attention is constant.
     CHECK(std::abs(drift(causal, v)(0, 0)) < 1e-15);
     CHECK(std::abs(diffusion(causal, v)(0, 0)) < 1e-15);
@@ -170,9 +171,11 @@ TEST_CASE("correlation drift: the one-layer map at any width, by quadrature") {
   for (const Index n : {16, 300})
     for (const double rho : {-0.95, -0.5, 0.0, 0.2, 0.9}) {
       const ActivationSlopes slopes = shaped_slopes({0.5, -0.75}, n);
-      CHECK(relu_correlation_map(rho, slopes) == Approx(relu_map_by_angle(rho, slopes)).epsilon(1e-7));
+      CHECK(relu_correlation_map(rho, slopes) ==
+            Approx(relu_map_by_angle(rho, slopes)).scale(0).epsilon(1e-7));
       const double change = static_cast<double>(n) * (relu_correlation_map(rho, slopes) - rho);
-      CHECK(change == Approx(slopes.normaliser() * correlation_drift(rho, {0.5, -0.75})).epsilon(1e-9));
+      CHECK(change ==
+            Approx(slopes.normaliser() * correlation_drift(rho, {0.5, -0.75})).scale(0).epsilon(1e-9));
     }
   CHECK(relu_correlation_map(0, {1, 0}) == Approx(1 / std::numbers::pi));  // ReLU
 }
@@ -181,15 +184,15 @@ TEST_CASE("correlation drift: ends, the seam of the series, and digits near one"
   const ShapedSlopes slopes{0, -1};
   CHECK(correlation_drift(1, slopes) == 0);
   CHECK(correlation_drift(1 + 1e-12, slopes) == 0);
-  CHECK(correlation_drift(0, slopes) == Approx(1 / (2 * std::numbers::pi)).epsilon(1e-15));
-  CHECK(correlation_drift(-1, slopes) == Approx(0.5).epsilon(1e-15));
+  CHECK(correlation_drift(0, slopes) == Approx(1 / (2 * std::numbers::pi)).scale(0).epsilon(1e-15));
+  CHECK(correlation_drift(-1, slopes) == Approx(0.5).scale(0).epsilon(1e-15));
   const double seam = std::cos(0.5);
   CHECK(std::abs(correlation_drift(seam + 1e-12, slopes) - correlation_drift(seam - 1e-12, slopes)) < 1e-12);
   // theta^3 / 3 (1 - theta^2 / 10) with theta^2 = 2 (1 - rho) (1 + (1 - rho) / 6).
   for (const double gap : {1e-4, 1e-7, 1e-10, 1e-13}) {
     const double exact_gap = 1 - (1 - gap), theta = std::sqrt(2 * exact_gap * (1 + exact_gap / 6));
     const double expected = theta * theta * theta / 3 * (1 - theta * theta / 10) / (2 * std::numbers::pi);
-    CHECK(correlation_drift(1 - gap, slopes) == Approx(expected).epsilon(1e-8));
+    CHECK(correlation_drift(1 - gap, slopes) == Approx(expected).scale(0).epsilon(1e-8));
   }
 }
 
@@ -206,8 +209,8 @@ TEST_CASE("models: the table of weights, stacking and finite-width drift") {
   CHECK(attention_model(residual, 1).linear_noise == Approx(gamma2 * (2 - gamma2)));
   CHECK(mlp_model({}).linear_noise == 1);
   // c = 2 / (1 + (1 - 1 / sqrt(300))^2), the 1.059 of the note.
-  CHECK(with_finite_width_drift(mlp_model({0, -1}), 300).relu_drift == Approx(1.0593).epsilon(1e-4));
-  CHECK(with_finite_width_drift(mlp_model({1, -1}), 10'000).relu_drift == Approx(1).epsilon(1e-3));
+  CHECK(with_finite_width_drift(mlp_model({0, -1}), 300).relu_drift == Approx(1.0593).scale(0).epsilon(1e-4));
+  CHECK(with_finite_width_drift(mlp_model({1, -1}), 10'000).relu_drift == Approx(1).scale(0).epsilon(1e-3));
 }
 
 TEST_CASE("models: wrong residual weights, slopes and temperatures are named") {

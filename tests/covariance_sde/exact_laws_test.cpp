@@ -63,19 +63,19 @@ TEST_CASE("exact laws: correlations agree with finite volumes") {
     const double coarse = correlation_distribution_by_volumes(model, 0.2, 1.0 / 3, rho, 50);
     const double fine = correlation_distribution_by_volumes(model, 0.2, 1.0 / 3, rho, 150);
     // First order in the time step, which is a third of the coarse one: extrapolate.
-    CHECK(law.distribution(rho) == Approx(fine + (fine - coarse) / 2).epsilon(3e-4));
-    CHECK(law.quantile(law.distribution(rho)) == Approx(rho).epsilon(1e-12));
+    CHECK(law.distribution(rho) == Approx(fine + (fine - coarse) / 2).scale(0).epsilon(3e-4));
+    CHECK(law.quantile(law.distribution(rho)) == Approx(rho).scale(0).epsilon(1e-12));
   }
 }
 
 TEST_CASE("exact laws: mass, density, symmetry") {
   const DiffusionLaw law = correlation_law(resnet_model(ResidualWeights::shaped(0.5), {0.3, 0.3}), 0, 0.5);
-  CHECK(law.total_mass() == Approx(1).epsilon(1e-12));
-  CHECK(law.distribution(0) == Approx(0.5).epsilon(1e-12));
-  CHECK(law.quantile(0.9) == Approx(-law.quantile(0.1)).epsilon(1e-11));
-  CHECK(law.absolute_quantile(0.8) == Approx(law.quantile(0.9)).epsilon(1e-11));
+  CHECK(law.total_mass() == Approx(1).scale(0).epsilon(1e-12));
+  CHECK(law.distribution(0) == Approx(0.5).scale(0).epsilon(1e-12));
+  CHECK(law.quantile(0.9) == Approx(-law.quantile(0.1)).scale(0).epsilon(1e-11));
+  CHECK(law.absolute_quantile(0.8) == Approx(law.quantile(0.9)).scale(0).epsilon(1e-11));
   CHECK(law.density(0.3) ==
-        Approx((law.distribution(0.3 + 1e-4) - law.distribution(0.3 - 1e-4)) / 2e-4).epsilon(1e-6));
+        Approx((law.distribution(0.3 + 1e-4) - law.distribution(0.3 - 1e-4)) / 2e-4).scale(0).epsilon(1e-6));
   CHECK(law.distribution(1) == law.total_mass());
   CHECK(law.distribution(-1) == 0);
 }
@@ -90,7 +90,7 @@ TEST_CASE("exact laws: without bend the mean of sinh(artanh rho) grows as e^{s t
     const double rho = std::tanh(y);
     mean += h * std::sinh(y) * law.density(rho) * (1 - rho * rho);
   }
-  CHECK(mean == Approx(std::sinh(std::atanh(rho0)) * std::exp(s * horizon)).epsilon(1e-8));
+  CHECK(mean == Approx(std::sinh(std::atanh(rho0)) * std::exp(s * horizon)).scale(0).epsilon(1e-8));
 }
 
 TEST_CASE("exact laws: small gaps are log-normal and large ones explode") {
@@ -98,23 +98,23 @@ TEST_CASE("exact laws: small gaps are log-normal and large ones explode") {
   const double s = 0.125 * 1.875, horizon = 0.75;
   const DiffusionLaw small = gap_law(residual, 1, 1e-4, horizon);
   const double median = 1e-4 * std::exp(-s * horizon);
-  CHECK(small.quantile(0.5) == Approx(median).epsilon(1e-6));
+  CHECK(small.quantile(0.5) == Approx(median).scale(0).epsilon(1e-6));
   CHECK(small.quantile(0.841344746068543) ==
-        Approx(median * std::exp(std::sqrt(2 * s * horizon))).epsilon(1e-5));
-  CHECK(small.total_mass() == Approx(1).epsilon(1e-10));
+        Approx(median * std::exp(std::sqrt(2 * s * horizon))).scale(0).epsilon(1e-5));
+  CHECK(small.total_mass() == Approx(1).scale(0).epsilon(1e-10));
   // Mass lost by a long time is the probability of exploding.
   const double lost = 1 - gap_law(residual, 0.25, 0.4, 60).total_mass();
-  CHECK(lost == Approx(explosion_probability(residual, 0.25, 0.4)).epsilon(2e-3));
+  CHECK(lost == Approx(explosion_probability(residual, 0.25, 0.4)).scale(0).epsilon(2e-3));
 }
 
 TEST_CASE("exact laws: explosion needs gamma^2 below a half") {
   CHECK(explosion_probability(ResidualWeights::shaped(0.5), 1, 10) == 0);
   CHECK(explosion_probability(ResidualWeights::shaped(0.499), 1, 10) > 0);
-  CHECK(explosion_probability(ResidualWeights::shaped(0.3), 1, 1e6) == Approx(1).epsilon(1e-3));
+  CHECK(explosion_probability(ResidualWeights::shaped(0.3), 1, 1e6) == Approx(1).scale(0).epsilon(1e-3));
   // gamma^2 = 1/4: a = 1, P = (2 / pi) arctan(sqrt(kappa) gap), kappa = 2 gamma^4 / (tau^2 s).
   const double kappa = 2.0 / 16 / (0.25 * 1.75) / 0.25;
   CHECK(explosion_probability(ResidualWeights::shaped(0.25), 0.5, 0.4) ==
-        Approx(2 / std::numbers::pi * std::atan(std::sqrt(kappa) * 0.4)).epsilon(1e-13));
+        Approx(2 / std::numbers::pi * std::atan(std::sqrt(kappa) * 0.4)).scale(0).epsilon(1e-13));
 }
 
 TEST_CASE("exact laws: growth of one input") {

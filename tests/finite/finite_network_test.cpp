@@ -41,7 +41,7 @@ TEST_CASE("a dense network is the formula written out") {
         std::sqrt(2.0 / 2) * (x(0, 0) * theta[k] + x(0, 1) * theta[3 + k]) + std::sqrt(0.3) * theta[6 + k];
     expected += std::sqrt(1.5 / 3) * std::max(u, 0.0) * theta[9 + k];
   }
-  CHECK(changed.forward(x)(0, 0) == doctest::Approx(expected).epsilon(1e-14));
+  CHECK(changed.forward(x)(0, 0) == doctest::Approx(expected).scale(0).epsilon(1e-14));
 }
 
 TEST_CASE("attention is the formula written out") {
@@ -69,9 +69,10 @@ TEST_CASE("attention is the formula written out") {
   std::copy(x.data(), x.data() + 4, input.data());
   const Matrix<double> output = network.forward(input);
   REQUIRE(output.cols() == 2);
-  CHECK(output(0, 0) == doctest::Approx(scale * v(0, 0)).epsilon(1e-14));
-  CHECK(output(0, 1) ==
-        doctest::Approx(scale * (first * v(0, 0) + second * v(1, 0)) / (first + second)).epsilon(1e-14));
+  CHECK(output(0, 0) == doctest::Approx(scale * v(0, 0)).scale(0).epsilon(1e-14));
+  CHECK(output(0, 1) == doctest::Approx(scale * (first * v(0, 0) + second * v(1, 0)) / (first + second))
+                            .scale(0)
+                            .epsilon(1e-14));
 }
 
 TEST_CASE("channels are chosen where the network leaves them open") {
@@ -165,7 +166,7 @@ TEST_CASE("a norm in each head gives it unit variance") {
   const auto network = made(layers, {{3}, 5}, {.hidden = 256, .outputs = 1, .layers = {}}, heads);
   // The scale of the input, to the third power in the heads, is gone; what stays is of order one.
   CHECK((network.forward(large) - network.forward(x)).norm() < 1e-8 * network.forward(x).norm());
-  CHECK(network.forward(x).squaredNorm() / 768 == doctest::Approx(1).epsilon(0.3));
+  CHECK(network.forward(x).squaredNorm() / 768 == doctest::Approx(1).scale(0).epsilon(0.3));
 }
 
 }  // namespace
