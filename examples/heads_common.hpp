@@ -111,24 +111,12 @@ struct Trained {
   }
 };
 
-/// About `count` steps at equal ratios, from 0 to the last: plateaus come at all scales of time.
-inline std::vector<Index> growing_record(Index count, Index steps) {
-  std::vector<Index> record = {0};
-  for (Index i = 1; i <= count; ++i) {
-    const double part = static_cast<double>(i) / static_cast<double>(count);
-    const auto step = static_cast<Index>(std::pow(static_cast<double>(steps), part));
-    if (step > record.back() && step < steps) record.push_back(step);
-  }
-  if (steps > 0) record.push_back(steps);
-  return record;
-}
-
 inline Trained train(const Training& run) {
   const auto samples = SampleSet<float>::draw(run.prior, {run.tokens, run.heads, run.samples}, run.seed);
   FlowOptions options;
   options.step = run.step;
   options.steps = static_cast<Index>(run.tau / run.step + 0.5);
-  options.record = growing_record(run.records, options.steps);
+  options.record = record_growing(run.records, options.steps);
   Trained result;
   result.points = gradient_flow(
       run.activation, noise_start(run.activation, run.heads, run.prior.features(), 1, run.seed + 1000),

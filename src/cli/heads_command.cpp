@@ -90,8 +90,11 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
   std::size_t x = 0;
   while (table.columns.at(x) != experiment.x) ++x;
   std::string data = "$table << EOD\n", curves;
-  for (const std::vector<double>& row : table.rows)
-    fmt::format_to(std::back_inserter(data), "{}\n", fmt::join(row, " "));
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    // An empty line ends the curves of one start.
+    if (i > 0 && table.columns.front() == "start" && table.rows[i][0] != table.rows[i - 1][0]) data += "\n";
+    fmt::format_to(std::back_inserter(data), "{}\n", fmt::join(table.rows[i], " "));
+  }
   for (std::size_t column = 0; column < table.columns.size(); ++column)
     for (const std::string& prefix : experiment.curves)
       if (table.columns[column].rfind(prefix, 0) == 0)
@@ -103,6 +106,15 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
       "xlabel '{}'\n"
       "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
       experiment.x, experiment.style, data, curves);
+}
+
+/// "  name: values [default], meaning", a line a field.
+std::string fields_text(const char* experiment) {
+  std::string text = "Configuration (fields without a default must be given):\n";
+  for (const specialization::ExperimentField& field : specialization::experiment_fields(experiment))
+    fmt::format_to(std::back_inserter(text), "  {}: {}{}; {}\n", field.name, field.values,
+                   *field.otherwise == 0 ? "" : fmt::format(" [{}]", field.otherwise), field.meaning);
+  return text;
 }
 
 /// Complains before the work rather than after it.
@@ -143,6 +155,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
     command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
         ->type_name("FILE");
     command->add_option("--plot", arguments->plot, "Picture, drawn with gnuplot")->type_name("FILE.png");
+    command->footer(fields_text(experiment.name));
     command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }
   heads->footer(

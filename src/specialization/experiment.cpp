@@ -5,12 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "checks.hpp"
 #include "experiment_parts.hpp"
 #include "widelimit/specialization/bayes.hpp"
-#include "widelimit/specialization/flow.hpp"
-#include "widelimit/specialization/order_parameters.hpp"
-#include "widelimit/specialization/trained_heads.hpp"
 
 namespace widelimit::specialization {
 
@@ -19,118 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-/// start: {"m", "r" or "S", optional "b", "v"}, or the noise start.
-HeadParameters start_of(const JsonFields& in, HeadActivation activation, Index heads, Index features) {
-  if (!in.has("start"))
-    return noise_start(activation, heads, features, in.number("eta", 1), seed_of(in) + kStartSeed);
-  const JsonFields start(in.at("start"), "config.start");
-  start.allow_only({"m", "r", "S", "b", "v"});
-  if (start.has("S") == start.has("r")) throw ArgumentError("config.start: give either S or r");
-  const Matrix<double> m = start.matrix("m"), given = start.matrix(start.has("S") ? "S" : "r");
-  if (m.rows() != heads)
-    throw ArgumentError(
-        fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
-  check_shape("config.start", start.has("S") ? "S" : "r", given, heads, heads);
-  HeadParameters parameters =
-      with_initial_offsets(activation, m, start.has("S") ? symmetric_root(given) : given);
-  if (start.has("b")) parameters.b = start.vector("b");
-  if (start.has("v")) parameters.v = start.vector("v");
-  return parameters;
-}
-
-struct FlowRun {
-  HeadActivation activation;
-  Prior prior;
-  Index tokens;
-  Index heads;
-  std::vector<FlowPoint> points;
-  SampleSet<float> fresh;
-};
-
-FlowRun run_flow(const JsonFields& in) {
-  const HeadActivation activation = activation_of(in);
-  const Prior prior = prior_of(in);
-  const Index tokens = in.integer("tokens"), heads = in.integer("heads");
-  FlowOptions options;
-  options.step = in.number("step", 0.1);
-  options.steps = steps_in(in, "step", options.step);
-  options.record = records_of(in, options.steps, 200);
-  options.variant = choice<FlowVariant>(
-      in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}}, "frame");
-  options.stepper = choice<FlowStepper>(in, "stepper",
-                                        {{"euler", FlowStepper::euler},
-                                         {"runge_kutta4", FlowStepper::runge_kutta4},
-                                         {"dormand_prince", FlowStepper::dormand_prince}},
-                                        "euler");
-  options.batch_noise = in.number("batch_noise", 0);
-  options.stop_gradient = in.number("stop_gradient", 0);
-  const HeadParameters start = start_of(in, activation, heads, prior.features());
-  const auto samples = SampleSet<float>::draw(prior, {tokens, heads, in.integer("samples", 100'000)},
-                                              seed_of(in), {symmetry_of(in, "plain"), {}});
-  return {activation,
-          prior,
-          tokens,
-          heads,
-          gradient_flow(activation, start, samples, options),
-          SampleSet<float>::draw(prior, {tokens, heads, in.integer("fresh_samples", 200'000)},
-                                 seed_of(in) + kFreshSeed)};
-}
-
-/// Final loss on fresh samples and split time of a flow.
-json flow_summary(const FlowRun& run) {
-  const HeadParameters& end = run.points.back().parameters;
-  const SampledLoss loss = sampled_loss(run.activation, end, run.fresh, LossDetail::loss_only);
-  std::vector<double> tau;
-  std::vector<Matrix<double>> m;
-  for (const FlowPoint& point : run.points) {
-    tau.push_back(point.tau);
-    m.push_back(point.parameters.m);
-  }
-  return {{"loss", loss.loss},
-          {"loss_standard_error", loss.standard_error},
-          {"specialisation_time", time_or_null(specialisation_time(tau, m))},
-          {"m", to_json(end.m)},
-          {"S", to_json(run.points.back().S)},
-          {"b", to_json(end.b)},
-          {"v", to_json(end.v)}};
-}
-
-ExperimentTable flow_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "activation", "heads", "tau", "step", "samples", "variant",
-                 "symmetry", "fresh_samples", "eta", "stepper", "batch_noise", "stop_gradient", "records",
-                 "start"});
-  const FlowRun run = run_flow(in);
-  ExperimentTable table;
-  table.columns = trajectory_columns(run.heads, run.prior.features(), scale_count(run.activation, run.heads));
-  for (const FlowPoint& point : run.points)
-    table.rows.push_back(trajectory_row(point.tau, point.loss, point.parameters.m, point.S,
-                                        point.parameters.b, point.parameters.v));
-  table.summary = flow_summary(run);
-  return table;
-}
-
-ExperimentTable prune_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "activation", "heads", "tau", "step", "samples", "variant",
-                 "symmetry", "fresh_samples", "eta", "stepper", "batch_noise", "stop_gradient", "records",
-                 "start", "normaliser"});
-  const auto normaliser = choice<PruneNormaliser>(
-      in, "normaliser",
-      {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}},
-      "kept_heads");
-  const FlowRun run = run_flow(in);
-  const PruneResult result =
-      greedy_prune(run.activation, run.points.back().parameters, run.fresh, normaliser);
-  ExperimentTable table;
-  table.columns = {"removed", "loss", "head"};
-  for (std::size_t i = 0; i < result.losses.size(); ++i)
-    table.rows.push_back({static_cast<double>(i), result.losses[i],
-                          i == 0 ? kMissing : static_cast<double>(result.removed[i - 1])});
-  table.summary = flow_summary(run);
-  return table;
-}
-
 ExperimentTable bayes_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "samples"});
+  allow_fields_of("bayes", in);
   const BayesRisk risk =
       bayes_risk(prior_of(in), in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in));
   ExperimentTable table;
@@ -141,7 +27,7 @@ ExperimentTable bayes_experiment(const JsonFields& in) {
 }
 
 ExperimentTable hessian_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "activation", "heads"});
+  allow_fields_of("hessian", in);
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads");

@@ -39,8 +39,8 @@ SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise) {
       in, "symmetry", {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}}, otherwise);
 }
 
-Index steps_in(const JsonFields& in, const std::string& field, double step) {
-  const double tau = in.number("tau");
+Index steps_in(const JsonFields& in, const std::string& field, double step, std::optional<double> otherwise) {
+  const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
   if (!(tau >= 0) || !std::isfinite(tau))
     throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
   check_positive("config", field, step);

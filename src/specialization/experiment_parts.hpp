@@ -19,9 +19,8 @@
 namespace widelimit::specialization {
 
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-// Far from the small seeds a user counts up: fresh samples and starts must not repeat the training set.
+// Far from the small seeds a user counts up: starts must not repeat the numbers of batches and samples.
 inline constexpr std::uint64_t kStartSeed = 1'000'000'007;
-inline constexpr std::uint64_t kFreshSeed = 2'000'000'011;
 
 template <typename Value>
 Value choice(const JsonFields& in, const std::string& field, const std::map<std::string, Value>& known,
@@ -36,12 +35,17 @@ Value choice(const JsonFields& in, const std::string& field, const std::map<std:
       fmt::format("config.{}: expected {}, got \"{}\"", field, fmt::join(names, " or "), name));
 }
 
+/// ArgumentError naming the first field that the experiment does not have.
+void allow_fields_of(std::string_view experiment, const JsonFields& in);
+
 Prior prior_of(const JsonFields& in);
 std::uint64_t seed_of(const JsonFields& in);
 SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise);
 
-/// Number of steps of a size, which the given field has set, in the time "tau".
-Eigen::Index steps_in(const JsonFields& in, const std::string& field, double step);
+/// Number of steps of a size, which the given field has set, in the time "tau", or where there is none in
+/// `otherwise`.
+Eigen::Index steps_in(const JsonFields& in, const std::string& field, double step,
+                      std::optional<double> otherwise = std::nullopt);
 /// Steps to record, about "records" of them.
 std::vector<Eigen::Index> records_of(const JsonFields& in, Eigen::Index steps, Eigen::Index otherwise);
 
@@ -65,6 +69,10 @@ nlohmann::json time_or_null(const std::optional<double>& time);
 
 /// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
 std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior);
+
+/// Experiments on the flow, in flow_experiments.cpp.
+ExperimentTable flow_experiment(const JsonFields& in);
+ExperimentTable prune_experiment(const JsonFields& in);
 
 /// Experiments on SGD, in sgd_experiments.cpp.
 ExperimentTable sgd_experiment(const JsonFields& in);

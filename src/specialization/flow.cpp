@@ -1,7 +1,7 @@
 #include "widelimit/specialization/flow.hpp"
 
 #include <algorithm>
-#include <boost/numeric/odeint/integrate/integrate_times.hpp>
+#include <boost/numeric/odeint/iterator/times_iterator.hpp>
 #include <boost/numeric/odeint/stepper/generation.hpp>
 #include <boost/numeric/odeint/stepper/runge_kutta4.hpp>
 #include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
@@ -24,15 +24,13 @@ void check_options(const FlowOptions& options) {
   check_positive(where, "step", options.step);
   check_at_least(where, "steps", options.steps, 0);
   check_positive(where, "tolerance", options.tolerance);
-  const auto check_euler_only = [&](const char* field, double value) {
+  for (const auto& [field, value] :
+       {std::pair{"batch_noise", options.batch_noise}, std::pair{"stop_gradient", options.stop_gradient}})
     if (!(value >= 0) || !std::isfinite(value))
       throw ArgumentError(fmt::format("{}: {} must be >= 0 and finite, got {}", where, field, value));
-    if (value > 0 && options.stepper != FlowStepper::euler)
-      throw ArgumentError(
-          fmt::format("{}: {} needs the euler stepper; set it to 0 for the others", where, field));
-  };
-  check_euler_only("batch_noise", options.batch_noise);
-  check_euler_only("stop_gradient", options.stop_gradient);
+  if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
+    throw ArgumentError(
+        fmt::format("{}: batch_noise needs the euler stepper; set it to 0 for the others", where));
   for (std::size_t i = 0; i < options.record.size(); ++i) {
     const Index least = i == 0 ? 0 : options.record[i - 1] + 1;
     if (options.record[i] < least || options.record[i] > options.steps)
@@ -65,8 +63,13 @@ double largest_entry(const HeadParameters& gradient) {
                    gradient.b.cwiseAbs().maxCoeff(), gradient.v.cwiseAbs().maxCoeff()});
 }
 
-FlowPoint flow_point(double tau, double loss, const HeadParameters& parameters) {
-  return {tau, loss, parameters, parameters.r * parameters.r.transpose()};
+/// `now`: loss and gradient at the parameters.
+FlowPoint flow_point(double tau, const SampledLoss& now, const HeadParameters& parameters) {
+  return {tau, now.loss, largest_entry(now.gradient), parameters, parameters.r * parameters.r.transpose()};
+}
+
+bool at_rest(const FlowPoint& point, const FlowOptions& options) {
+  return options.stop_gradient > 0 && point.gradient < options.stop_gradient;
 }
 
 [[noreturn]] void report_divergence(Index step, double step_size) {
@@ -86,12 +89,11 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
     if (!finite(state)) report_divergence(step, options.step);
     SampledLoss now = sampled_loss(activation, state, samples, detail);
     shape_gradient(activation, options.variant, now.gradient);
-    const bool stop = options.stop_gradient > 0 && largest_entry(now.gradient) < options.stop_gradient;
-    if (step == *next || stop) {
-      points.push_back(flow_point(static_cast<double>(step) * options.step, now.loss, state));
-      if (step == *next) ++next;
-    }
-    if (stop || step == options.steps) break;
+    FlowPoint point = flow_point(static_cast<double>(step) * options.step, now, state);
+    const bool stop = at_rest(point, options) || step == options.steps;
+    if (step == *next || stop) points.push_back(std::move(point));
+    if (stop) break;
+    if (step == *next) ++next;
     state.m -= options.step * now.gradient.m;
     state.r -= options.step * now.gradient.r;
     state.b -= options.step * now.gradient.b;
@@ -138,37 +140,45 @@ class Packing {
   HeadParameters shape_;
 };
 
+/// Follows the flow to one time after another until `visit` asks to stop by returning false.
+template <typename Stepper, typename Derivative, typename Visit>
+void visit_times(const Stepper& stepper, const Derivative& derivative, State state,
+                 const std::vector<double>& times, double step, const Visit& visit) {
+  const auto range = odeint::make_times_range(stepper, derivative, state, times.begin(), times.end(), step);
+  auto time = times.begin();
+  for (auto place = range.first; place != range.second; ++place)
+    if (!visit(*place, *time++)) return;
+}
+
 template <typename Scalar>
 std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParameters& start,
                                    const SampleSet<Scalar>& samples, const FlowOptions& options) {
   const Packing packing(start);
   const auto step_at = [&](double tau) { return static_cast<Index>(tau / options.step); };
-  const auto derivative = [&](const State& state, State& velocity, double tau) {
-    const HeadParameters parameters = packing.unpack(state);
+  const auto loss_at = [&](const HeadParameters& parameters, double tau) {
     if (!finite(parameters)) report_divergence(step_at(tau), options.step);
     SampledLoss now = sampled_loss(activation, parameters, samples, LossDetail::gradients);
     shape_gradient(activation, options.variant, now.gradient);
-    velocity = packing.pack(now.gradient);
+    return now;
+  };
+  const auto derivative = [&](const State& state, State& velocity, double tau) {
+    velocity = packing.pack(loss_at(packing.unpack(state), tau).gradient);
     for (double& entry : velocity) entry = -entry;
   };
   std::vector<FlowPoint> points;
-  const auto observe = [&](const State& state, double tau) {
+  const auto visit = [&](const State& state, double tau) {
     const HeadParameters parameters = packing.unpack(state);
-    if (!finite(parameters)) report_divergence(step_at(tau), options.step);
-    const double loss = sampled_loss(activation, parameters, samples, LossDetail::loss_only).loss;
-    points.push_back(flow_point(tau, loss, parameters));
+    points.push_back(flow_point(tau, loss_at(parameters, tau), parameters));
+    return !at_rest(points.back(), options);
   };
   std::vector<double> times;
   for (const Index step : recorded_steps(options)) times.push_back(static_cast<double>(step) * options.step);
-  State state = packing.pack(start);
-  if (options.stepper == FlowStepper::runge_kutta4) {
-    odeint::integrate_times(odeint::runge_kutta4<State>(), derivative, state, times.begin(), times.end(),
-                            options.step, observe);
-  } else {
-    odeint::integrate_times(
+  if (options.stepper == FlowStepper::runge_kutta4)
+    visit_times(odeint::runge_kutta4<State>(), derivative, packing.pack(start), times, options.step, visit);
+  else
+    visit_times(
         odeint::make_dense_output(options.tolerance, options.tolerance, odeint::runge_kutta_dopri5<State>()),
-        derivative, state, times.begin(), times.end(), options.step, observe);
-  }
+        derivative, packing.pack(start), times, options.step, visit);
   return points;
 }
 
@@ -180,6 +190,19 @@ std::vector<Index> record_every(Index stride, Index steps) {
   std::vector<Index> record;
   for (Index step = 0; step < steps; step += stride) record.push_back(step);
   record.push_back(steps);
+  return record;
+}
+
+std::vector<Index> record_growing(Index count, Index steps) {
+  check_at_least("record_growing", "count", count, 1);
+  check_at_least("record_growing", "steps", steps, 0);
+  std::vector<Index> record = {0};
+  for (Index i = 1; i <= count; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(count);
+    const auto step = static_cast<Index>(std::pow(static_cast<double>(steps), part));
+    if (step > record.back() && step < steps) record.push_back(step);
+  }
+  if (steps > 0) record.push_back(steps);
   return record;
 }
 

@@ -36,7 +36,7 @@ JsonFields::JsonFields(const json& object, std::string context)
 
 bool JsonFields::has(const std::string& field) const { return object_.contains(field); }
 
-void JsonFields::allow_only(std::initializer_list<const char*> known) const {
+void JsonFields::allow_only(const std::vector<const char*>& known) const {
   for (const auto& item : object_.items())
     if (std::none_of(known.begin(), known.end(), [&](const char* name) { return item.key() == name; }))
       throw ArgumentError(

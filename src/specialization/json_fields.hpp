@@ -1,6 +1,5 @@
 #pragma once
 
-#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -18,7 +17,7 @@ class JsonFields {
 
   bool has(const std::string& field) const;
   /// ArgumentError naming the first field that is not in the list.
-  void allow_only(std::initializer_list<const char*> known) const;
+  void allow_only(const std::vector<const char*>& known) const;
 
   const nlohmann::json& at(const std::string& field) const;
   std::string text(const std::string& field) const;

@@ -125,8 +125,7 @@ double least_squares_slope(const std::vector<std::pair<double, double>>& points)
 }  // namespace
 
 ExperimentTable sgd_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "activation", "heads", "dimension", "tau", "batch", "gamma",
-                 "eta", "records", "form", "planted_m"});
+  allow_fields_of("sgd", in);
   const SgdRun run = run_sgd_experiment(in);
   ExperimentTable table;
   table.columns = trajectory_columns(run.heads, run.prior.features(), scale_count(run.activation, run.heads));
@@ -145,8 +144,7 @@ ExperimentTable sgd_experiment(const JsonFields& in) {
 }
 
 ExperimentTable compare_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "activation", "heads", "dimension", "tau", "batch", "gamma",
-                 "eta", "records", "form", "planted_m", "step", "samples", "symmetry"});
+  allow_fields_of("compare", in);
   const SgdRun run = run_sgd_experiment(in);
   const MatchedFlow matched = matched_flow(run.points.front());
   const std::vector<FlowPoint> flow = flow_beside(in, run, matched);
@@ -170,8 +168,7 @@ ExperimentTable compare_experiment(const JsonFields& in) {
 }
 
 ExperimentTable phase_transition_experiment(const JsonFields& in) {
-  in.allow_only({"prior", "tokens", "seed", "activation", "heads", "dimension", "etas", "runs", "tau", "step",
-                 "samples", "delta", "symmetry"});
+  allow_fields_of("phase-transition", in);
   const Prior prior = prior_of(in);
   const Index runs = in.integer("runs", 2);
   check_at_least("config", "runs", runs, 1);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "widelimit/specialization/experiment.hpp"
 
 using nlohmann::json;
 using widelimit::testing::file_text;
@@ -129,8 +130,9 @@ TEST_CASE("heads sgd, compare, prune, phase-transition: small runs") {
   CHECK(beside["rows"].size() == 3);
   CHECK(beside["summary"]["largest_difference_m"].get<double>() < 4 / std::sqrt(1000.0));
   const json pruned = result_of("prune", flow_config());
-  CHECK(pruned["rows"].size() == 3);
-  CHECK(pruned["rows"][0][2].is_null());
+  CHECK(pruned["columns"] == json({"start", "removed", "loss", "head"}));
+  CHECK(pruned["rows"].size() == 15);  // five starts
+  CHECK(pruned["rows"][0][3].is_null());
   const json times = result_of("phase-transition", {{"activation", "bayes"},
                                                     {"prior", flip(2, 2)},
                                                     {"tokens", 5},
@@ -189,7 +191,7 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
     check_heads_fail("flow", changed(flow_config(), change), message);
   };
   check({{"activation", "gelu"}}, "activation: expected softmax, softmaxv, softmax1 or bayes, got \"gelu\"");
-  check({{"heads", 0}}, "noise_start: heads H must be at least 1, got 0");
+  check({{"heads", 0}}, "samples: heads H must be at least 1, got 0");
   check({{"heads", 2.5}}, "config.heads: expected an integer, got 2.5");
   check({{"tokens", 0}}, "samples: tokens L must be at least 1, got 0");
   check({{"samples", 0}}, "samples: count n must be at least 1, got 0");
@@ -233,6 +235,24 @@ TEST_CASE("heads: SGD that cannot run") {
       run_heads(folder, "sgd", changed(sgd_config(), {{"dimension", 1}, {"form", "vector"}}));
   CHECK(singular.code == 1);
   CHECK(singular.errors.find("the 2 spikes must be linearly independent") != std::string::npos);
+}
+
+TEST_CASE("heads: every field of every experiment is in its help and in the documentation") {
+  const std::string page = file_text(WIDELIMIT_SOURCE_DIR "/docs/heads.md");
+  for (const std::string& experiment : widelimit::specialization::experiment_names()) {
+    const std::string help = run_program("heads " + experiment + " --help").output;
+    const std::size_t begin = page.find("\n## " + experiment + "\n");
+    REQUIRE(begin != std::string::npos);
+    const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+    for (const auto& field : widelimit::specialization::experiment_fields(experiment)) {
+      CAPTURE(experiment);
+      CAPTURE(field.name);
+      CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);
+      const std::string row = std::string("| `") + field.name + "` | " + field.values + " | " +
+                              field.otherwise + " | " + field.meaning + " |";
+      CHECK(section.find(row) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("heads: files and usage") {

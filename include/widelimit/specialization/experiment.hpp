@@ -17,23 +17,28 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
 /// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition".
 const std::vector<std::string>& experiment_names();
 
-/// Runs an experiment described in JSON. Fields (with defaults) by name:
+/// One field of an experiment's JSON description.
+struct ExperimentField {
+  const char* name;
+  const char* values;     ///< What it may be, e.g. "integer >= 1".
+  const char* otherwise;  ///< Its default; empty if it must be given.
+  const char* meaning;
+};
+
+/// All fields of an experiment. ArgumentError for an unknown one.
+const std::vector<ExperimentField>& experiment_fields(std::string_view experiment);
+
+/// Runs an experiment described in JSON by its experiment_fields().
 ///
-///   all             prior (Prior::from_json), tokens, seed (1)
-///   flow, prune     activation, heads, tau, step (0.1), samples (100000), fresh_samples (200000), eta (1),
-///                   stepper ("euler", "runge_kutta4", "dormand_prince"), variant ("frame", "symmetric"),
-///                   symmetry ("plain", "closed"), batch_noise (0), stop_gradient (0), records (200), start
-///                   ({m, either r or S, b, v})
-///   prune           also normaliser ("kept_heads", "full_model")
-///   sgd, compare    activation, heads, dimension, tau, batch (dimension), gamma (0.02), eta (1), records
-///                   (100), form ("gram", "vector"), planted_m
-///   compare         also step (0.1), samples (100000), symmetry ("plain"): the flow from SGD's own start,
-///                   spikes whitened, batch noise included
-///   bayes           samples (1000000)
-///   hessian         activation, heads; the prior gives the eigenvalues
-///   phase-transition  activation, heads, dimension, etas, runs (2), tau, step (0.1), samples (20000), delta
-///                   (0.2), symmetry ("closed"): specialisation times of flows from random starts of D
-///                   dimensions
+///   flow              gradient flows until they come to rest. The summary holds the start with the median
+///                     loss, whether all starts came to rest ("converged"), the spread of the losses
+///                     ("losses") and every start ("starts")
+///   prune             the same, then greedy removal of heads; "pruned": the spread after each removal
+///   sgd               online SGD at finite dimension
+///   compare           SGD beside the flow from its own start, spikes whitened, batch noise included
+///   bayes             Bayes risk
+///   hessian           constants and rates at the origin; the prior gives the eigenvalues
+///   phase-transition  specialisation times of flows from random starts of D dimensions
 ///
 /// Errors  ArgumentError for an unknown experiment, naming missing, unknown and unfit fields; and those of
 ///         the functions that do the work.

@@ -19,13 +19,14 @@ enum class FlowStepper { euler, runge_kutta4, dormand_prince };
 struct FlowOptions {
   double step = 0.02;         ///< Time of one step; for dormand_prince of one record unit. > 0.
   Eigen::Index steps = 1000;  ///< Last step, >= 0; always recorded.
-  std::vector<Eigen::Index>
-      record;  ///< Steps to record before they are taken, increasing; empty: 0 and the last.
+  std::vector<Eigen::Index> record =
+      {};  ///< Steps to record before they are taken, increasing; empty: 0 and the last.
   FlowVariant variant = FlowVariant::frame;
   FlowStepper stepper = FlowStepper::euler;
   /// gamma D / N_b of an SGD whose batch noise enters S (euler only); 0: none.
   double batch_noise = 0;
-  /// Stop, and record, once every entry of the gradient is below this (euler only); 0: never.
+  /// Stop, and record, once every entry of the gradient is below this; 0: never. The euler stepper looks at
+  /// every step, the others at the recorded ones.
   double stop_gradient = 0;
   double tolerance = 1e-7;  ///< dormand_prince: relative and absolute error of a step.
 };
@@ -33,19 +34,23 @@ struct FlowOptions {
 struct FlowPoint {
   double tau = 0;
   double loss = 0;  ///< On the samples of the flow; estimate final losses on fresh ones.
+  /// Largest entry of the gradient, in absolute value, of what moves: whether a flow has come to rest.
+  double gradient = 0;
   HeadParameters parameters;
   Matrix<double> S;  ///< r r^T.
 };
 
 /// 0, stride, 2 stride, ..., steps.
 std::vector<Eigen::Index> record_every(Eigen::Index stride, Eigen::Index steps);
+/// 0, steps, and up to `count` steps between them at equal ratios: plateaus come at all scales of time.
+std::vector<Eigen::Index> record_growing(Eigen::Index count, Eigen::Index steps);
 
 /// Gradient flow of the population loss over a fixed sample set: the limit of online SGD, with tau = gamma t.
 ///
 /// Only the parameters the activation has are moved (b: softmax1, bayes; v: softmax1, softmaxv).
 /// Errors   ArgumentError for step <= 0, negative counts or noise, a record that does not increase or exceeds
 /// steps,
-///          batch_noise or stop_gradient with a stepper other than euler, and as sampled_loss; NumericalError
+///          batch_noise with a stepper other than euler, and as sampled_loss; NumericalError
 ///          naming the step at which the state stopped being finite.
 /// Source   arXiv:2603.03993, Prop. III.2, with r free instead of a symmetric root.
 template <typename Scalar>

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "widelimit/specialization/flow.hpp"
+#include "widelimit/specialization/prior.hpp"
+#include "widelimit/specialization/samples.hpp"
+
+namespace widelimit::specialization {
+
+/// Trained heads depend on their start: flows rest in different minima, whose losses can differ by more than
+/// any other error. One start is one sample; results are medians and ranges over several.
+struct TrainingSetup {
+  HeadActivation activation = HeadActivation::softmax;
+  Prior prior = Prior::spikes(1, 1);
+  Eigen::Index tokens = 0;
+  Eigen::Index heads = 0;
+  FlowOptions flow{.stop_gradient = 1e-4};
+  Eigen::Index samples = 100'000;        ///< Training set of each start, drawn anew for each.
+  Eigen::Index fresh_samples = 200'000;  ///< On which all starts are judged.
+  SampleSymmetry symmetry = SampleSymmetry::plain;
+  double eta = 1;           ///< Size of the random start; see noise_start.
+  Eigen::Index starts = 5;  ///< >= 1
+  std::uint64_t seed = 1;   ///< Start k uses seed + k.
+};
+
+/// The heads after one flow.
+struct TrainedStart {
+  std::uint64_t seed = 0;
+  std::vector<FlowPoint> points;
+  bool converged = false;  ///< The gradient fell below flow.stop_gradient; false where that is 0.
+  double loss = 0;         ///< On the fresh samples, with its standard error.
+  double standard_error = 0;
+
+  const FlowPoint& end() const { return points.back(); }
+};
+
+/// The set on which all starts of a setup are judged.
+SampleSet<float> fresh_samples(const TrainingSetup& setup);
+
+/// One start after the other, each on all threads. Results depend on the setup alone.
+/// Errors  ArgumentError for starts < 1, and as SampleSet::draw, noise_start and gradient_flow.
+std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup);
+/// The same from given parameters: only the training samples differ between the starts.
+std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup, const HeadParameters& start);
+
+/// Index of the start with the median loss, the lower of the middle two; ArgumentError if there is none.
+std::size_t median_start(const std::vector<TrainedStart>& starts);
+
+/// Median (between the middle two for an even number) and ends; ArgumentError for an empty list.
+struct Spread {
+  double median = 0;
+  double least = 0;
+  double greatest = 0;
+};
+Spread spread_of(std::span<const double> values);
+Spread loss_spread(const std::vector<TrainedStart>& starts);
+
+}  // namespace widelimit::specialization

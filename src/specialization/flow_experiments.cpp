@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <utility>
+
+#include "checks.hpp"
+#include "experiment_parts.hpp"
+#include "widelimit/specialization/order_parameters.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
+#include "widelimit/specialization/trained_starts.hpp"
+
+namespace widelimit::specialization {
+
+using Eigen::Index;
+using nlohmann::json;
+
+namespace {
+
+// Far beyond the plateaus of the paper's figures; flows come to rest before, or say that they did not.
+constexpr double kLongestFlow = 20'000;
+constexpr double kRestingGradient = 1e-4;
+
+/// start: {"m", "r" or "S", optional "b", "v"}.
+HeadParameters given_start(const JsonFields& in, HeadActivation activation, Index heads) {
+  const JsonFields start(in.at("start"), "config.start");
+  start.allow_only({"m", "r", "S", "b", "v"});
+  if (start.has("S") == start.has("r")) throw ArgumentError("config.start: give either S or r");
+  const Matrix<double> m = start.matrix("m"), given = start.matrix(start.has("S") ? "S" : "r");
+  if (m.rows() != heads)
+    throw ArgumentError(
+        fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
+  check_shape("config.start", start.has("S") ? "S" : "r", given, heads, heads);
+  HeadParameters parameters =
+      with_initial_offsets(activation, m, start.has("S") ? symmetric_root(given) : given);
+  if (start.has("b")) parameters.b = start.vector("b");
+  if (start.has("v")) parameters.v = start.vector("v");
+  return parameters;
+}
+
+FlowOptions flow_options(const JsonFields& in) {
+  FlowOptions options;
+  options.step = in.number("step", 0.1);
+  options.steps = steps_in(in, "step", options.step, kLongestFlow);
+  const Index records = in.integer("records", 200);
+  check_at_least("config", "records", records, 1);
+  // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
+  options.record =
+      in.has("tau") ? records_of(in, options.steps, records) : record_growing(records, options.steps);
+  options.variant = choice<FlowVariant>(
+      in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}}, "frame");
+  options.stepper = choice<FlowStepper>(in, "stepper",
+                                        {{"euler", FlowStepper::euler},
+                                         {"runge_kutta4", FlowStepper::runge_kutta4},
+                                         {"dormand_prince", FlowStepper::dormand_prince}},
+                                        "euler");
+  options.batch_noise = in.number("batch_noise", 0);
+  options.stop_gradient = in.number("stop_gradient", kRestingGradient);
+  return options;
+}
+
+struct FlowRun {
+  TrainingSetup setup;
+  std::vector<TrainedStart> starts;
+};
+
+FlowRun run_flow(const JsonFields& in, Index starts) {
+  TrainingSetup setup;
+  setup.activation = activation_of(in);
+  setup.prior = prior_of(in);
+  setup.tokens = in.integer("tokens");
+  setup.heads = in.integer("heads");
+  setup.flow = flow_options(in);
+  setup.samples = in.integer("samples", 100'000);
+  setup.fresh_samples = in.integer("fresh_samples", 200'000);
+  setup.symmetry = symmetry_of(in, "plain");
+  setup.eta = in.number("eta", 1);
+  setup.starts = in.integer("starts", starts);
+  check_at_least("config", "starts", setup.starts, 1);
+  setup.seed = seed_of(in);
+  auto trained = in.has("start") ? train_from_starts(setup, given_start(in, setup.activation, setup.heads))
+                                 : train_from_starts(setup);
+  return {std::move(setup), std::move(trained)};
+}
+
+json start_summary(const TrainedStart& start) {
+  const FlowPoint& end = start.end();
+  std::vector<double> tau;
+  std::vector<Matrix<double>> m;
+  for (const FlowPoint& point : start.points) {
+    tau.push_back(point.tau);
+    m.push_back(point.parameters.m);
+  }
+  return {{"seed", start.seed},
+          {"loss", start.loss},
+          {"loss_standard_error", start.standard_error},
+          {"converged", start.converged},
+          {"tau", end.tau},
+          {"largest_gradient", end.gradient},
+          {"specialisation_time", time_or_null(specialisation_time(tau, m))},
+          {"m", to_json(end.parameters.m)},
+          {"S", to_json(end.S)},
+          {"b", to_json(end.parameters.b)},
+          {"v", to_json(end.parameters.v)}};
+}
+
+json spread_json(const Spread& spread) {
+  return {{"median", spread.median}, {"least", spread.least}, {"greatest", spread.greatest}};
+}
+
+/// The start with the median loss in full, the spread of the losses, and every start.
+json flow_summary(const std::vector<TrainedStart>& starts) {
+  json summary = start_summary(starts[median_start(starts)]);
+  summary["converged"] =
+      std::all_of(starts.begin(), starts.end(), [](const TrainedStart& start) { return start.converged; });
+  summary["losses"] = spread_json(loss_spread(starts));
+  for (const TrainedStart& start : starts) summary["starts"].push_back(start_summary(start));
+  return summary;
+}
+
+/// Several starts stand one below the other, told apart by a first column of their numbers.
+void name_starts(ExperimentTable& table, const std::vector<TrainedStart>& starts) {
+  if (starts.size() > 1) table.columns.insert(table.columns.begin(), "start");
+}
+
+void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row) {
+  if (table.columns.front() == "start") row.insert(row.begin(), static_cast<double>(start));
+  table.rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+ExperimentTable flow_experiment(const JsonFields& in) {
+  allow_fields_of("flow", in);
+  const FlowRun run = run_flow(in, 1);
+  ExperimentTable table;
+  table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
+                                     scale_count(run.setup.activation, run.setup.heads));
+  name_starts(table, run.starts);
+  for (std::size_t k = 0; k < run.starts.size(); ++k)
+    for (const FlowPoint& point : run.starts[k].points)
+      append_row(table, k,
+                 trajectory_row(point.tau, point.loss, point.parameters.m, point.S, point.parameters.b,
+                                point.parameters.v));
+  table.summary = flow_summary(run.starts);
+  return table;
+}
+
+ExperimentTable prune_experiment(const JsonFields& in) {
+  allow_fields_of("prune", in);
+  const auto normaliser = choice<PruneNormaliser>(
+      in, "normaliser",
+      {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}},
+      "kept_heads");
+  const FlowRun run = run_flow(in, 5);
+  const SampleSet<float> fresh = fresh_samples(run.setup);
+  ExperimentTable table;
+  table.columns = {"removed", "loss", "head"};
+  name_starts(table, run.starts);
+  std::vector<std::vector<double>> losses(static_cast<std::size_t>(run.setup.heads));
+  for (std::size_t k = 0; k < run.starts.size(); ++k) {
+    const PruneResult result =
+        greedy_prune(run.setup.activation, run.starts[k].end().parameters, fresh, normaliser);
+    for (std::size_t i = 0; i < result.losses.size(); ++i) {
+      losses[i].push_back(result.losses[i]);
+      append_row(table, k,
+                 {static_cast<double>(i), result.losses[i],
+                  i == 0 ? kMissing : static_cast<double>(result.removed[i - 1])});
+    }
+  }
+  table.summary = flow_summary(run.starts);
+  for (const std::vector<double>& values : losses)
+    table.summary["pruned"].push_back(spread_json(spread_of(values)));
+  return table;
+}
+
+}  // namespace widelimit::specialization
