@@ -36,31 +36,34 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
   command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start [0]")->type_name("C");
   command->callback([arguments, &context] {
     check_output(arguments->output);
-    if (arguments->model.causal)
+    if (arguments->model.causal && !arguments->output.plot.empty())
       throw ArgumentError(
-          "propagation trajectory: tokens are not alike under a causal mask; leave out --causal");
+          "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
     const BlockMap map(arguments->model.parameters());
-    const auto states = map.trajectory(TokenState::from_cosine(arguments->q0, arguments->c0),
-                                       whole_depth(arguments->model.depth));
+    const auto states = mean_trajectory(map, TokenState::from_cosine(arguments->q0, arguments->c0),
+                                        whole_depth(arguments->model.depth), arguments->model.mask());
     PropagationTable table{
         {{"parameters", described(map.parameters())}}, {"block", "q", "cosine", "gap"}, {}};
+    table.summary["causal"] = arguments->model.causal;
     for (const TokenState& state : states)
       table.rows.push_back(
           {static_cast<double>(table.rows.size()), state.q, state.cosine(), state.cosine_gap()});
-    for (const FixedPoint& point : fixed_points(map))
-      table.summary["fixed_points"].push_back({{"q", point.state.q},
-                                               {"cosine", point.state.cosine()},
-                                               {"largest_eigenvalue", point.largest_eigenvalue},
-                                               {"stable", point.stability == Stability::stable}});
+    // Fixed points are of tokens that are alike.
+    if (!arguments->model.causal)
+      for (const FixedPoint& point : fixed_points(map))
+        table.summary["fixed_points"].push_back({{"q", point.state.q},
+                                                 {"cosine", point.state.cosine()},
+                                                 {"largest_eigenvalue", point.largest_eigenvalue},
+                                                 {"stable", point.stability == Stability::stable}});
     write_table(arguments->output, table);
     if (!arguments->output.plot.empty())
       draw_output_file(arguments->output.plot, trajectory_script(map, states, {}), context.interrupt.token());
   });
 }
 
-const char* phase_name(double lambda_a, double lambda_g) {
-  if (lambda_a > 0) return "chaotic angles, exploding gradients";
-  return lambda_g > 0 ? "ordered angles, exploding gradients" : "ordered angles, vanishing gradients";
+std::string phase_name(double lambda_a, double lambda_g) {
+  return fmt::format("{} angles, {} gradients", lambda_a > 0 ? "chaotic" : "ordered",
+                     lambda_g > 0 ? "exploding" : "vanishing");
 }
 
 json exponent_summary(const PropagationModel& model) {
@@ -71,23 +74,27 @@ json exponent_summary(const PropagationModel& model) {
   options.mask = model.mask();
   const double lambda_a = exponent(Exponent::angle, parameters, options);
   const double lambda_g = exponent(Exponent::gradient, parameters, options);
-  const BlockMap map(parameters);
   const Eigen::Matrix2d jacobian = collapsed_jacobian(parameters);
-  return {{"parameters", described(parameters)},
-          {"depth", model.depth},
-          {"q_star", point.q_star},
-          {"q_M", point.q_M},
-          {"k_out", point.k_out},
-          {"f", point.f},
-          {"mu_delta", point.mu_delta},
-          {"mu_q", point.mu_q},
-          {"lambda_a", lambda_a},
-          {"lambda_a_log", std::log1p(lambda_a)},
-          {"lambda_g", lambda_g},
-          {"lambda_g_infinite_depth", infinite_gradient_exponent(point)},
-          {"one_block_from_1", one_block_exponent_limit(parameters, 1, options.mask)},
-          {"jacobian_q_p", {{jacobian(0, 0), jacobian(0, 1)}, {jacobian(1, 0), jacobian(1, 1)}}},
-          {"phase", phase_name(lambda_a, lambda_g)}};
+  json summary = {{"parameters", described(parameters)},
+                  {"depth", model.depth},
+                  {"q_star", point.q_star},
+                  {"q_M", point.q_M},
+                  {"k_out", point.k_out},
+                  {"f", point.f},
+                  {"mu_delta", point.mu_delta},
+                  {"mu_q", point.mu_q},
+                  {"lambda_a", lambda_a},
+                  {"lambda_a_log", std::log1p(lambda_a)},
+                  {"lambda_g", lambda_g},
+                  {"lambda_g_infinite_depth", infinite_gradient_exponent(point)},
+                  {"one_block_from_1", one_block_exponent_limit(parameters, 1, options.mask)},
+                  {"jacobian_q_p", {{jacobian(0, 0), jacobian(0, 1)}, {jacobian(1, 0), jacobian(1, 1)}}},
+                  {"phase", phase_name(lambda_a, lambda_g)},
+                  {"causal", model.causal},
+                  {"lambda_a_infinite_depth", model.causal ? causal_angle_exponent(parameters) : lambda_a}};
+  // Both are derivatives of the map of tokens that are alike.
+  if (model.causal) summary["mu_delta"] = summary["jacobian_q_p"] = nullptr;
+  return summary;
 }
 
 void add_exponents(CLI::App& parent) {
@@ -104,9 +111,12 @@ void add_exponents(CLI::App& parent) {
     PropagationTable table{exponent_summary(arguments->model), {}, {}};
     if (arguments->output.out.extension() == ".csv") {
       for (const auto& field : table.summary.items())
-        if (field.value().is_number()) table.columns.push_back(field.key());
+        if (field.value().is_number() || field.value().is_null()) table.columns.push_back(field.key());
       table.rows.emplace_back();
-      for (const std::string& column : table.columns) table.rows[0].push_back(table.summary.at(column));
+      for (const std::string& column : table.columns) {
+        const json& value = table.summary.at(column);
+        table.rows[0].push_back(value.is_null() ? std::nan("") : value.get<double>());
+      }
     }
     write_table(arguments->output, table);
   });
@@ -238,8 +248,6 @@ void run_critical(const CriticalArguments& arguments) {
   check_output(arguments.output);
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
-  if (arguments.model.causal)
-    throw ArgumentError("propagation critical: the recipe is for full attention; leave out --causal");
   static const std::map<std::string, FreeParameters> known{
       {"strengths-and-gain", FreeParameters::strengths_and_gain},
       {"sigma-w", FreeParameters::gain},
@@ -247,15 +255,16 @@ void run_critical(const CriticalArguments& arguments) {
       {"alpha-A", FreeParameters::attention_strength}};
   PropagationTable table;
   if (arguments.free == "balanced") {
-    table.summary["critical"] = initialisation_json(balanced_initialisation(parameters, depth));
+    table.summary["critical"] =
+        initialisation_json(balanced_initialisation(parameters, depth, 1, 1, arguments.model.mask()));
   } else {
     const auto found = known.find(arguments.free);
     if (found == known.end())
       throw ArgumentError(
           fmt::format("--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got '{}'",
                       arguments.free));
-    table.summary["critical"] =
-        initialisation_json(critical_initialisation(parameters, depth, found->second, arguments.tolerance));
+    table.summary["critical"] = initialisation_json(critical_initialisation(
+        parameters, depth, found->second, arguments.tolerance, arguments.model.mask()));
   }
   table.summary["depth"] = depth;
   write_table(arguments.output, table);

@@ -49,8 +49,8 @@ Parameters PropagationModel::parameters() const {
   Parameters result;
   result.tokens = tokens;
   result.sigma_A = sigma_A;
-  result.alpha_A = alpha_A < 0 ? alpha : alpha_A;
-  result.alpha_M = alpha_M < 0 ? alpha : alpha_M;
+  result.alpha_A = alpha_A.value_or(alpha);
+  result.alpha_M = alpha_M.value_or(alpha);
   result.sigma_w = sigma_w;
   result.sigma_out = gain_of(sigma_out);
   result.mlp_depth = mlp_depth;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "widelimit/propagation/phase_plane.hpp"
 
@@ -13,7 +14,8 @@ namespace widelimit::cli {
 struct PropagationModel {
   propagation::Index tokens = 256;
   double sigma_A = 1, sigma_w = 1;
-  double alpha = 0.5, alpha_A = -1, alpha_M = -1;  ///< Negative: alpha.
+  double alpha = 0.5;
+  std::optional<double> alpha_A, alpha_M;  ///< None: alpha.
   std::string sigma_out = "unit";
   std::string activation = "tanh";
   int mlp_depth = 2;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
@@ -25,8 +26,7 @@ struct SimulateArguments {
   Index width = 64, networks = 32;
   std::uint64_t seed = 0;
   int threads = 0;
-  double q0 = 0;  // 0: the command's default
-  double c0 = 0;
+  std::optional<double> q0, c0;  // none: the command's default
   double p_inside = 0.75, p_across = 0.5;
   std::stop_token stop;
 };
@@ -67,18 +67,20 @@ void run_trajectory(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
-  const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
-  const TokenLaw start = TokenLaw::gaussian(q0, arguments.c0);
+  if (arguments.model.causal && !arguments.output.plot.empty())
+    throw ArgumentError(
+        "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
+  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
+  const TokenLaw start = TokenLaw::gaussian(q0, c0);
   const Run run(arguments);
   const auto measured = measured_trajectory(parameters, start, depth, run.options());
   const BlockMap map(parameters);
-  const auto theory = map.trajectory(TokenState::from_cosine(q0, arguments.c0), depth);
+  const auto theory = mean_trajectory(map, TokenState::from_cosine(q0, c0), depth, arguments.model.mask());
   table.columns = {"block", "q", "q_error", "q_theory", "cosine", "cosine_error", "cosine_theory"};
   for (std::size_t t = 0; t < theory.size(); ++t)
     table.rows.push_back({static_cast<double>(t), measured[t].q.value, measured[t].q.standard_error,
-                          arguments.model.causal ? std::nan("") : theory[t].q, measured[t].cosine.value,
-                          measured[t].cosine.standard_error,
-                          arguments.model.causal ? std::nan("") : theory[t].cosine()});
+                          theory[t].q, measured[t].cosine.value, measured[t].cosine.standard_error,
+                          theory[t].cosine()});
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, trajectory_script(map, theory, measured), arguments.stop);
@@ -88,13 +90,14 @@ void run_histograms(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
-  const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
+  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   std::vector<Index> depths;
   for (const Index part : {8, 4, 2, 1})
     if (depth / part >= 1 && (depths.empty() || depth / part > depths.back())) depths.push_back(depth / part);
   const Run run(arguments);
-  const auto samples = token_samples(parameters, TokenLaw::gaussian(q0, arguments.c0), depths, run.options());
-  const auto path = BlockMap(parameters).trajectory(TokenState::from_cosine(q0, arguments.c0), depth);
+  const auto samples = token_samples(parameters, TokenLaw::gaussian(q0, c0), depths, run.options());
+  const auto path =
+      mean_trajectory(BlockMap(parameters), TokenState::from_cosine(q0, c0), depth, arguments.model.mask());
   std::vector<TokenState> theory;
   table.columns = {"block", "q", "q_deviation", "q_theory", "cosine", "cosine_deviation", "cosine_theory"};
   for (const TokenSamples& sample : samples) {
@@ -112,8 +115,8 @@ void run_histograms(const SimulateArguments& arguments) {
 void run_angle(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
-  const double q0 = arguments.q0 > 0 ? arguments.q0 : collapsed_point(parameters).q_star;
-  const double cosine = arguments.c0 > 0 ? arguments.c0 : 0.99;
+  const double q0 = arguments.q0 ? *arguments.q0 : collapsed_point(parameters).q_star;
+  const double cosine = arguments.c0.value_or(0.99);
   const Run run(arguments);
   table.summary["measured"] = estimate_json(measured_angle_exponent(parameters, q0, cosine, run.options()));
   table.summary["q0"] = q0;
@@ -121,7 +124,10 @@ void run_angle(const SimulateArguments& arguments) {
   if (!arguments.model.causal)
     table.summary["theory"] = one_block_exponent(BlockMap(parameters), q0, 1 - cosine);
   table.summary["theory_small_gap"] = one_block_exponent_limit(parameters, q0, arguments.model.mask());
-  table.summary["lambda_a_log"] = collapsed_point(parameters).lambda_a_log();
+  ExponentOptions options;
+  options.depth = arguments.model.depth;
+  options.mask = arguments.model.mask();
+  table.summary["lambda_a_log"] = std::log1p(exponent(Exponent::angle, parameters, options));
   write_table(arguments.output, table);
 }
 
@@ -130,9 +136,10 @@ void run_gradient(const SimulateArguments& arguments) {
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   const CollapsedPoint point = collapsed_point(parameters);
-  const bool open = arguments.q0 > 0;
-  const TokenLaw start =
-      open ? TokenLaw::gaussian(arguments.q0, arguments.c0) : TokenLaw::equal(point.q_star);
+  if (arguments.c0 && !arguments.q0)
+    throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
+  const double c0 = arguments.c0.value_or(0);
+  const TokenLaw start = arguments.q0 ? TokenLaw::gaussian(*arguments.q0, c0) : TokenLaw::equal(point.q_star);
   const Run run(arguments);
   const MeasuredGradient measured = measured_gradient_exponent(parameters, start, depth, run.options());
   table.summary["log_of_mean"] = estimate_json(measured.log_of_mean);
@@ -143,9 +150,9 @@ void run_gradient(const SimulateArguments& arguments) {
   } else {
     table.summary["theory_equal_tokens"] =
         gradient_exponent(point, static_cast<double>(parameters.tokens), static_cast<double>(depth));
-    if (open)
-      table.summary["theory"] = gradient_exponent_from(
-          BlockMap(parameters), TokenState::from_cosine(arguments.q0, arguments.c0), depth);
+    if (arguments.q0)
+      table.summary["theory"] =
+          gradient_exponent_from(BlockMap(parameters), TokenState::from_cosine(*arguments.q0, c0), depth);
   }
   write_table(arguments.output, table);
 }
@@ -154,7 +161,7 @@ void run_groups(const SimulateArguments& arguments) {
   PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
-  const double q0 = arguments.q0 > 0 ? arguments.q0 : 1;
+  const double q0 = arguments.q0.value_or(1);
   const TokenLaw start = TokenLaw::two_groups(q0, arguments.p_inside, arguments.p_across);
   const Run run(arguments);
   const auto measured = measured_group_ratio(parameters, start, depth, run.options());

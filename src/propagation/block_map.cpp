@@ -124,6 +124,21 @@ StateJacobian BlockMap::block_jacobian(const TokenState& state) const {
   return mlp_jacobian(attention(state)) * attention_jacobian(state);
 }
 
+std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& start, Index blocks,
+                                        AttentionMask mask) {
+  if (mask == AttentionMask::full) return map.trajectory(start, blocks);
+  const Index n = map.parameters().tokens;
+  Matrix<double> gram = Matrix<double>::Constant(n, n, start.p());
+  gram.diagonal().setConstant(start.q);
+  std::vector<TokenState> means;
+  for (const Matrix<double>& state : map.trajectory(gram, blocks, mask)) {
+    const auto tokens = static_cast<double>(n);
+    const double q = state.trace() / tokens, p = (state.sum() - state.trace()) / (tokens * (tokens - 1));
+    means.push_back({q, q - p});
+  }
+  return means;
+}
+
 Eigen::Matrix2d in_norm_and_product(const StateJacobian& jacobian) {
   const Eigen::Matrix2d change{{1, 0}, {1, -1}};  // (q, gap) to (q, p), its own inverse
   return change * jacobian * change;

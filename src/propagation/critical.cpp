@@ -4,6 +4,7 @@
 
 #include "propagation/arguments.hpp"
 #include "propagation/collapsed.hpp"
+#include "propagation/critical_line.hpp"
 #include "propagation/exponent_at.hpp"
 #include "propagation/roots.hpp"
 
@@ -11,21 +12,27 @@ namespace widelimit::propagation {
 
 namespace {
 
-constexpr double lowest_gain = 0.05, highest_gain = 60;
 constexpr double lowest_strength = 1e-6, highest_strength = 1 - 1e-12;
 constexpr int strength_steps = 64;
+constexpr int scan_steps = 64;  // An exponent may rise and fall along a parameter (GELU, SiLU).
 
-std::optional<double> critical(Coordinate coordinate, double low, double high, Exponent which,
-                               const PlaneParameters& base) {
+std::vector<double> all_critical(Coordinate coordinate, double low, double high, Exponent which,
+                                 const PlaneParameters& base) {
   PlaneParameters point = base;
   const bool same_mlp = !changes_mlp(coordinate);
   const MlpStatistics mlp = same_mlp ? mlp_statistics(base.parameters) : MlpStatistics{};
-  return bracketed_root(
+  return scanned_roots(
       [&](double value) {
         set_coordinate(point, coordinate, value);
         return same_mlp ? exponent_at(which, point, mlp) : exponent_at(which, point);
       },
-      low, high);
+      low, high, scan_steps);
+}
+
+std::optional<double> critical(Coordinate coordinate, double low, double high, Exponent which,
+                               const PlaneParameters& base) {
+  const std::vector<double> roots = all_critical(coordinate, low, high, which, base);
+  return roots.empty() ? std::nullopt : std::optional(roots.front());
 }
 
 /// The fixed parameter must be legal whatever the free one starts as.
@@ -72,11 +79,10 @@ double find_kink(PlaneParameters& point, Coordinate outer, Coordinate inner, dou
       point.parameters.sigma_w));
 }
 
-CriticalInitialisation described(Parameters parameters, Index depth) {
-  const CollapsedPoint point = collapsed_point(parameters);
-  const auto n = static_cast<double>(parameters.tokens), length = static_cast<double>(depth);
-  const double lambda_g = gradient_exponent(point, n, length);
-  return {std::move(parameters), point.lambda_a(), lambda_g, length * lambda_g};
+CriticalInitialisation described(Parameters parameters, const ExponentOptions& options) {
+  const double lambda_a = exponent(Exponent::angle, parameters, options);
+  const double lambda_g = exponent(Exponent::gradient, parameters, options);
+  return {std::move(parameters), lambda_a, lambda_g, options.depth * lambda_g};
 }
 
 [[noreturn]] void fail(const char* where, const char* free, const Parameters& parameters) {
@@ -86,31 +92,25 @@ CriticalInitialisation described(Parameters parameters, Index depth) {
                   parameters.sigma_out.value(parameters.sigma_w)));
 }
 
-/// Strengths alpha_A = a, alpha_M = a / ratio on lambda_a = 0 with r equal to the largest allowed.
-Parameters on_line_with_growth(Parameters parameters, Index depth, double tolerance) {
-  constexpr const char* where = "critical_initialisation";
-  require_positive(where, "alpha_A", parameters.alpha_A);
-  require_positive(where, "alpha_M", parameters.alpha_M);
-  const auto n = static_cast<double>(parameters.tokens);
-  const double largest_r = std::expm1(std::log1p(n * std::expm1(tolerance)) / static_cast<double>(depth));
-  const double larger = std::max(parameters.alpha_A, parameters.alpha_M);
-  const double unit_A = parameters.alpha_A / larger, unit_M = parameters.alpha_M / larger;
-  // Beyond the end of the line (no gain is critical) the strengths are too large.
-  const auto excess = [&](double strength) {
-    parameters.alpha_A = strength * unit_A;
-    parameters.alpha_M = strength * unit_M;
-    const std::optional<double> gain = critical_sigma_w(Exponent::angle, parameters);
-    if (!gain) return 1.0;
-    parameters.sigma_w = *gain;
-    return 1 - largest_r / collapsed_point(parameters).r;
-  };
-  constexpr double smallest = 1e-4;
-  const std::optional<double> strength = bracketed_root(excess, smallest, highest_strength);
-  if (!strength || !(std::abs(excess(*strength)) < 1e-6)) fail(where, "strength with a gain", parameters);
-  return parameters;
+ExponentOptions options_of(Index depth, AttentionMask mask) {
+  ExponentOptions options;
+  options.depth = static_cast<double>(depth);
+  options.mask = mask;
+  return options;
 }
 
 }  // namespace
+
+std::vector<double> critical_values(Exponent which, Coordinate free, const Parameters& parameters,
+                                    const ExponentOptions& options) {
+  constexpr const char* where = "critical_values";
+  const bool gain = free == Coordinate::sigma_w;
+  if (!gain && free != Coordinate::alpha_A && free != Coordinate::alpha_M)
+    throw ArgumentError(fmt::format("{}: expected sigma_w, alpha_A or alpha_M to be free, got {}", where,
+                                    coordinate_name(free)));
+  return all_critical(free, gain ? lowest_gain : lowest_strength, gain ? highest_gain : highest_strength,
+                      which, checked(where, parameters, free, options));
+}
 
 std::optional<double> critical_sigma_w(Exponent which, const Parameters& parameters,
                                        const ExponentOptions& options) {
@@ -168,55 +168,59 @@ Strengths gradient_kink_of_strengths(const Parameters& parameters, const Exponen
 }
 
 CriticalInitialisation critical_initialisation(const Parameters& parameters, Index depth, FreeParameters free,
-                                               double tolerance) {
+                                               double tolerance, AttentionMask mask) {
   constexpr const char* where = "critical_initialisation";
   require_at_least(where, "depth", static_cast<double>(depth), 1);
   require_positive(where, "tolerance", tolerance);
   require_parameters(where, parameters);
+  const ExponentOptions options = options_of(depth, mask);
   Parameters result = parameters;
   std::optional<double> root;
   switch (free) {
-    case FreeParameters::strengths_and_gain:
-      return described(on_line_with_growth(parameters, depth, tolerance), depth);
+    case FreeParameters::strengths_and_gain: {
+      const auto strongest = strongest_on_line(parameters, options, tolerance);
+      if (!strongest) fail(where, "strength with a gain", parameters);
+      return described(*strongest, options);
+    }
     case FreeParameters::gain:
-      root = critical_sigma_w(Exponent::angle, parameters);
+      root = critical_sigma_w(Exponent::angle, parameters, options);
       if (!root) fail(where, "sigma_w", parameters);
       result.sigma_w = *root;
       break;
     case FreeParameters::mlp_strength:
-      root = critical_alpha_M(Exponent::angle, parameters);
+      root = critical_alpha_M(Exponent::angle, parameters, options);
       if (!root) fail(where, "alpha_M", parameters);
       result.alpha_M = *root;
       break;
     case FreeParameters::attention_strength:
-      root = critical_alpha_A(Exponent::angle, parameters);
+      root = critical_alpha_A(Exponent::angle, parameters, options);
       if (!root) fail(where, "alpha_A", parameters);
       result.alpha_A = *root;
       break;
   }
-  return described(std::move(result), depth);
+  return described(std::move(result), options);
 }
 
 CriticalInitialisation balanced_initialisation(const Parameters& parameters, Index depth, double weight_a,
-                                               double weight_g) {
+                                               double weight_g, AttentionMask mask) {
   constexpr const char* where = "balanced_initialisation";
   require_at_least(where, "depth", static_cast<double>(depth), 1);
   require_positive(where, "weight_a", weight_a);
   require_positive(where, "weight_g", weight_g);
-  PlaneParameters point = checked(where, parameters, Coordinate::sigma_w, {});
-  point.options.depth = static_cast<double>(depth);
-  const std::optional<double> gain = bracketed_root(
+  const ExponentOptions options = options_of(depth, mask);
+  PlaneParameters point = checked(where, parameters, Coordinate::sigma_w, options);
+  const std::vector<double> gains = scanned_roots(
       [&](double sigma_w) {
         point.parameters.sigma_w = sigma_w;
         const MlpStatistics mlp = mlp_statistics(point.parameters);
         return weight_a * exponent_at(Exponent::angle, point, mlp) +
                weight_g * exponent_at(Exponent::gradient, point, mlp);
       },
-      lowest_gain, highest_gain);
-  if (!gain) fail(where, "sigma_w", parameters);
+      lowest_gain, highest_gain, scan_steps);
+  if (gains.empty()) fail(where, "sigma_w", parameters);
   Parameters result = parameters;
-  result.sigma_w = *gain;
-  return described(std::move(result), depth);
+  result.sigma_w = gains.front();
+  return described(std::move(result), options);
 }
 
 }  // namespace widelimit::propagation

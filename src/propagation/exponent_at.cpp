@@ -43,8 +43,8 @@ double angle_at(const PlaneParameters& point, const MlpStatistics& mlp, const Co
   if (point.options.angle == AngleMeasure::one_block)
     return one_block_limit_of(parameters, mlp.k_out, mlp.f, 1, point.options.mask);
   if (point.options.mask == AttentionMask::full) return collapsed.lambda_a();
-  const double branch = parameters.alpha_A * parameters.alpha_A;
-  return collapsed.m * (collapsed.a0 + branch / (4 * collapsed.q_star)) - 1;
+  return std::expm1(
+      causal_angle_exponent_of(collapsed, parameters, whole_number("depth", point.options.depth)));
 }
 
 }  // namespace

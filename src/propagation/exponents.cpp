@@ -1,5 +1,7 @@
 #include "widelimit/propagation/exponents.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -19,21 +21,66 @@ double log_mix(double a, double b, double tokens) {
                 : b + std::log(share + (1 - share) * std::exp(a - b));
 }
 
-/// |M^k|_F^2 for k = 0 .. depth, M the averages over earlier tokens: applying it to a matrix takes running
-/// means of its rows.
-std::vector<double> causal_power_norms(Index tokens, Index depth) {
+/// rows -> M rows, M the averages over earlier tokens.
+void average_earlier_rows(Matrix<double>& rows) {
+  for (Index i = 1; i < rows.rows(); ++i) rows.row(i) += rows.row(i - 1);
+  for (Index i = 1; i < rows.rows(); ++i) rows.row(i) /= static_cast<double>(i + 1);
+}
+
+enum class Part { all, centred };
+
+/// ln |Q M^k|_F^2 for k = 0 .. depth with Q = I, or Q = P = I - 1 1^T / n. M keeps constants, so that
+/// P M^k = (P M)^k P: centring after every factor keeps the digits that the constants would drown, and
+/// scaling keeps the powers from vanishing.
+std::vector<double> computed_power_logs(Part part, Index tokens, Index depth) {
   Matrix<double> power = Matrix<double>::Identity(tokens, tokens);
-  std::vector<double> norms{static_cast<double>(tokens)};
-  for (Index k = 1; k <= depth; ++k) {
-    for (Index i = 1; i < tokens; ++i) power.row(i) += power.row(i - 1);
-    for (Index i = 1; i < tokens; ++i) power.row(i) /= static_cast<double>(i + 1);
-    norms.push_back(power.squaredNorm());
+  std::vector<double> logs;
+  double scale = 0;
+  for (Index k = 0; k <= depth; ++k) {
+    if (k > 0) average_earlier_rows(power);
+    if (part == Part::centred) power.rowwise() -= power.colwise().mean().eval();
+    const double norm = power.norm();
+    scale += 2 * std::log(norm);
+    power /= norm;
+    logs.push_back(scale);
   }
-  return norms;
+  return logs;
+}
+
+/// The same; scans ask for one number of tokens and blocks at every point of a plane.
+const std::vector<double>& causal_power_logs(Part part, Index tokens, Index depth) {
+  struct Last {
+    Index tokens = 0, depth = 0;
+    std::vector<double> logs;
+  };
+  thread_local std::array<Last, 2> both;
+  Last& last = both[part == Part::all ? 0 : 1];
+  if (last.tokens != tokens || last.depth != depth)
+    last = {tokens, depth, computed_power_logs(part, tokens, depth)};
+  return last.logs;
 }
 
 double log_binomial(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+
+/// Growth a block, as ln, of tr(Q G) from G = I over L = logs.size() - 1 blocks G -> m (a0 G + b M G M^T), or
+/// with M^T for M: tr(Q G_L) = m^L sum_k binom(L, k) a0^{L-k} b^k |Q M^k|^2, from the logs of |Q M^k|^2.
+double causal_growth(const CollapsedPoint& point, const Parameters& parameters,
+                     const std::vector<double>& logs) {
+  const double log_a0 = std::log(point.a0), log_b = std::log(square(parameters.alpha_A) / point.q_star);
+  const auto length = static_cast<double>(logs.size() - 1);
+  std::vector<double> terms;
+  for (std::size_t k = 0; k < logs.size(); ++k) {
+    const auto count = static_cast<double>(k);
+    // 0 * log 0 is 0 here.
+    terms.push_back(log_binomial(length, count) + (count < length ? (length - count) * log_a0 : 0) +
+                    (k > 0 ? count * log_b : 0) + logs[k]);
+  }
+  const double largest = *std::max_element(terms.begin(), terms.end());
+  double sum = 0;
+  for (const double term : terms) sum += std::exp(term - largest);
+  return std::log(point.m) + (largest + std::log(sum) - logs.front()) / length;
 }
 
 }  // namespace
@@ -154,24 +201,16 @@ double causal_gradient_exponent(const Parameters& parameters, Index depth) {
 }
 
 double causal_gradient_exponent_of(const CollapsedPoint& point, const Parameters& parameters, Index depth) {
-  // G -> m (a0 G + b M^T G M): tr G_L = m^L sum_k binom(L, k) a0^{L-k} b^k |M^k|^2.
-  const std::vector<double> norms = causal_power_norms(parameters.tokens, depth);
-  const double log_a0 = std::log(point.a0), log_b = std::log(square(parameters.alpha_A) / point.q_star);
-  const auto length = static_cast<double>(depth);
-  std::vector<double> terms;
-  double largest = -std::numeric_limits<double>::infinity();
-  for (Index k = 0; k <= depth; ++k) {
-    const auto count = static_cast<double>(k);
-    // 0 * log 0 is 0 here.
-    const double term = log_binomial(length, count) + (k < depth ? (length - count) * log_a0 : 0) +
-                        (k > 0 ? count * log_b : 0) + std::log(norms[static_cast<std::size_t>(k)]);
-    terms.push_back(term);
-    largest = std::max(largest, term);
-  }
-  double sum = 0;
-  for (const double term : terms) sum += std::exp(term - largest);
-  return std::log(point.m) +
-         (largest + std::log(sum) - std::log(static_cast<double>(parameters.tokens))) / length;
+  return causal_growth(point, parameters, causal_power_logs(Part::all, parameters.tokens, depth));
+}
+
+double causal_angle_exponent(const Parameters& parameters, Index depth) {
+  require_at_least("causal_angle_exponent", "depth", static_cast<double>(depth), 1);
+  return causal_angle_exponent_of(collapsed_point(parameters), parameters, depth);
+}
+
+double causal_angle_exponent_of(const CollapsedPoint& point, const Parameters& parameters, Index depth) {
+  return causal_growth(point, parameters, causal_power_logs(Part::centred, parameters.tokens, depth));
 }
 
 double critical_curvature(const Parameters& parameters) {

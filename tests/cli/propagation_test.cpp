@@ -76,6 +76,40 @@ TEST_CASE("propagation: simulations report theory beside networks") {
   CHECK(std::filesystem::file_size(folder / "h.png") > 5000);
 }
 
+TEST_CASE("propagation: a causal mask has values of its own, or none") {
+  const std::string network = " --tokens 24 --alpha 0.7 --sigma-w 2.1";
+  const auto causal = json_of("exponents --causal" + network), full = json_of("exponents" + network);
+  CHECK(causal.at("mu_delta").is_null());
+  CHECK(causal.at("jacobian_q_p").is_null());
+  CHECK(full.at("mu_delta").is_number());
+  CHECK(causal.at("lambda_a").get<double>() > causal.at("lambda_a_infinite_depth").get<double>() + 0.05);
+  CHECK(full.at("lambda_a") == full.at("lambda_a_infinite_depth"));
+  CHECK(json_of("exponents --causal" + network + " --depth 64").at("lambda_a") != causal.at("lambda_a"));
+  // Norms and angles of networks lie on the causal theory, off that of full attention.
+  const std::string run =
+      "simulate histograms --tokens 24 --alpha 0.7 --sigma-w 3 --depth 4 --width 128 --networks 24";
+  const auto masked = json_of(run + " --causal").at("rows"), open = json_of(run).at("rows");
+  for (const auto& rows : {masked, open})
+    for (const auto& row : rows) CHECK(std::abs(row[4].get<double>() - row[6].get<double>()) < 0.03);
+  CHECK(std::abs(masked.back()[6].get<double>() - open.back()[6].get<double>()) > 0.08);
+  const auto path = json_of("trajectory --causal --tokens 24 --alpha 0.7 --sigma-w 3 --depth 4").at("rows");
+  CHECK(path.back()[2].get<double>() == doctest::Approx(masked.back()[6].get<double>()).epsilon(1e-12));
+}
+
+TEST_CASE("propagation: phases are named after both signs") {
+  const auto phase_of = [](const std::string& network) {
+    const auto summary = json_of("exponents " + network);
+    const std::string angles = summary.at("lambda_a").get<double>() > 0 ? "chaotic" : "ordered",
+                      gradients = summary.at("lambda_g").get<double>() > 0 ? "exploding" : "vanishing";
+    CHECK(summary.at("phase") == angles + " angles, " + gradients + " gradients");
+    return summary.at("phase").get<std::string>();
+  };
+  CHECK(phase_of("--sigma-w 1") == "ordered angles, vanishing gradients");
+  CHECK(phase_of("--sigma-w 4") == "chaotic angles, exploding gradients");
+  // Under a causal mask, one block of pairs may part while the gradient still shrinks.
+  phase_of("--causal --tokens 64 --alpha 0.1 --sigma-w 2.19");
+}
+
 TEST_CASE("propagation: the predictor is fitted to a CSV file") {
   const TemporaryFolder folder;
   {
@@ -94,6 +128,18 @@ TEST_CASE("propagation: the predictor is fitted to a CSV file") {
 
 TEST_CASE("propagation: errors name the parameter") {
   check_error("exponents --alpha-A 1.2", "collapsed_point: alpha_A must lie in [0, 1], got 1.2");
+  check_error("exponents --alpha-A -0.3", "collapsed_point: alpha_A must lie in [0, 1], got -0.3");
+  check_error("exponents --alpha-M -1", "collapsed_point: alpha_M must lie in [0, 1], got -1");
+  const std::string small = " --tokens 6 --width 16 --networks 4 --depth 2";
+  for (const std::string kind : {"trajectory", "histograms", "angle", "gradient"})
+    check_error("simulate " + kind + " --q0 -1" + small,
+                "TokenLaw::gaussian: q must be positive and finite, got -1");
+  check_error("simulate gradient --c0 0.5" + small,
+              "--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
+  check_error("simulate angle --c0 -0.5" + small, "TokenLaw::gaussian: cosine must lie in [0, 1], got -0.5");
+  check_error("trajectory --causal --plot p.png",
+              "--plot: the field of displacements is that of tokens that are alike; leave it out with "
+              "--causal");
   check_error("exponents --sigma-w -1", "collapsed_point: sigma_w must be at least 0 and finite, got -1");
   check_error("exponents --tokens 1", "collapsed_point: tokens must be at least 2, got 1");
   check_error("exponents --alpha 0",

@@ -57,17 +57,17 @@ Matrix<double> cosines_of(const Matrix<double>& gram) {
 }  // namespace
 
 TEST_CASE("attention: the note's table") {
-  CHECK(attention_core(256, 1, 1).q == Approx(0.010547493213).epsilon(1e-10));
-  CHECK(attention_core(256, 1, 1).p() == Approx(0.00390625).epsilon(1e-10));
-  CHECK(attention_core(256, 1, 0.5).q == Approx(0.503212019258).epsilon(1e-11));
-  CHECK(attention_core(256, 1, 0.5).p() == Approx(0.502505082817).epsilon(1e-11));
-  CHECK(attention_core(16, 2, 0.7).q == Approx(0.666079887097).epsilon(1e-11));
-  CHECK(attention_core(16, 2, 0.7).p() == Approx(0.393637244228).epsilon(1e-11));
+  CHECK(attention_core(256, 1, 1).q == Approx(0.010547493213).scale(0).epsilon(1e-10));
+  CHECK(attention_core(256, 1, 1).p() == Approx(0.00390625).scale(0).epsilon(1e-10));
+  CHECK(attention_core(256, 1, 0.5).q == Approx(0.503212019258).scale(0).epsilon(1e-11));
+  CHECK(attention_core(256, 1, 0.5).p() == Approx(0.502505082817).scale(0).epsilon(1e-11));
+  CHECK(attention_core(16, 2, 0.7).q == Approx(0.666079887097).scale(0).epsilon(1e-11));
+  CHECK(attention_core(16, 2, 0.7).p() == Approx(0.393637244228).scale(0).epsilon(1e-11));
   const TokenState state = BlockMap(parameters_with(0.5, 0.5, 1, 64)).attention(TokenState{0.8, 0.2});
-  CHECK(state.q == Approx(0.788748390841).epsilon(1e-11));
-  CHECK(state.p() == Approx(0.638674175626).epsilon(1e-11));
+  CHECK(state.q == Approx(0.788748390841).scale(0).epsilon(1e-11));
+  CHECK(state.p() == Approx(0.638674175626).scale(0).epsilon(1e-11));
   const Matrix<double> cosines{{1, 0.5, -0.2}, {0.5, 1, 0.3}, {-0.2, 0.3, 1}};
-  CHECK(softmax_second_moment(cosines, 1, 0, 1, 2, 0) == Approx(0.109930199378).epsilon(1e-11));
+  CHECK(softmax_second_moment(cosines, 1, 0, 1, 2, 0) == Approx(0.109930199378).scale(0).epsilon(1e-11));
 }
 
 TEST_CASE("attention: second moments of the weights sum to one over the keys") {
@@ -77,7 +77,7 @@ TEST_CASE("attention: second moments of the weights sum to one over the keys") {
       double sum = 0;
       for (Index j = 0; j < 3; ++j)
         for (Index l = 0; l < 3; ++l) sum += softmax_second_moment(cosines, 1.4, i, j, k, l);
-      CHECK(sum == Approx(1).epsilon(1e-13));
+      CHECK(sum == Approx(1).scale(0).epsilon(1e-13));
     }
 }
 
@@ -86,14 +86,14 @@ TEST_CASE("attention: near collapse its gap is cubic in the angle, to full preci
     const double gap = 1e-6, sigma_A = 1.3;
     const double expected = sigma_A * sigma_A * (n - 1) / (n * n) * gap * gap * gap;
     // The next order is relative e (sigma_A^2 (...)).
-    CHECK(attention_core(n, sigma_A, gap).gap == Approx(expected).epsilon(1e-5));
+    CHECK(attention_core(n, sigma_A, gap).gap == Approx(expected).scale(0).epsilon(1e-5));
   }
 }
 
 TEST_CASE("attention: large scores leave every token alone, none average them") {
-  CHECK(attention_core(8, 30, 0.8).q == Approx(1).epsilon(1e-12));
+  CHECK(attention_core(8, 30, 0.8).q == Approx(1).scale(0).epsilon(1e-12));
   CHECK(attention_core(8, 0, 0.8).gap == 0);
-  CHECK(attention_core(8, 0, 0.8).q == Approx(1 - 0.8 * 7 / 8.0).epsilon(1e-14));
+  CHECK(attention_core(8, 0, 0.8).q == Approx(1 - 0.8 * 7 / 8.0).scale(0).epsilon(1e-14));
 }
 
 TEST_CASE("attention: any Gram matrix, directly and by interpolation, agrees with the definition") {
@@ -110,7 +110,8 @@ TEST_CASE("attention: any Gram matrix, directly and by interpolation, agrees wit
 TEST_CASE("attention: the first token under a causal mask sees itself") {
   const BlockMap map(parameters_with(0.6, 0.3, 1, 4));
   const Matrix<double> gram = random_gram(5, 20, 3);
-  CHECK(map.attention(gram, AttentionMask::causal)(0, 0) == Approx(0.64 * gram(0, 0) + 0.36).epsilon(1e-13));
+  CHECK(map.attention(gram, AttentionMask::causal)(0, 0) ==
+        Approx(0.64 * gram(0, 0) + 0.36).scale(0).epsilon(1e-13));
 }
 
 TEST_CASE("block: equal tokens as numbers and as a Gram matrix") {
@@ -144,21 +145,21 @@ TEST_CASE("block: the equality of tokens is restored from any start in the order
 
 TEST_CASE("block: the MLP of the note's table") {
   const TokenState state = BlockMap(parameters_with(0.5, 0.5, 2.25, 256)).mlp(TokenState{1, 0.5});
-  CHECK(state.q == Approx(0.902361291115).epsilon(1e-11));
-  CHECK(state.p() == Approx(0.431155758323).epsilon(1e-11));
+  CHECK(state.q == Approx(0.902361291115).scale(0).epsilon(1e-11));
+  CHECK(state.p() == Approx(0.431155758323).scale(0).epsilon(1e-11));
   Parameters parameters = parameters_with(0.5, 0.7, 2, 256);
   parameters.sigma_out = OutputGain::shared();
   const TokenState shared = BlockMap(parameters).mlp(TokenState{0.8, 0.6});
-  CHECK(shared.q == Approx(1.5087372489).epsilon(1e-10));
-  CHECK(shared.p() == Approx(0.304883538389).epsilon(1e-11));
+  CHECK(shared.q == Approx(1.5087372489).scale(0).epsilon(1e-10));
+  CHECK(shared.p() == Approx(0.304883538389).scale(0).epsilon(1e-11));
 }
 
 TEST_CASE("block: sixteen of them, the note's table") {
   const double alpha = 1 / std::sqrt(8.0);
   const auto states = BlockMap(parameters_with(alpha, alpha, 5, 256)).trajectory(TokenState{1, 1}, 16);
   CHECK(states.size() == 17);
-  CHECK(states[16].q == Approx(0.465741176987).epsilon(1e-8));
-  CHECK(states[16].cosine() == Approx(0.0435023972189).epsilon(1e-8));
+  CHECK(states[16].q == Approx(0.465741176987).scale(0).epsilon(1e-8));
+  CHECK(states[16].cosine() == Approx(0.0435023972189).scale(0).epsilon(1e-8));
 }
 
 TEST_CASE("block: Jacobians are the derivatives of the maps") {

@@ -98,10 +98,10 @@ void check_gradient(const Case& given, Index tokens, Index depth, const SampleOp
 TEST_CASE("estimators: drawn tokens have the norms and angles of their law") {
   const Index n = 400, d = 300;
   const TokenState wide = measured_state(TokenLaw::gaussian(2, 0.3).draw(n, d, 1, 0));
-  CHECK(wide.q == Approx(2).epsilon(0.1));
-  CHECK(wide.cosine() == Approx(0.3).epsilon(0.25));
+  CHECK(wide.q == Approx(2).scale(0).epsilon(0.1));
+  CHECK(wide.cosine() == Approx(0.3).scale(0).epsilon(0.25));
   const Matrix<double> equal = TokenLaw::equal(0.7).draw(5, d, 1, 2);
-  CHECK(measured_state(equal).q == Approx(0.7).epsilon(1e-13));
+  CHECK(measured_state(equal).q == Approx(0.7).scale(0).epsilon(1e-13));
   CHECK(measured_state(equal).gap < 1e-28);
   CHECK(TokenLaw::equal(0.7).draw(5, d, 1, 2) == equal);
   CHECK(TokenLaw::equal(0.7).draw(5, d, 1, 3) != equal);
@@ -110,13 +110,13 @@ TEST_CASE("estimators: drawn tokens have the norms and angles of their law") {
 TEST_CASE("estimators: the measured gap keeps its digits") {
   Matrix<double> tokens = Matrix<double>::Constant(2, 2, 1);
   tokens(0, 0) += 1e-9;
-  CHECK(measured_state(tokens).gap == Approx(1e-18 / 4).epsilon(1e-6));  // |x_0 - x_1|^2 / (2 d)
+  CHECK(measured_state(tokens).gap == Approx(1e-18 / 4).scale(0).epsilon(1e-6));  // |x_0 - x_1|^2 / (2 d)
   Matrix<double> generic(3, 2);
   generic << 1, 2, 3, 4, -1, 0.5;
   const double p = (generic.row(0).dot(generic.row(1)) + generic.row(0).dot(generic.row(2)) +
                     generic.row(1).dot(generic.row(2))) /
                    6;
-  CHECK(measured_state(generic).p() == Approx(p).epsilon(1e-13));
+  CHECK(measured_state(generic).p() == Approx(p).scale(0).epsilon(1e-13));
 }
 
 TEST_CASE("estimators: results do not depend on the number of threads") {
@@ -162,7 +162,7 @@ TEST_CASE("estimators: the fixed-point norm belongs to each branch's own input")
 TEST_CASE("estimators: modes combine to the exponent of any number of tokens") {
   const MeasuredModes modes{{-0.1, 0}, {0.3, 0}, 16};
   CHECK(modes.combined(64) ==
-        Approx(std::log(63.0 / 64 * std::exp(-1.6) + std::exp(4.8) / 64) / 16).epsilon(1e-13));
+        Approx(std::log(63.0 / 64 * std::exp(-1.6) + std::exp(4.8) / 64) / 16).scale(0).epsilon(1e-13));
 }
 
 TEST_CASE("estimators: two groups of tokens become alike (few networks)") {
@@ -170,10 +170,29 @@ TEST_CASE("estimators: two groups of tokens become alike (few networks)") {
   const Parameters parameters = parameters_of({alpha, alpha, 2, OutputGain::unit()}, 32);
   const auto ratio = measured_group_ratio(parameters, TokenLaw::two_groups(1, 0.75, 0.5), 8, sample(256, 12));
   // The ratio of two means that share their noise: its own bias falls with the width.
-  CHECK(ratio[0].value == Approx(1.5).epsilon(0.1));
+  CHECK(ratio[0].value == Approx(1.5).scale(0).epsilon(0.1));
   CHECK(ratio[8].value < ratio[4].value);
   CHECK(ratio[4].value < ratio[0].value);
   CHECK(ratio[8].value > 1);
+}
+
+TEST_CASE("estimators: standard errors of gradient exponents are their scatter over seeds") {
+  const Parameters parameters = parameters_of({0.3, 0.3, 1, OutputGain::unit()}, 4);
+  constexpr int repetitions = 120;
+  std::vector<double> of_mean, of_log;
+  double claimed_of_mean = 0, claimed_of_log = 0;
+  SampleOptions options = sample(32, 40);
+  for (int k = 0; k < repetitions; ++k) {
+    options.seed = 100 + static_cast<std::uint64_t>(k);
+    const MeasuredGradient measured = measured_gradient_exponent(parameters, TokenLaw::equal(1), 3, options);
+    of_mean.push_back(measured.log_of_mean.value);
+    of_log.push_back(measured.mean_of_log.value);
+    claimed_of_mean += measured.log_of_mean.standard_error / repetitions;
+    claimed_of_log += measured.mean_of_log.standard_error / repetitions;
+  }
+  // The scatter of 120 estimates is known to 6.5 %.
+  CHECK(claimed_of_mean / std::sqrt(numerics::variance(of_mean).value) == Approx(1).scale(0).epsilon(0.12));
+  CHECK(claimed_of_log / std::sqrt(numerics::variance(of_log).value) == Approx(1).scale(0).epsilon(0.12));
 }
 
 TEST_CASE("estimators: single tokens and pairs") {
@@ -185,6 +204,7 @@ TEST_CASE("estimators: single tokens and pairs") {
   CHECK(samples[1].cosines.size() == 30);
   CHECK(numerics::mean(samples[1].squared_norms).value ==
         Approx(measured_trajectory(parameters, TokenLaw::gaussian(1, 0), 2, sample(16, 3))[2].q.value)
+            .scale(0)
             .epsilon(1e-12));
 }
 
@@ -264,5 +284,5 @@ TEST_CASE("estimators: the linearisation at the fixed point, not one block, rule
   const double growth = std::log((1 - measured[12].cosine.value) / (1 - measured[0].cosine.value));
   MESSAGE("ln e_12 / e_0 = ", growth, ", map ", std::log(theory[12].cosine_gap() / 0.01));
   CHECK(growth > 3);
-  CHECK(growth == Approx(std::log(theory[12].cosine_gap() / 0.01)).epsilon(0.05));
+  CHECK(growth == Approx(std::log(theory[12].cosine_gap() / 0.01)).scale(0).epsilon(0.05));
 }

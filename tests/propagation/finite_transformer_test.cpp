@@ -134,15 +134,16 @@ TEST_CASE("finite transformer: weights have the stated variances, seeds and dept
   };
   // 4096 entries: relative standard error sqrt(2 / 4096) = 0.022.
   const double band = 5 * 0.022;
-  CHECK(scaled_variance(w.query) == Approx(2).epsilon(band));
-  CHECK(scaled_variance(w.key) == Approx(2).epsilon(band));
-  CHECK(scaled_variance(w.value) == Approx(1).epsilon(band));
+  CHECK(scaled_variance(w.query) == Approx(2).scale(0).epsilon(band));
+  CHECK(scaled_variance(w.key) == Approx(2).scale(0).epsilon(band));
+  CHECK(scaled_variance(w.value) == Approx(1).scale(0).epsilon(band));
   REQUIRE(w.mlp.size() == 3);
-  for (const Matrix<double>& matrix : w.mlp) CHECK(scaled_variance(matrix) == Approx(1.69).epsilon(band));
+  for (const Matrix<double>& matrix : w.mlp)
+    CHECK(scaled_variance(matrix) == Approx(1.69).scale(0).epsilon(band));
   parameters.sigma_out = OutputGain::unit();
   const FiniteTransformer again(parameters, d, 1, AttentionMask::full, 9, 5);
   CHECK(again.weights()[0].query == transformer.weights()[0].query);
-  CHECK(scaled_variance(again.weights()[0].mlp[2]) == Approx(1).epsilon(band));
+  CHECK(scaled_variance(again.weights()[0].mlp[2]) == Approx(1).scale(0).epsilon(band));
   const FiniteTransformer other(parameters, d, 1, AttentionMask::full, 9, 6);
   CHECK(other.weights()[0].query != again.weights()[0].query);
 }

@@ -35,16 +35,16 @@ std::filesystem::path written(const std::string& text) {
 
 TEST_CASE("predictor: the note's cases") {
   const LossPredictor predictor{3, 2, 2.5, 4.61512051684126};
-  CHECK(predictor(0.1, -0.2) == Approx(2.9).epsilon(1e-14));
-  CHECK(predictor(-0.3, 0.1) == Approx(3.4).epsilon(1e-14));
+  CHECK(predictor(0.1, -0.2) == Approx(2.9).scale(0).epsilon(1e-14));
+  CHECK(predictor(-0.3, 0.1) == Approx(3.4).scale(0).epsilon(1e-14));
   CHECK(predictor(1.5, 0.1) == 4.61512051684126);
 }
 
 TEST_CASE("predictor: the fit finds the weights that made the losses") {
   const PredictorFit fit = fit_loss_predictor(outcomes(60, 0), truth.ceiling);
-  CHECK(fit.predictor.weight_a == Approx(3).epsilon(1e-5));
-  CHECK(fit.predictor.weight_g == Approx(2).epsilon(1e-5));
-  CHECK(fit.predictor.bias == Approx(0.7).epsilon(1e-5));
+  CHECK(fit.predictor.weight_a == Approx(3).scale(0).epsilon(1e-5));
+  CHECK(fit.predictor.weight_g == Approx(2).scale(0).epsilon(1e-5));
+  CHECK(fit.predictor.bias == Approx(0.7).scale(0).epsilon(1e-5));
   CHECK(fit.root_mean_square_error < 1e-6);
   CHECK(fit.explained_variance > 0.999999);
   CHECK(fit.rank_correlation > 0.99);
@@ -59,15 +59,15 @@ TEST_CASE("predictor: with noise the fit is no worse than the truth") {
   }
   const PredictorFit fit = fit_loss_predictor(noisy, truth.ceiling);
   CHECK(fit.root_mean_square_error <= std::sqrt(truth_error));
-  CHECK(fit.predictor.weight_a == Approx(3).epsilon(0.15));
-  CHECK(fit.predictor.weight_g == Approx(2).epsilon(0.15));
+  CHECK(fit.predictor.weight_a == Approx(3).scale(0).epsilon(0.15));
+  CHECK(fit.predictor.weight_g == Approx(2).scale(0).epsilon(0.15));
 }
 
 TEST_CASE("predictor: rank correlation averages ties") {
   const std::vector<double> a{1, 2, 2, 4}, b{10, 20, 30, 40}, down{4, 3, 2, 1};
-  CHECK(rank_correlation(b, b) == Approx(1).epsilon(1e-14));
-  CHECK(rank_correlation(b, down) == Approx(-1).epsilon(1e-14));
-  CHECK(rank_correlation(a, b) == Approx(4.5 / std::sqrt(5 * 4.5)).epsilon(1e-14));
+  CHECK(rank_correlation(b, b) == Approx(1).scale(0).epsilon(1e-14));
+  CHECK(rank_correlation(b, down) == Approx(-1).scale(0).epsilon(1e-14));
+  CHECK(rank_correlation(a, b) == Approx(4.5 / std::sqrt(5 * 4.5)).scale(0).epsilon(1e-14));
 }
 
 TEST_CASE("predictor: CSV files by column names") {

@@ -84,15 +84,15 @@ TEST_CASE("phase diagram: any two parameters") {
         if (coordinate == mlp_depth) parameters.mlp_depth = static_cast<int>(value);
       }
       CHECK(diagram.lambda_g(0, 1) ==
-            Approx(exponent(Exponent::gradient, parameters, options)).epsilon(1e-13));
+            Approx(exponent(Exponent::gradient, parameters, options)).scale(0).epsilon(1e-13));
     }
 }
 
 TEST_CASE("phase diagram: the plateau of small gain and large strength sits at -ln(n) / L") {
   const PhaseDiagram diagram =
       phase_diagram({}, {Coordinate::alpha, {0.8, 0.9}}, {Coordinate::sigma_w, {0.2}});
-  CHECK(diagram.lambda_g(0, 0) == Approx(-std::log(256) / 16).epsilon(1e-3));
-  CHECK(diagram.lambda_g(0, 1) == Approx(-std::log(256) / 16).epsilon(1e-3));
+  CHECK(diagram.lambda_g(0, 0) == Approx(-std::log(256) / 16).scale(0).epsilon(1e-3));
+  CHECK(diagram.lambda_g(0, 1) == Approx(-std::log(256) / 16).scale(0).epsilon(1e-3));
 }
 
 TEST_CASE("boundary: traced points lie on it, from one side of the rectangle to another") {
@@ -123,9 +123,10 @@ TEST_CASE("boundary: heights of the note's table, by another root finder") {
     Parameters parameters;
     parameters.alpha_A = parameters.alpha_M = alpha;
     // Chords of a curve sampled at a fiftieth of the rectangle.
-    CHECK(height_at(angle[0], alpha) == Approx(*critical_sigma_w(Exponent::angle, parameters)).epsilon(1e-3));
+    CHECK(height_at(angle[0], alpha) ==
+          Approx(*critical_sigma_w(Exponent::angle, parameters)).scale(0).epsilon(1e-3));
     CHECK(height_at(gradient[0], alpha) ==
-          Approx(*critical_sigma_w(Exponent::gradient, parameters)).epsilon(3e-3));
+          Approx(*critical_sigma_w(Exponent::gradient, parameters)).scale(0).epsilon(3e-3));
   }
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("boundary: the slope at the origin of the second slice") {
                                   ? curves[0].points.front()
                                   : curves[0].points.back();
     const double share = which == Exponent::angle ? 1 : 1 - 1.0 / 256;
-    CHECK(first.y / first.x == Approx(std::sqrt((mlp.f - mlp.k_out) / share)).epsilon(1e-5));
+    CHECK(first.y / first.x == Approx(std::sqrt((mlp.f - mlp.k_out) / share)).scale(0).epsilon(1e-5));
   }
 }
 

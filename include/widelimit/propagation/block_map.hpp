@@ -53,6 +53,12 @@ class BlockMap {
   MlpMap mlp_;
 };
 
+/// Mean squared norm of the tokens and mean dot product of pairs at the start, where all are alike, and
+/// behind each block. Under a causal mask tokens differ from then on, and whole Gram matrices are carried
+/// along: O(n^2) a block. Errors as BlockMap::trajectory.
+[[nodiscard]] std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& start,
+                                                      Index blocks, AttentionMask mask);
+
 /// The same derivative in the basis (q, p).
 [[nodiscard]] Eigen::Matrix2d in_norm_and_product(const StateJacobian& jacobian);
 

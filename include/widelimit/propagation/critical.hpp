@@ -1,14 +1,21 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "widelimit/propagation/phase_plane.hpp"
 
 /// Critical parameters by bracketing roots (TOMS 748, to the last digits).
 namespace widelimit::propagation {
 
-/// The sigma_w in [0.05, 60] at which an exponent vanishes, all else as given (sigma_out follows if shared);
-/// nothing if it does not change sign there.
+/// Every value of sigma_w in [0.05, 60], or of alpha_A or alpha_M in (0, 1), at which an exponent vanishes,
+/// all else as given (sigma_out follows if shared); ascending. Found by a scan of 64 steps: two closer than
+/// that are missed. ArgumentError for another coordinate.
+[[nodiscard]] std::vector<double> critical_values(Exponent which, Coordinate free,
+                                                  const Parameters& parameters,
+                                                  const ExponentOptions& options = {});
+
+/// The least of them for sigma_w; nothing if there is none.
 [[nodiscard]] std::optional<double> critical_sigma_w(Exponent which, const Parameters& parameters,
                                                      const ExponentOptions& options = {});
 
@@ -53,18 +60,21 @@ struct CriticalInitialisation {
   double log_gradient_growth = 0;  ///< depth * lambda_g: ln of the growth of the squared gradient.
 };
 
-/// Parameters on lambda_a = 0 for a network of the given depth. With strengths_and_gain the largest strengths
-/// at which the squared gradient grows by no more than e^tolerance over the whole network; smaller ones on
-/// the line are as good. With one free parameter the tolerance is not used, see log_gradient_growth. Errors
-/// ArgumentError unless depth >= 1, tolerance > 0; NumericalError, naming the free parameter, if no
+/// Parameters on lambda_a = 0 for a network of the given depth and mask. With strengths_and_gain the largest
+/// strengths up to which the squared gradient grows by no more than e^tolerance over the whole network:
+/// smaller ones on the line are as good. Where it grows by no more anywhere on the line (GELU and SiLU in
+/// shallow networks) the given strengths are kept. With one free parameter the tolerance is not used, see
+/// log_gradient_growth.
+/// Errors  ArgumentError unless depth >= 1, tolerance > 0; NumericalError, naming the free parameter, if no
 ///         value is critical.
 [[nodiscard]] CriticalInitialisation critical_initialisation(
     const Parameters& parameters, Index depth, FreeParameters free = FreeParameters::strengths_and_gain,
-    double tolerance = 0.1);
+    double tolerance = 0.1, AttentionMask mask = AttentionMask::full);
 
 /// For strengths too large for both exponents to be small: the sigma_w between the two boundaries at which
 /// weight_g lambda_g = -weight_a lambda_a. Expects positive weights. Errors: NumericalError if there is none.
 [[nodiscard]] CriticalInitialisation balanced_initialisation(const Parameters& parameters, Index depth,
-                                                             double weight_a = 1, double weight_g = 1);
+                                                             double weight_a = 1, double weight_g = 1,
+                                                             AttentionMask mask = AttentionMask::full);
 
 }  // namespace widelimit::propagation

@@ -62,9 +62,15 @@ struct JacobianMoments {
 /// (H_n / n) - 2 (n - H_n) / (n (n - 1)), H_n the harmonic number: what causal attention leaves of a gap.
 [[nodiscard]] double causal_gap_share(Index tokens);
 
-/// The causal angle exponent over many blocks, m (ta_A^2 + alpha_A^2 / (4 q_star)) - 1: the second eigenvalue
-/// of the averages over earlier tokens is 1/2.
+/// The causal angle exponent of infinite depth, m (ta_A^2 + alpha_A^2 / (4 q_star)) - 1: the second
+/// eigenvalue of the averages over earlier tokens is 1/2. The averages are far from normal, so that networks
+/// of usual depth are far from it.
 [[nodiscard]] double causal_angle_exponent(const Parameters& parameters);
+
+/// Growth a block, as ln, of the mean squared distance of tokens over `depth` blocks from nearly equal tokens
+/// at the fixed point: covariances of their deviations go as G -> m (ta_A^2 G + alpha_A^2 / q_star M G M^T),
+/// M the averages over earlier tokens, from G = I. Cost O(n^2 depth).
+[[nodiscard]] double causal_angle_exponent(const Parameters& parameters, Index depth);
 
 /// The causal gradient exponent after `depth` blocks from equal tokens. Cost O(n^2 depth).
 [[nodiscard]] double causal_gradient_exponent(const Parameters& parameters, Index depth);

@@ -35,13 +35,14 @@ enum class Formula {
 };
 
 struct ExponentOptions {
-  double depth = 16;  ///< L of the gradient exponent.
+  double depth = 16;  ///< L of the gradient exponent, and under a causal mask of the angle exponent.
   AttentionMask mask = AttentionMask::full;
   AngleMeasure angle = AngleMeasure::collapsed;
   Formula formula = Formula::corrected;
 };
 
-/// One exponent at one point. With AngleMeasure::collapsed the angle exponent is lambda_a, not its logarithm.
+/// One exponent at one point. With AngleMeasure::collapsed the angle exponent is lambda_a, not its logarithm:
+/// the relative growth of a gap in a block, under a causal mask the geometric mean over `depth` blocks.
 /// Errors: as collapsed_point; ArgumentError for Formula::published beside a causal mask.
 [[nodiscard]] double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options);
 
