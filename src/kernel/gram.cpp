@@ -72,8 +72,9 @@ class ProgressCounter {
 template <typename Scalar>
 class OrderedInputs {
  public:
-  OrderedInputs(const Inputs<Scalar>& inputs, const GramPlan& plan)
-      : inputs_{inputs}, plan_{plan}, order_(static_cast<std::size_t>(inputs.size())) {
+  /// `name`: of the batch, for errors.
+  OrderedInputs(const Inputs<Scalar>& inputs, const GramPlan& plan, const char* name)
+      : inputs_{inputs}, plan_{plan}, name_{name}, order_(static_cast<std::size_t>(inputs.size())) {
     std::iota(order_.begin(), order_.end(), Index{0});
     if (inputs.is_ragged() && !plan.vectors_only)
       std::stable_sort(order_.begin(), order_.end(),
@@ -82,6 +83,7 @@ class OrderedInputs {
 
   [[nodiscard]] Index size() const { return inputs_.size(); }
   [[nodiscard]] std::span<const Scalar> input(Index i) const { return inputs_[original(i)]; }
+  [[nodiscard]] std::string name(Index i) const { return fmt::format("input {} of {}", original(i), name_); }
   [[nodiscard]] const Shape& shape(Index i) const { return inputs_.shape(original(i)); }
   [[nodiscard]] const StateLayout& layout(Index i) const { return plan_.state_layouts.at(shape(i)); }
   /// Where inputs [begin, end) stand in the batch.
@@ -94,6 +96,7 @@ class OrderedInputs {
 
   const Inputs<Scalar>& inputs_;
   const GramPlan& plan_;
+  const char* name_;
   std::vector<Index> order_;
 };
 
@@ -126,7 +129,7 @@ class GramComputation {
         state_workers_([&plan] { return StateWorker<Scalar>(plan); }) {}
 
   void symmetric(const Inputs<Scalar>& inputs, const GramTarget<Scalar>& target) {
-    const OrderedInputs<Scalar> x(inputs, plan_);
+    const OrderedInputs<Scalar> x(inputs, plan_, "x");
     for (Index first = 0; first < x.size();) {
       const auto left = make_states(x, first);
       compute(left, left, Batches::one, target);
@@ -141,7 +144,7 @@ class GramComputation {
 
   void rectangular(const Inputs<Scalar>& inputs1, const Inputs<Scalar>& inputs2,
                    const GramTarget<Scalar>& target) {
-    const OrderedInputs<Scalar> x1(inputs1, plan_), x2(inputs2, plan_);
+    const OrderedInputs<Scalar> x1(inputs1, plan_, "x1"), x2(inputs2, plan_, "x2");
     for (Index first = 0; first < x1.size();) {
       const auto left = make_states(x1, first);
       for (Index second = 0; second < x2.size();) {
@@ -154,7 +157,7 @@ class GramComputation {
   }
 
   void diagonal(const Inputs<Scalar>& inputs, const GramTarget<Scalar>& target) {
-    const OrderedInputs<Scalar> x(inputs, plan_);
+    const OrderedInputs<Scalar> x(inputs, plan_, "x");
     constexpr Index first_column = 0;
     for (Index first = 0; first < x.size();) {
       const auto block = make_states(x, first);
@@ -221,8 +224,13 @@ class GramComputation {
     std::vector<const StateLayout*> layouts;
     for (Index i = begin; i < block_end(x, begin); ++i) layouts.push_back(&x.layout(i));
     Block<Scalar> block{&x, StateBlock<Scalar>(layouts, begin)};
-    parallel(block.end() - begin,
-             [&](Index i) { state_workers_.local().run(x.input(begin + i), block.states[begin + i]); });
+    parallel(block.end() - begin, [&](Index i) {
+      try {
+        state_workers_.local().run(x.input(begin + i), block.states[begin + i]);
+      } catch (const NumericalError& error) {
+        throw NumericalError(fmt::format("gram: {}: {}", x.name(begin + i), error.what()));
+      }
+    });
     state_workers_.clear();  // their memory, before that of the pairs is taken
     return block;
   }
@@ -313,12 +321,11 @@ void throw_not_finite(const Matrix<Scalar>& gram, const char* name) {
   for (Index i = 0; i < gram.rows(); ++i)
     for (Index j = 0; j < gram.cols(); ++j)
       if (!std::isfinite(gram(i, j)))
-        throw NumericalError(
-            fmt::format("gram: the {} of pair ({}, {}) is {}; the network's variances leave the range of {}, "
-                        "rescale its inputs or "
-                        "weights{}",
-                        name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
-                        sizeof(Scalar) == 4 ? ", or use double" : ""));
+        throw NumericalError(fmt::format(
+            "gram: the {} of pair ({}, {}) is {}; it leaves the range of {}, rescale the network's "
+            "inputs or weights{}",
+            name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
+            sizeof(Scalar) == 4 ? ", or use double" : ""));
 }
 
 /// Adds up results of replicates of a sampled network: means, and standard errors from their scatter.

@@ -47,8 +47,9 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
       extra = static_cast<Index>(
           features->stage->state_size(transformed_shape(input_shape, features->transforms),
                                       transformed_channels(input_shape, channels, features->transforms)));
-    // A vector's channels are one array, ready for products of whole batches.
+    // A vector's channels are one array, ready for products of whole batches; behind it, its variance.
     const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
+    if (vector_features) extra = 1;
     layout.offset.push_back(layout.size);
     const bool in_planes =
         !std::holds_alternative<PairNode>(operation) && !shape.empty() && !program.as_matrix[id];

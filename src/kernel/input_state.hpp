@@ -9,9 +9,9 @@
 
 namespace widelimit {
 
-/// Where the things kept of one input lie in its state: for an input node the features, channel by channel;
-/// for a row stage its auxiliary arrays; for a pair stage the variances and its own state. It depends on the
-/// input's shape only.
+/// Where the things kept of one input lie in its state: for an input node the features, channel by channel,
+/// and of a vector its variance; for a row stage its auxiliary arrays; for a pair stage the variances and its
+/// own state. It depends on the input's shape only.
 struct StateLayout {
   Shape shape;                ///< Of the input.
   std::vector<Index> offset;  ///< Of a node.
@@ -19,7 +19,7 @@ struct StateLayout {
       planes;                    ///< How positions lie in an array of that node: as in its run at offset 0.
   std::vector<Index> positions;  ///< Numbers an array of that node, padded.
   std::vector<Index> arrays;     ///< Arrays of that node; for pair stages 1, the variances.
-  std::vector<Index> extra;      ///< Where a pair stage's own state begins.
+  std::vector<Index> extra;      ///< Where a pair stage's own state, or a vector's variance, begins.
   Index size = 0;
 };
 
@@ -40,7 +40,7 @@ class InputState {
   [[nodiscard]] const Scalar* array(NodeId node, Index k) const {
     return numbers_ + layout_->offset[node] + k * layout_->positions[node];
   }
-  /// A pair stage's own state.
+  /// A pair stage's own state; of an input node, the variance of a vector.
   [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
   [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
 

@@ -1,11 +1,15 @@
 #include "kernel/pair_worker.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernel/features.hpp"
+#include "kernel/multiples.hpp"
+#include "kernel/variance_checks.hpp"
 #include "kernel/vector_padding.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/precise_products.hpp"
 
 namespace widelimit {
 namespace {
@@ -16,12 +20,8 @@ Index vector_channels(const GramPlan& plan, NodeId node) {
 }
 
 template <typename Scalar>
-Scalar vector_product(const GramPlan& plan, NodeId node, const InputState<Scalar>& left,
-                      const InputState<Scalar>& right) {
-  const Index channels = vector_channels(plan, node);
-  const double dot = numerics::linear_rows<Scalar>().dot(left.array(node, 0), right.array(node, 0),
-                                                         static_cast<std::size_t>(channels));
-  return static_cast<Scalar>(dot / static_cast<double>(channels));
+std::span<const Scalar> vector_of(const GramPlan& plan, NodeId node, const InputState<Scalar>& state) {
+  return {state.array(node, 0), static_cast<std::size_t>(vector_channels(plan, node))};
 }
 
 bool is_input(const GramPlan& plan, NodeId node) {
@@ -75,9 +75,11 @@ PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
               plan.vectors_only ? 0 : side, plan.stop),
       points_(plan.program, plan.any_layout(), plan.kernel, side, side, plan.stop),
       side_{side} {
-  if (plan.vectors_only)
-    products_ =
-        AlignedBuffer<Scalar>(static_cast<Index>(points_.source_nodes().size()) * side * padded(side));
+  const auto sources = static_cast<Index>(points_.source_nodes().size());
+  if (plan.vectors_only) {
+    products_ = AlignedBuffer<Scalar>(sources * side * padded(side));
+    deviations_ = AlignedBuffer<Scalar>(sources * padded(side));
+  }
 }
 
 template <typename Scalar>
@@ -105,7 +107,7 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
   mirrored_ = 0;
   for (Index i = left.begin; i < left.end; ++i) {
     const bool has_itself = batches == Batches::one && i >= right.begin && i < right.end;
-    rows_.push_back({&(*left.block)[i], has_itself ? i - right.begin : -1});
+    rows_.push_back({&(*left.block)[i], has_itself ? i - right.begin : -1, {}});
   }
   const auto lefts = static_cast<Index>(rows_.size());
   bool finite = true;
@@ -190,6 +192,8 @@ void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
     const NodeId node = points_.source_nodes()[s];
     if (!is_input(plan_, node)) continue;
     timer_.time(node, [&] {
+      for (Index j = 0; j < columns(); ++j)
+        deviations(s)[j] = std::sqrt(tile_.right[static_cast<std::size_t>(j)]->extra(node)[0]);
       if (!symmetric || half >= lefts) return multiply_inputs(s, 0, lefts, 0);
       multiply_inputs(s, 0, half, 0);
       multiply_inputs(s, half, lefts - half, half);
@@ -224,26 +228,53 @@ void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, 
                            });
     return;
   }
+  if (source.ntk != nullptr && is_input(plan_, node)) std::fill_n(source.ntk, columns(), Scalar{0});
   if (plan_.vectors_only) {
     const Index first = std::max<Index>(same, 0);
     std::copy_n(products(number, row) + first, columns() - first, source.nngp + first);
     // The variance as the state has it: so the correlation of an input with itself is exactly 1.
-    if (same >= 0) source.nngp[same] = vector_product(plan_, node, left, left);
-    if (source.ntk != nullptr) std::fill_n(source.ntk, columns(), Scalar{0});
-    return;
+    if (same >= 0) source.nngp[same] = left.extra(node)[0];
+    return take_multiples(number, row, same, source.nngp);
   }
   for (Index j = 0; j < columns(); ++j) {
     const Index pair = pair_number_[static_cast<std::size_t>(row * columns() + j)];
     if (pair < 0) continue;
     if (is_input(plan_, node)) {
-      source.nngp[j] = vector_product(plan_, node, left, *tile_.right[static_cast<std::size_t>(j)]);
-      if (source.ntk != nullptr) source.ntk[j] = 0;
+      source.nngp[j] = take_product(node, row, j);
     } else {
       const auto [nngp, ntk] = planes_.readout(node, pair);
       source.nngp[j] = nngp;
       if (source.ntk != nullptr) source.ntk[j] = ntk;
     }
   }
+}
+
+/// Of inputs that may be multiples of each other the products are taken again, one by one: matrix products
+/// add up in another order than variances do.
+template <typename Scalar>
+void PairWorker<Scalar>::take_multiples(std::size_t source, Index row, Index same, Scalar* values) {
+  const NodeId node = points_.source_nodes()[source];
+  const Index first = std::max<Index>(same, 0);
+  const Scalar* bounds = deviations(source);
+  const Scalar factor = std::sqrt(tile_.left[static_cast<std::size_t>(row)]->extra(node)[0]) *
+                        least_correlation_of_multiples<Scalar>(vector_channels(plan_, node));
+  const auto exceeds = [&](Index begin, Index count) {
+    return numerics::precise_products<Scalar>().any_exceeds(values + begin, bounds + begin, factor,
+                                                            static_cast<std::size_t>(count));
+  };
+  if (!exceeds(first, columns() - first)) return;
+  for (Index j = first; j < columns(); ++j)
+    if (j != same && exceeds(j, 1)) values[j] = take_product(node, row, j);
+}
+
+/// The product of a left and a right input, which are noted if one is a multiple of the other.
+template <typename Scalar>
+Scalar PairWorker<Scalar>::take_product(NodeId node, Index row, Index column) {
+  const auto left = static_cast<std::size_t>(row), right = static_cast<std::size_t>(column);
+  const VectorProduct product =
+      vector_product(vector_of(plan_, node, *tile_.left[left]), vector_of(plan_, node, *tile_.right[right]));
+  if (product.are_multiples && column != rows_[left].same) rows_[left].multiples.push_back(column);
+  return static_cast<Scalar>(product.mean);
 }
 
 template <typename Scalar>
@@ -261,7 +292,7 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
     Scalar& nngp = points_.source(s).nngp[0];
     const InputState<Scalar>* itself = &state;
     if (is_input(plan_, node))
-      nngp = vector_product(plan_, node, state, state);
+      nngp = record_variance(node, state);
     else if (feature_node(plan_, node) != nullptr)
       feature_values<Scalar>(
           plan_, node, state, {&itself, 1},
@@ -270,6 +301,18 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
       nngp = planes_.readout(node, 0).nngp;
   }
   points_.record_state(state);
+}
+
+/// Of a vector.
+template <typename Scalar>
+Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& state) const {
+  const std::span<const Scalar> vector = vector_of(plan_, node, state);
+  const auto variance = static_cast<Scalar>(vector_variance(vector));
+  name_layer(plan_.program.graph.nodes[node], [&] {
+    check_input_variance(variance,
+                         std::all_of(vector.begin(), vector.end(), [](Scalar x) { return x == 0; }));
+  });
+  return state.extra(node)[0] = variance;
 }
 
 template <typename Scalar>

@@ -57,6 +57,8 @@ class PairWorker {
   void multiply_inputs(bool symmetric);
   void multiply_inputs(std::size_t source, Index first_left, Index left_count, Index first_right);
   void fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source);
+  void take_multiples(std::size_t source, Index row, Index same, Scalar* values);
+  [[nodiscard]] Scalar take_product(NodeId node, Index row, Index column);
   /// False if some value is not finite.
   [[nodiscard]] bool write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
                            const GramTarget<Scalar>& target) const;
@@ -65,12 +67,17 @@ class PairWorker {
   [[nodiscard]] Scalar* products(std::size_t source, Index row) {
     return products_.data() + (static_cast<Index>(source) * side_ + row) * padded(side_);
   }
+  /// Roots of the variances of the right inputs of a tile of vectors.
+  [[nodiscard]] Scalar* deviations(std::size_t source) {
+    return deviations_.data() + static_cast<Index>(source) * padded(side_);
+  }
   [[nodiscard]] Index columns() const { return static_cast<Index>(tile_.right.size()); }
 
   const GramPlan& plan_;
   PlaneExecutor<Scalar> planes_;
   PointExecutor<Scalar> points_;
-  AlignedBuffer<Scalar> products_;  ///< [source][left][right] of a tile of vectors.
+  AlignedBuffer<Scalar> products_;    ///< [source][left][right] of a tile of vectors.
+  AlignedBuffer<Scalar> deviations_;  ///< [source][right]
   Index side_;
   StepTimer timer_;
   Tile<Scalar> tile_;
@@ -89,6 +96,7 @@ class StateWorker {
   void run(std::span<const Scalar> input, InputState<Scalar>& state);
 
  private:
+  [[nodiscard]] Scalar record_variance(NodeId node, InputState<Scalar>& state) const;
   void write_features(std::span<const Scalar> input, InputState<Scalar>& state) const;
 
   const GramPlan& plan_;

@@ -1,16 +1,14 @@
 #include "kernel/plane_executor.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <tuple>
 
 #include "kernel/plane_sums.hpp"
+#include "kernel/variance_checks.hpp"
 #include "kernel/vector_padding.hpp"
 #include "numerics/gemm.hpp"
-#include "widelimit/error.hpp"
 
 namespace widelimit {
 namespace {
@@ -373,11 +371,7 @@ void PlaneExecutor<Scalar>::execute(const PairStep& step) {
         .nngp = {target.nngp, out.left_positions(), out.right_positions()},
         .ntk = {target.ntk, with_ntk_ ? out.left_positions() : 0, with_ntk_ ? out.right_positions() : 0},
         .scratch = matrices.scratch};
-    try {
-      node.stage->apply(view, result);
-    } catch (const NumericalError& error) {
-      throw NumericalError(fmt::format("{}: {}", program_.graph.nodes[step.node].path, error.what()));
-    }
+    name_layer(program_.graph.nodes[step.node], [&] { node.stage->apply(view, result); });
   }
 }
 
@@ -418,7 +412,10 @@ void PlaneExecutor<Scalar>::record_pair_state(const PairNode& node, NodeId id) {
   const Eigen::Map<const Matrix<Scalar>> nngp(input_matrices(input, 0).nngp, positions, positions);
   Scalar* variances = recorded_->array(id, 0);
   for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
-  node.stage->prepare(SelfView<Scalar>{nngp, shape, stop_}, recorded_->extra(id));
+  name_layer(program_.graph.nodes[id], [&] {
+    check_variances(variances, positions);
+    node.stage->prepare(SelfView<Scalar>{nngp, shape, stop_}, recorded_->extra(id));
+  });
 }
 
 template class PlaneExecutor<float>;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernel/plane_executor.hpp"
+#include "kernel/variance_checks.hpp"
 #include "kernel/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
@@ -35,7 +36,7 @@ void PlaneExecutor<Scalar>::evaluate(const Run& run, std::size_t number, const S
     for (Index n = 0; n < stack.count; ++n)
       local_affine(run, number, stack.first_pair + n, target + n * placed_[number].layout.length);
   } else if (const auto* row = std::get_if<RowNode>(&operation)) {
-    apply_row(run, number, stack, *row->stage, target);
+    name_layer(node_of(instruction), [&] { apply_row(run, number, stack, *row->stage, target); });
   } else if (const auto* sum = std::get_if<SumNode>(&operation)) {
     add_planes(run, number, stack, *sum, target);
   } else {
@@ -300,6 +301,7 @@ void PlaneExecutor<Scalar>::record_variances(const Run& run, std::size_t number,
   std::vector<Scalar> numbers(static_cast<std::size_t>(placed.arrays * positions));
   std::vector<Scalar*> arrays;
   for (Index k = 0; k < placed.arrays; ++k) arrays.push_back(numbers.data() + k * positions);
+  check_variances(variances, positions);
   stage.prepare(variances, static_cast<std::size_t>(positions), arrays.data());
   const PlaneLayout& kept = recorded_->layout().planes[node];
   for (Index k = 0; k < placed.arrays; ++k)

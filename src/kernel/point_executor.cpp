@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/multiples.hpp"
+#include "kernel/variance_checks.hpp"
 #include "kernel/vector_padding.hpp"
 
 namespace widelimit {
@@ -23,7 +25,8 @@ PointExecutor<Scalar>::PointExecutor(const Program& program, const StateLayout& 
       with_ntk_{kernel == Kernel::with_ntk},
       stop_{stop},
       rows_at_once_{std::clamp<Index>(numbers_at_once / padded(columns), 1, rows)},
-      capacity_{rows_at_once_ * padded(columns)} {
+      capacity_{rows_at_once_ * padded(columns)},
+      keeps_multiples_{keeps_multiples(program.graph)} {
   const auto& instructions = program.points.instructions;
   Index auxiliary = 0, scratch = 0;
   for (const Instruction& instruction : instructions) {
@@ -84,7 +87,12 @@ Plane<Scalar> PointExecutor<Scalar>::run(std::span<const PointRow<Scalar>> rows)
   rows_ = rows;
   for (std::size_t i = 0; i < program_.points.instructions.size(); ++i) {
     stop_.check();
-    timer_.time(program_.points.instructions[i].node, [&] { evaluate(i); });
+    timer_.time(program_.points.instructions[i].node, [&] {
+      name_layer(node_of(i), [&] {
+        evaluate(i);
+        if (recorded_ != nullptr) check_variances(result_of(i).nngp, 1);
+      });
+    });
   }
   return result_of(program_.points.instructions.size() - 1);
 }
@@ -92,7 +100,7 @@ Plane<Scalar> PointExecutor<Scalar>::run(std::span<const PointRow<Scalar>> rows)
 template <typename Scalar>
 void PointExecutor<Scalar>::record_state(InputState<Scalar>& state) {
   const std::vector<const InputState<Scalar>*> itself{&state};
-  const PointRow<Scalar> row{&state, 0};
+  const PointRow<Scalar> row{&state, 0, {}};
   right_ = &itself;
   recorded_ = &state;
   static_cast<void>(run({&row, 1}));
@@ -141,7 +149,9 @@ void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage,
     itself_.push_back(target.nngp[begin + rows_[r].same]);
     itself_.push_back(with_ntk_ ? target.ntk[begin + rows_[r].same] : Scalar{0});
   }
+  gather_multiples(number, target);
   stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), size()});
+  apply_to_multiples(stage, target);
   const Scalar* before = itself_.data();
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     if (rows_[r].same < 0) continue;
@@ -150,6 +160,42 @@ void PointExecutor<Scalar>::apply_row(std::size_t number, const RowStage& stage,
     const Scalar ntk = *before++;
     if (with_ntk_) *itself.ntk = ntk;
     apply_to_itself(number, stage, itself.nngp - target.nngp, target);
+  }
+}
+
+/// Takes entries of multiples out of the rows, if they are perfectly correlated in front of the stage.
+template <typename Scalar>
+void PointExecutor<Scalar>::gather_multiples(std::size_t number, const Plane<Scalar>& target) {
+  multiples_ = {};
+  const NodeId node = program_.points.instructions[number].node;
+  if (!keeps_multiples_[program_.graph.nodes[node].inputs[0]]) return;
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    for (const Index column : rows_[r].multiples)
+      multiples_.places.push_back(static_cast<Index>(r) * row_step() + column);
+  const auto gather = [&](const Scalar* row) {
+    std::vector<Scalar> values;
+    for (const Index place : multiples_.places) values.push_back(row[place]);
+    return values;
+  };
+  if (multiples_.places.empty()) return;
+  multiples_.nngp = gather(target.nngp);
+  if (with_ntk_) multiples_.ntk = gather(target.ntk);
+  for (const Scalar* row : arrays_[number].left) multiples_.left.push_back(gather(row));
+  for (const Scalar* row : arrays_[number].right) multiples_.right.push_back(gather(row));
+}
+
+/// Puts them back behind the stage.
+template <typename Scalar>
+void PointExecutor<Scalar>::apply_to_multiples(const RowStage& stage, const Plane<Scalar>& target) {
+  if (multiples_.places.empty()) return;
+  std::vector<const Scalar*> left, right;
+  for (const auto& row : multiples_.left) left.push_back(row.data());
+  for (const auto& row : multiples_.right) right.push_back(row.data());
+  stage.apply_to_multiples({multiples_.nngp.data(), with_ntk_ ? multiples_.ntk.data() : nullptr, left.data(),
+                            right.data(), multiples_.places.size()});
+  for (std::size_t i = 0; i < multiples_.places.size(); ++i) {
+    target.nngp[multiples_.places[i]] = multiples_.nngp[i];
+    if (with_ntk_) target.ntk[multiples_.places[i]] = multiples_.ntk[i];
   }
 }
 

@@ -13,11 +13,12 @@
 
 namespace widelimit {
 
-/// A left input of a tile, and its index among the right inputs, or -1.
+/// A left input of a tile, and what is known of it and the right inputs.
 template <typename Scalar>
 struct PointRow {
   const InputState<Scalar>* left;
-  Index same;
+  Index same;                    ///< Its index among the right inputs, or -1.
+  std::vector<Index> multiples;  ///< Indices of right inputs that are multiples of it, not itself.
 };
 
 /// Executes what comes behind the positions, or a network that never had any: one number a pair. A vector is
@@ -56,9 +57,18 @@ class PointExecutor {
     std::vector<Scalar*> right;
   };
 
+  /// Entries of multiples, taken out of the rows.
+  struct Gathered {
+    std::vector<Index> places;
+    std::vector<Scalar> nngp, ntk;
+    std::vector<std::vector<Scalar>> left, right;  ///< [k]
+  };
+
   void gather_right(std::size_t number);
   void evaluate(std::size_t number);
   void apply_row(std::size_t number, const RowStage& stage, const Plane<Scalar>& target);
+  void gather_multiples(std::size_t number, const Plane<Scalar>& target);
+  void apply_to_multiples(const RowStage& stage, const Plane<Scalar>& target);
   void apply_to_itself(std::size_t number, const RowStage& stage, Index place, const Plane<Scalar>& target);
   void apply_stage(std::size_t number, const PairStage& stage, const Plane<Scalar>& source,
                    const Plane<Scalar>& target);
@@ -87,6 +97,8 @@ class PointExecutor {
   AlignedBuffer<Scalar> scratch_;
   const std::vector<const InputState<Scalar>*>* right_ = nullptr;
   std::span<const PointRow<Scalar>> rows_;
+  std::vector<bool> keeps_multiples_;  ///< [node]
+  Gathered multiples_;
   std::vector<Scalar> itself_;  ///< [row][nngp, ntk]: of the inputs of the rows with themselves.
   InputState<Scalar>* recorded_ = nullptr;
   StepTimer timer_;

@@ -26,8 +26,17 @@ class ActivationStage final : public RowStage {
     activation_->prepare(variance, auxiliary, positions);
   }
   bool clears_gaps() const override { return activation_->clears_gaps(); }
+  Multiples multiples() const override {
+    return activation_->homogeneous() ? Multiples::kept : Multiples::equal;
+  }
   void apply(const numerics::DualRow<float>& row) const override { activation_->apply(row); }
   void apply(const numerics::DualRow<double>& row) const override { activation_->apply(row); }
+  void apply_to_multiples(const numerics::DualRow<float>& row) const override {
+    activation_->apply_to_multiples(row);
+  }
+  void apply_to_multiples(const numerics::DualRow<double>& row) const override {
+    activation_->apply_to_multiples(row);
+  }
 
  private:
   numerics::ActivationPtr activation_;

@@ -30,6 +30,7 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
 
   std::size_t auxiliary_count() const override { return 1; }
   bool clears_gaps() const override { return true; }
+  Multiples multiples() const override { return Multiples::equalised; }
 
   template <typename Scalar>
   void prepare_row(const Scalar* variance, std::size_t positions, Scalar* const* auxiliary) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -23,17 +24,46 @@ inline double determinant(float p, float q, float c) {
       static_cast<double>(p) * static_cast<double>(q) - static_cast<double>(c) * static_cast<double>(c), 0.0);
 }
 
-/// sqrt(pq - c^2), rounded to Scalar only at the end: in float the determinant itself may underflow.
+/// sqrt(pq - c^2), in double: in float the determinant itself may leave the range.
+inline double root_determinant(float p, float q, float c) { return std::sqrt(determinant(p, q, c)); }
+
+/// The same over the whole range of double: where the products would leave it, p, q and c are scaled by
+/// powers of two, which changes no digit.
+inline double root_determinant(double p, double q, double c) {
+  const double product = p * q;
+  if ((product > 1e-280 && product < 1e280) || !(p > 0 && q > 0 && std::isfinite(p) && std::isfinite(q)))
+    return std::sqrt(determinant(p, q, c));
+  const int left = std::ilogb(p) / 2, right = std::ilogb(q) / 2;
+  const double scaled =
+      determinant(std::scalbn(p, -2 * left), std::scalbn(q, -2 * right), std::scalbn(c, -left - right));
+  return std::scalbn(std::sqrt(scaled), left + right);
+}
+
+/// sqrt(a + root^2), where root^2 may leave the range.
+inline double root_of_sum(double a, double root) {
+  return std::abs(root) < 1e150 ? std::sqrt(a + root * root) : std::hypot(std::sqrt(a), root);
+}
+
+/// Rounding errors of a covariance that is known to be that of multiples.
+constexpr double perfect_tolerance = 32;
+
+/// The covariance +-sqrt(pq) that c is but for rounding errors; nothing if it is not.
 template <typename Scalar>
-Scalar root_determinant(Scalar p, Scalar q, Scalar c) {
-  return static_cast<Scalar>(std::sqrt(determinant(p, q, c)));
+std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c) {
+  if (!(p > 0 && q > 0)) return std::nullopt;
+  // Equal variances have no rounding error.
+  const double product =
+      p == q ? static_cast<double>(p) : std::sqrt(static_cast<double>(p)) * std::sqrt(static_cast<double>(q));
+  const double rest = 1 - std::abs(static_cast<double>(c)) / product;
+  if (!(std::abs(rest) <= perfect_tolerance * std::numeric_limits<Scalar>::epsilon())) return std::nullopt;
+  return static_cast<Scalar>(std::copysign(product, static_cast<double>(c)));
 }
 
 /// An Activation from a formula: a small immutable object with
 ///   double value(double) const, double derivative(double) const,
 ///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const,
-/// and, where phi is positively homogeneous, slopes(). One virtual call serves a row; the formula is inlined
-/// there.
+/// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
+/// slopes(). One virtual call serves a row; the formula is inlined there.
 template <typename Formula>
 class ClosedForm final : public Activation {
  public:
@@ -41,9 +71,7 @@ class ClosedForm final : public Activation {
 
   [[nodiscard]] double value(double x) const override { return formula_.value(x); }
   [[nodiscard]] double derivative(double x) const override { return formula_.derivative(x); }
-  [[nodiscard]] Dual<double> dual(double p, double q, double c) const override {
-    return formula_.dual(p, q, c);
-  }
+  [[nodiscard]] Dual<double> dual(double p, double q, double c) const override { return entry(p, q, c); }
 
   [[nodiscard]] std::optional<HomogeneousSlopes> homogeneous() const override {
     if constexpr (requires { formula_.slopes(); }) {
@@ -55,17 +83,51 @@ class ClosedForm final : public Activation {
 
   void apply(const DualRow<float>& row) const override { apply_row(row); }
   void apply(const DualRow<double>& row) const override { apply_row(row); }
+  void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }
+  void apply_to_multiples(const DualRow<double>& row) const override { apply_row_to_multiples(row); }
 
  private:
+  static constexpr bool takes_root = requires(const Formula& formula, double x) {
+    formula.template dual<double>(x, x, x, x);
+  };
+
   template <typename Scalar>
-  void apply_row(const DualRow<Scalar>& row) const {
+  Dual<Scalar> entry(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (takes_root)
+      return formula_.dual(p, q, c, root_determinant(p, q, c));
+    else
+      return formula_.dual(p, q, c);
+  }
+
+  template <typename Scalar>
+  Dual<Scalar> entry_of_multiples(Scalar p, Scalar q, Scalar c) const {
+    const std::optional<Scalar> perfect = perfect_covariance(p, q, c);
+    if (!perfect) return entry(p, q, c);
+    if constexpr (takes_root)
+      return formula_.dual(p, q, *perfect, 0.0);
+    else
+      return formula_.dual(p, q, *perfect);
+  }
+
+  template <typename Scalar, typename Entry>
+  static void apply_entries(const DualRow<Scalar>& row, const Entry& entry) {
     const Scalar* const p = row.left[0];
     const Scalar* const q = row.right[0];
     for (std::size_t i = 0; i < row.size; ++i) {
-      const Dual<Scalar> entry = formula_.dual(p[i], q[i], row.nngp[i]);
-      row.nngp[i] = entry.value;
-      if (row.ntk != nullptr) row.ntk[i] *= entry.derivative;
+      const Dual<Scalar> dual = entry(p[i], q[i], row.nngp[i]);
+      row.nngp[i] = dual.value;
+      if (row.ntk != nullptr) row.ntk[i] *= dual.derivative;
     }
+  }
+
+  template <typename Scalar>
+  void apply_row(const DualRow<Scalar>& row) const {
+    apply_entries(row, [&](Scalar p, Scalar q, Scalar c) { return entry(p, q, c); });
+  }
+
+  template <typename Scalar>
+  void apply_row_to_multiples(const DualRow<Scalar>& row) const {
+    apply_entries(row, [&](Scalar p, Scalar q, Scalar c) { return entry_of_multiples(p, q, c); });
   }
 
   Formula formula_;

@@ -14,11 +14,11 @@ struct Erf {
   /// (2/pi) arcsin(2c / sqrt((1+2p)(1+2q))) as an arctangent: (1+2p)(1+2q) - 4c^2 is a sum of positive terms
   /// once written with the determinant, so neither part cancels at large variances.
   template <typename Scalar>
-  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) {
-    const auto det = static_cast<Scalar>(determinant(p, q, c));
-    const Scalar root = std::sqrt(1 + 2 * (p + q) + 4 * det);
+  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double root) {
+    const double sides = 0.25 + (static_cast<double>(p) / 2 + static_cast<double>(q) / 2);
+    const auto half = static_cast<Scalar>(root_of_sum(sides, root));
     constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
-    return {two_over_pi * std::atan2(2 * c, root), 2 * two_over_pi / root};
+    return {two_over_pi * std::atan2(c, half), two_over_pi / half};
   }
 };
 

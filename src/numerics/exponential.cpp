@@ -37,22 +37,24 @@ class Gaussian {
   [[nodiscard]] double derivative(double x) const { return 2 * rate_ * x * value(x); }
 
   template <typename Scalar>
-  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
-    const auto twice = static_cast<Scalar>(2 * rate_);
-    const auto det = static_cast<Scalar>(determinant(p, q, c));
-    const Scalar inverse_square = 1 - twice * (p + q) + twice * twice * det;
-    if (rate_ > 0) require_convergence(p, q, c, inverse_square);
-    const Scalar value = static_cast<Scalar>(amplitude_ * amplitude_) / std::sqrt(inverse_square);
-    return {value, twice * twice * c / inverse_square * value};
+  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double root_det) const {
+    const double twice = 2 * rate_;
+    const double sides = 1 - twice * (static_cast<double>(p) + static_cast<double>(q));
+    if (rate_ > 0) require_convergence(p, q, c, sides + twice * root_det * (twice * root_det));
+    const double root = root_of_sum(sides, twice * root_det);
+    const double value = amplitude_ * amplitude_ / root;
+    const double slope = twice / root * (twice * static_cast<double>(c) / root);
+    return {static_cast<Scalar>(value), static_cast<Scalar>(slope * value)};
   }
 
  private:
   /// I - 2b Sigma is positive definite. Written so that NaN passes on as NaN, not as an error about
   /// variances.
   template <typename Scalar>
-  void require_convergence(Scalar p, Scalar q, Scalar c, Scalar inverse_square) const {
-    const auto twice = static_cast<Scalar>(2 * rate_);
-    if (!(twice * p >= 1 || twice * q >= 1 || inverse_square <= 0)) return;
+  void require_convergence(Scalar p, Scalar q, Scalar c, double inverse_square) const {
+    const double twice = 2 * rate_;
+    const bool diverges = twice * static_cast<double>(p) >= 1 || twice * static_cast<double>(q) >= 1;
+    if (!(diverges || inverse_square <= 0)) return;
     throw NumericalError(fmt::format(
         "gaussian: the expectation of exp({0} x^2) diverges for variances {1} and {2} with covariance {3}; "
         "variances must stay below 1/(4 rate) = {4}: use a negative rate or smaller weight variances",

@@ -21,18 +21,19 @@ struct Gelu {
   [[nodiscard]] static double derivative(double x) { return distribution(x) + x * normal_density(x); }
 
   template <typename Scalar>
-  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) {
-    const auto det = static_cast<Scalar>(determinant(p, q, c));
-    const Scalar square = 1 + (p + q) + det;
-    const Scalar root = std::sqrt(square);
+  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double root_det) {
+    const double wide_root = root_of_sum(1 + (static_cast<double>(p) + static_cast<double>(q)), root_det);
+    const auto root = static_cast<Scalar>(wide_root);
     constexpr Scalar over_two_pi = std::numbers::inv_pi_v<Scalar> / 2;
     // For c < 0 from the other end of the arc: s tends to 0 there, a difference would lose it.
     const Scalar both_positive = over_two_pi * std::atan2(root, std::abs(c));
     const Scalar s = c < 0 ? both_positive : Scalar{0.5} - both_positive;
     const Scalar shrinkage = 1 / (1 + p) + 1 / (1 + q);
-    const Scalar density_dual = over_two_pi / root;
-    return {c * s + density_dual * (det + c * c * shrinkage),
-            s + c * density_dual * (shrinkage + 1 / square)};
+    // Quotients first: squares of large variances leave the range.
+    const auto det_over_root = static_cast<Scalar>(root_det * (root_det / wide_root));
+    const Scalar c_over_root = c / root;
+    return {c * s + over_two_pi * (det_over_root + c_over_root * (c * shrinkage)),
+            s + over_two_pi * c_over_root * (shrinkage + (1 / root) / root)};
   }
 };
 

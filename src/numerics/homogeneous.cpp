@@ -71,8 +71,29 @@ class Homogeneous final : public Activation {
   [[nodiscard]] bool clears_gaps() const override { return true; }
   void apply(const DualRow<float>& row) const override { homogeneous_rows<float>().apply(dual_, row); }
   void apply(const DualRow<double>& row) const override { homogeneous_rows<double>().apply(dual_, row); }
+  void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }
+  void apply_to_multiples(const DualRow<double>& row) const override { apply_row_to_multiples(row); }
 
  private:
+  /// Equal variances and covariances give the bits of apply().
+  template <typename Scalar>
+  void apply_row_to_multiples(const DualRow<Scalar>& row) const {
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const Scalar p = row.left[0][i], q = row.right[0][i], c = row.nngp[i];
+      Dual<Scalar> entry;
+      if (const std::optional<Scalar> perfect = perfect_covariance(p, q, c)) {
+        entry.derivative = static_cast<Scalar>(*perfect < 0 ? dual_.opposed : dual_.aligned);
+        entry.value = entry.derivative * *perfect;
+      } else {
+        const auto [value, derivative] =
+            dual(static_cast<double>(p), static_cast<double>(q), static_cast<double>(c));
+        entry = {static_cast<Scalar>(value), static_cast<Scalar>(derivative)};
+      }
+      row.nngp[i] = entry.value;
+      if (row.ntk != nullptr) row.ntk[i] *= entry.derivative;
+    }
+  }
+
   template <typename Scalar>
   void prepare_row(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
     for (std::size_t i = 0; i < size; ++i)

@@ -43,7 +43,8 @@ Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegen
   const double product = std::sqrt(p) * std::sqrt(q);
   const double rho = product > 0 ? std::min(std::abs(c) / product, 1.0) : 0;
   // 1 - rho = (1 - rho^2) / (1 + rho), from the determinant, which does not cancel.
-  const double rest = product > 0 ? std::min(determinant(p, q, c) / product / product / (1 + rho), 1.0) : 1;
+  const double sine = product > 0 ? root_determinant(p, q, c) / product : 1;
+  const double rest = product > 0 ? std::min(sine * sine / (1 + rho), 1.0) : 1;
   const Side left{std::sqrt(rho * p), std::sqrt(rest * p)};
   const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q)};
   require_reach(std::sqrt(std::max(p, q)));

@@ -17,8 +17,8 @@ struct Sign {
   /// (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer: exact at perfect correlation and
   /// of full relative accuracy near zero.
   template <typename Scalar>
-  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) {
-    const Scalar root = root_determinant(p, q, c);
+  [[nodiscard]] static Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double wide_root) {
+    const auto root = static_cast<Scalar>(wide_root);
     constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
     if (std::abs(c) <= root || !(p > 0 && q > 0)) return {two_over_pi * std::atan2(c, root), 0};
     return {std::copysign(1 - two_over_pi * std::atan2(root, std::abs(c)), c), 0};
@@ -45,10 +45,9 @@ class RectifiedMonomial {
   }
 
   template <typename Scalar>
-  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
-    const double wide_det = determinant(p, q, c);
-    const auto det = static_cast<Scalar>(wide_det);
-    const auto root = static_cast<Scalar>(std::sqrt(wide_det));
+  [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double wide_root) const {
+    const auto det = static_cast<Scalar>(wide_root * wide_root);
+    const auto root = static_cast<Scalar>(wide_root);
     constexpr Scalar over_two_pi = std::numbers::inv_pi_v<Scalar> / 2;
     Scalar lower = over_two_pi * orthant_angle(p, q, c, root);
     if (degree_ == 0) return {lower, 0};

@@ -10,6 +10,7 @@
 
 #include "numerics/rows/homogeneous_row.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/precise_products.hpp"
 #include "numerics/rows/window_rows.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -253,6 +254,45 @@ TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, dou
       }
     }
   }
+}
+
+TEST_CASE_TEMPLATE("rows: precise products keep their digits however long and lopsided the rows", Scalar,
+                   float, double) {
+  for (const std::size_t size : {1u, 3u, 17u, 400u, 5001u}) {
+    CAPTURE(size);
+    auto a = normal_numbers<Scalar>(size, 15), b = normal_numbers<Scalar>(size, 16);
+    // Equal numbers round the same way each time; large ones hide small ones.
+    for (std::size_t i = 0; i < size; i += 2) a[i] = b[i] = Scalar(0.1);
+    for (std::size_t i = 0; i < size; i += 50) a[i] = b[i] = Scalar(3e4);
+    long double dot = 0, magnitude = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const long double product = static_cast<long double>(a[i]) * b[i];
+      dot += product;
+      magnitude += std::abs(product);
+    }
+    const double precise = precise_products<Scalar>().dot(a.data(), b.data(), size);
+    CHECK(std::abs(static_cast<double>(precise - dot)) <=
+          4 * epsilon<double> * static_cast<double>(magnitude));
+    CHECK(precise_products<Scalar>().dot(b.data(), a.data(), size) == precise);
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: bounds are exceeded by either sign, at every place, and not by equality", Scalar,
+                   float, double) {
+  for (const std::size_t size : {1u, 7u, 16u, 37u}) {
+    const std::vector<Scalar> bounds(size, Scalar(2));
+    for (std::size_t i = 0; i < size; ++i)
+      for (const double value : {-6.5, 6.5, 6.0, -1.0}) {
+        std::vector<Scalar> values(size, Scalar(1));
+        values[i] = static_cast<Scalar>(value);
+        CAPTURE(i);
+        CAPTURE(value);
+        CHECK(precise_products<Scalar>().any_exceeds(values.data(), bounds.data(), Scalar(3), size) ==
+              (std::abs(value) > 6));
+      }
+  }
+  const std::vector<Scalar> zeros(5);
+  CHECK_FALSE(precise_products<Scalar>().any_exceeds(zeros.data(), zeros.data(), Scalar(1), zeros.size()));
 }
 
 namespace {

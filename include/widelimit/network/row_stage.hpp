@@ -17,6 +17,15 @@ struct StageLaw {
   bool fresh_weights = false;
 };
 
+/// What a stage makes of two inputs that are positive multiples of each other, c^2 = pq (see
+/// RowStage::apply_to_multiples()).
+enum class Multiples {
+  unknown,   ///< Nothing is known, as of dropout, which treats equal inputs differently from one input.
+  equal,     ///< Equal inputs stay equal, other multiples do not stay multiples.
+  kept,      ///< Multiples by some factor stay multiples by that factor.
+  equalised  ///< Multiples become equal.
+};
+
 /// A layer that acts on every covariance entry by itself, given the variances of the two positions:
 /// nonlinearities, norms, dropout, and a user's own. Such a layer joins plane runs (it is "offset-local").
 ///
@@ -46,9 +55,17 @@ class RowStage {
   /// convolution; false is always right.
   [[nodiscard]] virtual bool clears_gaps() const { return false; }
 
+  [[nodiscard]] virtual Multiples multiples() const { return Multiples::unknown; }
+
   /// Transforms a row of entries in place.
   virtual void apply(const numerics::DualRow<float>& row) const = 0;
   virtual void apply(const numerics::DualRow<double>& row) const = 0;
+
+  /// The same for vectors of which one is a multiple of the other: |c| = sqrt(pq) at the stage's input unless
+  /// layers before it turned -1 into another correlation. Rounding hides it, which costs half the digits
+  /// where the stage has an infinite slope at correlation 1. Default: apply().
+  virtual void apply_to_multiples(const numerics::DualRow<float>& row) const { apply(row); }
+  virtual void apply_to_multiples(const numerics::DualRow<double>& row) const { apply(row); }
 
   /// The same for entries that pair a position of an input with itself (dropout differs there). Default:
   /// apply().

@@ -60,6 +60,12 @@ class Activation {
   /// Transforms a row of entries. The default calls dual() entry by entry in double precision.
   virtual void apply(const DualRow<float>& row) const;
   virtual void apply(const DualRow<double>& row) const;
+
+  /// The same for positions of which one is known to be a multiple of the other: entries with |c| = sqrt(pq)
+  /// but for 32 rounding errors are taken for perfectly correlated. Default: apply(), which is as good where
+  /// the dual has a finite slope at correlation 1.
+  virtual void apply_to_multiples(const DualRow<float>& row) const { apply(row); }
+  virtual void apply_to_multiples(const DualRow<double>& row) const { apply(row); }
 };
 
 /// Activations are immutable and shared.

@@ -390,13 +390,6 @@ struct LinearRowLoops {
     });
   }
 
-  static void multiply(const Scalar* source, Scalar factor, Scalar* target, std::size_t size) {
-    for_each_vector<Scalar>(size, [&](auto d, auto block) {
-      block.store(d, hn::Mul(hn::Mul(hn::Set(d, factor), block.load(d, source)), block.load(d, target)),
-                  target);
-    });
-  }
-
   /// Four sums side by side: one alone would wait for itself.
   static double sum(const Scalar* source, std::size_t size) {
     const D d;
@@ -440,8 +433,8 @@ constexpr LinearRows<Scalar> table = {
     LinearRowLoops<Scalar>::product_sums, LinearRowLoops<Scalar>::convolve,
     LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::pack_pieces,
     LinearRowLoops<Scalar>::weighted_sum, LinearRowLoops<Scalar>::add,
-    LinearRowLoops<Scalar>::multiply,     LinearRowLoops<Scalar>::sum,
-    LinearRowLoops<Scalar>::dot,          LinearRowLoops<Scalar>::all_finite};
+    LinearRowLoops<Scalar>::sum,          LinearRowLoops<Scalar>::dot,
+    LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

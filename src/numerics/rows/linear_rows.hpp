@@ -74,9 +74,6 @@ struct LinearRows {
   /// target[i] += factor source[i].
   void (*add)(const Scalar* source, Scalar factor, Scalar* target, std::size_t size);
 
-  /// target[i] *= factor source[i].
-  void (*multiply)(const Scalar* source, Scalar factor, Scalar* target, std::size_t size);
-
   /// Sum of the entries, in lanes of the row's precision: meant for rows as short as a plane.
   double (*sum)(const Scalar* source, std::size_t size);
 

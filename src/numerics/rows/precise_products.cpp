@@ -1,0 +1,83 @@
+#include "numerics/rows/precise_products.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numerics/rows/precise_products.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "numerics/rows/row_loop-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace widelimit::numerics {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename Scalar>
+struct PreciseLoops {
+  using D = hn::ScalableTag<Scalar>;
+  using V = hn::Vec<D>;
+
+  template <class Block>
+  static HWY_INLINE hn::Vec<hn::ScalableTag<double>> load_wide(const Block& block, const Scalar* row) {
+    const hn::ScalableTag<double> d;
+    if constexpr (sizeof(Scalar) == sizeof(double))
+      return block.load(d, row);
+    else
+      return hn::PromoteTo(d, block.load(hn::Rebind<Scalar, hn::ScalableTag<double>>(), row));
+  }
+
+  /// Sums with their rounding errors (Knuth). Products of floats have none.
+  static double dot(const Scalar* left, const Scalar* right, std::size_t size) {
+    const hn::ScalableTag<double> wide;
+    auto sum = hn::Zero(wide), error = hn::Zero(wide);
+    for_each_vector<double>(size, [&](auto, auto block) HWY_ATTR {
+      const auto product = hn::Mul(load_wide(block, left), load_wide(block, right));
+      const auto next = hn::Add(sum, product), added = hn::Sub(next, sum);
+      error = hn::Add(error, hn::Add(hn::Sub(sum, hn::Sub(next, added)), hn::Sub(product, added)));
+      sum = next;
+    });
+    return hn::GetLane(hn::SumOfLanes(wide, hn::Add(sum, error)));
+  }
+
+  static bool any_exceeds(const Scalar* values, const Scalar* bounds, Scalar factor, std::size_t size) {
+    const D d;
+    V most = hn::Set(d, Scalar{-1});
+    for_each_vector<Scalar>(size, [&](auto tag, auto block) HWY_ATTR {
+      const V bound = hn::Mul(hn::Set(tag, factor), block.load(tag, bounds));
+      most = hn::Max(most, hn::Sub(hn::Abs(block.load(tag, values)), bound));
+    });
+    return hn::GetLane(hn::MaxOfLanes(d, most)) > 0;
+  }
+};
+
+template <typename Scalar>
+constexpr PreciseProducts<Scalar> precise_table = {PreciseLoops<Scalar>::dot,
+                                                   PreciseLoops<Scalar>::any_exceeds};
+
+const PreciseProducts<float>* precise_float() { return &precise_table<float>; }
+const PreciseProducts<double>* precise_double() { return &precise_table<double>; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace widelimit::numerics
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace widelimit::numerics {
+
+HWY_EXPORT(precise_float);
+HWY_EXPORT(precise_double);
+
+template <>
+const PreciseProducts<float>& precise_products() {
+  static const PreciseProducts<float>& products = *HWY_DYNAMIC_DISPATCH(precise_float)();
+  return products;
+}
+
+template <>
+const PreciseProducts<double>& precise_products() {
+  static const PreciseProducts<double>& products = *HWY_DYNAMIC_DISPATCH(precise_double)();
+  return products;
+}
+
+}  // namespace widelimit::numerics
+#endif  // HWY_ONCE

@@ -1,0 +1,154 @@
+// From the smallest to the largest numbers of both precisions: every activation is right, or an error names
+// the layer and the input.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+#include <xtensor/xarray.hpp>
+
+#include "widelimit/error.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+std::vector<Layer> activations() {
+  return {layers::relu(),
+          layers::leaky_relu(0.2),
+          layers::abs(),
+          layers::identity(),
+          layers::sign(),
+          layers::erf(),
+          layers::gelu(),
+          layers::tanh(),
+          layers::sigmoid(),
+          layers::silu(),
+          layers::softplus(),
+          layers::sin(),
+          layers::cos(),
+          layers::exp(),
+          layers::exp(1, -0.3),
+          layers::gaussian(),
+          layers::gaussian(1, 0.1),
+          layers::rbf(),
+          layers::polynomial({0.3, -1, 0.2, 0.15}),
+          layers::hermite(3)};
+}
+
+/// Two vectors of the given sizes, correlation -0.18.
+template <typename Scalar>
+xt::xarray<Scalar> vectors(double left, double right) {
+  xt::xarray<Scalar> x = xt::zeros<Scalar>({2, 2});
+  x(0, 0) = static_cast<Scalar>(left);
+  x(0, 1) = static_cast<Scalar>(0.5 * left);
+  x(1, 0) = static_cast<Scalar>(0.3 * right);
+  x(1, 1) = static_cast<Scalar>(-right);
+  return x;
+}
+
+/// "gram: input 1 of x: layers[1] (relu): ..."
+void check_message(const std::string& message, const Layer& layer) {
+  CAPTURE(message);
+  CHECK(message.find("gram: input ") == 0);
+  const bool names_layer = message.find("layers[1] (" + layer.kind() + ")") != std::string::npos ||
+                           message.find("layers[0] (dense)") != std::string::npos ||
+                           message.find(" of x: input: ") != std::string::npos;
+  CHECK(names_layer);
+  CHECK(message.find("nan") == std::string::npos);
+}
+
+/// Against the double dual at variances that the vectors have in double; what gram() computes in float.
+void check_values(const GramResult<float>& kernels, const Layer& layer, const xt::xarray<float>& x) {
+  const auto product = [&](std::size_t i, std::size_t j) {
+    return (static_cast<double>(x(i, 0)) * static_cast<double>(x(j, 0)) +
+            static_cast<double>(x(i, 1)) * static_cast<double>(x(j, 1))) /
+           2;
+  };
+  const auto activation = layers::activation_of(layer);
+  const auto of_pair = [&](std::size_t i, std::size_t j) {
+    return activation->dual(product(i, i), product(j, j), product(i, j));
+  };
+  const double scale = std::sqrt(of_pair(0, 0).value) * std::sqrt(of_pair(1, 1).value);
+  // What float makes of the variances: exponentials and cubes multiply their rounding errors.
+  const double sharpness = 1 + (layer.kind() == "exp" ? product(0, 0) + product(1, 1) : 0);
+  const double smallest = std::numeric_limits<float>::min();
+  CHECK(std::abs(static_cast<double>(kernels.nngp(0, 1)) - of_pair(0, 1).value) <=
+        3e-6 * sharpness * scale + smallest);
+  for (const std::size_t i : {0U, 1U}) {
+    const auto place = static_cast<Index>(i);
+    CHECK(std::abs(static_cast<double>(kernels.nngp(place, place)) - of_pair(i, i).value) <=
+          3e-6 * sharpness * of_pair(i, i).value + smallest);
+  }
+  const double slopes = std::sqrt(std::abs(of_pair(0, 0).derivative * of_pair(1, 1).derivative));
+  const double covariances = std::sqrt(product(0, 0)) * std::sqrt(product(1, 1));
+  CHECK(std::abs(static_cast<double>(kernels.ntk(0, 1)) - of_pair(0, 1).derivative * product(0, 1)) <=
+        1e-5 * sharpness * slopes * covariances + smallest);
+}
+
+}  // namespace
+
+TEST_CASE("activations over the range of float: right, or an error that names layer and input") {
+  for (const Layer& layer : activations())
+    for (int left = -18; left <= 18; ++left)
+      for (const int apart : {0, -7, 12}) {
+        const int right = std::clamp(left + apart, -18, 18);
+        CAPTURE(layer.kind());
+        CAPTURE(left);
+        CAPTURE(right);
+        const auto x = vectors<float>(std::pow(10, left), std::pow(10, right));
+        try {
+          check_values(gram<float>(Network({layers::dense(), layer}), x), layer, x);
+        } catch (const NumericalError& error) {
+          check_message(error.what(), layer);
+        }
+      }
+}
+
+/// Right numbers over this range: tests/numerics/range_test.cpp.
+TEST_CASE("activations over the range of double: finite, or an error that names layer and input") {
+  for (const Layer& layer : activations())
+    for (int left = -160; left <= 160; left += 8)
+      for (const int apart : {0, -70, 120}) {
+        CAPTURE(layer.kind());
+        CAPTURE(left);
+        const auto x = vectors<double>(std::pow(10, left), std::pow(10, std::clamp(left + apart, -160, 160)));
+        try {
+          const auto kernels = gram<double>(Network({layers::dense(), layer}), x);
+          CHECK(kernels.nngp.allFinite());
+          CHECK(kernels.ntk.allFinite());
+        } catch (const NumericalError& error) {
+          check_message(error.what(), layer);
+        }
+      }
+}
+
+TEST_CASE("networks with positions name the layer and the input too") {
+  xt::xarray<float> x = xt::ones<float>({3, 4, 4, 1});
+  x(2, 1, 1, 0) = 1e20F;
+  const Layer conv = layers::conv({.filter = {3, 3}});
+  const auto message = [&](const Network& network) -> std::string {
+    try {
+      static_cast<void>(gram<float>(network, x));
+    } catch (const NumericalError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  CHECK(
+      message(Network({conv, layers::erf(), layers::flatten(), layers::dense()})) ==
+      "gram: input 2 of x: layers[1] (erf): the variance of position 0 is not finite, it leaves the range of "
+      "float: rescale the inputs or weights, or use double");
+  x(2, 1, 1, 0) = 1e9F;
+  CHECK(message(Network({conv, layers::relu(), layers::flatten(), layers::dense()}))
+            .find("gram: input 2 of x: layers[1] (relu): a variance before a ReLU-like activation") == 0);
+}
+
+}  // namespace widelimit::testing
