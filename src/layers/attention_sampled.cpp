@@ -1,36 +1,15 @@
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
+#include "layers/covariance_roots.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::layers {
 namespace {
-
-/// A square root of a positive semidefinite matrix, and its pseudo-inverse: root root^T = matrix.
-struct Root {
-  Matrix<double> root;
-  Matrix<double> inverse;  ///< inverse root = projection on the range
-};
-
-Root make_root(const Matrix<double>& matrix) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(matrix);
-  const Vector<double>& values = solver.eigenvalues();
-  // Directions below rounding carry no variance that could be told from 0.
-  const double threshold =
-      1e-13 * std::max(values.cwiseAbs().maxCoeff(), 1e-300) * static_cast<double>(values.size());
-  Vector<double> roots(values.size()), inverses(values.size());
-  for (Index i = 0; i < values.size(); ++i) {
-    roots[i] = values[i] > threshold ? std::sqrt(values[i]) : 0;
-    inverses[i] = values[i] > threshold ? 1 / roots[i] : 0;
-  }
-  return {solver.eigenvectors() * roots.asDiagonal(),
-          inverses.asDiagonal() * solver.eigenvectors().transpose()};
-}
 
 /// Samples the logits of a pair. With L L^T the joint covariance of the positions of both inputs, G = qk L Z
 /// L^T has the covariance of the logits for standard normal Z; only the blocks of an input with itself are
@@ -62,7 +41,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     const Index d = input.nngp.rows();
     Matrix<double> encoded;
     write_encoded(input.nngp, input.shape, input.shape, encoded);
-    const Root root = make_root(encoded);
+    const CovarianceRoot root = covariance_root(encoded);
     block(state, 0, d) = encoded.template cast<Scalar>();
     block(state, 1, d) = root.root.template cast<Scalar>();
     block(state, 2, d) = root.inverse.template cast<Scalar>();
@@ -78,7 +57,9 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     const EncodedPair encoded = encode(pair);
     const Matrix<double> left_root = block(pair.left_state, 1, d).template cast<double>();
     Matrix<double> right_root;
-    if (!pair.same_input) right_root = joint_right_root(pair, encoded.logits);
+    if (!pair.same_input)
+      right_root = joint_right_root(block(pair.left_state, 2, d).template cast<double>(), encoded.logits,
+                                    block(pair.right_state, 0, e).template cast<double>());
     // Two streams: the left input's draws must not depend on how many the right one takes.
     numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
         right_random(draws_.seed, 2 * draws_.stream + 1);
@@ -109,18 +90,6 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   template <typename Scalar>
   static Eigen::Map<const Matrix<Scalar>> block(const Scalar* state, Index k, Index d) {
     return {state + k * d * d, d, d};
-  }
-
-  /// [L21, L22] with L21 L11^T = K~(x', x) and L21 L21^T + L22 L22^T = K~(x', x').
-  template <typename Scalar>
-  static Matrix<double> joint_right_root(const PairView<Scalar>& pair, const Matrix<double>& logits) {
-    const Index d = logits.rows(), e = logits.cols();
-    Matrix<double> root(e, d + e);
-    root.leftCols(d) = logits.transpose() * block(pair.left_state, 2, d).template cast<double>().transpose();
-    const Matrix<double> rest = block(pair.right_state, 0, e).template cast<double>() -
-                                root.leftCols(d) * root.leftCols(d).transpose();
-    root.rightCols(e) = make_root((rest + rest.transpose()) / 2).root;
-    return root;
   }
 
   static Draw draw_normals(numerics::RandomStream& left_random, numerics::RandomStream& right_random, Index d,

@@ -1,14 +1,21 @@
 // The standard error that sampled softmax attention reports, against exact values.
 #include <doctest/doctest.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "layers/covariance_roots.hpp"
+#include "support/random_inputs.hpp"
 #include "support/reference_case.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -90,6 +97,88 @@ TEST_CASE("the reported standard error is right: 100 seeds of few samples") { ch
 
 TEST_CASE("the reported standard error is right within 10 %: 400 seeds of the reference case [slow]") {
   check_errors(4096, 400, 0.1);
+}
+
+/// x x^T / C of the positions of both inputs, one behind the other.
+Matrix<double> joint_covariance(const xt::xarray<double>& x) {
+  const auto positions = static_cast<Index>(x.shape(0) * x.shape(1)),
+             channels = static_cast<Index>(x.shape(2));
+  const Eigen::Map<const Matrix<double>> rows(x.data(), positions, channels);
+  return rows * rows.transpose() / static_cast<double>(channels);
+}
+
+Matrix<double> softmax_of_rows(const Matrix<double>& logits, double query_key_std) {
+  Matrix<double> weights = (query_key_std * logits).array().exp();
+  for (Index a = 0; a < weights.rows(); ++a) weights.row(a) /= weights.row(a).sum();
+  return weights;
+}
+
+/// The mean of samples of a matrix, and its standard error.
+struct Sampled {
+  Matrix<double> mean;
+  Matrix<double> error;
+};
+
+/// E[A K A'^T] between both inputs, d positions each: all logits are drawn at once, L Z L^T with the Cholesky
+/// factor of the joint covariance.
+Sampled dense_joint_samples(const Matrix<double>& covariance, Index d, double query_key_std, int samples) {
+  const Matrix<double> factor = Eigen::LLT<Matrix<double>>(covariance).matrixL();
+  const Matrix<double> cross = covariance.topRightCorner(d, d);
+  Matrix<double> sum = Matrix<double>::Zero(d, d), squares = sum, normals(2 * d, 2 * d);
+  numerics::RandomStream random(77);
+  for (int sample = 0; sample < samples; ++sample) {
+    for (Index i = 0; i < normals.size(); ++i) normals.data()[i] = random.normal();
+    const Matrix<double> logits = factor * normals * factor.transpose();
+    const Matrix<double> value = softmax_of_rows(logits.topLeftCorner(d, d), query_key_std) * cross *
+                                 softmax_of_rows(logits.bottomRightCorner(d, d), query_key_std).transpose();
+    sum += value;
+    squares += value.cwiseAbs2();
+  }
+  const Matrix<double> mean = sum / samples;
+  return {mean, ((squares / samples - mean.cwiseAbs2()) / samples).cwiseSqrt()};
+}
+
+/// Six positions and twelve channels: no covariance is singular, so that every quadrant of the draws counts.
+TEST_CASE("two inputs: joint draws agree with dense samples of all logits") {
+  constexpr double query_key_std = 2;
+  constexpr Index d = 3;
+  const auto x = testing::random_inputs(21, {2, d, 12});
+  AttentionOptions options;
+  options.scaling = AttentionScaling::inverse_sqrt_width;
+  options.query_key_std = query_key_std;
+  options.samples = 40000;
+  const auto kernels = gram<double>(Network({dense(), attention(options), flatten()}), x);
+  // Flatten takes the mean of the diagonal.
+  const Sampled expected = dense_joint_samples(joint_covariance(x), d, query_key_std, 400000);
+  const double mean = expected.mean.trace() / d;
+  const double error = std::hypot(kernels.nngp_error(0, 1), expected.error.diagonal().sum() / d);
+  CAPTURE(kernels.nngp(0, 1));
+  CAPTURE(mean);
+  CAPTURE(error);
+  CHECK(std::abs(kernels.nngp(0, 1) - mean) <= 4 * error);
+  // Sharp enough to tell faults: 1 % of the kernel of an input with itself.
+  CHECK(error <= 0.01 * kernels.nngp(0, 0));
+}
+
+TEST_CASE("joint roots reproduce the joint covariance, singular ones too") {
+  for (const Index channels : {12, 6, 4, 2, 1}) {
+    CAPTURE(channels);
+    const Index d = 3;
+    const Matrix<double> covariance = joint_covariance(testing::random_inputs(22, {2, d, channels}));
+    const CovarianceRoot left = covariance_root(covariance.topLeftCorner(d, d));
+    Matrix<double> root = Matrix<double>::Zero(2 * d, 2 * d);
+    root.topLeftCorner(d, d) = left.root;
+    root.bottomRows(d) =
+        joint_right_root(left.inverse, covariance.topRightCorner(d, d), covariance.bottomRightCorner(d, d));
+    CHECK((root * root.transpose() - covariance).norm() <= 1e-12 * covariance.norm());
+  }
+  // Inputs of different length.
+  const Matrix<double> covariance = joint_covariance(testing::random_inputs(23, {1, 5, 9}));
+  const CovarianceRoot left = covariance_root(covariance.topLeftCorner(2, 2));
+  const Matrix<double> right =
+      joint_right_root(left.inverse, covariance.topRightCorner(2, 3), covariance.bottomRightCorner(3, 3));
+  CHECK((right * right.transpose() - covariance.bottomRightCorner(3, 3)).norm() <= 1e-13);
+  CHECK((right.leftCols(2) * left.root.transpose() - covariance.bottomLeftCorner(3, 2)).norm() <= 1e-13);
 }
 
 }  // namespace
