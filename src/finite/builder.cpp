@@ -11,6 +11,7 @@
 #include "finite/seeds.hpp"
 #include "finite/simple_layers.hpp"
 #include "layers/layer_parts.hpp"
+#include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::finite {
@@ -105,7 +106,7 @@ class Builder {
   /// be asked for in front of it.
   static std::optional<std::size_t> last_opening(const std::vector<PathLayer>& list) {
     for (std::size_t i = list.size(); i-- > 0;) {
-      if (list[i].layer.kind() == "flatten") return std::nullopt;
+      if (is_builtin(list[i].layer, "flatten")) return std::nullopt;
       if (opens_channels(list[i].layer)) return i;
     }
     return std::nullopt;

@@ -1,5 +1,7 @@
 #include "finite/simple_layers.hpp"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 
@@ -96,8 +98,8 @@ LayerPtr<Scalar> made_by(const FiniteCounterpart& counterpart, const Site& site)
 bool chooses_channels(const Layer& layer) {
   if (const auto counterpart = layers::finite_counterpart_of(layer))
     return counterpart->channels() == OutputChannels::chosen;
-  const std::string kind = layer.kind();
-  return kind == "dense" || kind == "conv" || kind == "local_conv" || kind == "attention";
+  constexpr std::array kinds{"dense", "conv", "local_conv", "attention"};
+  return std::any_of(kinds.begin(), kinds.end(), [&](const char* kind) { return is_builtin(layer, kind); });
 }
 
 template <typename Scalar>
@@ -106,6 +108,7 @@ LayerPtr<Scalar> make_simple_layer(const Layer& layer, const Site& site) {
     return make_activation<Scalar>(site, activation->activation());
   if (const auto counterpart = layers::finite_counterpart_of(layer))
     return made_by<Scalar>(*counterpart, site);
+  if (!layer.model().is_builtin()) return nullptr;
   const auto maker = makers<Scalar>().find(layer.kind());
   if (maker == makers<Scalar>().end()) return nullptr;
   const nlohmann::json object = layer.model().fields();

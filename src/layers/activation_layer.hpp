@@ -42,19 +42,16 @@ class ActivationStage final : public RowStage {
   numerics::ActivationPtr activation_;
 };
 
-/// A nonlinearity: an activation with a kind and fields.
-class ActivationLayer final : public LayerModel {
+/// A nonlinearity, of the library or of a user's own.
+class ActivationLayer : public LayerModel {
  public:
-  ActivationLayer(std::string kind, nlohmann::ordered_json fields, numerics::ActivationPtr activation);
+  /// ArgumentError for a null pointer, naming the kind.
+  ActivationLayer(const std::string& kind, numerics::ActivationPtr activation);
 
-  [[nodiscard]] std::string kind() const override { return kind_; }
-  [[nodiscard]] nlohmann::ordered_json fields() const override { return fields_; }
   [[nodiscard]] State lower(Lowering& lowering, const State& input) const override;
   [[nodiscard]] const numerics::ActivationPtr& activation() const { return activation_; }
 
  private:
-  std::string kind_;
-  nlohmann::ordered_json fields_;
   numerics::ActivationPtr activation_;
 };
 

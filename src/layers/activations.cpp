@@ -4,6 +4,7 @@
 
 #include "layers/activation_layer.hpp"
 #include "layers/builtin_kinds.hpp"
+#include "layers/user_kind.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activations.hpp"
 
@@ -12,16 +13,43 @@ namespace {
 
 using nlohmann::ordered_json;
 
+class BuiltinNonlinearity final : public ActivationLayer {
+ public:
+  BuiltinNonlinearity(const char* kind, numerics::ActivationPtr activation, ordered_json fields)
+      : ActivationLayer(kind, std::move(activation)), kind_{kind}, fields_(std::move(fields)) {}
+
+  std::string kind() const override { return kind_; }
+  ordered_json fields() const override { return fields_; }
+
+ private:
+  const char* kind_;
+  ordered_json fields_;
+};
+
+class UserNonlinearity final : public ActivationLayer {
+ public:
+  UserNonlinearity(UserKind kind, numerics::ActivationPtr activation)
+      : ActivationLayer(kind.name(), std::move(activation)), kind_(std::move(kind)) {}
+
+  std::string kind() const override { return kind_.name(); }
+  ordered_json fields() const override { return kind_.fields("activation", activation().get()); }
+  bool is_builtin() const override { return false; }
+  void check_writable(const std::string& path) const override { kind_.check_writable(path); }
+
+ private:
+  UserKind kind_;
+};
+
 Layer make(const char* kind, numerics::ActivationPtr activation,
            ordered_json fields = ordered_json::object()) {
-  return Layer(std::make_shared<ActivationLayer>(kind, std::move(fields), std::move(activation)));
+  return Layer(std::make_shared<BuiltinNonlinearity>(kind, std::move(activation), std::move(fields)));
 }
 
 }  // namespace
 
-ActivationLayer::ActivationLayer(std::string kind, ordered_json fields, numerics::ActivationPtr activation)
-    : kind_{std::move(kind)}, fields_(std::move(fields)), activation_{std::move(activation)} {
-  if (!activation_) throw ArgumentError(fmt::format("{}: expected an activation, got a null pointer", kind_));
+ActivationLayer::ActivationLayer(const std::string& kind, numerics::ActivationPtr activation)
+    : activation_{std::move(activation)} {
+  if (!activation_) throw ArgumentError(fmt::format("{}: expected an activation, got a null pointer", kind));
 }
 
 State ActivationLayer::lower(Lowering& lowering, const State& input) const {
@@ -60,10 +88,10 @@ Layer hermite(Index degree) {
   return make("hermite", numerics::hermite(static_cast<int>(degree)), {{"degree", degree}});
 }
 
-Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
-  const auto address = fmt::format("{}", static_cast<const void*>(activation.get()));
-  return Layer(std::make_shared<ActivationLayer>(std::move(kind), ordered_json{{"activation", address}},
-                                                 std::move(activation)));
+Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,
+                   std::optional<ordered_json> parameters) {
+  return Layer(std::make_shared<UserNonlinearity>(UserKind(std::move(kind), std::move(parameters)),
+                                                  std::move(activation)));
 }
 
 numerics::ActivationPtr activation_of(const Layer& layer) {

@@ -82,6 +82,11 @@ class Attention final : public LayerModel {
     return fields;
   }
 
+  void check_writable(const std::string& path) const override {
+    if (!options_.weights.is_softmax())
+      options_.weights.nonlinearity().model().check_writable(path + ".weights");
+  }
+
   const AttentionOptions& options() const { return options_; }
 
   State lower(Lowering& lowering, const State& input) const override {
@@ -96,7 +101,8 @@ class Attention final : public LayerModel {
       return make_sampled_softmax_attention(options_, {draws.samples, options_.seed, draws.stream});
     }
     const auto slopes = activation_of(options_.weights.nonlinearity())->homogeneous();
-    if (options_.weights.nonlinearity().kind() == "identity") return make_identity_attention(options_);
+    const bool is_identity = slopes && slopes->negative == 1 && slopes->positive == 1;
+    if (is_identity) return make_identity_attention(options_);
     // A causal mask makes the sums depend on the positions themselves, not on their correlation only.
     const bool interpolates = slopes.has_value() && options_.mask == AttentionMask::none;
     return interpolates ? make_homogeneous_attention(options_) : make_elementwise_attention(options_);

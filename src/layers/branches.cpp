@@ -45,6 +45,11 @@ class Branches final : public LayerModel {
     return {{"branches", list}};
   }
 
+  void check_writable(const std::string& path) const override {
+    for (std::size_t i = 0; i < branches_.size(); ++i)
+      widelimit::check_writable(branches_[i].layers, fmt::format("{}.branches[{}].layers", path, i));
+  }
+
   BranchParts parts() const { return {kind_, branches_}; }
 
   State lower(Lowering& lowering, const State& input) const override {
@@ -98,6 +103,10 @@ class Repeat final : public LayerModel {
 
   std::string kind() const override { return "repeat"; }
   nlohmann::ordered_json fields() const override { return {{"times", times_}, {"layers", to_json(layers_)}}; }
+
+  void check_writable(const std::string& path) const override {
+    widelimit::check_writable(layers_, path + ".layers");
+  }
 
   RepeatParts parts() const { return {times_, layers_}; }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
 
 /// Roots of the covariances that logits are sampled with.
 namespace widelimit::layers {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "layers/layer_parts.hpp"
+#include "layers/user_kind.hpp"
 #include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
 
@@ -21,21 +22,19 @@ class CustomModel : public LayerModel {
   Counterpart counterpart_;
 };
 
-/// A user's stage under a kind of its own. The stage's address stands for its parameters, which we cannot
-/// see.
+/// A user's stage under a kind of its own.
 template <typename Stage>
 class CustomLayer final : public CustomModel {
  public:
-  CustomLayer(std::string kind, std::shared_ptr<const Stage> stage, Counterpart counterpart)
-      : CustomModel(std::move(counterpart)), kind_{std::move(kind)}, stage_{std::move(stage)} {
-    if (!stage_) throw ArgumentError(fmt::format("{}: expected a stage, got a null pointer", kind_));
+  CustomLayer(UserKind kind, std::shared_ptr<const Stage> stage, Counterpart counterpart)
+      : CustomModel(std::move(counterpart)), kind_(std::move(kind)), stage_{std::move(stage)} {
+    if (!stage_) throw ArgumentError(fmt::format("{}: expected a stage, got a null pointer", kind_.name()));
   }
 
-  std::string kind() const override { return kind_; }
-
-  nlohmann::ordered_json fields() const override {
-    return {{"stage", fmt::format("{}", static_cast<const void*>(stage_.get()))}};
-  }
+  std::string kind() const override { return kind_.name(); }
+  nlohmann::ordered_json fields() const override { return kind_.fields("stage", stage_.get()); }
+  bool is_builtin() const override { return false; }
+  void check_writable(const std::string& path) const override { kind_.check_writable(path); }
 
   State lower(Lowering& lowering, const State& input) const override {
     if constexpr (std::is_same_v<Stage, PairStage>)
@@ -45,20 +44,22 @@ class CustomLayer final : public CustomModel {
   }
 
  private:
-  std::string kind_;
+  UserKind kind_;
   std::shared_ptr<const Stage> stage_;
 };
 
 }  // namespace
 
-Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart) {
-  return Layer(
-      std::make_shared<CustomLayer<PairStage>>(std::move(kind), std::move(stage), std::move(counterpart)));
+Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart,
+                 std::optional<nlohmann::ordered_json> parameters) {
+  return Layer(std::make_shared<CustomLayer<PairStage>>(UserKind(std::move(kind), std::move(parameters)),
+                                                        std::move(stage), std::move(counterpart)));
 }
 
-Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart) {
-  return Layer(
-      std::make_shared<CustomLayer<RowStage>>(std::move(kind), std::move(stage), std::move(counterpart)));
+Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart,
+                std::optional<nlohmann::ordered_json> parameters) {
+  return Layer(std::make_shared<CustomLayer<RowStage>>(UserKind(std::move(kind), std::move(parameters)),
+                                                       std::move(stage), std::move(counterpart)));
 }
 
 std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart_of(const Layer& layer) {

@@ -1,5 +1,7 @@
 #include "widelimit/network/layer.hpp"
 
+#include <fmt/format.h>
+
 #include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
 
@@ -14,6 +16,11 @@ std::string Layer::kind() const { return model_->kind(); }
 bool operator==(const Layer& left, const Layer& right) {
   return left.model_ == right.model_ ||
          (left.kind() == right.kind() && left.model_->fields() == right.model_->fields());
+}
+
+void check_writable(const Layers& layers, const std::string& path) {
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    layers[i].model().check_writable(fmt::format("{}[{}]", path, i));
 }
 
 nlohmann::ordered_json to_json(const Layer& layer) {

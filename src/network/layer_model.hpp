@@ -18,9 +18,24 @@ class LayerModel {
   /// All fields but "layer", in the order of the format, defaults written out.
   [[nodiscard]] virtual nlohmann::ordered_json fields() const = 0;
 
+  /// False for layers of a user's own, whatever they are called.
+  [[nodiscard]] virtual bool is_builtin() const { return true; }
+
+  /// Throws NetworkError, naming `path`, unless fields() can be read back from a file.
+  virtual void check_writable(const std::string& /*path*/) const {}
+
   /// Appends the layer's operations behind `input`; rejects what may not stand there (Lowering::reject).
   [[nodiscard]] virtual State lower(Lowering& lowering, const State& input) const = 0;
 };
+
+/// True for a layer of the library with that kind. User's layers are told by what they do, never by their
+/// name.
+[[nodiscard]] inline bool is_builtin(const Layer& layer, const char* kind) {
+  return layer.model().is_builtin() && layer.kind() == kind;
+}
+
+/// Checks all of them, "layers[0]" and so on for the path "layers".
+void check_writable(const Layers& layers, const std::string& path);
 
 /// The JSON object of a layer: {"layer": kind, fields...}.
 nlohmann::ordered_json to_json(const Layer& layer);

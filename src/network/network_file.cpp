@@ -51,6 +51,7 @@ Network read_network(const std::filesystem::path& file) {
 }
 
 std::string to_json(const Network& network) {
+  check_writable(network.layers(), "layers");
   nlohmann::ordered_json document;
   document["widelimit"] = format_version;
   document["name"] = network.name();

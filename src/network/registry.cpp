@@ -35,6 +35,11 @@ class Registry {
     return found->second;
   }
 
+  bool contains(const std::string& kind) const {
+    const std::scoped_lock lock(mutex_);
+    return readers_.contains(kind);
+  }
+
   std::vector<std::string> kinds() const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::string> names;
@@ -81,6 +86,8 @@ Layers read_layers(const nlohmann::json& array, const std::string& path) {
 void register_layer_kind(const std::string& kind, LayerReader reader) {
   Registry::instance().add(kind, std::move(reader));
 }
+
+bool is_registered(const std::string& kind) { return Registry::instance().contains(kind); }
 
 std::vector<std::string> layer_kinds() { return Registry::instance().kinds(); }
 

@@ -12,4 +12,7 @@ namespace widelimit {
 Layer read_layer(const nlohmann::json& object, const std::string& path);
 Layers read_layers(const nlohmann::json& array, const std::string& path);
 
+/// True if files may name the kind.
+bool is_registered(const std::string& kind);
+
 }  // namespace widelimit

@@ -14,6 +14,7 @@
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -224,6 +225,39 @@ TEST_CASE("a user's kind stands in files and is never overridden") {
     CHECK_THROWS_WITH_AS(register_layer_kind(kind, reader),
                          doctest::Contains("exists already; choose another name"), ArgumentError);
   }
+}
+
+TEST_CASE("a user's layers are written with the parameters that their maker gives, and read back") {
+  const auto shifted = [](double shift) {
+    return nonlinearity("test_shifted", numerics::sin(1, 1, shift), nlohmann::ordered_json{{"shift", shift}});
+  };
+  const Network network(
+      {dense(), sum({{1, {repeat(2, {shifted(1.0 / 3), dense()})}}}), shifted(0.5), dense()});
+  CHECK(
+      message_of([&] { static_cast<void>(to_json(network)); }) ==
+      "layers[1].branches[0].layers[0].layers[0] (test_shifted): cannot be written, because it could not be "
+      "read back; register the kind with register_layer_kind()");
+  register_layer_kind("test_shifted", [&](FieldReader& fields) { return shifted(fields.number("shift")); });
+  CHECK(parse_network(to_json(network)) == network);
+  CHECK(shifted(0.5) == shifted(0.5));
+  CHECK_FALSE(shifted(0.5) == shifted(0.25));
+}
+
+TEST_CASE("a user's layer without parameters cannot be written") {
+  const auto activation = numerics::sin(1, 1, 0.3);
+  const Layer layer = nonlinearity("test_unknown", activation);
+  AttentionOptions attends;
+  attends.weights = AttentionWeights::elementwise(layer);
+  const std::string rest =
+      " (test_unknown): cannot be written, because its parameters are not known; pass them where the layer "
+      "is "
+      "made";
+  CHECK(message_of([&] { static_cast<void>(to_json(Network({dense(), layer}))); }) == "layers[1]" + rest);
+  CHECK(message_of([&] { static_cast<void>(to_json(Network({attention(attends)}))); }) ==
+        "layers[0].weights" + rest);
+  // It still prints, and equals its copies.
+  CHECK(layer == nonlinearity("test_unknown", activation));
+  CHECK_FALSE(layer == nonlinearity("test_unknown", numerics::sin(1, 1, 0.3)));
 }
 
 }  // namespace

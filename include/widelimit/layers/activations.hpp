@@ -1,5 +1,7 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +39,12 @@ namespace widelimit::layers {
 /// The normalised probabilists' Hermite polynomial of the degree.
 [[nodiscard]] Layer hermite(Index degree);
 
-/// A nonlinearity of a user's own. To let it stand in network files, register `kind` with
-/// register_layer_kind().
-[[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation);
+/// A nonlinearity of a user's own; `kind` must not be one of the library's (ArgumentError). To let it stand
+/// in network files, register the kind with register_layer_kind() and pass the parameters that its reader
+/// reads, a JSON object, {} where it has none. Without them the layer prints with the address of its
+/// activation, and layers are equal only if they share it.
+[[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,
+                                 std::optional<nlohmann::ordered_json> parameters = std::nullopt);
 
 /// The activation inside a nonlinearity layer; ArgumentError for any other layer.
 [[nodiscard]] numerics::ActivationPtr activation_of(const Layer& layer);

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace widelimit::layers {
+
+/// The name of a layer of a user's own, and its parameters as files write them.
+class UserKind {
+ public:
+  /// Throws ArgumentError for an empty kind, for one of the library's, and for parameters that are not an
+  /// object or have a member "layer".
+  UserKind(std::string kind, std::optional<nlohmann::ordered_json> parameters);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  /// The parameters; where there are none, `address` of what the layer shares with its copies stands for
+  /// them, in prints and comparisons.
+  [[nodiscard]] nlohmann::ordered_json fields(const char* what, const void* address) const;
+
+  /// Throws NetworkError without parameters, or if the kind has no reader.
+  void check_writable(const std::string& path) const;
+
+ private:
+  std::string name_;
+  std::optional<nlohmann::ordered_json> parameters_;
+};
+
+}  // namespace widelimit::layers
