@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <memory>
 
 #include "widelimit/gp/not_positive_definite.hpp"
 
@@ -31,9 +31,52 @@ CBLAS_TRANSPOSE blas_transpose(Transpose transpose) {
 
 void require_success(lapack_int info, std::string_view where, const char* routine) {
   if (info == 0) return;
-  throw NumericalError(
-      fmt::format("{}: LAPACK's {} failed with info = {} (positive: no convergence; negative: out of memory)",
-                  where, routine, info));
+  throw NumericalError(fmt::format(
+      "{}: LAPACK's {} failed with info = {} (positive: no convergence; negative: wrong argument)", where,
+      routine, info));
+}
+
+/// Calls a routine of LAPACK in LAPACKE's _work form, call(numbers, their count, integers, their count):
+/// first to ask for the sizes of its workspace, then with that. The plain forms allocate it themselves, but
+/// first look for NaN once more, with 32-bit indices that overflow from n = 46342 on.
+template <typename Call>
+void call_with_workspace(const Call& call, std::string_view where, const char* routine) {
+  constexpr lapack_int query = -1;
+  double number_count = 0;
+  lapack_int integer_count = 0;
+  require_success(call(&number_count, query, &integer_count, query), where, routine);
+  // Left uninitialised: it can be twice as large as the matrix.
+  const auto numbers = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(number_count));
+  const auto integers = std::make_unique_for_overwrite<lapack_int[]>(static_cast<std::size_t>(integer_count));
+  require_success(call(numbers.get(), static_cast<lapack_int>(number_count), integers.get(), integer_count),
+                  where, routine);
+}
+
+/// Divide and conquer ('V': with eigenvectors, which replace the matrix; 'N': without, destroying it) of the
+/// triangle that LAPACK calls `triangle`.
+void divide_and_conquer(char vectors, char triangle, Matrix<double>& matrix, Vector<double>& values,
+                        std::string_view where) {
+  const blasint n = blas_int(matrix.rows());
+  call_with_workspace(
+      [&](double* numbers, lapack_int number_count, lapack_int* integers, lapack_int integer_count) {
+        return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, vectors, triangle, n, matrix.data(), n, values.data(),
+                                   numbers, number_count, integers, integer_count);
+      },
+      where, "dsyevd");
+}
+
+/// Relatively robust representations; destroys the matrix.
+void robust_representations(Matrix<double>& matrix, SymmetricEigen& eigen, std::string_view where) {
+  const blasint n = blas_int(matrix.rows());
+  const auto support = std::make_unique_for_overwrite<lapack_int[]>(2 * static_cast<std::size_t>(n));
+  lapack_int found = 0;
+  call_with_workspace(
+      [&](double* numbers, lapack_int number_count, lapack_int* integers, lapack_int integer_count) {
+        return LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'A', 'L', n, matrix.data(), n, 0, 0, 0, 0, 0,
+                                   &found, eigen.values.data(), eigen.vectors.data(), n, support.get(),
+                                   numbers, number_count, integers, integer_count);
+      },
+      where, "dsyevr");
 }
 
 [[noreturn]] void report_not_positive_definite(Matrix<double>& half_overwritten,
@@ -43,9 +86,7 @@ void require_success(lapack_int info, std::string_view where, const char* routin
   half_overwritten.diagonal() = diagonal;
   const Index n = diagonal.size();
   Vector<double> eigenvalues(n);
-  require_success(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', blas_int(n), half_overwritten.data(),
-                                 blas_int(n), eigenvalues.data()),
-                  where, "dsyevd");
+  divide_and_conquer('N', 'U', half_overwritten, eigenvalues, where);
   const double mean_diagonal = diagonal.mean();
   const std::optional<double> enough = sufficient_regulariser(eigenvalues(0), n, mean_diagonal);
   const std::string remedy =
@@ -97,7 +138,7 @@ Cholesky::Cholesky(Matrix<double> gram, double noise_variance, std::string_view 
   const Index n = factor_.rows();
   const Vector<double> diagonal = factor_.diagonal();
   factor_.diagonal().array() += noise_variance;
-  // The _work form: the plain one searches the whole matrix for NaN again, on one thread.
+  // The _work form here too, see call_with_workspace().
   const lapack_int info =
       LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', blas_int(n), factor_.data(), blas_int(n));
   if (info > 0) report_not_positive_definite(factor_, diagonal, noise_variance, info, where);
@@ -129,25 +170,24 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where, Ei
                                              : EigenSolver::robust_representations;
   SymmetricEigen result{Vector<double>(n), {}};
   if (solver == EigenSolver::divide_and_conquer) {
-    require_success(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', blas_int(n), matrix.data(), blas_int(n),
-                                   result.values.data()),
-                    where, "dsyevd");
+    divide_and_conquer('V', 'L', matrix, result.values, where);
     result.vectors = std::move(matrix);
     return result;
   }
   result.vectors.resize(n, n);
-  std::vector<lapack_int> support(static_cast<std::size_t>(2 * n));
-  lapack_int found = 0;
-  require_success(
-      LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'A', 'L', blas_int(n), matrix.data(), blas_int(n), 0, 0, 0, 0, 0,
-                     &found, result.values.data(), result.vectors.data(), blas_int(n), support.data()),
-      where, "dsyevr");
+  robust_representations(matrix, result, where);
   return result;
 }
 
 double rank_tolerance(const Vector<double>& ascending_eigenvalues) {
   const Index n = ascending_eigenvalues.size();
   return static_cast<double>(n) * epsilon * std::max(0.0, ascending_eigenvalues(n - 1));
+}
+
+double gram_error(const Vector<double>& ascending_eigenvalues, double entry_epsilon) {
+  const auto n = static_cast<double>(ascending_eigenvalues.size());
+  return std::max({-ascending_eigenvalues(0), rank_tolerance(ascending_eigenvalues),
+                   entry_epsilon * ascending_eigenvalues.norm() / std::sqrt(n)});
 }
 
 std::optional<double> sufficient_regulariser(double smallest_eigenvalue, Index n, double mean_diagonal) {

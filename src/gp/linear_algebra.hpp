@@ -62,6 +62,13 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where,
 /// one.
 double rank_tolerance(const Vector<double>& ascending_eigenvalues);
 
+/// The size, in spectral norm, of the errors of a symmetric matrix that is positive semidefinite without
+/// them. The largest of what is known: a negative eigenvalue is an error of that size; eigenvalues have
+/// errors of rank_tolerance(); and entries that are rounded to numbers of machine epsilon `entry_epsilon` err
+/// like independent random numbers of at most half of that, which as a matrix have norm 2 sqrt(n) times their
+/// standard deviation: epsilon |K|_F / sqrt(n) (Wigner's semicircle).
+double gram_error(const Vector<double>& ascending_eigenvalues, double entry_epsilon);
+
 /// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its
 /// smallest eigenvalue: cancels that and exceeds the rounding errors. Empty where the mean diagonal is not
 /// positive.

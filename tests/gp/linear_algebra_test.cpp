@@ -74,3 +74,21 @@ TEST_CASE(
   }
   CHECK_FALSE(sufficient_regulariser(-1, 3, 0).has_value());
 }
+
+TEST_CASE(
+    "linear algebra: the error of a rounded Gram matrix is at least that of its entries, and not far off") {
+  for (const int n : {20, 200, 400}) {
+    CAPTURE(n);
+    const Matrix<double> x = random_matrix(n, 3, 6);
+    const Matrix<double> k = (x * x.transpose()).array() + 2;
+    const Matrix<double> rounded = k.cast<float>().cast<double>();
+    const double norm = symmetric_eigen(rounded - k, "test").values.cwiseAbs().maxCoeff();
+    const double error =
+        gram_error(symmetric_eigen(rounded, "test").values, std::numeric_limits<float>::epsilon());
+    CHECK(error >= norm);
+    CHECK(error < 5 * norm);
+    // Without knowing where the numbers come from, the negative eigenvalues tell.
+    CHECK(gram_error(symmetric_eigen(rounded, "test").values, epsilon) > norm / 4);
+    CHECK(gram_error(symmetric_eigen(k, "test").values, epsilon) < 1e-4 * norm);
+  }
+}
