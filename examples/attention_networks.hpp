@@ -76,10 +76,11 @@ inline Layers convolutions(Index depth) {
   return result;
 }
 
+/// The only attention of the paper without a layer norm behind it (section 5.1).
 inline Layers vanilla_head() {
   layers::AttentionOptions attention;
   attention.query_key_std = query_key_std;
-  return {layers::attention(attention), layers::layer_norm(), layers::flatten()};
+  return {layers::attention(attention), layers::flatten()};
 }
 
 /// `variance`: the mean variance at the attention's input.

@@ -14,10 +14,11 @@ Layers behind_convolutions(const Settings& settings, const Layers& head) {
       {convolutions(settings, settings.integer("depth")), head, {layers::flatten(), readout()}});
 }
 
+/// The only attention of arXiv:2006.10540 without a layer norm behind it (section 5.1).
 Layers vanilla(const Settings& settings) {
   layers::AttentionOptions attention;
   attention.query_key_std = settings.real("query_key_std");
-  return behind_convolutions(settings, {layers::attention(attention), layers::layer_norm()});
+  return behind_convolutions(settings, {layers::attention(attention)});
 }
 
 Layers structured(const Settings& settings) {
@@ -59,8 +60,7 @@ std::vector<NetworkOption> position_options(double alpha, double rho, double phi
 std::vector<NetworkRecipe> attention_recipes() {
   return {
       {{.name = "vanilla",
-        .description =
-            "depth x (convolution + ReLU), softmax attention without positions, layer norm, flatten",
+        .description = "depth x (convolution + ReLU), softmax attention without positions or norm, flatten",
         .options = attention_options({query_key_std_option()})},
        vanilla},
       {{.name = "struct",

@@ -136,10 +136,21 @@ TEST_CASE("named networks: one fully connected ReLU layer is the arc-cosine kern
 
 TEST_CASE("named networks: limits in which two of them agree") {
   check_equal_kernels(named_network("conv-lap", {{"window", 1}}), named_network("conv-flatten"));
-  check_equal_kernels(named_network("struct", {{"alpha", 1}}), named_network("vanilla"));
+  // Vanilla attention has no layer norm behind it, structured attention has.
+  const auto vanilla = [](double query_key_std, const std::string& norm) {
+    const std::string conv =
+        R"({"layer": "conv", "filter": [3, 3], "weight_variance": 2, "bias_variance": 0.01}, {"layer": "relu"}, )";
+    return parse_network(R"({"widelimit": 1, "name": "by hand", "layers": [)" + conv + conv + conv +
+                         R"({"layer": "attention", "scaling": "inverse_width", "query_key_std": )" +
+                         std::to_string(query_key_std) + "}, " + norm +
+                         R"({"layer": "flatten"}, {"layer": "dense"}]})");
+  };
+  const std::string norm = R"({"layer": "layer_norm"}, )";
+  check_equal_kernels(named_network("vanilla"), vanilla(2, ""));
+  check_equal_kernels(named_network("struct", {{"alpha", 1}}), vanilla(2, norm));
   // Without positions or logits every token sees the mean of all; alike for any share of the encodings.
-  check_equal_kernels(named_network("struct", {{"query_key_std", 0}, {"alpha", 0.5}}),
-                      named_network("vanilla", {{"query_key_std", 0}}));
+  check_equal_kernels(named_network("struct", {{"query_key_std", 0}, {"alpha", 0.5}}), vanilla(0, norm));
+  check_equal_kernels(named_network("vanilla", {{"query_key_std", 0}}), vanilla(0, ""));
   check_equal_kernels(named_network("resnet", {{"depth", 1}, {"groups", 1}, {"bias_variance", 0}}),
                       parse_network(R"({"widelimit": 1, "name": "by hand", "layers": [
       {"layer": "conv", "filter": [3, 3], "weight_variance": 2},
