@@ -42,11 +42,11 @@ class Transformer {
       features_.channels *= d;
       return;
     }
-    const Scalar weight =
-        readout.kind == ReadoutKind::average ? Scalar{1} / static_cast<Scalar>(d) : Scalar{1};
+    const double weight = readout.kind == ReadoutKind::average ? 1 / static_cast<double>(d) : 1;
     std::vector<Scalar> pooled;
+    // In double, as all sums over an input: they are long and cost nothing beside the pairs.
     for (auto begin = features_.values.begin(); begin != features_.values.end(); begin += d)
-      pooled.push_back(weight * std::accumulate(begin, begin + d, Scalar{0}));
+      pooled.push_back(static_cast<Scalar>(weight * std::accumulate(begin, begin + d, 0.0)));
     features_.values = std::move(pooled);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernel/features.hpp"
 #include "kernel/multiples.hpp"
@@ -50,6 +51,11 @@ void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& l
                 FeaturePair<Scalar>{left.extra(id), right[j]->extra(id), left_shape, right_shape}, channels));
   }
 }
+
+/// Products of vectors of so few channels cost no more than what else is done for a pair, even in double.
+/// With them a Gram matrix of float has no errors but its own rounding, where the network is linear; those of
+/// a sum in float would be several times larger.
+constexpr Index few_channels = 512;
 
 /// Rows of a tile whose mirrored entries are written together: a cache line of a mirrored row.
 constexpr std::size_t mirrored_rows = 16;
@@ -209,6 +215,12 @@ void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, I
   const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
   const Scalar *left = tile_.left[static_cast<std::size_t>(first_left)]->array(node, 0),
                *right = tile_.right[static_cast<std::size_t>(first_right)]->array(node, 0);
+  if constexpr (std::is_same_v<Scalar, float>) {
+    if (channels <= few_channels)
+      return numerics::product_in_double(left_count, columns() - first_right, channels,
+                                         1 / static_cast<double>(channels), {left, leading}, {right, leading},
+                                         products(source, first_left) + first_right, padded(side_));
+  }
   numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left_count, columns() - first_right,
                  channels, Scalar{1} / static_cast<Scalar>(channels), {left, leading}, {right, leading},
                  Scalar{0}, products(source, first_left) + first_right, padded(side_));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "network/pair_sums.hpp"
 #include "network/pulled_state.hpp"
@@ -59,6 +61,18 @@ std::vector<std::string> names_of(const LinearTree& tree) {
 /// The functional's values for a covariance and its NTK.
 using Values = FeatureStage::Values;
 
+/// Sum of products in double; several sums that do not wait for each other.
+template <typename Scalar>
+double product_in_double(const Scalar* left, const Scalar* right, Index size) {
+  constexpr Index sums = 8;
+  std::array<double, sums> partial{};
+  for (Index i = 0; i < size; i += sums)
+    for (Index k = 0; k < std::min(sums, size - i); ++k)
+      partial[static_cast<std::size_t>(k)] +=
+          static_cast<double>(left[i + k]) * static_cast<double>(right[i + k]);
+  return std::accumulate(partial.begin(), partial.end(), 0.0);
+}
+
 /// Evaluates the functional for one pair, walking down the tree along both states.
 template <typename Scalar>
 class PairWalk {
@@ -85,10 +99,8 @@ class PairWalk {
   Values step(const LinearInput&, const LinearTree&, WeightsForm form, const Scalar* full) {
     if (channels_ > 0) {
       const Sides features = take(channels_, channels_);
-      const auto channels = static_cast<std::size_t>(channels_);
-      return {
-          linear_rows<Scalar>().dot(features.left, features.right, channels) / static_cast<double>(channels_),
-          0};
+      return {product_in_double(features.left, features.right, channels_) / static_cast<double>(channels_),
+              0};
     }
     return contract(form, take_weights(form), full, *sums_);
   }

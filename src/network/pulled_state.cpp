@@ -208,7 +208,9 @@ class StateWriter {
 
   Vec step(const LinearInput&, const Forward<Scalar>&, WeightsForm form, const Vec& weights) {
     if (features_ == nullptr) return write_weights(form, weights);
-    const Vec pooled = features_->values * weights;
+    // In double: it costs nothing beside the pairs.
+    const Vec pooled =
+        (features_->values.template cast<double>() * weights.template cast<double>()).template cast<Scalar>();
     write(pooled);
     return weights;
   }

@@ -2,6 +2,9 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "numerics/blas_memory.hpp"
 
 namespace widelimit::numerics {
@@ -10,6 +13,17 @@ namespace {
 CBLAS_TRANSPOSE flag(Transpose transpose) { return transpose == Transpose::yes ? CblasTrans : CblasNoTrans; }
 
 blasint size(std::ptrdiff_t value) { return static_cast<blasint>(value); }
+
+std::vector<double> rows_in_double(const MatrixView<float>& matrix, std::ptrdiff_t rows,
+                                   std::ptrdiff_t columns) {
+  std::vector<double> copy;
+  copy.reserve(static_cast<std::size_t>(rows * columns));
+  for (std::ptrdiff_t i = 0; i < rows; ++i) {
+    const float* row = matrix.data + i * matrix.leading;
+    copy.insert(copy.end(), row, row + columns);
+  }
+  return copy;
+}
 
 }  // namespace
 
@@ -27,6 +41,18 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::ptrdiff_t m, std::p
   require_blas_buffer();
   cblas_dgemm(CblasRowMajor, flag(transpose_a), flag(transpose_b), size(m), size(n), size(k), alpha, a.data,
               size(a.leading), b.data, size(b.leading), beta, c, size(leading));
+}
+
+void product_in_double(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, double alpha,
+                       const MatrixView<float>& a, const MatrixView<float>& b, float* c,
+                       std::ptrdiff_t leading) {
+  const std::vector<double> left = rows_in_double(a, m, k), right = rows_in_double(b, n, k);
+  std::vector<double> product(static_cast<std::size_t>(m * n));
+  gemm(Transpose::no, Transpose::yes, m, n, k, alpha, {left.data(), k}, {right.data(), k}, 0.0,
+       product.data(), n);
+  for (std::ptrdiff_t i = 0; i < m; ++i)
+    std::transform(product.begin() + i * n, product.begin() + (i + 1) * n, c + i * leading,
+                   [](double value) { return static_cast<float>(value); });
 }
 
 }  // namespace widelimit::numerics
