@@ -27,11 +27,13 @@ struct GpArguments {
   std::optional<Index> depth;
   std::string data;
   std::filesystem::path path;
+  std::optional<TargetKind> targets;
   std::filesystem::path vectors;
   ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
   TextChoice texts;  ///< Counts and seed are those of `images`.
   KernelOptions kernel;
   std::optional<double> regulariser;
+  std::optional<double> amplitude;
   std::vector<double> times;
   std::filesystem::path out;
   OtherFiles other_files = OtherFiles::refused;
@@ -53,6 +55,8 @@ void check_usage(const CLI::App& command, const GpArguments& arguments) {
     throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
   for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
     if (arguments.data != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
+  if (arguments.data != "npy" && given("--targets"))
+    throw CLI::ValidationError("--targets", "for --data npy only");
   if (arguments.data == "npy") {
     for (const char* option : {"--train", "--validation", "--test", "--size"})
       if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
@@ -80,7 +84,7 @@ GpTask<Scalar> load_task(const GpArguments& arguments) {
   if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
   if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
   if (arguments.data == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  GpTask<Scalar> task = npy_task<Scalar>(arguments.path);
+  GpTask<Scalar> task = npy_task<Scalar>(arguments.path, arguments.targets);
   if (!task.validation && !arguments.regulariser)
     throw DataError(
         fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
@@ -114,6 +118,19 @@ std::vector<std::string> places_of(const std::vector<Network>& networks) {
     places.push_back(unique + "/");
   }
   return places;
+}
+
+std::string amplitude_text(const GpOptions& options) {
+  if (options.amplitude) return fmt::format("amplitude of the kernels: {}", *options.amplitude);
+  return "amplitude of the kernels: fitted to the training targets (--amplitude 1: kernels as they are)";
+}
+
+template <typename Scalar>
+void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
+  if (!arguments.amplitude && task.train.targets->isZero(0))
+    throw DataError(
+        "the training targets are all 0, so that no amplitude of the kernels fits them; give "
+        "--amplitude");
 }
 
 template <typename Scalar>
@@ -182,6 +199,7 @@ class GpOutput {
 template <typename Scalar>
 void run(const GpArguments& arguments, const RunContext& context) {
   const GpTask<Scalar> task = load_task<Scalar>(arguments);
+  require_amplitude(task, arguments);
   const Shape shape = shape_of(task.train);
   std::vector<Network> networks;
   for (const std::string& argument : arguments.networks)
@@ -190,6 +208,7 @@ void run(const GpArguments& arguments, const RunContext& context) {
   for (const Network& network : networks) static_cast<void>(network.describe(shape));
   const GpOptions options{.kernels = arguments.kernel.kernels,
                           .regulariser = arguments.regulariser,
+                          .amplitude = arguments.amplitude,
                           .times = arguments.times,
                           .threads = arguments.kernel.threads};
   std::optional<GpOutput> output;
@@ -197,6 +216,7 @@ void run(const GpArguments& arguments, const RunContext& context) {
 
   fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) fmt::print("{}\n", note);
+  fmt::print("{}\n", amplitude_text(options));
   for (std::size_t i = 0; i < networks.size(); ++i) {
     fmt::print("\n{}\n", arguments.networks[i]);
     flush_standard_output();
@@ -231,6 +251,17 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
           "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
           "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
       ->type_name("DIR");
+  command
+      .add_option_function<std::string>(
+          "--targets",
+          [&arguments](const std::string& word) {
+            arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
+          },
+          "What the y of --data npy are: with classes the largest output (or the sign of a single one) "
+          "counts "
+          "[integers: classes; others: as they look]")
+      ->check(CLI::IsMember({"classes", "numbers"}).description(""))
+      ->type_name("classes|numbers");
   const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
                          const char* description) {
     command.add_option(name, target, fmt::format("{} [{}]", description, target))
@@ -278,6 +309,12 @@ void add_inference_options(CLI::App& command, GpArguments& arguments) {
       ->check(positive_number())
       ->type_name("R");
   command
+      .add_option("--amplitude", arguments.amplitude,
+                  "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
+                  "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
+      ->check(positive_number())
+      ->type_name("A");
+  command
       .add_option(
           "--time", arguments.times,
           "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
@@ -312,9 +349,9 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   add_kernel_options(*command, arguments->kernel);
   add_inference_options(*command, *arguments);
   command->footer(
-      "Prints a line for each kernel: accuracy, mean squared error and negative log predictive density of "
-      "the test\n"
-      "data, and seconds (the Gram matrices of both kernels are computed together).\n\n"
+      "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"
+      "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed\n"
+      "together). Variances are those of kernels times the amplitude.\n\n"
       "Examples:\n"
       "  widelimit gp --network struct --network conv-gap --data sample\n"
       "  widelimit gp --network conv-gap:depth=8 --data cifar10 --path cifar10 --train 2000 --test 1000 "

@@ -29,6 +29,7 @@ Json prediction_json(const GpPrediction& prediction) {
   if (prediction.time)
     json["time"] = std::isinf(*prediction.time) ? Json("infinity") : Json(*prediction.time);
   json["regulariser"] = prediction.regulariser;
+  json["amplitude"] = prediction.amplitude;
   json["noise_variance"] = prediction.noise_variance;
   if (prediction.log_marginal_likelihood)
     json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
@@ -39,12 +40,12 @@ Json prediction_json(const GpPrediction& prediction) {
     json["expected_calibration_error"] = or_null(scores->expected_calibration_error);
   }
   json["solve_seconds"] = prediction.solve_seconds;
+  if (!prediction.candidates.empty()) json["smallest_reliable_regulariser"] = prediction.noise_floor;
   for (const gp::RegulariserScore& candidate : prediction.candidates)
     json["validation"].push_back(
         {{"regulariser", candidate.relative_regulariser},
-         {"accuracy", candidate.positive_definite ? Json(candidate.accuracy) : Json(nullptr)},
-         {"mean_squared_error",
-          candidate.positive_definite ? Json(candidate.mean_squared_error) : Json(nullptr)}});
+         {"accuracy", candidate.above_noise ? Json(candidate.accuracy) : Json(nullptr)},
+         {"mean_squared_error", candidate.above_noise ? Json(candidate.mean_squared_error) : Json(nullptr)}});
   return json;
 }
 

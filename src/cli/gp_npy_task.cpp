@@ -63,13 +63,16 @@ bool holds_labels(const data::NpyHeader& header) {
 
 std::vector<int> read_labels(const Path& file, std::size_t inputs) {
   const auto array = data::read_npy_as<double>(file);  // Exact for all integers that can be labels.
-  if (array.dimension() != 1) fail(file, "expected integer labels [n], got {} axes", array.dimension());
+  if (array.dimension() != 1 && (array.dimension() != 2 || array.shape(1) != 1))
+    fail(file, "expected integer labels [n], got {} axes", array.dimension());
   check_count(file, array.size(), inputs);
   std::vector<int> labels;
   for (std::size_t i = 0; i < array.size(); ++i) {
-    if (!(array(i) >= 0 && array(i) < std::numeric_limits<int>::max()))
-      fail(file, "labels must not be negative, got {} at index {}", array(i), i);
-    labels.push_back(static_cast<int>(array(i)));
+    const double label = array.flat(i);
+    if (!(label >= 0 && label < std::numeric_limits<int>::max()))
+      fail(file, "labels must not be negative, got {} at index {}", label, i);
+    if (label != std::floor(label)) fail(file, "labels must be whole numbers, got {} at index {}", label, i);
+    labels.push_back(static_cast<int>(label));
   }
   return labels;
 }
@@ -88,8 +91,8 @@ Matrix<double> read_numbers(const Path& file, std::size_t inputs) {
 /// Reads targets in the form that the training targets have.
 class TargetReader {
  public:
-  explicit TargetReader(const Path& train_file, std::size_t inputs) {
-    labels_ = holds_labels(data::read_npy_header(train_file));
+  TargetReader(const Path& train_file, std::size_t inputs, std::optional<TargetKind> kind) {
+    labels_ = are_labels(train_file, inputs, kind);
     if (!labels_) {
       outputs_ = read_numbers(train_file, inputs).cols();
       return;
@@ -103,8 +106,8 @@ class TargetReader {
   [[nodiscard]] bool labels() const { return labels_; }
 
   [[nodiscard]] Matrix<double> read(const Path& file, std::size_t inputs) const {
-    if (holds_labels(data::read_npy_header(file)) != labels_)
-      fail(file, "expected {} as in y_train.npy", labels_ ? "integer labels" : "real targets");
+    if (holds_labels(data::read_npy_header(file)) != integers_)
+      fail(file, "expected {} as in y_train.npy", integers_ ? "integer labels" : "real targets");
     if (!labels_) {
       Matrix<double> targets = read_numbers(file, inputs);
       if (targets.cols() != outputs_)
@@ -120,6 +123,23 @@ class TargetReader {
   }
 
  private:
+  bool are_labels(const Path& file, std::size_t inputs, std::optional<TargetKind> kind) {
+    integers_ = holds_labels(data::read_npy_header(file));
+    if (kind == TargetKind::numbers) return false;
+    if (integers_) return true;
+    const Matrix<double> targets = read_numbers(file, inputs);
+    const bool like_labels =
+        targets.cols() == 1 && targets.minCoeff() >= 0 && (targets.array() == targets.array().floor()).all();
+    if (like_labels && !kind)
+      fail(
+          file,
+          "these are real numbers, all of them whole ({} to {}): labels of classes, or numbers? Store labels "
+          "as integers, or give --targets classes or --targets numbers",
+          targets.minCoeff(), targets.maxCoeff());
+    return like_labels;
+  }
+
+  bool integers_ = false;  ///< Of type, in y_train.npy.
   bool labels_ = false;
   Index outputs_ = 0;
 };
@@ -148,13 +168,13 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
 }  // namespace
 
 template <typename Scalar>
-GpTask<Scalar> npy_task(const Path& folder) {
+GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind) {
   GpTask<Scalar> task;
   task.train.x = read_inputs<Scalar>(folder / "x_train.npy");
   const Path y_file = folder / "y_train.npy";
-  const TargetReader reader(y_file, task.train.x.shape(0));
+  const TargetReader reader(y_file, task.train.x.shape(0), kind);
   task.train.targets = reader.read(y_file, task.train.x.shape(0));
-  task.kind = reader.labels() ? TargetKind::classes : kind_of(*task.train.targets);
+  task.kind = kind.value_or(reader.labels() ? TargetKind::classes : kind_of(*task.train.targets));
   task.test = read_set(folder, "test", task.train, reader);
   const bool has_x = std::filesystem::exists(folder / "x_validation.npy");
   const bool has_y = std::filesystem::exists(folder / "y_validation.npy");
@@ -162,15 +182,15 @@ GpTask<Scalar> npy_task(const Path& folder) {
     fail(folder, "x_validation.npy and y_validation.npy belong together; {} is missing",
          has_x ? "y_validation.npy" : "x_validation.npy");
   if (has_x) task.validation = read_set(folder, "validation", task.train, reader);
-  task.description = fmt::format("{}: {} training, {} validation, {} test inputs of {}, {} outputs",
-                                 folder.string(), task.train.x.shape(0),
-                                 task.validation ? task.validation->x.shape(0) : 0, task.test.x.shape(0),
-                                 fmt::join(task.train.x.shape().begin() + 1, task.train.x.shape().end(), "x"),
-                                 task.train.targets->cols());
+  task.description = fmt::format(
+      "{}: {} training, {} validation, {} test inputs of {}, {} outputs ({})", folder.string(),
+      task.train.x.shape(0), task.validation ? task.validation->x.shape(0) : 0, task.test.x.shape(0),
+      fmt::join(task.train.x.shape().begin() + 1, task.train.x.shape().end(), "x"),
+      task.train.targets->cols(), task.kind == TargetKind::classes ? "classes" : "numbers");
   return task;
 }
 
-template GpTask<float> npy_task(const Path&);
-template GpTask<double> npy_task(const Path&);
+template GpTask<float> npy_task(const Path&, std::optional<TargetKind>);
+template GpTask<double> npy_task(const Path&, std::optional<TargetKind>);
 
 }  // namespace widelimit::cli

@@ -8,7 +8,7 @@
 namespace widelimit::cli {
 namespace {
 
-constexpr const char* columns = "  {:<6} {:>8} {:>11} {:>9} {:>9} {:>9} {:>8} {:>8}\n";
+constexpr const char* columns = "  {:<6} {:>8} {:>11} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}\n";
 
 std::string time_text(const std::optional<double>& time) {
   if (!time) return "";
@@ -18,17 +18,17 @@ std::string time_text(const std::optional<double>& time) {
 }  // namespace
 
 std::string gp_table(const GpResult& result) {
-  std::string text = fmt::format(fmt::runtime(columns), "kernel", "time", "regulariser", "accuracy", "MSE",
-                                 "NLPD", "Gram s", "solve s");
+  std::string text = fmt::format(fmt::runtime(columns), "kernel", "time", "regulariser", "amplitude",
+                                 "accuracy", "MSE", "NLPD", "Gram s", "solve s");
   for (const GpPrediction& prediction : result.predictions) {
     const auto& scores = prediction.scores;
-    text += fmt::format(fmt::runtime(columns), prediction.time ? "ntk" : "nngp", time_text(prediction.time),
-                        fmt::format("{:.2e}", prediction.regulariser),
-                        scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
-                        scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
-                        scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
-                        fmt::format("{:.2f}", result.gram_seconds),
-                        fmt::format("{:.2f}", prediction.solve_seconds));
+    text += fmt::format(
+        fmt::runtime(columns), prediction.time ? "ntk" : "nngp", time_text(prediction.time),
+        fmt::format("{:.2e}", prediction.regulariser), fmt::format("{:.2e}", prediction.amplitude),
+        scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
+        scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
+        scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
+        fmt::format("{:.2f}", result.gram_seconds), fmt::format("{:.2f}", prediction.solve_seconds));
   }
   return text;
 }

@@ -103,6 +103,7 @@ class Predictor {
   struct Regulariser {
     double value;
     std::vector<gp::RegulariserScore> candidates;
+    double noise_floor = 0;
   };
 
   Regulariser regulariser(const Matrix<Scalar>& train, const Matrix<Scalar>& validation) const {
@@ -113,33 +114,37 @@ class Predictor {
         gp::select_regulariser(train, *task_.train.targets, validation, *task_.validation->targets,
                                gp::regulariser_grid(), criterion, options_.threads);
     interrupt_.check();
-    return {selection.best.value(), selection.scores};
+    return {selection.best.value(), selection.scores, selection.noise_floor};
   }
 
   void regress() {
     const Stopwatch watch;
-    auto [value, candidates] = regulariser(grams_.train.nngp, grams_.validation.nngp);
-    const auto regression = gp::Regression::fit(grams_.train.nngp, *task_.train.targets,
-                                                gp::RelativeRegulariser(value), options_.threads);
+    auto [value, candidates, noise_floor] = regulariser(grams_.train.nngp, grams_.validation.nngp);
+    auto regression = gp::Regression::fit(grams_.train.nngp, *task_.train.targets,
+                                          gp::RelativeRegulariser(value), options_.threads);
+    if (options_.amplitude) regression = regression.with_amplitude(*options_.amplitude);
     interrupt_.check();
     add({.name = "nngp",
          .time = std::nullopt,
          .regulariser = value,
+         .amplitude = regression.amplitude(),
          .noise_variance = regression.noise_variance(),
          .log_marginal_likelihood = regression.log_marginal_likelihood(),
          .mean = regression.mean(grams_.test.nngp),
          .variance = regression.variance(grams_.test.nngp, grams_.test_variances),
          .scores = std::nullopt,
          .solve_seconds = watch.seconds(),
-         .candidates = std::move(candidates)});
+         .candidates = std::move(candidates),
+         .noise_floor = noise_floor});
   }
 
   void flow() {
     Stopwatch watch;
-    auto [value, candidates] = regulariser(grams_.train.ntk, grams_.validation.ntk);
-    const auto flow =
+    auto [value, candidates, noise_floor] = regulariser(grams_.train.ntk, grams_.validation.ntk);
+    auto flow =
         gp::GradientFlow::fit(std::move(grams_.train.nngp), std::move(grams_.train.ntk), *task_.train.targets,
                               gp::RelativeRegulariser(value), 1, options_.threads);
+    flow = flow.with_amplitude(options_.amplitude ? *options_.amplitude : flow.leave_one_out_amplitude());
     std::vector<double> times{gp::infinite_time};
     times.insert(times.end(), options_.times.begin(), options_.times.end());
     for (std::size_t i = 0; i < times.size(); ++i) {
@@ -147,13 +152,15 @@ class Predictor {
       add({.name = flow_name(i),
            .time = times[i],
            .regulariser = value,
+           .amplitude = flow.amplitude(),
            .noise_variance = flow.regulariser_variance(),
            .log_marginal_likelihood = std::nullopt,
            .mean = flow.mean(times[i], grams_.test.ntk),
            .variance = flow.variance(times[i], grams_.test.nngp, grams_.test.ntk, grams_.test_variances),
            .scores = std::nullopt,
            .solve_seconds = watch.seconds(),
-           .candidates = std::move(candidates)});
+           .candidates = std::move(candidates),
+           .noise_floor = noise_floor});
       candidates.clear();
       watch = Stopwatch();
     }

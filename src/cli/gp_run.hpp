@@ -14,6 +14,7 @@ namespace widelimit::cli {
 struct GpOptions {
   Kernels kernels = Kernels::both;
   std::optional<double> regulariser;  ///< Relative; absent: chosen on the validation data.
+  std::optional<double> amplitude;    ///< Factor on the kernels; absent: fitted, see below.
   std::vector<double> times;          ///< Times of the gradient flow, besides infinity.
   int threads = 0;
 };
@@ -34,13 +35,15 @@ struct GpPrediction {
   std::string name;            ///< As files are named: "nngp", "ntk", "ntk_time0", ...
   std::optional<double> time;  ///< Of the gradient flow, infinite for "ntk".
   double regulariser;
-  double noise_variance;
+  double amplitude;  ///< Given, or that of gp::Regression and gp::GradientFlow::leave_one_out_amplitude().
+  double noise_variance;                          ///< Of the scaled kernel.
   std::optional<double> log_marginal_likelihood;  ///< NNGP only.
   Matrix<double> mean;                            ///< [n_test, outputs]
   Vector<double> variance;                        ///< [n_test], of the function without noise.
   std::optional<GpScores> scores;
   double solve_seconds;
   std::vector<gp::RegulariserScore> candidates;  ///< Empty where the regulariser was given.
+  double noise_floor = 0;                        ///< Of the candidates.
 };
 
 struct GpResult {

@@ -87,9 +87,11 @@ template <typename Scalar>
 /// x_train.npy, y_train.npy, x_test.npy and, where they exist, y_test.npy, x_validation.npy,
 /// y_validation.npy, as they are. Integer y are labels [n], which become one-hot targets with as many classes
 /// as the training labels have; others are targets [n, M] or [n]. Real targets count as classes where they
-/// take two values and each row has one larger one (two signs, for a single output). Throws DataError that
-/// names the file.
+/// take two values and each row has one larger one (two signs, for a single output). Real numbers that could
+/// be labels, one an input and all whole, are an error unless `kind` says what they are; it overrules the
+/// rest as well. Throws DataError that names the file.
 template <typename Scalar>
-[[nodiscard]] GpTask<Scalar> npy_task(const std::filesystem::path& folder);
+[[nodiscard]] GpTask<Scalar> npy_task(const std::filesystem::path& folder,
+                                      std::optional<TargetKind> kind = std::nullopt);
 
 }  // namespace widelimit::cli

@@ -128,6 +128,12 @@ void require_test_variances(const Vector<double>& variances, Index n_test, std::
                       variances(i)));
 }
 
+void require_amplitude(double amplitude, std::string_view where) {
+  if (!(amplitude > 0) || !std::isfinite(amplitude))
+    throw ArgumentError(
+        fmt::format("{}: the amplitude must be positive and finite, got {}", where, amplitude));
+}
+
 void require_test_gram(const Matrix<double>& test_gram, Index n_test, std::string_view where, int threads) {
   require_shape(test_gram, n_test, n_test, where, "the test Gram matrix");
   if (n_test > 0) require_gram(test_gram, where, "the test Gram matrix", threads);

@@ -34,4 +34,7 @@ void require_test_variances(const Vector<double>& variances, Eigen::Index n_test
 void require_test_gram(const Matrix<double>& test_gram, Eigen::Index n_test, std::string_view where,
                        int threads);
 
+/// Positive and finite.
+void require_amplitude(double amplitude, std::string_view where);
+
 }  // namespace widelimit::gp

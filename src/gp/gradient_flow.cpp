@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gp/linear_algebra.hpp"
@@ -82,6 +83,36 @@ GradientFlow GradientFlow::fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix
   return result;
 }
 
+GradientFlow GradientFlow::with_amplitude(double amplitude) const {
+  require_amplitude(amplitude, "GradientFlow::with_amplitude");
+  GradientFlow result = *this;
+  result.amplitude_ = amplitude;
+  return result;
+}
+
+double GradientFlow::leave_one_out_amplitude() const {
+  constexpr const char* where = "GradientFlow::leave_one_out_amplitude";
+  const Vector<double> inverse = growth(infinite_time, where);
+  const BlasThreads guard(threads_);
+  const Matrix<double>& vectors = decomposition_->ntk.vectors;
+  const Matrix<double> scaled = inverse.asDiagonal() * projected_targets_;
+  const Matrix<double> weights = multiply(vectors, Transpose::yes, scaled, Transpose::no);
+  double sum = 0;
+  for_each_row_block(weights.rows(), [&](Index first, Index count) {
+    const Matrix<double> g = spectral_rows(vectors, inverse, first, count);
+    const Matrix<double> left = multiply(g, Transpose::no, decomposition_->nngp, Transpose::no);
+    const Vector<double> variances = left.cwiseProduct(g).rowwise().sum();
+    for (Index i = 0; i < count; ++i) {
+      const double g_ii = g(i, first + i), squares = weights.row(first + i).squaredNorm();
+      sum += squares / (std::max(variances(i), 0.0) + regulariser_variance_ * g_ii * g_ii);
+    }
+  });
+  if (!std::isfinite(sum))
+    throw NumericalError(fmt::format(
+        "{}: networks trained on all inputs but one have outputs without variance there; regularise", where));
+  return sum / static_cast<double>(weights.size());
+}
+
 // eta t, the only form in which the two enter.
 double GradientFlow::reachable_rate(double time, const char* where) const {
   if (!(time >= 0))
@@ -148,6 +179,7 @@ Matrix<double> GradientFlow::covariance_of(double time, const ConstRef& nngp_cro
   left = 0.5 * left - nngp_cross;
   const Matrix<double> s = multiply(left, Transpose::no, b, Transpose::yes);
   nngp_test += s + s.transpose();
+  nngp_test *= amplitude_;
   mirror_upper_triangle(nngp_test);
   return nngp_test;
 }
@@ -170,18 +202,19 @@ Vector<double> GradientFlow::variance_of(double time, const ConstRef& nngp_cross
     left -= 2 * nngp_cross.middleRows(first, count);
     variance.segment(first, count) += left.cwiseProduct(b).rowwise().sum();
   });
-  return without_rounding_below_zero(std::move(variance), nngp_test_variances, where);
+  return amplitude_ * without_rounding_below_zero(std::move(variance), nngp_test_variances, where);
 }
 
 Matrix<double> GradientFlow::train_covariance(double time) const {
   const Index n = projected_targets_.rows();
   const Vector<double> factors = residual(time, "GradientFlow::train_covariance");
-  if (time == 0) return decomposition_->nngp;
+  if (time == 0) return amplitude_ * decomposition_->nngp;
   const BlasThreads guard(threads_);
   const Matrix<double> r = spectral_rows(decomposition_->ntk.vectors, factors, 0, n);
   // R (K / 2) R plus its transpose: symmetric to the last bit.
-  const Matrix<double> half = multiply(0.5 * multiply(r, Transpose::no, decomposition_->nngp, Transpose::no),
-                                       Transpose::no, r, Transpose::no);
+  const Matrix<double> half =
+      multiply(0.5 * amplitude_ * multiply(r, Transpose::no, decomposition_->nngp, Transpose::no),
+               Transpose::no, r, Transpose::no);
   return half + half.transpose();
 }
 
@@ -189,7 +222,7 @@ Vector<double> GradientFlow::train_variance(double time) const {
   const Index n = projected_targets_.rows();
   constexpr const char* where = "GradientFlow::train_variance";
   const Vector<double> factors = residual(time, where);
-  if (time == 0) return decomposition_->nngp.diagonal();
+  if (time == 0) return amplitude_ * decomposition_->nngp.diagonal();
   const BlasThreads guard(threads_);
   Vector<double> variance(n);
   for_each_row_block(n, [&](Index first, Index count) {
@@ -197,7 +230,8 @@ Vector<double> GradientFlow::train_variance(double time) const {
     const Matrix<double> left = multiply(r, Transpose::no, decomposition_->nngp, Transpose::no);
     variance.segment(first, count) = left.cwiseProduct(r).rowwise().sum();
   });
-  return without_rounding_below_zero(std::move(variance), decomposition_->nngp.diagonal(), where);
+  return amplitude_ *
+         without_rounding_below_zero(std::move(variance), decomposition_->nngp.diagonal(), where);
 }
 
 }  // namespace widelimit::gp

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <variant>
 
 #include "gp/linear_algebra.hpp"
 #include "gp/variances.hpp"
@@ -23,16 +24,29 @@ Regression Regression::fit(DoubleMatrix gram, const Matrix<double>& targets, con
   Matrix<double> k = std::move(gram).take();
   require_gram(k, where, "the Gram matrix", result.threads_);
   require_targets(targets, k.rows(), where);
-  result.noise_variance_ = gp::noise_variance(noise, k.diagonal().mean());
+  result.lambda_ = gp::noise_variance(noise, k.diagonal().mean());
 
   const BlasThreads guard(result.threads_);
-  result.cholesky_ = std::make_shared<const Cholesky>(std::move(k), result.noise_variance_, where);
+  result.cholesky_ = std::make_shared<const Cholesky>(std::move(k), result.lambda_, where);
   result.weights_ = result.cholesky_->solve(targets);
-  const auto n = static_cast<double>(targets.rows()), outputs = static_cast<double>(targets.cols());
-  result.log_marginal_likelihood_ =
-      -0.5 * (targets.cwiseProduct(result.weights_).sum() +
-              outputs * (result.cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi)));
+  result.quadratic_form_ = targets.cwiseProduct(result.weights_).sum();
+  if (std::holds_alternative<RelativeRegulariser>(noise))
+    result.amplitude_ = result.quadratic_form_ / static_cast<double>(targets.size());
   return result;
+}
+
+Regression Regression::with_amplitude(double amplitude) const {
+  require_amplitude(amplitude, "Regression::with_amplitude");
+  Regression result = *this;
+  result.amplitude_ = amplitude;
+  return result;
+}
+
+double Regression::log_marginal_likelihood() const {
+  const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
+  const double misfit = quadratic_form_ > 0 ? quadratic_form_ / amplitude_ : 0;
+  return -0.5 * (misfit +
+                 outputs * (cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
 
 Matrix<double> Regression::mean_of(const ConstRef& cross_gram) const {
@@ -53,7 +67,7 @@ Vector<double> Regression::variance_of(const ConstRef& cross_gram,
     cholesky_->whiten_rows(block);
     variance.segment(first, count) -= block.rowwise().squaredNorm();
   });
-  return without_rounding_below_zero(std::move(variance), test_variances, where);
+  return amplitude_ * without_rounding_below_zero(std::move(variance), test_variances, where);
 }
 
 Matrix<double> Regression::covariance_of(const ConstRef& cross_gram, Matrix<double> test_gram) const {
@@ -64,6 +78,7 @@ Matrix<double> Regression::covariance_of(const ConstRef& cross_gram, Matrix<doub
   Matrix<double> whitened = cross_gram;
   cholesky_->whiten_rows(whitened);
   add_scaled_gram(test_gram, -1, whitened);
+  test_gram *= amplitude_;
   return test_gram;
 }
 

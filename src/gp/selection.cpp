@@ -41,8 +41,12 @@ Matrix<double> weights_of_grid(const SymmetricEigen& eigen, const Matrix<double>
   return multiply(eigen.vectors, Transpose::yes, scaled, Transpose::no);
 }
 
+/// How far K + lambda I must stand above the error of K: predictions from directions that are nothing but
+/// error then have a tenth of the targets' size, and their squares no weight.
+constexpr double signal_to_noise = 10;
+
 bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, Criterion criterion) {
-  if (!candidate.positive_definite || !best.positive_definite) return candidate.positive_definite;
+  if (!candidate.above_noise || !best.above_noise) return candidate.above_noise;
   if (criterion == Criterion::accuracy && candidate.accuracy != best.accuracy)
     return candidate.accuracy > best.accuracy;
   return candidate.mean_squared_error < best.mean_squared_error;
@@ -55,17 +59,42 @@ const RegulariserScore& best_of(const std::vector<RegulariserScore>& scores, Cri
   return scores[best];
 }
 
-void require_some_positive_definite(const std::vector<RegulariserScore>& scores, double smallest_eigenvalue,
-                                    Index n, double mean_diagonal) {
-  if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.positive_definite; }))
-    return;
-  const std::optional<double> enough = sufficient_regulariser(smallest_eigenvalue, n, mean_diagonal);
+void require_validation(const Matrix<double>& cross, const Matrix<double>& validation_targets, Index n,
+                        Index outputs) {
+  require_cross_gram(cross, n, where, "the validation cross Gram matrix");
+  if (cross.rows() == 0)
+    throw ArgumentError(fmt::format("{}: there must be validation inputs, got none", where));
+  require_shape(validation_targets, cross.rows(), outputs, where, "the validation targets");
+  require_finite(validation_targets, where, "the validation targets");
+}
+
+/// `means`: the predictions with every value of the grid, side by side.
+std::vector<RegulariserScore> scores_of(const std::vector<double>& grid, double noise_floor,
+                                        const Matrix<double>& means, const Matrix<double>& targets) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<RegulariserScore> scores;
+  scores.reserve(grid.size());
+  for (std::size_t g = 0; g < grid.size(); ++g) {
+    scores.push_back({grid[g], grid[g] >= noise_floor, nan, nan});
+    if (!scores[g].above_noise) continue;
+    const Matrix<double> mean = means.middleCols(static_cast<Index>(g) * targets.cols(), targets.cols());
+    scores[g].accuracy = accuracy(mean, targets);
+    scores[g].mean_squared_error = mean_squared_error(mean, targets);
+  }
+  return scores;
+}
+
+void require_some_above_noise(const std::vector<RegulariserScore>& scores, const Vector<double>& eigenvalues,
+                              double error, double noise_floor) {
+  if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.above_noise; })) return;
+  // A little more, so that the six digits of the message are enough as well.
+  const double enough = noise_floor * (1 + 1e-5);
   throw NotPositiveDefinite(
-      fmt::format(
-          "{}: no value of the grid makes the {} x {} Gram matrix positive definite in double precision: its "
-          "smallest eigenvalue is {:.6g}; a relative regulariser of {:.6g} is enough",
-          where, n, n, smallest_eigenvalue, enough.value_or(std::numeric_limits<double>::infinity())),
-      smallest_eigenvalue, enough);
+      fmt::format("{}: no value of the grid lifts the {} x {} Gram matrix above its own errors: its smallest "
+                  "eigenvalue is {:.6g}, its errors are about {:.6g}; a relative regulariser of {:.6g} is "
+                  "enough",
+                  where, eigenvalues.size(), eigenvalues.size(), eigenvalues(0), error, enough),
+      eigenvalues(0), enough);
 }
 
 }  // namespace
@@ -88,16 +117,13 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, D
                              Criterion criterion, int threads) {
   threads = numerics::resolve_threads(threads, where);
   require_grid(grid);
+  const double entry_epsilon = gram.epsilon();
   Matrix<double> k = std::move(gram).take();
   const Matrix<double> cross = std::move(validation_cross).take();
   const Index n = k.rows(), outputs = targets.cols();
   require_gram(k, where, "the Gram matrix", threads);
   require_targets(targets, n, where);
-  require_cross_gram(cross, n, where, "the validation cross Gram matrix");
-  if (cross.rows() == 0)
-    throw ArgumentError(fmt::format("{}: there must be validation inputs, got none", where));
-  require_shape(validation_targets, cross.rows(), outputs, where, "the validation targets");
-  require_finite(validation_targets, where, "the validation targets");
+  require_validation(cross, validation_targets, n, outputs);
 
   const double mean_diagonal = k.diagonal().mean();
   std::vector<double> lambdas;
@@ -110,17 +136,12 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, D
   const Matrix<double> means =
       multiply(cross, Transpose::no, weights_of_grid(eigen, targets, lambdas), Transpose::no);
 
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  std::vector<RegulariserScore> scores;
-  for (std::size_t g = 0; g < grid.size(); ++g) {
-    scores.push_back({grid[g], eigen.values(0) + lambdas[g] > rank_tolerance(eigen.values), nan, nan});
-    if (!scores[g].positive_definite) continue;
-    const Matrix<double> mean = means.middleCols(static_cast<Index>(g) * outputs, outputs);
-    scores[g].accuracy = accuracy(mean, validation_targets);
-    scores[g].mean_squared_error = mean_squared_error(mean, validation_targets);
-  }
-  require_some_positive_definite(scores, eigen.values(0), n, mean_diagonal);
-  return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores)};
+  const double error = gram_error(eigen.values, entry_epsilon);
+  const double noise_floor = std::max(0.0, (signal_to_noise * error - eigen.values(0)) / mean_diagonal);
+  std::vector<RegulariserScore> scores = scores_of(grid, noise_floor, means, validation_targets);
+  require_some_above_noise(scores, eigen.values, error, noise_floor);
+  return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
+          noise_floor};
 }
 
 }  // namespace widelimit::gp

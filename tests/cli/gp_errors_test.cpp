@@ -116,6 +116,49 @@ TEST_CASE("gp arrays: kinds of targets must agree, and so must their number") {
   widths.check_fails("/y_test.npy: expected 2 targets an input as in y_train.npy, got 3");
 }
 
+TEST_CASE("gp arrays: real numbers that could be labels are asked for") {
+  const GoodFolder folder;
+  data::write_npy(folder / "y_train.npy", filled<double>({6}, 2));
+  data::write_npy(folder / "y_test.npy", filled<double>({3}, 2));
+  folder.check_fails(
+      "/y_train.npy: these are real numbers, all of them whole (0 to 1): labels of classes, or numbers? "
+      "Store "
+      "labels as integers, or give --targets classes or --targets numbers");
+  const auto classes = folder.run("--regulariser 0.1 --targets classes");
+  CHECK(classes.code == 0);
+  CHECK(classes.output.find(", 2 outputs (classes), float\n") != std::string::npos);
+  CHECK(classes.output.find(" %") != std::string::npos);
+  const auto numbers = folder.run("--regulariser 0.1 --targets numbers");
+  CHECK(numbers.code == 0);
+  CHECK(numbers.output.find(", 1 outputs (numbers), float\n") != std::string::npos);
+  CHECK(numbers.output.find(" %") == std::string::npos);
+  // The same labels as integers are classes, unless numbers are asked for.
+  const GoodFolder integers;
+  const auto means = [](const GoodFolder& data, const std::string& options) {
+    const TemporaryFolder out;
+    CHECK(data.run("--regulariser 0.1 --threads 1 " + options + " --out " + out.string()).code == 0);
+    return data::read_npy<double>(out / "mean_nngp.npy");
+  };
+  CHECK(means(integers, "") == means(folder, "--targets classes"));
+  CHECK(integers.run("--regulariser 0.1 --targets numbers").output.find("1 outputs (numbers)") !=
+        std::string::npos);
+  data::write_npy(folder / "y_test.npy", xt::xarray<double>{0, 1, 0.5});
+  folder.check_fails("/y_test.npy: labels must be whole numbers, got 0.5 at index 2",
+                     "--regulariser 0.1 --targets classes");
+}
+
+TEST_CASE("gp arrays: targets that are all 0 fit no amplitude") {
+  const GoodFolder folder;
+  data::write_npy(folder / "y_train.npy", xt::xarray<double>(xt::zeros<double>({6})));
+  data::write_npy(folder / "y_test.npy", filled<double>({3}, 2));
+  const auto result = folder.run("--regulariser 0.1 --targets numbers");
+  CHECK(result.code == 1);
+  CHECK(result.errors ==
+        "widelimit: the training targets are all 0, so that no amplitude of the kernels fits them; give "
+        "--amplitude\n");
+  CHECK(folder.run("--regulariser 0.1 --targets numbers --amplitude 2").code == 0);
+}
+
 TEST_CASE("gp arrays: missing files") {
   const GoodFolder train, validation;
   std::filesystem::remove(train / "y_train.npy");
@@ -166,6 +209,9 @@ TEST_CASE("gp: wrong usage") {
   check_usage("--network fcn --data sample --time 1,-2", "--time");
   check_usage("--network fcn --data sample --regulariser 0", "--regulariser");
   check_usage("--network fcn --data sample --train 0", "--train");
+  check_usage("--network fcn --data sample --amplitude 0", "--amplitude");
+  check_usage("--network fcn --data sample --targets classes", "--targets: for --data npy only");
+  check_usage("--network fcn --data npy --path . --targets labels", "--targets");
   check_usage("--network fcn --data sample --size 0", "--size");
   check_usage("--data sample", "--network");
 }

@@ -44,7 +44,7 @@ TEST_CASE("gp: the reference prediction, from files to files") {
   const TemporaryFolder folder;
   const auto result =
       run_program("gp --network '" + (reference / "network.json").string() + "' --data npy --path '" +
-                  reference.string() + "' --kernel both --precision double --regulariser " +
+                  reference.string() + "' --kernel both --precision double --amplitude 1 --regulariser " +
                   expected["regulariser"].dump() + " --time " + times + " --out " + folder.string());
   REQUIRE(result.code == 0);
   CHECK(result.errors.empty());

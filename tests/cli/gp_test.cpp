@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -63,11 +64,13 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   REQUIRE(result.code == 0);
   CHECK(result.errors.empty());
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 8);
+  REQUIRE(lines.size() == 9);
   CHECK(lines[0] == "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, float");
-  CHECK(lines[2] == "conv-gap");
-  for (const char* column : {"kernel", "time", "regulariser", "accuracy", "MSE", "NLPD", "Gram s", "solve s"})
-    CHECK(lines[3].find(column) != std::string::npos);
+  CHECK(lines[1].find("amplitude of the kernels: fitted to the training targets") == 0);
+  CHECK(lines[3] == "conv-gap");
+  for (const char* column :
+       {"kernel", "time", "regulariser", "amplitude", "accuracy", "MSE", "NLPD", "Gram s", "solve s"})
+    CHECK(lines[4].find(column) != std::string::npos);
 
   const auto results = results_in(folder.path());
   CHECK(results["results"].size() == 4);
@@ -95,10 +98,10 @@ TEST_CASE("gp: several networks have a block each and a folder each") {
                                   small_sample + "--kernel nngp --no-pictures --out " + folder.string());
   REQUIRE(result.code == 0);
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 13);
-  CHECK(lines[2] == "fcn");
-  CHECK(lines[6] == "fcn:depth=1");
-  CHECK(lines[10] == "conv-flatten:depth=1");
+  REQUIRE(lines.size() == 14);
+  CHECK(lines[3] == "fcn");
+  CHECK(lines[7] == "fcn:depth=1");
+  CHECK(lines[11] == "conv-flatten:depth=1");
   for (const char* name : {"fcn", "fcn-2", "conv-flatten"}) {
     CAPTURE(name);
     CHECK(std::filesystem::exists(folder / (std::string(name) + "/mean_nngp.npy")));
@@ -146,6 +149,53 @@ TEST_CASE("gp: arrays of real targets, against the library's own regression") {
   CHECK(file_text(folder / "out/predictions.csv").find("index,target_0,nngp_variance,nngp_mean_0,") == 0);
 }
 
+TEST_CASE("gp: the amplitude is fitted unless it is given; it scales variances, not means") {
+  const TemporaryFolder data, fitted, plain;
+  write_regression(data, 0.7, 1);
+  const auto run = [&](const std::string& options, const TemporaryFolder& out) {
+    const auto result =
+        run_program("gp --network fcn --data npy --precision double --regulariser 0.01 --time 3 " + options +
+                    "--path " + data.string() + " --out " + out.string());
+    REQUIRE(result.code == 0);
+    return result.output;
+  };
+  CHECK(run("", fitted).find("fitted to the training targets (--amplitude 1: kernels as they are)") !=
+        std::string::npos);
+  CHECK(run("--amplitude 1 ", plain).find("\namplitude of the kernels: 1\n") != std::string::npos);
+
+  const auto x = vectors(30, 0.1);
+  const auto targets = numbers(x, 1);
+  const Eigen::Map<const Matrix<double>> y(targets.data(), 30, 1);
+  const auto kernels = gram<double>(models::named_network("fcn", {{"axes", 0}}), x);
+  for (const std::string name : {"nngp", "ntk", "ntk_time0"}) {
+    CAPTURE(name);
+    const std::size_t index = name == "nngp" ? 0 : name == "ntk" ? 1 : 2;
+    const auto scaled = results_in(fitted.path())["results"][index],
+               as_is = results_in(plain.path())["results"][index];
+    Matrix<double> noisy = index == 0 ? kernels.nngp : kernels.ntk;
+    noisy.diagonal().array() += 0.01 * noisy.diagonal().mean();
+    const Matrix<double> inverse = noisy.ldlt().solve(Matrix<double>::Identity(30, 30));
+    // The evidence for the GP; for trained networks the squares of left-out residuals over their variances.
+    const Vector<double> g = inverse.diagonal(), spread = (inverse * kernels.nngp * inverse).diagonal(),
+                         weights = inverse * y;
+    const double lambda = as_is["noise_variance"].get<double>();
+    const double amplitude =
+        index == 0 ? weights.dot(y.col(0)) / 30
+                   : (weights.array().square() / (spread.array() + lambda * g.array().square())).mean();
+    CHECK(scaled["amplitude"].get<double>() == doctest::Approx(amplitude).epsilon(1e-8));
+    CHECK(as_is["amplitude"] == 1);
+    CHECK(scaled["noise_variance"].get<double>() ==
+          doctest::Approx(amplitude * as_is["noise_variance"].get<double>()).epsilon(1e-8));
+    CHECK(scaled["mean_squared_error"] == as_is["mean_squared_error"]);
+    CHECK(data::read_npy<double>(fitted / ("mean_" + name + ".npy")) ==
+          data::read_npy<double>(plain / ("mean_" + name + ".npy")));
+    const auto variance = data::read_npy<double>(fitted / ("variance_" + name + ".npy"));
+    const auto before = data::read_npy<double>(plain / ("variance_" + name + ".npy"));
+    for (std::size_t i = 0; i < variance.size(); ++i)
+      CHECK(variance(i) == doctest::Approx(amplitude * before(i)).epsilon(1e-8));
+  }
+}
+
 TEST_CASE("gp: the regulariser is chosen without the test data") {
   const TemporaryFolder one, two;
   write_regression(one, 0.7, 1);
@@ -183,7 +233,7 @@ TEST_CASE("gp: arrays with integer labels and no test labels") {
   const auto result = run_program("gp --network fcn --data npy --regulariser 1e-3 --path " + folder.string() +
                                   " --out " + (folder / "out").string());
   REQUIRE(result.code == 0);
-  CHECK(lines_of(result.output)[4].find(" - ") != std::string::npos);
+  CHECK(lines_of(result.output)[5].find(" - ") != std::string::npos);
   CHECK(shape_in(folder / "out/mean_nngp.npy") == std::vector<std::size_t>{5, 3});
   CHECK(file_text(folder / "out/predictions.csv").find("index,nngp_class,nngp_variance,") == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));

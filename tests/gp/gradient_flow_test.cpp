@@ -129,7 +129,7 @@ TEST_CASE(
   const Problem p = make_problem(30, 6, 2, 26);
   const RelativeRegulariser eps(1e-3);
   const GradientFlow flow = GradientFlow::fit(p.ntk, p.ntk, p.targets, eps);
-  const Regression regression = Regression::fit(p.ntk, p.targets, eps);
+  const Regression regression = Regression::fit(p.ntk, p.targets, eps).with_amplitude(1);
   const double bound = 100 * 30 * epsilon / eps.value();
   CHECK((flow.mean(infinite_time, p.ntk_cross) - regression.mean(p.ntk_cross)).cwiseAbs().maxCoeff() < bound);
   const Matrix<double> prior = 3.5 * Matrix<double>::Identity(6, 6);
@@ -227,6 +227,74 @@ TEST_CASE("gradient flow: the learning rate is a factor of time; float kernels a
   const GradientFlow full =
       GradientFlow::fit(k.cast<double>(), t.cast<double>(), p.targets, RelativeRegulariser(1e-2));
   CHECK(single.mean(2, cross) == full.mean(2, cross.cast<double>()));
+}
+
+TEST_CASE("gradient flow: the fitted amplitude is that of networks trained on all inputs but one") {
+  const Eigen::Index n = 14;
+  const Problem p = make_problem(n, 0, 2, 35);
+  const auto without = [n](const Matrix<double>& matrix, Eigen::Index i) {
+    std::vector<Eigen::Index> rest;
+    for (Eigen::Index j = 0; j < n; ++j)
+      if (j != i) rest.push_back(j);
+    return Matrix<double>(matrix(rest, Eigen::all));
+  };
+  for (const double lambda : {0.0, 0.05}) {
+    CAPTURE(lambda);
+    const std::optional<Noise> noise =
+        lambda > 0 ? std::optional<Noise>(AbsoluteNoise(lambda)) : std::nullopt;
+    double sum = 0;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const auto square = [&](const Matrix<double>& k) {
+        return Matrix<double>(without(without(k, i).transpose(), i));
+      };
+      const auto cross = [&](const Matrix<double>& k) {
+        return Matrix<double>(without(k.col(i), i).transpose());
+      };
+      const GradientFlow rest =
+          GradientFlow::fit(square(p.nngp), square(p.ntk), without(p.targets, i), noise);
+      const Matrix<double> residual = p.targets.row(i) - rest.mean(infinite_time, cross(p.ntk));
+      const Vector<double> prior = Vector<double>::Constant(1, p.nngp(i, i));
+      const double variance = rest.variance(infinite_time, cross(p.nngp), cross(p.ntk), prior)(0);
+      sum += residual.squaredNorm() / (variance + lambda);
+    }
+    const GradientFlow flow = GradientFlow::fit(p.nngp, p.ntk, p.targets, noise);
+    CHECK(flow.leave_one_out_amplitude() == Approx(sum / (2 * n)).epsilon(1e-8));
+    CHECK(flow.with_amplitude(5).leave_one_out_amplitude() == flow.leave_one_out_amplitude());
+  }
+  const Matrix<double> ones = Matrix<double>::Ones(2, 2), identity = Matrix<double>::Identity(2, 2);
+  CHECK_THROWS_AS((void)GradientFlow::fit(ones, ones, ones).leave_one_out_amplitude(), NotPositiveDefinite);
+  CHECK_THROWS_WITH_AS((void)GradientFlow::fit(0 * ones, identity, ones).leave_one_out_amplitude(),
+                       "GradientFlow::leave_one_out_amplitude: networks trained on all inputs but one have "
+                       "outputs without variance there; regularise",
+                       NumericalError);
+  CHECK(GradientFlow::fit(ones, identity, 0 * ones).leave_one_out_amplitude() == 0);
+}
+
+TEST_CASE("gradient flow: an amplitude is that of the outputs") {
+  const Problem p = make_problem(25, 6, 2, 30);
+  const RelativeRegulariser eps(1e-3);
+  const GradientFlow flow = GradientFlow::fit(p.nngp, p.ntk, p.targets, eps, 0.3);
+  const double a = 0.037;
+  CHECK(flow.amplitude() == 1);
+  // Networks with outputs sqrt(a) times as large, trained at the rate eta / a.
+  const GradientFlow scaled = flow.with_amplitude(a);
+  const GradientFlow other = GradientFlow::fit(a * p.nngp, a * p.ntk, p.targets, eps, 0.3 / a);
+  const Vector<double> prior = p.nngp_test.diagonal();
+  CHECK(scaled.regulariser_variance() == Approx(other.regulariser_variance()).epsilon(1e-13));
+  for (const double time : {0.0, 0.7, infinite_time}) {
+    CAPTURE(time);
+    const double bound = 1e-9;
+    CHECK(scaled.mean(time, p.ntk_cross) == flow.mean(time, p.ntk_cross));
+    CHECK((scaled.mean(time, p.ntk_cross) - other.mean(time, a * p.ntk_cross)).cwiseAbs().maxCoeff() < bound);
+    CHECK(relative_difference(scaled.variance(time, p.nngp_cross, p.ntk_cross, prior),
+                              other.variance(time, a * p.nngp_cross, a * p.ntk_cross, a * prior)) < bound);
+    CHECK(relative_difference(scaled.covariance(time, p.nngp_cross, p.ntk_cross, p.nngp_test),
+                              other.covariance(time, a * p.nngp_cross, a * p.ntk_cross, a * p.nngp_test)) <
+          bound);
+    CHECK(relative_difference(scaled.train_covariance(time), other.train_covariance(time)) < bound);
+    CHECK(relative_difference(scaled.train_variance(time), other.train_variance(time)) < bound);
+  }
+  CHECK_THROWS_AS((void)flow.with_amplitude(0), ArgumentError);
 }
 
 TEST_CASE("gradient flow: arguments that do not fit") {

@@ -51,8 +51,9 @@ TEST_CASE("regression: one training point by hand") {
 
 TEST_CASE("regression: a relative regulariser is times the mean diagonal entry") {
   const Matrix<double> k = Vector<double>{{1.0, 5.0}}.asDiagonal();
-  CHECK(Regression::fit(k, Matrix<double>::Ones(2, 1), RelativeRegulariser(0.1)).noise_variance() ==
-        Approx(0.3).epsilon(1e-15));
+  CHECK(Regression::fit(k, Matrix<double>::Ones(2, 1), RelativeRegulariser(0.1))
+            .with_amplitude(1)
+            .noise_variance() == Approx(0.3).epsilon(1e-15));
 }
 
 TEST_CASE("regression: mean, variance and covariance agree with extended-precision LU") {
@@ -98,14 +99,62 @@ TEST_CASE(
 
 TEST_CASE("regression: outputs are independent and their evidence adds up") {
   const Problem p = make_problem(25, 6, 3, 13);
-  const Regression together = Regression::fit(p.nngp, p.targets, RelativeRegulariser(0.01));
+  const Regression together = Regression::fit(p.nngp, p.targets, RelativeRegulariser(0.01)).with_amplitude(1);
   double evidence = 0;
   for (int c = 0; c < 3; ++c) {
-    const Regression alone = Regression::fit(p.nngp, p.targets.col(c), RelativeRegulariser(0.01));
+    const Regression alone =
+        Regression::fit(p.nngp, p.targets.col(c), RelativeRegulariser(0.01)).with_amplitude(1);
     evidence += alone.log_marginal_likelihood();
     CHECK(relative_difference(alone.mean(p.nngp_cross), together.mean(p.nngp_cross).col(c)) < 1e-11);
   }
   CHECK(together.log_marginal_likelihood() == Approx(evidence).epsilon(1e-13));
+}
+
+TEST_CASE("regression: the amplitude makes the targets most likely and scales variances alone") {
+  const Problem p = make_problem(25, 6, 3, 18);
+  const Matrix<double> y = 0.02 * p.targets, none = Matrix<double>::Zero(25, 3);
+  const double eps = 0.02;
+  const Regression fit = Regression::fit(p.nngp, y, RelativeRegulariser(eps));
+  const Regression plain = fit.with_amplitude(1);
+  Matrix<double> noisy = p.nngp;
+  noisy.diagonal().array() += eps * p.nngp.diagonal().mean();
+  const double a = fit.amplitude();
+  CHECK(a < 1e-2);
+  // The stationary point of an independently computed density, and a maximum.
+  const auto density = [&](double amplitude) { return log_density(y, none, amplitude * noisy); };
+  const double h = 1e-3, low = density(a * (1 - h)), high = density(a * (1 + h)), at = density(a);
+  CHECK(std::abs(high - low) < 1e-2 * (2 * at - low - high));
+  CHECK(2 * at - low - high == Approx(75.0 / 2 * h * h).epsilon(1e-2));  // n outputs / 2 relative to a
+  CHECK(fit.log_marginal_likelihood() == Approx(at).epsilon(1e-12));
+  CHECK(plain.log_marginal_likelihood() == Approx(density(1)).epsilon(1e-12));
+
+  const Vector<double> prior = p.nngp_test.diagonal();
+  CHECK(fit.mean(p.nngp_cross) == plain.mean(p.nngp_cross));
+  CHECK(relative_difference(fit.variance(p.nngp_cross, prior), a * plain.variance(p.nngp_cross, prior)) <
+        1e-14);
+  CHECK(relative_difference(fit.covariance(p.nngp_cross, p.nngp_test),
+                            a * plain.covariance(p.nngp_cross, p.nngp_test)) < 1e-14);
+  CHECK(fit.noise_variance() == Approx(a * plain.noise_variance()).epsilon(1e-14));
+  // Kernel and targets of any scale come to the same.
+  const Regression scaled = Regression::fit(7 * p.nngp, y, RelativeRegulariser(eps));
+  CHECK(relative_difference(scaled.variance(7 * p.nngp_cross, 7 * prior), fit.variance(p.nngp_cross, prior)) <
+        1e-10);
+  CHECK(Regression::fit(p.nngp, 3 * y, RelativeRegulariser(eps)).amplitude() == Approx(9 * a).epsilon(1e-12));
+}
+
+TEST_CASE("regression: amplitudes that are not fitted") {
+  const Problem p = make_problem(12, 2, 2, 19);
+  CHECK(Regression::fit(p.nngp, p.targets, AbsoluteNoise(0.1)).amplitude() == 1);
+  const Regression zero = Regression::fit(p.nngp, 0 * p.targets, RelativeRegulariser(0.1));
+  CHECK(zero.amplitude() == 0);
+  CHECK(zero.log_marginal_likelihood() == infinity);
+  CHECK(zero.variance(p.nngp_cross, p.nngp_test.diagonal()).isZero(0));
+  CHECK(zero.with_amplitude(2).log_marginal_likelihood() < 100);
+  for (const double bad : {0.0, -1.0, infinity, std::nan("")})
+    CHECK_THROWS_AS((void)zero.with_amplitude(bad), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)zero.with_amplitude(-2),
+                       "Regression::with_amplitude: the amplitude must be positive and finite, got -2",
+                       ArgumentError);
 }
 
 TEST_CASE("regression: kernels of float are converted and solved in double") {

@@ -44,7 +44,7 @@ TEST_CASE("selection: one eigendecomposition scores as a factorization for each 
         Regression::fit(p.nngp, p.targets, RelativeRegulariser(grid[i])).mean(p.nngp_cross);
     const double error = (mean - validation).squaredNorm() / 75;
     CHECK(selection.scores[i].relative_regulariser == grid[i]);
-    CHECK(selection.scores[i].positive_definite);
+    CHECK(selection.scores[i].above_noise);
     CHECK(selection.scores[i].mean_squared_error == Approx(error).epsilon(1e-9));
     CHECK(selection.scores[i].accuracy == accuracy(mean, validation));
     if (error < lowest) lowest = error, chosen = grid[i];
@@ -77,21 +77,59 @@ TEST_CASE("selection: accuracy first, mean squared error among equals, or mean s
   CHECK(select_regulariser(one, one, cross, targets, {1, 1.0}).scores.size() == 2);
 }
 
-TEST_CASE("selection: values that leave the matrix indefinite are marked and never chosen") {
+TEST_CASE("selection: values below the errors of the matrix are marked and never chosen") {
+  // Eigenvalues 2.5 and -0.5: a Gram matrix with errors of at least 0.5, so that K + lambda I has to reach 5.
   const Matrix<double> k{{1.0, 1.5}, {1.5, 1.0}}, y{{1.0}, {1.0}}, cross{{1.0, 1.0}};
-  const auto selection = select_regulariser(k, y, cross, Matrix<double>{{-5.0}}, {0.1, 0.499, 0.501, 10},
-                                            Criterion::mean_squared_error);
-  CHECK_FALSE(selection.scores[0].positive_definite);
-  CHECK(std::isnan(selection.scores[0].accuracy));
-  CHECK(std::isnan(selection.scores[1].mean_squared_error));
-  CHECK_FALSE(selection.scores[1].positive_definite);
-  CHECK(selection.scores[2].positive_definite);
+  const auto selection = select_regulariser(k, y, cross, Matrix<double>{{-5.0}},
+                                            {0.1, 0.501, 5.499, 5.501, 10}, Criterion::mean_squared_error);
+  for (const std::size_t i : {0, 1, 2}) {
+    CHECK_FALSE(selection.scores[i].above_noise);
+    CHECK(std::isnan(selection.scores[i].accuracy));
+    CHECK(std::isnan(selection.scores[i].mean_squared_error));
+  }
+  CHECK(selection.scores[3].above_noise);
   CHECK(selection.best.value() == 10);
+  CHECK(selection.noise_floor == Approx(5.5).epsilon(1e-4));
   CHECK_THROWS_WITH_AS(
       (void)select_regulariser(k, y, cross, Matrix<double>{{1.0}}, {0.1, 0.3}),
-      "select_regulariser: no value of the grid makes the 2 x 2 Gram matrix positive definite in double "
-      "precision: its smallest eigenvalue is -0.5; a relative regulariser of 0.500005 is enough",
+      "select_regulariser: no value of the grid lifts the 2 x 2 Gram matrix above its own errors: its "
+      "smallest eigenvalue is -0.5, its errors are about 0.5; a relative regulariser of 5.50005 is enough",
       NotPositiveDefinite);
+  CHECK(select_regulariser(k, y, cross, Matrix<double>{{1.0}}, {5.50005}).best.value() == 5.50005);
+}
+
+TEST_CASE("selection: a Gram matrix of float without rank left is scored as the exact one or not at all") {
+  // A linear kernel of 8 features and 300 inputs, rounded to float: the other 292 eigenvalues are errors.
+  const Eigen::Index n = 300, n_validation = 200, features = 8;
+  for (const std::uint64_t seed : {41, 51, 61}) {
+    CAPTURE(seed);
+    const Matrix<double> x = random_matrix(n + n_validation, features, seed);
+    const Matrix<double> truth = x * random_matrix(features, 2, seed + 1);
+    const Matrix<double> y = truth + 2 * random_matrix(n + n_validation, 2, seed + 2);
+    const Matrix<double> k = x * x.transpose() / features;
+    const Matrix<float> rounded = k.cast<float>();
+    const auto select = [&](const auto& gram) {
+      return select_regulariser(gram.topLeftCorner(n, n), y.topRows(n),
+                                gram.bottomLeftCorner(n_validation, n), y.bottomRows(n_validation),
+                                regulariser_grid(1e-9, 1, 37));
+    };
+    const Selection exact = select(k), single = select(rounded);
+    int scored = 0;
+    for (std::size_t i = 0; i < exact.scores.size(); ++i) {
+      if (!single.scores[i].above_noise) continue;
+      ++scored;
+      CAPTURE(single.scores[i].relative_regulariser);
+      CHECK(single.scores[i].mean_squared_error == Approx(exact.scores[i].mean_squared_error).epsilon(5e-3));
+    }
+    CHECK(scored >= 12);  // The floor must not take what is good.
+    CHECK(scored <= 24);
+    CHECK(single.best.value() >= single.noise_floor);
+    CHECK(exact.noise_floor < 1e-9);
+    // The same numbers as double are believed, but for the negative eigenvalues that give the errors away.
+    const Selection blind = select(Matrix<double>(rounded.cast<double>()));
+    CHECK(blind.noise_floor <= single.noise_floor);
+    CHECK(blind.noise_floor > 1e-7);
+  }
 }
 
 TEST_CASE("selection: arguments that do not fit") {

@@ -34,6 +34,10 @@ inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 /// a learning
 ///              rate that is not positive; NotPositiveDefinite if T + lambda I has an eigenvalue below zero
 ///              by more than rounding, where the flow would diverge.
+/// Amplitude    Networks whose outputs are multiplied by sqrt(a) have the kernels a K and a T; trained at the
+///              rate eta / a they have the same means and a times the covariances. fit() takes a = 1, the
+///              network as it is; with_amplitude(leave_one_out_amplitude()) gives variances the scale of
+///              the residuals. Matrices are handed over without the amplitude.
 /// Precision    double throughout; matrices of float are converted (see Regression). One that is computed in
 /// float
 ///              may need a regulariser of about 1e-6: its rounding makes small eigenvalues negative.
@@ -49,6 +53,19 @@ class GradientFlow {
   [[nodiscard]] static GradientFlow fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                         const std::optional<Noise>& regulariser = std::nullopt,
                                         double learning_rate = 1, int threads = 0);
+
+  /// The flow of networks with outputs sqrt(a) times as large, at the learning rate eta / a: the same means,
+  /// a times the covariances. ArgumentError unless `amplitude` is positive and finite.
+  [[nodiscard]] GradientFlow with_amplitude(double amplitude) const;
+
+  /// The amplitude that makes the training targets most likely, each under the converged networks trained on
+  /// all others: mean over inputs i and outputs of r_i^2 / (v_i + lambda), with the residual r_i = (G y)_i /
+  /// G_ii and the variance v_i = (G K G)_ii / G_ii^2, where G = (T + lambda I)^-1. (That of Regression, y^T G
+  /// y / n with T, would be the scale of another process, whose variances come from T and are larger.) 0 for
+  /// targets that are all 0. NotPositiveDefinite for a singular T without a regulariser; NumericalError if
+  /// the variances and lambda are 0. Cost 4 n^3 operations, in blocks. Source  Rasmussen & Williams 2006,
+  /// section 5.4.2, for weights that are not those of K.
+  [[nodiscard]] double leave_one_out_amplitude() const;
 
   /// Mean at the test inputs, [n_test, outputs], from the NTK between test (rows) and training inputs.
   /// Cost (n_test + 2 n) n outputs.
@@ -86,8 +103,11 @@ class GradientFlow {
   /// Diagonal of train_covariance(), [n], in blocks.
   [[nodiscard]] Vector<double> train_variance(double time) const;
 
-  /// lambda; 0 without a regulariser.
-  [[nodiscard]] double regulariser_variance() const noexcept { return regulariser_variance_; }
+  /// a.
+  [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
+
+  /// a lambda; 0 without a regulariser.
+  [[nodiscard]] double regulariser_variance() const noexcept { return amplitude_ * regulariser_variance_; }
 
  private:
   using ConstRef = Eigen::Ref<const Matrix<double>>;
@@ -106,6 +126,7 @@ class GradientFlow {
   std::shared_ptr<const Decomposition> decomposition_;
   Matrix<double> projected_targets_;
   double regulariser_variance_ = 0;
+  double amplitude_ = 1;
   double learning_rate_ = 1;
   double mean_diagonal_ = 0;
   int threads_ = 1;

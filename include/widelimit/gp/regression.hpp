@@ -14,9 +14,16 @@ class Cholesky;
 /// outputs being independent with the same kernel. With the NTK for K its mean is kernel regression, the
 /// limit of trained networks.
 ///
-/// Conventions  lambda is the variance that Noise adds to the diagonal of K. A cross Gram matrix K_* has a
-/// row for each
-///              test input and a column for each training input: [n_test, n].
+/// Amplitude    The scale of a network's kernel, and so of every variance, is that of its arbitrary outputs.
+///              With a relative regulariser eps, fit() therefore takes the kernel to be a K, where
+///                  a = mean over outputs c of y_c^T (K + lambda I)^-1 y_c / n,  lambda = eps mean(K_ii),
+///              makes the targets most likely under N(0, a (K + lambda I)); 0 for targets that are all 0.
+///              Means do not depend on it; variances, covariances, noise_variance() and
+///              log_marginal_likelihood() do. An AbsoluteNoise is in the units of the targets and so says
+///              that the kernel is as well: a = 1. with_amplitude() takes any other.
+/// Conventions  lambda is the variance that Noise adds to the diagonal of K. Matrices are handed over without
+///              the amplitude. A cross Gram matrix K_* has a row for each test input and a column for each
+///              training input: [n_test, n].
 /// Precision    matrices of float are accepted and converted. The solve is always in double: the condition
 /// number of
 ///              K + lambda I easily passes 1e7, which is all the digits a float has.
@@ -25,13 +32,18 @@ class Cholesky;
 /// Gram
 ///              matrix that is not symmetric; NotPositiveDefinite if the factorization breaks down.
 /// Copies       are cheap: they share the factorization, which never changes.
-/// Source       Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1.
+/// Source       Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1; the
+///              amplitude is the stationary point of the log marginal likelihood, equation 5.8, in a.
 class Regression {
  public:
   /// Factorizes K + lambda I in place: hand the Gram matrix over with std::move and no second copy exists.
   /// Cost n^3 / 3 multiplications.
   [[nodiscard]] static Regression fit(DoubleMatrix gram, const Matrix<double>& targets, const Noise& noise,
                                       int threads = 0);
+
+  /// The posterior for the kernel a K and the noise a lambda: the same mean, other variances. ArgumentError
+  /// unless `amplitude` is positive and finite.
+  [[nodiscard]] Regression with_amplitude(double amplitude) const;
 
   /// Posterior mean K_* (K + lambda I)^-1 y, [n_test, outputs]. Cost n_test n outputs.
   template <typename Cross>
@@ -40,31 +52,35 @@ class Regression {
   }
 
   /// Posterior variance of the latent function at each test input, [n_test], given the prior variances
-  /// `test_variances` = K_**(i, i); add noise_variance() for that of an observation. Rounding may leave the
-  /// difference of two nearly equal numbers slightly negative: such a variance is 0. One below -1e-3 times
-  /// the prior variance is a NumericalError: the matrices belong to different kernels or are too imprecise
-  /// for so small a noise. Cost n_test n^2 / 2; works on blocks of test inputs, memory O(n).
+  /// `test_variances` = K_**(i, i) without the amplitude; add noise_variance() for that of an observation.
+  /// Rounding may leave the difference of two nearly equal numbers slightly negative: such a variance is 0.
+  /// One below -1e-3 times the prior variance is a NumericalError: the matrices belong to different kernels
+  /// or are too imprecise for so small a noise. Cost n_test n^2 / 2; works on blocks of test inputs, memory
+  /// O(n).
   template <typename Cross>
   [[nodiscard]] Vector<double> variance(const Eigen::MatrixBase<Cross>& cross_gram,
                                         const Vector<double>& test_variances) const {
     return variance_of(cross_gram.template cast<double>(), test_variances);
   }
 
-  /// Joint posterior covariance K_** - K_* (K + lambda I)^-1 K_*^T of the latent function, [n_test, n_test],
-  /// exactly symmetric and not clamped. The test inputs' Gram matrix is overwritten: hand it over with
-  /// std::move. Cost n_test n^2 / 2 + n_test^2 n / 2, memory n_test n.
+  /// Joint posterior covariance a (K_** - K_* (K + lambda I)^-1 K_*^T) of the latent function, [n_test,
+  /// n_test], exactly symmetric and not clamped. The test inputs' Gram matrix is overwritten: hand it over
+  /// with std::move. Cost n_test n^2 / 2 + n_test^2 n / 2, memory n_test n.
   template <typename Cross>
   [[nodiscard]] Matrix<double> covariance(const Eigen::MatrixBase<Cross>& cross_gram,
                                           DoubleMatrix test_gram) const {
     return covariance_of(cross_gram.template cast<double>(), std::move(test_gram).take());
   }
 
-  /// log p(y) = -1/2 y^T (K + lambda I)^-1 y - 1/2 log det(K + lambda I) - n/2 log 2 pi, summed over the
+  /// log p(y) = -1/2 y^T A^-1 y - 1/2 log det A - n/2 log 2 pi with A = a (K + lambda I), summed over the
   /// outputs.
-  [[nodiscard]] double log_marginal_likelihood() const noexcept { return log_marginal_likelihood_; }
+  [[nodiscard]] double log_marginal_likelihood() const;
 
-  /// lambda.
-  [[nodiscard]] double noise_variance() const noexcept { return noise_variance_; }
+  /// a.
+  [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
+
+  /// a lambda: the variance of the observation noise.
+  [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
 
   /// (K + lambda I)^-1 y, [n, outputs].
   [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
@@ -80,8 +96,9 @@ class Regression {
 
   std::shared_ptr<const Cholesky> cholesky_;
   Matrix<double> weights_;
-  double noise_variance_ = 0;
-  double log_marginal_likelihood_ = 0;
+  double amplitude_ = 1;
+  double lambda_ = 0;
+  double quadratic_form_ = 0;  ///< Sum over the outputs of y_c^T (K + lambda I)^-1 y_c.
   int threads_ = 1;
 };
 

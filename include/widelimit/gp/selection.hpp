@@ -17,9 +17,9 @@ enum class Criterion {
 /// How one regulariser did on the validation data.
 struct RegulariserScore {
   double relative_regulariser;
-  /// Whether K + lambda I is safely positive definite: smallest eigenvalue above n machine epsilon times the
-  /// largest. If not, the scores are NaN and the value is never chosen.
-  bool positive_definite;
+  /// Whether the smallest eigenvalue of K + lambda I is at least ten times the error of K. If not, the
+  /// predictions would follow the rounding errors of K: the scores are NaN and the value is never chosen.
+  bool above_noise;
   double accuracy;
   double mean_squared_error;
 };
@@ -27,6 +27,8 @@ struct RegulariserScore {
 struct Selection {
   RelativeRegulariser best;
   std::vector<RegulariserScore> scores;  ///< one for each value of the grid, in its order
+  /// Relative regularisers below this are not above_noise; 0 if all are.
+  double noise_floor;
 };
 
 /// `count` values from `smallest` to `largest`, both included, evenly spaced in the logarithm. The default
@@ -42,9 +44,13 @@ struct Selection {
 /// validation_targets  [n_validation, outputs]; class and accuracy as in metrics.hpp
 /// grid                candidates, each positive, at least one; of equally good ones the first wins
 ///
-/// Errors  ArgumentError as for Regression; NotPositiveDefinite if no value of the grid makes K + lambda I
-/// positive
-///         definite.
+/// Noise   Where K has no rank left, as that of a linear network with fewer channels than inputs, a lambda
+///         below the rounding errors of K fits them. The error of K is taken from its type (a Gram matrix of
+///         float is rounded to 24 bits, whatever computed it) and from its spectrum, as a negative eigenvalue
+///         is nothing but error. Of a Gram matrix of float with n = 3,000 that is some 3e-6 of the mean
+///         diagonal, of one of double 1e-9.
+/// Errors  ArgumentError as for Regression; NotPositiveDefinite if no value of the grid lifts K + lambda I
+///         above the noise.
 /// Cost    one eigendecomposition (about 9 n^3 operations, workspace 2 n^2 numbers) for the whole grid, then
 ///         (n + n_validation) n outputs for each value.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
