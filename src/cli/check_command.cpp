@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,32 +9,25 @@
 #include "widelimit/check/check_report.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/check_reference.hpp"
 #include "widelimit/specialization/check.hpp"
 
 namespace widelimit::cli {
 namespace {
 
-nlohmann::json read_reference(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream)
-    throw DataError(fmt::format("{}: expected a reference file, could not open it", file.string()));
-  try {
-    return nlohmann::json::parse(stream);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw DataError(fmt::format("{}: not JSON at byte {}", file.string(), error.byte));
-  }
-}
-
 /// The form of a file is named by its field "subject".
-check::CheckReport recompute(const nlohmann::json& reference, const std::filesystem::path& file) {
-  const std::string subject = reference.is_object() ? reference.value("subject", "") : "";
+check::CheckReport recompute(const nlohmann::json& reference) {
+  std::string subject;
+  if (reference.is_object() && reference.contains("subject") && reference["subject"].is_string())
+    subject = reference["subject"];
   if (subject == "shaped-transformer") return covariance_sde::check_reference(reference);
   if (subject == "head-specialization") return specialization::check_reference(reference);
   if (subject == "signal-propagation") return propagation::check_reference(reference);
-  throw DataError(fmt::format(
-      "{}: expected the subject shaped-transformer, head-specialization or signal-propagation, got \"{}\"",
-      file.string(), subject));
+  throw DataError(
+      fmt::format("expected an object whose \"subject\" is shaped-transformer, head-specialization or "
+                  "signal-propagation, got {}",
+                  subject.empty() ? "another one" : subject));
 }
 
 void print(const check::CheckReport& report) {
@@ -58,7 +50,8 @@ void add_check_command(CLI::App& program, const RunContext& /*context*/) {
   command->footer(
       "Prints name, expected, computed and error of every case; exit status 1 if one misses its tolerance.");
   command->callback([file] {
-    const check::CheckReport report = recompute(read_reference(*file), *file);
+    const check::CheckReport report =
+        naming_errors(file->string(), [&] { return recompute(read_json(*file)); });
     print(report);
     if (!report.passed())
       throw Error(fmt::format("{}: not all cases are within their tolerance", file->string()));

@@ -14,6 +14,7 @@
 #include "cli/gnuplot.hpp"
 #include "cli/output_folder.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/experiment.hpp"
 
 namespace widelimit::cli {
@@ -52,16 +53,6 @@ const std::vector<HeadsExperiment>& experiments() {
        {"specialisation_time"},
        "set style data points\n"}};
   return list;
-}
-
-json read_config(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw DataError(fmt::format("{}: cannot be read", path.string()));
-  try {
-    return json::parse(file);
-  } catch (const json::parse_error& error) {
-    throw DataError(fmt::format("{}: not JSON at byte {}", path.string(), error.byte));
-  }
 }
 
 std::string csv_text(const ExperimentTable& table) {
@@ -127,8 +118,9 @@ void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& argu
 
 void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
   check_outputs(experiment, arguments);
-  const ExperimentTable table =
-      specialization::run_experiment(experiment.name, read_config(arguments.config));
+  const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
+    return specialization::run_experiment(experiment.name, read_json(arguments.config));
+  });
   if (arguments.out.empty()) {
     std::fputs(csv_text(table).c_str(), stdout);
     fmt::print(stderr, "{}\n", table.summary.dump());

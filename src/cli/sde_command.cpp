@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "cli/ranges.hpp"
 #include "cli/sde_config.hpp"
 #include "cli/sde_output.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/numerics/statistics.hpp"
 
 namespace widelimit::cli {
@@ -104,30 +106,45 @@ void finish(SdeRun& run, const CovarianceEnsemble& ensemble) {
   fmt::print("{}\n", ensemble_counts(ensemble).dump());
 }
 
+/// body(), whose errors name the configuration.
+template <typename Body>
+auto with_config(const SdeArguments& arguments, const Body& body) {
+  return naming_errors(arguments.config.string(), body);
+}
+
 void run_simulate(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, ensemble_file_names(), "densities.png");
-  FieldReader fields(run.config, arguments.config.string());
-  SdeSetup setup = read_sde_setup(fields);
-  fields.finish();
-  setup.options.threads = arguments.threads;
-  setup.options.stop = context.interrupt.token();
-  finish(run, simulate(setup.model, setup.v0, setup.options));
+  finish(run, with_config(arguments, [&] {
+           FieldReader fields(run.config, "config");
+           SdeSetup setup = read_sde_setup(fields);
+           fields.finish();
+           setup.options.threads = arguments.threads;
+           setup.options.stop = context.interrupt.token();
+           return simulate(setup.model, setup.v0, setup.options);
+         }));
 }
 
 void run_network(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, ensemble_file_names(), "densities.png");
-  FieldReader fields(run.config, arguments.config.string());
-  NetworkSetup setup = read_network_setup(fields);
-  fields.finish();
-  setup.options.threads = arguments.threads;
-  setup.options.stop = context.interrupt.token();
-  finish(run, sample_networks(setup.network, setup.v0, setup.options));
+  finish(run, with_config(arguments, [&] {
+           FieldReader fields(run.config, "config");
+           NetworkSetup setup = read_network_setup(fields);
+           fields.finish();
+           setup.options.threads = arguments.threads;
+           setup.options.stop = context.interrupt.token();
+           return sample_networks(setup.network, setup.v0, setup.options);
+         }));
 }
 
-/// The network against the SDE it converges to, at equal time and start.
-void run_compare(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, {"compare.json"}, "compare.png");
-  FieldReader fields(run.config, arguments.config.string());
+/// A network and the SDE it converges to, at equal time and start.
+struct Comparison {
+  CovarianceEnsemble network;
+  CovarianceEnsemble limit;
+};
+
+Comparison sample_both(const nlohmann::json& config, const SdeArguments& arguments,
+                       const RunContext& context) {
+  FieldReader fields(config, "config");
   NetworkSetup setup = read_network_setup(fields);
   setup.options.threads = arguments.threads;
   setup.options.stop = context.interrupt.token();
@@ -139,9 +156,16 @@ void run_compare(const SdeArguments& arguments, const RunContext& context) {
   options.seed = setup.options.seed;
   options.threads = arguments.threads;
   options.stop = context.interrupt.token();
-  const CovarianceEnsemble network = sample_networks(setup.network, setup.v0, setup.options);
+  CovarianceEnsemble network = sample_networks(setup.network, setup.v0, setup.options);
   options.times = network.times();
-  const CovarianceEnsemble limit = simulate(limiting_model(setup.network), setup.v0, options);
+  CovarianceEnsemble limit = simulate(limiting_model(setup.network), setup.v0, options);
+  return {std::move(network), std::move(limit)};
+}
+
+void run_compare(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, {"compare.json"}, "compare.png");
+  const auto [network, limit] =
+      with_config(arguments, [&] { return sample_both(run.config, arguments, context); });
   nlohmann::json report{{"network", ensemble_counts(network)}, {"sde", ensemble_counts(limit)}};
   const auto finite = observables(network, last_time(network)),
              sampled = observables(limit, last_time(limit));
@@ -166,10 +190,13 @@ void run_stopping_time(const SdeArguments& arguments, const RunContext& context)
   nlohmann::json config = run.config;
   config.emplace("lower", 1e-4);
   config.emplace("upper", 1e4);
-  std::vector<double> gammas = take_gammas(config, arguments.config.string());
-  FieldReader fields(config, arguments.config.string());
-  NetworkSetup setup = read_network_setup(fields);
-  fields.finish();
+  std::vector<double> gammas = with_config(arguments, [&] { return take_gammas(config); });
+  NetworkSetup setup = with_config(arguments, [&] {
+    FieldReader fields(config, "config");
+    NetworkSetup read = read_network_setup(fields);
+    fields.finish();
+    return read;
+  });
   setup.options.threads = arguments.threads;
   setup.options.stop = context.interrupt.token();
   if (gammas.empty()) gammas.push_back(setup.network.residual.gamma());
@@ -177,7 +204,8 @@ void run_stopping_time(const SdeArguments& arguments, const RunContext& context)
   LinePlot plot{"gamma", "stopping time", gammas, {{"median", {}}, {"10 %", {}}}};
   for (const double gamma : gammas) {
     if (gammas.size() > 1) setup.network.residual = ResidualWeights::shaped(gamma * gamma);
-    const CovarianceEnsemble ensemble = sample_networks(setup.network, setup.v0, setup.options);
+    const CovarianceEnsemble ensemble =
+        with_config(arguments, [&] { return sample_networks(setup.network, setup.v0, setup.options); });
     std::vector<double> times;
     times.reserve(static_cast<std::size_t>(ensemble.paths()));
     for (Index path = 0; path < ensemble.paths(); ++path)
@@ -209,7 +237,7 @@ void add(CLI::App& parent, const std::string& name, const std::string& about, co
       ->type_name("FOLDER");
   command
       ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
-      ->check(number_not_negative())
+      ->check(thread_count())
       ->type_name("N");
   add_force_option(*command, arguments->other_files);
   command->add_flag("--no-pictures", arguments->no_pictures,

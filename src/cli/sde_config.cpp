@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
+#include <vector>
 
+#include "json/json_value.hpp"
+#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 
 namespace widelimit::cli {
 
@@ -34,32 +37,37 @@ covariance_sde::AttentionMask read_mask(FieldReader& fields) {
                                                                      : covariance_sde::AttentionMask::causal;
 }
 
+Matrix<double> read_square(FieldReader& fields, const nlohmann::json& rows) {
+  if (!rows.is_array() || rows.empty())
+    fields.fail("V0", fmt::format("must be a square matrix, one row a token, got {}", shown_json(rows)));
+  const std::size_t m = rows.size();
+  std::vector<double> values;
+  for (std::size_t a = 0; a < m; ++a) {
+    if (!rows[a].is_array() || rows[a].size() != m)
+      fields.fail("V0", fmt::format("must be a square matrix of {} rows, got row {} = {}", m, a,
+                                    shown_json(rows[a])));
+    for (const nlohmann::json& entry : rows[a]) {
+      if (!entry.is_number()) fields.fail("V0", fmt::format("must hold numbers, got {}", shown_json(entry)));
+      values.push_back(entry.get<double>());
+    }
+  }
+  return Eigen::Map<const Matrix<double>>(values.data(), static_cast<Index>(m), static_cast<Index>(m));
+}
+
 /// "V0", or "tokens" of equal "variance" and correlation "rho0".
 Matrix<double> read_start(FieldReader& fields) {
   if (!fields.has("V0")) {
     const Index tokens = fields.integer("tokens", 2);
     if (tokens < 1) fields.fail("tokens", fmt::format("must be at least 1, got {}", tokens));
+    const double m = static_cast<double>(tokens);
+    numerics::require_memory("config.tokens", fmt::format("a covariance of {} tokens", tokens),
+                             m * m * sizeof(double), "take fewer tokens");
     const double variance = fields.number("variance", 1);
     Matrix<double> v = Matrix<double>::Constant(tokens, tokens, variance * fields.number("rho0", 0.2));
     v.diagonal().setConstant(variance);
     return v;
   }
-  const nlohmann::json& rows = fields.value("V0");
-  if (!rows.is_array() || rows.empty())
-    fields.fail("V0", fmt::format("must be a square matrix, one row a token, got {}", rows.dump()));
-  const std::size_t m = rows.size();
-  Matrix<double> v(static_cast<Index>(m), static_cast<Index>(m));
-  for (std::size_t a = 0; a < m; ++a) {
-    if (!rows[a].is_array() || rows[a].size() != m)
-      fields.fail("V0",
-                  fmt::format("must be a square matrix of {} rows, got row {} = {}", m, a, rows[a].dump()));
-    for (std::size_t b = 0; b < m; ++b) {
-      if (!rows[a][b].is_number())
-        fields.fail("V0", fmt::format("must hold numbers, got {}", rows[a][b].dump()));
-      v(static_cast<Index>(a), static_cast<Index>(b)) = rows[a][b].get<double>();
-    }
-  }
-  return v;
+  return read_square(fields, fields.value("V0"));
 }
 
 StopBounds read_bounds(FieldReader& fields, StopBounds otherwise) {
@@ -128,16 +136,10 @@ std::uint64_t read_seed(FieldReader& fields) {
 }  // namespace
 
 nlohmann::json read_sde_config(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw DataError(fmt::format("{}: cannot open the configuration", file.string()));
-  try {
-    nlohmann::json config = nlohmann::json::parse(stream);
-    if (!config.is_object())
-      throw DataError(fmt::format("{}: expected a JSON object, got {}", file.string(), config.type_name()));
-    return config;
-  } catch (const nlohmann::json::parse_error& error) {
-    throw DataError(fmt::format("{}: not JSON: {}", file.string(), error.what()));
-  }
+  nlohmann::json config = read_json(file);
+  if (!config.is_object())
+    throw DataError(fmt::format("{}: expected a JSON object, got {}", file.string(), config.type_name()));
+  return config;
 }
 
 SdeSetup read_sde_setup(FieldReader& fields) {
@@ -170,9 +172,9 @@ NetworkSetup read_network_setup(FieldReader& fields) {
   return setup;
 }
 
-std::vector<double> take_gammas(nlohmann::json& config, const std::string& path) {
+std::vector<double> take_gammas(nlohmann::json& config) {
   if (!config.contains("gammas")) return {};
-  FieldReader fields(config, path);
+  FieldReader fields(config, "config");
   std::vector<double> gammas = fields.numbers("gammas");
   if (gammas.empty()) fields.fail("gammas", "must hold at least one residual weight");
   for (const char* other : {"gamma", "gamma_squared", "lambda"})

@@ -9,7 +9,8 @@
 #include "widelimit/covariance_sde/simulate.hpp"
 #include "widelimit/network/field_reader.hpp"
 
-/// Reading of the JSON configurations of `widelimit sde`; errors name the file and the field.
+/// Reading of the JSON configurations of `widelimit sde`; errors name the field, and the file once
+/// naming_errors() has put it in front.
 namespace widelimit::cli {
 
 /// The parsed file. DataError if it cannot be opened or is not a JSON object.
@@ -33,6 +34,6 @@ struct NetworkSetup {
 [[nodiscard]] NetworkSetup read_network_setup(FieldReader& fields);
 
 /// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none.
-[[nodiscard]] std::vector<double> take_gammas(nlohmann::json& config, const std::string& path);
+[[nodiscard]] std::vector<double> take_gammas(nlohmann::json& config);
 
 }  // namespace widelimit::cli

@@ -20,15 +20,13 @@ constexpr double law_tolerance = 1e-9;
 // exploded mass that moves the 95 % quantile by 2.5e-7.
 constexpr double exploding_law_tolerance = 1e-6;
 
-void check_softmax_moments(const nlohmann::json& entry, const Matrix<double>& v, const std::string& name,
+void check_softmax_moments(const JsonValue& entry, const Matrix<double>& v, const std::string& name,
                            Rows& rows) {
   add_array_row(rows, name + " S2", read_matrix(entry.at("S2")), second_softmax_moment(v));
   if (!entry.contains("S1")) return;
   WorstRow worst;
-  const auto& values = entry.at("S1").at("values");
-  const auto at = [](const nlohmann::json& list, Index i) -> const nlohmann::json& {
-    return list.at(static_cast<std::size_t>(i));
-  };
+  const JsonValue values = entry.at("S1").at("values");
+  const auto at = [](const JsonValue& list, Index i) { return list.at(static_cast<std::size_t>(i)); };
   const Index m = v.rows();
   const double scale = std::max(1.0, v.cwiseAbs().maxCoeff() * v.cwiseAbs().maxCoeff());
   for (Index a = 0; a < m; ++a)
@@ -40,35 +38,35 @@ void check_softmax_moments(const nlohmann::json& entry, const Matrix<double>& v,
   worst.finish(rows, name + " S1");
 }
 
-void check_scalars(const nlohmann::json& scalars, Rows& rows) {
-  const auto add = [&rows](std::string name, const nlohmann::json& entry, double computed) {
+void check_scalars(const JsonValue& scalars, Rows& rows) {
+  const auto add = [&rows](std::string name, const JsonValue& entry, double computed) {
     const double expected = entry.at("value");
     add_row(rows, std::move(name), expected, computed, formula_tolerance * std::abs(expected));
   };
-  for (const auto& entry : scalars.at("nu")) {
+  for (const JsonValue& entry : scalars.at("nu").list()) {
     const double rho = entry.at("rho");
     add(fmt::format("nu({})", rho), entry, correlation_drift(rho, read_slopes(entry)));
   }
-  for (const auto& entry : scalars.at("finite_c_K1")) {
+  for (const JsonValue& entry : scalars.at("finite_c_K1").list()) {
     const double rho = entry.at("rho");
     const Index n = entry.at("n");
     add(fmt::format("c K1({}), n = {}", rho, n), entry,
         relu_correlation_map(rho, shaped_slopes(read_slopes(entry), n)));
   }
-  for (const auto& entry : scalars.at("finite_single_input_growth")) {
+  for (const JsonValue& entry : scalars.at("finite_single_input_growth").list()) {
     const Index n = entry.at("n");
     const auto residual = ResidualWeights::shaped(entry.at("gamma_squared"));
     add(fmt::format("growth variance, gamma^2 = {}, n = {}", residual.gamma_squared(), n), entry,
         feedforward_growth_variance(residual, shaped_slopes(read_slopes(entry), n), n));
   }
-  for (const auto& entry : scalars.at("explosion_probability")) {
+  for (const JsonValue& entry : scalars.at("explosion_probability").list()) {
     const auto residual = ResidualWeights::shaped(entry.at("gamma_squared"));
     const double gap = entry.at("delta0"), temperature = entry.at("tau0");
     add(fmt::format("explosion probability, gap {}, gamma^2 = {}, tau0 = {}", gap, residual.gamma_squared(),
                     temperature),
         entry, explosion_probability(residual, temperature, gap));
   }
-  for (const auto& entry : scalars.at("unshaped_relu_ode")) {
+  for (const JsonValue& entry : scalars.at("unshaped_relu_ode").list()) {
     const double rho = entry.at("rho0"), time = entry.at("t");
     Matrix<double> v{{1, rho}, {rho, 1}};
     add(fmt::format("unshaped ReLU flow from {} to t = {}", rho, time), entry,
@@ -76,7 +74,7 @@ void check_scalars(const nlohmann::json& scalars, Rows& rows) {
   }
 }
 
-DiffusionLaw law_of(const nlohmann::json& entry) {
+DiffusionLaw law_of(const JsonValue& entry) {
   const auto name = entry.at("law").get<std::string>();
   const double horizon = read_horizon(entry);
   if (name == "mlp_correlation")
@@ -89,7 +87,7 @@ DiffusionLaw law_of(const nlohmann::json& entry) {
       fmt::format("law: expected resnet_correlation, mlp_correlation or attention_gap, got {}", name));
 }
 
-void check_sde_step(const nlohmann::json& entry, const std::string& name, Rows& rows) {
+void check_sde_step(const JsonValue& entry, const std::string& name, Rows& rows) {
   const Matrix<double> v = read_matrix(entry.at("V"));
   const SdeModel model = transformer_model(ResidualWeights::shaped(entry.at("gamma_squared")),
                                            entry.at("tau0"), read_slopes(entry));
@@ -103,7 +101,7 @@ void check_sde_step(const nlohmann::json& entry, const std::string& name, Rows& 
                 geometric_step(model, v, step, noise));
 }
 
-void check_network_layer(const nlohmann::json& entry, const std::string& name, Rows& rows) {
+void check_network_layer(const JsonValue& entry, const std::string& name, Rows& rows) {
   const Matrix<double> v = read_matrix(entry.at("V"));
   const ResidualWeights residual = ResidualWeights::shaped(entry.at("gamma_squared"));
   const Index n = entry.at("n");
@@ -125,8 +123,8 @@ void check_network_layer(const nlohmann::json& entry, const std::string& name, R
 
 }  // namespace
 
-void check_coefficients(const nlohmann::json& reference, Rows& rows) {
-  for (const auto& entry : reference.at("coefficients")) {
+void check_coefficients(const JsonValue& reference, Rows& rows) {
+  for (const JsonValue& entry : reference.at("coefficients").list()) {
     const Matrix<double> v = read_matrix(entry.at("V"));
     const double gamma2 = entry.at("gamma_squared");
     const std::string name =
@@ -136,16 +134,16 @@ void check_coefficients(const nlohmann::json& reference, Rows& rows) {
     add_array_row(rows, name + " attention_A", read_matrix(entry.at("attention_A")),
                   attention_diffusion(v, AttentionMask::full));
     for (const char* kind : {"resnet", "attention", "transformer"}) {
-      nlohmann::json description = entry;
+      nlohmann::json description = entry.raw();
       description["model"] = kind;
-      const SdeModel model = read_model(description);
+      const SdeModel model = read_model(JsonValue(description, entry.path()));
       add_array_row(rows, fmt::format("{} drift {}", name, kind), read_column(entry.at("drift").at(kind)),
                     upper_triangle(drift(model, v)));
       add_array_row(rows, fmt::format("{} sigma {}", name, kind), read_matrix(entry.at("sigma").at(kind)),
                     diffusion(model, v));
     }
   }
-  for (const auto& entry : reference.at("causal_coefficients")) {
+  for (const JsonValue& entry : reference.at("causal_coefficients").list()) {
     const Matrix<double> v = read_matrix(entry.at("V"));
     const SdeModel model = attention_model(ResidualWeights::shaped(entry.at("gamma_squared")),
                                            entry.at("tau0"), AttentionMask::causal);
@@ -157,8 +155,8 @@ void check_coefficients(const nlohmann::json& reference, Rows& rows) {
   }
 }
 
-void check_given_noise(const nlohmann::json& reference, Rows& rows) {
-  for (const auto& entry : reference.at("given_noise")) {
+void check_given_noise(const JsonValue& reference, Rows& rows) {
+  for (const JsonValue& entry : reference.at("given_noise").list()) {
     const std::string name = fmt::format("given noise {}: {}", entry.at("V_id").get<std::string>(),
                                          entry.at("what").get<std::string>());
     if (entry.contains("step"))
@@ -168,9 +166,9 @@ void check_given_noise(const nlohmann::json& reference, Rows& rows) {
   }
 }
 
-void check_exact_laws(const nlohmann::json& reference, Rows& rows) {
+void check_exact_laws(const JsonValue& reference, Rows& rows) {
   check_scalars(reference.at("scalars"), rows);
-  for (const auto& entry : reference.at("deterministic_quantiles")) {
+  for (const JsonValue& entry : reference.at("deterministic_quantiles").list()) {
     const DiffusionLaw law = law_of(entry);
     const bool explodes = entry.at("law") == "attention_gap";
     WorstRow worst;
@@ -180,7 +178,7 @@ void check_exact_laws(const nlohmann::json& reference, Rows& rows) {
     worst.finish(rows, fmt::format("{} gamma^2 = {} T = {}", entry.at("law").get<std::string>(),
                                    entry.value("gamma_squared", 1.0), entry.at("T").get<double>()));
   }
-  for (const auto& entry : reference.at("resnet_abs_correlation_quantiles")) {
+  for (const JsonValue& entry : reference.at("resnet_abs_correlation_quantiles").list()) {
     const double gamma = entry.at("gamma");
     const SdeModel model = resnet_model(ResidualWeights::shaped(gamma * gamma), read_slopes(entry));
     const DiffusionLaw law = correlation_law(model, entry.at("rho0"), read_horizon(entry));

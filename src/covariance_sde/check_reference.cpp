@@ -60,34 +60,34 @@ void add_count_row(Rows& rows, std::string name, double expected_count, Index ex
   add_row(rows, std::move(name), expected_count / n, computed_count / m, standard_errors_accepted * error);
 }
 
-Matrix<double> read_matrix(const nlohmann::json& rows) {
-  const auto values = rows.get<std::vector<std::vector<double>>>();
+Matrix<double> read_matrix(const JsonValue& rows) {
+  const std::vector<std::vector<double>> values = rows;
   Matrix<double> matrix(static_cast<Index>(values.size()),
                         values.empty() ? 0 : static_cast<Index>(values[0].size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].size() != values[0].size())
-      throw DataError(fmt::format("matrix: rows must be equally long, got {} entries in row {} after {}",
-                                  values[i].size(), i, values[0].size()));
+      rows.fail(fmt::format("rows must be equally long, got {} entries in row {} after {}", values[i].size(),
+                            i, values[0].size()));
     for (std::size_t j = 0; j < values[i].size(); ++j)
       matrix(static_cast<Index>(i), static_cast<Index>(j)) = values[i][j];
   }
   return matrix;
 }
 
-Matrix<double> read_column(const nlohmann::json& values) {
-  const auto numbers = values.get<std::vector<double>>();
+Matrix<double> read_column(const JsonValue& values) {
+  const std::vector<double> numbers = values;
   return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
-ShapedSlopes read_slopes(const nlohmann::json& entry) { return {entry.at("c_plus"), entry.at("c_minus")}; }
+ShapedSlopes read_slopes(const JsonValue& entry) { return {entry.at("c_plus"), entry.at("c_minus")}; }
 
-double read_horizon(const nlohmann::json& entry) {
+double read_horizon(const JsonValue& entry) {
   if (!entry.contains("T_fraction")) return entry.at("T");
-  const auto& fraction = entry.at("T_fraction");
+  const JsonValue fraction = entry.at("T_fraction");
   return fraction.at(0).get<double>() / fraction.at(1).get<double>();
 }
 
-SdeModel read_model(const nlohmann::json& entry) {
+SdeModel read_model(const JsonValue& entry) {
   const auto name = entry.at("model").get<std::string>();
   const ResidualWeights residual = ResidualWeights::shaped(entry.at("gamma_squared"));
   if (name == "resnet") return resnet_model(residual, read_slopes(entry));
@@ -97,20 +97,17 @@ SdeModel read_model(const nlohmann::json& entry) {
 }
 
 check::CheckReport check_reference(const nlohmann::json& reference, const CheckOptions& options) {
-  try {
-    const auto subject = reference.at("subject").get<std::string>();
-    if (subject != "shaped-transformer")
-      throw DataError(fmt::format("reference file: subject must be shaped-transformer, got {}", subject));
-    check::CheckReport report;
-    check_coefficients(reference, report.rows);
-    check_given_noise(reference, report.rows);
-    check_exact_laws(reference, report.rows);
-    check_sde_quantiles(reference, options, report.rows);
-    check_networks(reference, options, report.rows);
-    return report;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("reference file of shaped-transformer: {}", error.what()));
-  }
+  const JsonValue file(reference, "reference file");
+  const std::string subject = file.at("subject");
+  if (subject != "shaped-transformer")
+    throw DataError(fmt::format("reference file: subject must be shaped-transformer, got {}", subject));
+  check::CheckReport report;
+  check_coefficients(file, report.rows);
+  check_given_noise(file, report.rows);
+  check_exact_laws(file, report.rows);
+  check_sde_quantiles(file, options, report.rows);
+  check_networks(file, options, report.rows);
+  return report;
 }
 
 }  // namespace widelimit::covariance_sde

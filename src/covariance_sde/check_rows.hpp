@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "json/json_value.hpp"
 #include "widelimit/check/check_report.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/covariance_sde/model.hpp"
@@ -42,19 +42,19 @@ void add_array_row(Rows& rows, std::string name, const Matrix<double>& expected,
 void add_count_row(Rows& rows, std::string name, double expected_count, Index expected_paths,
                    double computed_count, Index computed_paths, double dispersion = 1);
 
-Matrix<double> read_matrix(const nlohmann::json& rows);
-Matrix<double> read_column(const nlohmann::json& values);
-ShapedSlopes read_slopes(const nlohmann::json& entry);
+Matrix<double> read_matrix(const JsonValue& rows);
+Matrix<double> read_column(const JsonValue& values);
+ShapedSlopes read_slopes(const JsonValue& entry);
 /// "T_fraction" [a, b] if there, or "T".
-double read_horizon(const nlohmann::json& entry);
+double read_horizon(const JsonValue& entry);
 /// The SDE of "model" with "gamma_squared", "tau0", "c_plus", "c_minus".
-SdeModel read_model(const nlohmann::json& entry);
+SdeModel read_model(const JsonValue& entry);
 
 /// The sections of the file.
-void check_coefficients(const nlohmann::json& reference, Rows& rows);
-void check_given_noise(const nlohmann::json& reference, Rows& rows);
-void check_exact_laws(const nlohmann::json& reference, Rows& rows);
-void check_sde_quantiles(const nlohmann::json& reference, const CheckOptions& options, Rows& rows);
-void check_networks(const nlohmann::json& reference, const CheckOptions& options, Rows& rows);
+void check_coefficients(const JsonValue& reference, Rows& rows);
+void check_given_noise(const JsonValue& reference, Rows& rows);
+void check_exact_laws(const JsonValue& reference, Rows& rows);
+void check_sde_quantiles(const JsonValue& reference, const CheckOptions& options, Rows& rows);
+void check_networks(const JsonValue& reference, const CheckOptions& options, Rows& rows);
 
 }  // namespace widelimit::covariance_sde

@@ -40,7 +40,7 @@ std::vector<double> observable(const CovarianceEnsemble& ensemble, const std::st
   return values;
 }
 
-void check_quantiles(const nlohmann::json& entry, const CovarianceEnsemble& ensemble, const std::string& name,
+void check_quantiles(const JsonValue& entry, const CovarianceEnsemble& ensemble, const std::string& name,
                      Rows& rows) {
   const auto probabilities = entry.at("probabilities").get<std::vector<double>>();
   for (const auto& [kind, expected] : entry.at("observables").items()) {
@@ -63,7 +63,7 @@ double exit_dispersion(const CovarianceEnsemble& ensemble) {
   return mean > 0 ? numerics::variance(counts).value / mean : 1;
 }
 
-NetworkSpec network_of(const nlohmann::json& entry) {
+NetworkSpec network_of(const JsonValue& entry) {
   const auto name = entry.at("model").get<std::string>();
   const ResidualWeights residual = ResidualWeights::shaped(entry.at("gamma_squared"));
   const Index n = entry.at("n");
@@ -75,7 +75,7 @@ NetworkSpec network_of(const nlohmann::json& entry) {
   return network;
 }
 
-NetworkSpec variant_of(const nlohmann::json& entry) {
+NetworkSpec variant_of(const JsonValue& entry) {
   const Index n = entry.at("n");
   const auto variant = entry.at("variant").get<std::string>();
   if (entry.at("network") == "attention only") {
@@ -110,17 +110,17 @@ NetworkOptions network_options(const CheckOptions& options, std::vector<Index> l
   return result;
 }
 
-void check_layer_means(const nlohmann::json& entry, const CheckOptions& options, Rows& rows) {
+void check_layer_means(const JsonValue& entry, const CheckOptions& options, Rows& rows) {
   std::vector<Index> layers;
   layers.reserve(entry.at("layers").size());
-  for (const auto& layer : entry.at("layers")) layers.push_back(layer.at("layer"));
+  for (const JsonValue& layer : entry.at("layers").list()) layers.push_back(layer.at("layer"));
   const CovarianceEnsemble ensemble =
       sample_networks(variant_of(entry), read_matrix(entry.at("V0")), network_options(options, layers));
   const double ratio =
       std::sqrt(static_cast<double>(options.network_samples) / entry.at("samples").get<double>());
   WorstRow correlation, absolute, covariance;
   for (std::size_t k = 0; k < layers.size(); ++k) {
-    const auto& expected = entry.at("layers").at(k);
+    const JsonValue expected = entry.at("layers").at(k);
     const auto time = static_cast<Index>(k);
     correlation.add_sampled({expected.at("mean_rho"), expected.at("se_mean_rho")},
                             numerics::mean(ensemble.mean_correlations(time)));
@@ -140,7 +140,7 @@ void check_layer_means(const nlohmann::json& entry, const CheckOptions& options,
   covariance.finish(rows, name + ": median |V01| over expected");
 }
 
-void check_stopping_time(const nlohmann::json& entry, const CheckOptions& options, Rows& rows) {
+void check_stopping_time(const JsonValue& entry, const CheckOptions& options, Rows& rows) {
   const double gamma = entry.at("gamma");
   const Index n = entry.at("n"), depth = entry.at("depth");
   NetworkSpec network = shaped_attention(n, ResidualWeights::shaped(gamma * gamma), entry.at("tau0"));
@@ -177,8 +177,8 @@ void check_stopping_time(const nlohmann::json& entry, const CheckOptions& option
 
 }  // namespace
 
-void check_sde_quantiles(const nlohmann::json& reference, const CheckOptions& options, Rows& rows) {
-  for (const auto& entry : reference.at("sde_quantiles")) {
+void check_sde_quantiles(const JsonValue& reference, const CheckOptions& options, Rows& rows) {
+  for (const JsonValue& entry : reference.at("sde_quantiles").list()) {
     const auto scheme = entry.at("scheme").get<std::string>();
     SimulationOptions simulation;
     simulation.times = {read_horizon(entry)};
@@ -198,15 +198,17 @@ void check_sde_quantiles(const nlohmann::json& reference, const CheckOptions& op
   }
 }
 
-void check_networks(const nlohmann::json& reference, const CheckOptions& options, Rows& rows) {
-  for (const auto& entry : reference.at("network_quantiles")) {
+void check_networks(const JsonValue& reference, const CheckOptions& options, Rows& rows) {
+  for (const JsonValue& entry : reference.at("network_quantiles").list()) {
     const CovarianceEnsemble ensemble =
         sample_networks(network_of(entry), read_matrix(entry.at("V0")),
                         network_options(options, {entry.at("depth").get<Index>()}));
     check_quantiles(entry, ensemble, "network " + entry.at("name").get<std::string>(), rows);
   }
-  for (const auto& entry : reference.at("network_layer_means")) check_layer_means(entry, options, rows);
-  for (const auto& entry : reference.at("stopping_times")) check_stopping_time(entry, options, rows);
+  for (const JsonValue& entry : reference.at("network_layer_means").list())
+    check_layer_means(entry, options, rows);
+  for (const JsonValue& entry : reference.at("stopping_times").list())
+    check_stopping_time(entry, options, rows);
 }
 
 }  // namespace widelimit::covariance_sde

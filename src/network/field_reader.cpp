@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "json/json_value.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
 
@@ -30,59 +30,42 @@ const json& FieldReader::value(std::string_view field) {
   return *found;
 }
 
+template <typename T>
+T FieldReader::converted(std::string_view field, std::optional<T> fallback) {
+  if (!has(field) && fallback) return *std::move(fallback);
+  const json& given = value(field);
+  T result{};
+  if (!JsonKind<T>::read(given, result)) fail(field, wrong_kind<T>(given));
+  return result;
+}
+
 double FieldReader::number(std::string_view field, std::optional<double> fallback) {
-  if (!has(field) && fallback) return *fallback;
-  const json& number = value(field);
-  if (!number.is_number()) fail(field, fmt::format("expected a number, got {}", number.dump()));
-  return number.get<double>();
+  return converted(field, fallback);
 }
 
 Index FieldReader::integer(std::string_view field, std::optional<Index> fallback) {
-  if (!has(field) && fallback) return *fallback;
-  const json& number = value(field);
-  if (!number.is_number_integer()) fail(field, fmt::format("expected an integer, got {}", number.dump()));
-  return number.get<Index>();
+  return converted(field, fallback);
 }
 
 bool FieldReader::boolean(std::string_view field, std::optional<bool> fallback) {
-  if (!has(field) && fallback) return *fallback;
-  const json& truth = value(field);
-  if (!truth.is_boolean()) fail(field, fmt::format("expected true or false, got {}", truth.dump()));
-  return truth.get<bool>();
+  return converted(field, fallback);
 }
 
 std::string FieldReader::text(std::string_view field, std::optional<std::string> fallback) {
-  if (!has(field) && fallback) return *fallback;
-  const json& text = value(field);
-  if (!text.is_string()) fail(field, fmt::format("expected a string, got {}", text.dump()));
-  return text.get<std::string>();
+  return converted(field, std::move(fallback));
 }
 
 std::vector<double> FieldReader::numbers(std::string_view field) {
-  const json& list = value(field);
-  if (!list.is_array() ||
-      !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_number(); }))
-    fail(field, fmt::format("expected a list of numbers, got {}", list.dump()));
-  return list.get<std::vector<double>>();
+  return converted<std::vector<double>>(field, std::nullopt);
 }
 
 std::vector<Index> FieldReader::integers(std::string_view field, std::optional<std::vector<Index>> fallback) {
-  if (!has(field) && fallback) return *fallback;
-  const json& list = value(field);
-  if (!list.is_array() ||
-      !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_number_integer(); }))
-    fail(field, fmt::format("expected a list of integers, got {}", list.dump()));
-  return list.get<std::vector<Index>>();
+  return converted(field, std::move(fallback));
 }
 
 std::vector<std::string> FieldReader::texts(std::string_view field,
                                             std::optional<std::vector<std::string>> fallback) {
-  if (!has(field) && fallback) return *fallback;
-  const json& list = value(field);
-  if (!list.is_array() ||
-      !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_string(); }))
-    fail(field, fmt::format("expected a list of strings, got {}", list.dump()));
-  return list.get<std::vector<std::string>>();
+  return converted(field, std::move(fallback));
 }
 
 std::string FieldReader::choice(std::string_view field, std::initializer_list<std::string_view> words,

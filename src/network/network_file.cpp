@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "files/replacing_file.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 
 namespace widelimit {
 namespace {
@@ -28,26 +28,10 @@ Network network_from(const nlohmann::json& document) {
 
 }  // namespace
 
-Network parse_network(const std::string& json_text) {
-  try {
-    return network_from(nlohmann::json::parse(json_text));
-  } catch (const nlohmann::json::parse_error& error) {
-    throw DataError(fmt::format("network: not JSON at byte {}: {}", error.byte, error.what()));
-  }
-}
+Network parse_network(const std::string& json_text) { return network_from(parse_json(json_text, "network")); }
 
 Network read_network(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf()))
-    throw DataError(fmt::format("{}: expected a readable network file, could not read it", file.string()));
-  try {
-    return parse_network(text.str());
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
-  } catch (const NetworkError& error) {
-    throw NetworkError(fmt::format("{}: {}", file.string(), error.what()));
-  }
+  return naming_errors(file.string(), [&] { return network_from(read_json(file)); });
 }
 
 std::string to_json(const Network& network) {

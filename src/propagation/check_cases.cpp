@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -15,8 +16,6 @@ namespace widelimit::propagation {
 
 namespace {
 
-using nlohmann::json;
-
 constexpr double one_block_gap = 0.01;
 
 numerics::ActivationPtr read_activation(const std::string& name) {
@@ -27,14 +26,14 @@ numerics::ActivationPtr read_activation(const std::string& name) {
   throw DataError(fmt::format("activation: expected tanh, erf, relu or linear, got '{}'", name));
 }
 
-Matrix<double> read_square(const json& rows) {
-  const auto values = rows.get<std::vector<std::vector<double>>>();
+Matrix<double> read_square(const JsonValue& rows) {
+  const std::vector<std::vector<double>> values = rows;
   const auto n = static_cast<Index>(values.size());
   Matrix<double> matrix(n, n);
   for (Index i = 0; i < n; ++i) {
     const std::vector<double>& row = values[static_cast<std::size_t>(i)];
     if (static_cast<Index>(row.size()) != n)
-      throw DataError(fmt::format("matrix: expected {} entries in row {}, got {}", n, i, row.size()));
+      rows.fail(fmt::format("expected {} entries in row {}, got {}", n, i, row.size()));
     for (Index j = 0; j < n; ++j) matrix(i, j) = row[static_cast<std::size_t>(j)];
   }
   return matrix;
@@ -44,12 +43,21 @@ std::vector<double> flattened(const Matrix<double>& matrix) {
   return {matrix.data(), matrix.data() + matrix.size()};
 }
 
-TokenState read_state(const json& inputs) {
+TokenState read_state(const JsonValue& inputs) {
   const double q = inputs.at("q_over_d"), p = inputs.at("p_over_d");
   return {q, q - p};
 }
 
-ExponentOptions at_depth(const json& inputs) {
+/// Numbers of blocks, ascending.
+std::vector<Index> read_blocks(const JsonValue& inputs) {
+  const JsonValue field = inputs.at("blocks");
+  const std::vector<Index> blocks = field;
+  if (blocks.empty() || blocks.front() < 0 || !std::is_sorted(blocks.begin(), blocks.end()))
+    field.fail("expected ascending numbers of blocks, got " + shown_json(field.raw()));
+  return blocks;
+}
+
+ExponentOptions at_depth(const JsonValue& inputs) {
   ExponentOptions options;
   options.depth = inputs.value("L", 16.0);
   return options;
@@ -57,7 +65,7 @@ ExponentOptions at_depth(const json& inputs) {
 
 double value_or_none(const std::optional<double>& value) { return value.value_or(std::nan("")); }
 
-CaseFields gaussian_moments(const json& inputs) {
+CaseFields gaussian_moments(const JsonValue& inputs) {
   const PairMap map(read_activation(inputs.at("activation")), inputs.at("variance"));
   const double gap = inputs.at("one_minus_correlation");
   const double output_gap = map.output_gap(gap);
@@ -66,28 +74,28 @@ CaseFields gaussian_moments(const json& inputs) {
                     {"E_phi_phi", {map.second_moment() - output_gap}},
                     {"E_phi2_minus_E_phi_phi", {output_gap}},
                     {"E_dphi_dphi", {map.slope(gap)}}};
-  if (inputs.at("activation") != "relu") fields["E_ddphi2"] = {map.curvature()};
+  if (!(inputs.at("activation") == "relu")) fields["E_ddphi2"] = {map.curvature()};
   return fields;
 }
 
-CaseFields attention_core_case(const json& inputs) {
+CaseFields attention_core_case(const JsonValue& inputs) {
   const double c = inputs.at("c");
   const TokenState core = attention_core(inputs.at("n"), inputs.at("sigma_A"), 1 - c);
   return {{"q_over_d", {core.q}}, {"p_over_d", {core.p()}}, {"q_minus_p_over_d", {core.gap}}};
 }
 
-CaseFields attention_block(const json& inputs) {
+CaseFields attention_block(const JsonValue& inputs) {
   const TokenState state = BlockMap(read_parameters(inputs)).attention(read_state(inputs));
   return {{"q_over_d", {state.q}}, {"p_over_d", {state.p()}}};
 }
 
-CaseFields attention_full_block(const json& inputs) {
+CaseFields attention_full_block(const JsonValue& inputs) {
   const AttentionMask mask = inputs.at("causal") ? AttentionMask::causal : AttentionMask::full;
   const BlockMap map(read_parameters(inputs));
   return {{"C_over_d", flattened(map.attention(read_square(inputs.at("C_over_d")), mask))}};
 }
 
-CaseFields softmax_moment(const json& inputs) {
+CaseFields softmax_moment(const JsonValue& inputs) {
   const Index base = inputs.value("index_base", Index{0});
   const auto index = [&](const char* name) { return inputs.at(name).get<Index>() - base; };
   return {{"value",
@@ -95,12 +103,12 @@ CaseFields softmax_moment(const json& inputs) {
                                   index("key_j"), index("query_k"), index("key_l"))}}};
 }
 
-CaseFields mlp_stats(const json& inputs) {
+CaseFields mlp_stats(const JsonValue& inputs) {
   const MlpStatistics mlp = mlp_statistics(read_parameters(inputs));
   return {{"preactivation_variances", mlp.preactivation_variances}, {"k_out", {mlp.k_out}}, {"f", {mlp.f}}};
 }
 
-CaseFields mlp_block(const json& inputs) {
+CaseFields mlp_block(const JsonValue& inputs) {
   const BlockMap map(read_parameters(inputs));
   const TokenState start = read_state(inputs), state = map.mlp(start);
   return {{"q_over_d", {state.q}},
@@ -108,20 +116,21 @@ CaseFields mlp_block(const json& inputs) {
           {"f_offdiagonal", {map.mlp_map().slope(start.cosine_gap())}}};
 }
 
-CaseFields trajectory(const json& inputs) {
+CaseFields trajectory(const JsonValue& inputs) {
   const BlockMap map(read_parameters(inputs));
-  const auto blocks = inputs.at("blocks").get<std::vector<std::size_t>>();
-  const auto states = map.trajectory(TokenState::from_cosine(inputs.at("q0_over_d"), inputs.at("c0")),
-                                     static_cast<Index>(blocks.back()));
+  const std::vector<Index> blocks = read_blocks(inputs);
+  const auto states =
+      map.trajectory(TokenState::from_cosine(inputs.at("q0_over_d"), inputs.at("c0")), blocks.back());
   CaseFields fields;
-  for (const std::size_t block : blocks) {
-    fields["q_over_d"].push_back(states.at(block).q);
-    fields["c"].push_back(states.at(block).cosine());
+  for (const Index block : blocks) {
+    const TokenState& state = states.at(static_cast<std::size_t>(block));
+    fields["q_over_d"].push_back(state.q);
+    fields["c"].push_back(state.cosine());
   }
   return fields;
 }
 
-CaseFields exponents(const json& inputs) {
+CaseFields exponents(const JsonValue& inputs) {
   const Parameters parameters = read_parameters(inputs);
   const CollapsedPoint point = collapsed_point(parameters);
   const BlockMap map(parameters);
@@ -157,12 +166,12 @@ CaseFields exponents(const json& inputs) {
           {"causal_lambda_g_L16", {causal_gradient_exponent(parameters, 16)}}};
 }
 
-CaseFields simplex(const json& inputs) {
+CaseFields simplex(const JsonValue& inputs) {
   const TokenState state = simplex_fixed_point(BlockMap(read_parameters(inputs))).state;
   return {{"q_over_d", {state.q}}, {"c", {state.cosine()}}};
 }
 
-CaseFields critical_gain(const json& inputs) {
+CaseFields critical_gain(const JsonValue& inputs) {
   Parameters parameters = read_parameters(inputs);
   const ExponentOptions options = at_depth(inputs);
   const std::optional<double> angle = critical_sigma_w(Exponent::angle, parameters, options);
@@ -176,7 +185,7 @@ CaseFields critical_gain(const json& inputs) {
   return fields;
 }
 
-CaseFields critical_strength(const json& inputs) {
+CaseFields critical_strength(const JsonValue& inputs) {
   const Parameters parameters = read_parameters(inputs);
   const ExponentOptions options = at_depth(inputs);
   return {
@@ -184,7 +193,7 @@ CaseFields critical_strength(const json& inputs) {
       {"alpha_M_lambda_g_zero", {value_or_none(critical_alpha_M(Exponent::gradient, parameters, options))}}};
 }
 
-CaseFields kink(const json& inputs) {
+CaseFields kink(const JsonValue& inputs) {
   Parameters parameters = read_parameters(inputs);
   ExponentOptions options = at_depth(inputs);
   parameters.sigma_w = inputs.at("sigma_w_of_second_slice");
@@ -202,18 +211,18 @@ CaseFields kink(const json& inputs) {
   return fields;
 }
 
-CaseFields critical_init(const json& inputs) {
+CaseFields critical_init(const JsonValue& inputs) {
   const auto found = critical_initialisation(read_parameters(inputs), inputs.at("L").get<Index>(),
                                              FreeParameters::strengths_and_gain, inputs.at("tol"));
   return {{"alpha", {found.parameters.alpha_A}}, {"sigma_w", {found.parameters.sigma_w}}};
 }
 
-CaseFields small_alpha(const json& inputs) {
+CaseFields small_alpha(const JsonValue& inputs) {
   const double ratio = std::sqrt(inputs.at("alpha_A2_over_alpha_M2").get<double>());
   return {{"sigma_w", {small_strength_gain(Exponent::angle, read_parameters(inputs), ratio)}}};
 }
 
-CaseFields two_groups(const json& inputs) {
+CaseFields two_groups(const JsonValue& inputs) {
   const Parameters parameters = read_parameters(inputs);
   const BlockMap map(parameters);
   const Index half = parameters.tokens / 2;
@@ -224,7 +233,7 @@ CaseFields two_groups(const json& inputs) {
   gram.diagonal().setConstant(inputs.at("q0_over_d").get<double>());
   CaseFields fields;
   Index done = 0;
-  for (const auto blocks : inputs.at("blocks").get<std::vector<Index>>()) {
+  for (const Index blocks : read_blocks(inputs)) {
     for (; done < blocks; ++done) gram = map.block(gram);
     fields["q_over_d"].push_back(gram(0, 0));
     fields["p1_over_p2"].push_back(gram(0, 1) / gram(0, half));
@@ -232,20 +241,20 @@ CaseFields two_groups(const json& inputs) {
   return fields;
 }
 
-CaseFields gradient_profile(const json& inputs) {
+CaseFields gradient_profile(const JsonValue& inputs) {
   const TokenState start = TokenState::from_cosine(inputs.at("q0_over_d"), inputs.at("c0"));
   return {{"lambda_g",
            {gradient_exponent_from(BlockMap(read_parameters(inputs)), start, inputs.at("L").get<Index>())}}};
 }
 
-CaseFields predicted_loss(const json& inputs) {
+CaseFields predicted_loss(const JsonValue& inputs) {
   const LossPredictor predictor{inputs.at("w_a"), inputs.at("w_g"), inputs.at("b"), inputs.at("ceiling")};
   return {{"loss", {predictor(inputs.at("lambda_a"), inputs.at("lambda_g"))}}};
 }
 
 }  // namespace
 
-Parameters read_parameters(const json& inputs) {
+Parameters read_parameters(const JsonValue& inputs) {
   Parameters parameters;
   parameters.tokens = inputs.value("n", parameters.tokens);
   parameters.sigma_A = inputs.value("sigma_A", parameters.sigma_A);
@@ -254,25 +263,25 @@ Parameters read_parameters(const json& inputs) {
   parameters.alpha_M = inputs.value("alpha_M", parameters.alpha_M);
   parameters.sigma_w = inputs.value("sigma_w", parameters.sigma_w);
   parameters.mlp_depth = inputs.value("ell", parameters.mlp_depth);
-  parameters.activation = read_activation(inputs.value("activation", "tanh"));
-  const std::string gain = inputs.value("sigma_out", "unit");
+  parameters.activation = read_activation(inputs.value("activation", std::string("tanh")));
+  const std::string gain = inputs.value("sigma_out", std::string("unit"));
   if (gain != "unit" && gain != "shared")
     throw DataError(fmt::format("sigma_out: expected unit or shared, got '{}'", gain));
   parameters.sigma_out = gain == "unit" ? OutputGain::unit() : OutputGain::shared();
   return parameters;
 }
 
-std::vector<double> flat_numbers(const json& value) {
-  if (value.is_null()) return {std::nan("")};
-  if (value.is_number()) return {value.get<double>()};
+std::vector<double> flat_numbers(const JsonValue& value) {
+  if (value.raw().is_null()) return {std::nan("")};
+  if (!value.raw().is_array()) return {value.get<double>()};
   std::vector<double> numbers;
-  for (const json& entry : value)
+  for (const JsonValue& entry : value.list())
     for (const double number : flat_numbers(entry)) numbers.push_back(number);
   return numbers;
 }
 
-CaseFields recompute(const std::string& function, const json& inputs) {
-  using Case = std::function<CaseFields(const json&)>;
+CaseFields recompute(const std::string& function, const JsonValue& inputs) {
+  using Case = std::function<CaseFields(const JsonValue&)>;
   static const std::map<std::string, Case> cases{
       {"gaussian_moments", gaussian_moments},
       {"attention_core", attention_core_case},
@@ -290,7 +299,7 @@ CaseFields recompute(const std::string& function, const json& inputs) {
       {"critical_init", critical_init},
       {"small_alpha_sigma_w", small_alpha},
       {"causal_kappa",
-       [](const json& in) {
+       [](const JsonValue& in) {
          return CaseFields{{"value", {causal_gap_share(in.at("n").get<Index>())}}};
        }},
       {"two_group_trajectory", two_groups},

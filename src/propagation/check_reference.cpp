@@ -54,12 +54,12 @@ CheckRow failed(const std::string& name, const std::string& reason) {
   return {fmt::format("{}: {}", name, reason), none, none, none, 0, false};
 }
 
-Tolerance tolerance_of(const json& entry) { return {entry.at("rel_tol"), entry.at("abs_tol")}; }
+Tolerance tolerance_of(const JsonValue& entry) { return {entry.at("rel_tol"), entry.at("abs_tol")}; }
 
-void check_case(const json& entry, std::vector<CheckRow>& rows) {
+void check_case(const JsonValue& entry, std::vector<CheckRow>& rows) {
   const std::string id = entry.at("id"), function = entry.at("function");
   const std::string name = fmt::format("{} ({})", id, function);
-  const json& expected = entry.at("expected");
+  const JsonValue expected = entry.at("expected");
   CaseFields computed;
   try {
     computed = recompute(function, entry.at("inputs"));
@@ -67,48 +67,46 @@ void check_case(const json& entry, std::vector<CheckRow>& rows) {
     rows.push_back(failed(name, error.what()));
     return;
   }
-  for (const auto& field : expected.items()) {
-    const std::string row_name = fmt::format("{} {}", name, field.key());
-    const auto found = computed.find(field.key());
+  for (const auto& [field, value] : expected.items()) {
+    const std::string row_name = fmt::format("{} {}", name, field);
+    const auto found = computed.find(field);
     rows.push_back(found == computed.end()
                        ? failed(row_name, "is not known")
-                       : worst_of(row_name, flat_numbers(field.value()), found->second, tolerance_of(entry)));
+                       : worst_of(row_name, flat_numbers(value), found->second, tolerance_of(entry)));
   }
 }
 
-void check_grid(const json& grid, std::vector<CheckRow>& rows) {
+void check_grid(const JsonValue& grid, std::vector<CheckRow>& rows) {
   const std::string id = grid.at("id");
-  const auto& row_axis = grid.at("row_axis");
-  const auto& column_axis = grid.at("column_axis");
-  for (const auto& quantity : grid.at("values").items()) {
+  const JsonValue row_axis = grid.at("row_axis"), column_axis = grid.at("column_axis");
+  const std::string row_name = row_axis.at("name"), column_name = column_axis.at("name");
+  const std::vector<double> row_values = row_axis.at("values"), column_values = column_axis.at("values");
+  for (const auto& [quantity, expected] : grid.at("values").items()) {
     std::vector<double> computed;
-    for (const double row : row_axis.at("values"))
-      for (const double column : column_axis.at("values")) {
-        json inputs = grid.at("fixed");
-        inputs[row_axis.at("name").get<std::string>()] = row;
-        inputs[column_axis.at("name").get<std::string>()] = column;
-        computed.push_back(grid_value(quantity.key(), read_parameters(inputs)));
+    for (const double row : row_values)
+      for (const double column : column_values) {
+        json inputs = grid.at("fixed").raw();
+        inputs[row_name] = row;
+        inputs[column_name] = column;
+        computed.push_back(grid_value(quantity, read_parameters(JsonValue(inputs, grid.path() + ".fixed"))));
       }
-    rows.push_back(worst_of(fmt::format("grid {} {}", id, quantity.key()), flat_numbers(quantity.value()),
-                            computed, tolerance_of(grid)));
+    rows.push_back(worst_of(fmt::format("grid {} {}", id, quantity), flat_numbers(expected), computed,
+                            tolerance_of(grid)));
   }
 }
 
 }  // namespace
 
 check::CheckReport check_reference(const json& reference) {
-  try {
-    const auto found = reference.at("subject").get<std::string>();
-    if (found != subject)
-      throw DataError(fmt::format("reference file: subject must be {}, got {}", subject, found));
-    check::CheckReport report;
-    for (const json& entry : reference.at("cases")) check_case(entry, report.rows);
-    if (reference.contains("grids"))
-      for (const json& grid : reference.at("grids")) check_grid(grid, report.rows);
-    return report;
-  } catch (const json::exception& error) {
-    throw DataError(fmt::format("reference file of {}: {}", subject, error.what()));
-  }
+  const JsonValue file(reference, "reference file");
+  const std::string found = file.at("subject");
+  if (found != subject)
+    throw DataError(fmt::format("reference file: subject must be {}, got {}", subject, found));
+  check::CheckReport report;
+  for (const JsonValue& entry : file.at("cases").list()) check_case(entry, report.rows);
+  if (file.contains("grids"))
+    for (const JsonValue& grid : file.at("grids").list()) check_grid(grid, report.rows);
+  return report;
 }
 
 }  // namespace widelimit::propagation

@@ -58,7 +58,7 @@ CaseFields linear_variances_case(const JsonFields& in) {
 }
 
 CaseFields image_case(const JsonFields& in) {
-  const ImageTask task(in.matrix("pixels"), in.at("labels").get<std::vector<int>>(), in.number("nu"));
+  const ImageTask task(in.matrix("pixels"), in.value("labels"), in.number("nu"));
   const Matrix<double> tokens = task.tokens(in.matrix("noise"), in.integer("eps"), in.integer("image"));
   const Matrix<double> k = in.matrix("k");
   const Vector<double> posterior = task.posterior(tokens);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "check_cases.hpp"
@@ -20,7 +19,7 @@ void add_trained_heads_cases(CaseTable& table);
 void add_bayes_cases(CaseTable& table);
 
 /// A list of number lists as a matrix.
-Matrix<double> case_matrix(const nlohmann::json& rows);
+Matrix<double> case_matrix(const JsonValue& rows);
 /// Fields m, r, b, v.
 HeadParameters case_parameters(const JsonFields& in);
 /// Fields grid_points and grid_span.

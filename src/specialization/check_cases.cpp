@@ -27,9 +27,9 @@ const CaseTable& functions() {
 
 }  // namespace
 
-Matrix<double> case_matrix(const json& rows) {
-  const json object = {{"matrix", rows}};
-  return JsonFields(object, "case").matrix("matrix");
+Matrix<double> case_matrix(const JsonValue& rows) {
+  const json object = {{"matrix", rows.raw()}};
+  return JsonFields(object, rows.path()).matrix("matrix");
 }
 
 HeadParameters case_parameters(const JsonFields& in) {
@@ -46,12 +46,12 @@ const std::vector<double>& CaseFields::at(const std::string& name) const {
 }
 
 SampleValues sample_values(const JsonFields& in) {
-  const json& chi_star = in.at("chi_star");
+  const JsonValue chi_star = in.value("chi_star");
   SampleValues values;
   values.count = static_cast<Index>(chi_star.size());
   values.tokens = static_cast<Index>(chi_star.front().size());
   values.features = static_cast<Index>(chi_star.front().front().size());
-  values.noises = static_cast<Index>(in.at("xi").front().front().size());
+  values.noises = static_cast<Index>(in.value("xi").front().front().size());
   values.chi_star = in.flat("chi_star");
   values.xi = in.flat("xi");
   values.eps = in.integers("eps");

@@ -5,7 +5,6 @@
 namespace widelimit::specialization {
 
 using Eigen::Index;
-using nlohmann::json;
 
 namespace {
 
@@ -21,11 +20,11 @@ CaseFields geometry_case(const JsonFields& in) {
 CaseFields specialisation_case(const JsonFields& in) {
   const std::vector<double> tau = in.flat("tau");
   std::vector<Matrix<double>> m;
-  for (const json& now : in.at("m")) m.push_back(case_matrix(now));
+  for (const JsonValue& now : in.value("m").list()) m.push_back(case_matrix(now));
   CaseFields out;
   const double never = -1;
   out.add("tau_split", specialisation_time(tau, m, in.number("delta")).value_or(never));
-  for (Index f = 0; f < m.front().cols(); ++f)
+  for (Index f = 0; f < (m.empty() ? 0 : m.front().cols()); ++f)
     out.add("tau_feature",
             feature_specialisation_time(tau, m, f, in.number("delta_feature")).value_or(never));
   return out;
@@ -33,7 +32,7 @@ CaseFields specialisation_case(const JsonFields& in) {
 
 CaseFields prune_case(const JsonFields& in) {
   const auto normaliser =
-      in.at("full_normaliser").get<bool>() ? PruneNormaliser::full_model : PruneNormaliser::kept_heads;
+      in.value("full_normaliser").get<bool>() ? PruneNormaliser::full_model : PruneNormaliser::kept_heads;
   const PruneResult result =
       greedy_prune(activation_of(in), case_parameters(in), SampleSet<double>(sample_values(in)), normaliser);
   CaseFields out;
@@ -43,11 +42,11 @@ CaseFields prune_case(const JsonFields& in) {
 }
 
 CaseFields attention_case(const JsonFields& in) {
-  const json &chi_star = in.at("chi_star"), &xi = in.at("xi");
+  const JsonValue chi_star = in.value("chi_star"), xi = in.value("xi");
   CaseFields out;
   for (std::size_t i = 0; i < chi_star.size(); ++i)
-    out.add("maps", attention_map(activation_of(in), case_parameters(in), case_matrix(chi_star[i]),
-                                  case_matrix(xi[i])));
+    out.add("maps", attention_map(activation_of(in), case_parameters(in), case_matrix(chi_star.at(i)),
+                                  case_matrix(xi.at(i))));
   const AttentionMass mass =
       attention_mass(activation_of(in), case_parameters(in), SampleSet<double>(sample_values(in)));
   out.add("relevant_mass", mass.relevant);

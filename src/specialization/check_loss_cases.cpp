@@ -56,7 +56,7 @@ CaseFields flow_case(const JsonFields& in) {
   FlowOptions options;
   options.step = in.number("step");
   options.record = in.integers("record");
-  options.steps = options.record.back();
+  options.steps = options.record.empty() ? 0 : options.record.back();
   options.variant = in.text("variant") == "symmetric" ? FlowVariant::symmetric : FlowVariant::frame;
   options.batch_noise = in.number("batch_noise");
   CaseFields out;

@@ -4,23 +4,23 @@
 namespace widelimit::specialization {
 
 using Eigen::Index;
-using nlohmann::json;
 
 namespace {
 
 /// Rows of a nested list X[n][l][d] as one matrix.
-Matrix<double> token_rows(const json& sequences) {
-  json rows = json::array();
-  for (const json& sequence : sequences)
-    for (const json& token : sequence) rows.push_back(token);
-  return case_matrix(rows);
+Matrix<double> token_rows(const JsonValue& sequences) {
+  auto rows = nlohmann::json::array();
+  for (const JsonValue& sequence : sequences.list())
+    for (const JsonValue& token : sequence.list()) rows.push_back(token.raw());
+  return case_matrix(JsonValue(rows, sequences.path()));
 }
 
+Index tokens_of(const JsonValue& sequences) { return static_cast<Index>(sequences.front().size()); }
+
 CaseFields batch_loss_case(const JsonFields& in) {
-  const json& X = in.at("X");
-  const BatchLoss loss =
-      batch_loss(activation_of(in), {in.matrix("k"), in.vector("b"), in.vector("v")},
-                 {static_cast<Index>(X.front().size()), token_rows(X), in.integers("eps")});
+  const JsonValue X = in.value("X");
+  const BatchLoss loss = batch_loss(activation_of(in), {in.matrix("k"), in.vector("b"), in.vector("v")},
+                                    {tokens_of(X), token_rows(X), in.integers("eps")});
   CaseFields out;
   out.add("loss", loss.loss);
   out.add("grad_k", loss.gradient.k);
@@ -31,13 +31,12 @@ CaseFields batch_loss_case(const JsonFields& in) {
 
 CaseFields sgd_steps_case(const JsonFields& in) {
   HeadVectors heads{in.matrix("k"), in.vector("b"), in.vector("v")};
-  const json &X = in.at("batches_X"), &eps = in.at("batches_eps");
+  const JsonValue X = in.value("batches_X"), eps = in.value("batches_eps");
   const double gamma = in.number("gamma");
   CaseFields out;
   for (std::size_t t = 0; t < X.size(); ++t) {
-    const BatchLoss now = batch_loss(
-        activation_of(in), heads,
-        {static_cast<Index>(X[t].front().size()), token_rows(X[t]), eps[t].get<std::vector<Index>>()});
+    const BatchLoss now =
+        batch_loss(activation_of(in), heads, {tokens_of(X.at(t)), token_rows(X.at(t)), eps.at(t)});
     out.add("losses", now.loss);
     heads.k -= gamma * now.gradient.k;
     heads.b -= gamma * now.gradient.b;
@@ -54,9 +53,9 @@ CaseFields sgd_steps_case(const JsonFields& in) {
 
 CaseFields gram_step_case(const JsonFields& in) {
   GramState state{in.matrix("gram"), in.vector("b"), in.vector("v"), in.integer("D")};
-  const json& T = in.at("T");
-  const GramBatch batch{static_cast<Index>(T.front().size()), token_rows(in.at("z")), token_rows(T),
-                        in.matrix("theta"), in.integers("eps")};
+  const JsonValue T = in.value("T");
+  const GramBatch batch{tokens_of(T), token_rows(in.value("z")), token_rows(T), in.matrix("theta"),
+                        in.integers("eps")};
   CaseFields out;
   out.add("loss", gram_step(activation_of(in), state, batch, in.number("gamma")));
   out.add("gram", state.gram);

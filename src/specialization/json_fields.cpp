@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include "widelimit/error.hpp"
@@ -18,8 +17,8 @@ namespace {
 
 /// False if something that is not a number is found.
 bool append_numbers(const json& value, std::vector<double>& numbers) {
-  if (value.is_number()) {
-    numbers.push_back(value.get<double>());
+  if (double number = 0; JsonKind<double>::read(value, number)) {
+    numbers.push_back(number);
     return true;
   }
   return value.is_array() && std::all_of(value.begin(), value.end(),
@@ -49,29 +48,31 @@ const json& JsonFields::at(const std::string& field) const {
   return *place;
 }
 
+JsonValue JsonFields::value(const std::string& field) const {
+  return {at(field), fmt::format("{}.{}", context_, field)};
+}
+
 void JsonFields::reject(const std::string& field, const std::string& expected) const {
-  throw ArgumentError(fmt::format("{}.{}: expected {}, got {}", context_, field, expected,
-                                  std::string_view(at(field).dump()).substr(0, 60)));
+  throw ArgumentError(
+      fmt::format("{}.{}: expected {}, got {}", context_, field, expected, shown_json(at(field))));
 }
 
-std::string JsonFields::text(const std::string& field) const {
-  if (!at(field).is_string()) reject(field, "a string");
-  return at(field).get<std::string>();
+template <typename T>
+T JsonFields::converted(const std::string& field) const {
+  T result{};
+  if (!JsonKind<T>::read(at(field), result)) reject(field, JsonKind<T>::one());
+  return result;
 }
 
-double JsonFields::number(const std::string& field) const {
-  if (!at(field).is_number()) reject(field, "a number");
-  return at(field).get<double>();
-}
+std::string JsonFields::text(const std::string& field) const { return converted<std::string>(field); }
+
+double JsonFields::number(const std::string& field) const { return converted<double>(field); }
 
 double JsonFields::number(const std::string& field, double otherwise) const {
   return has(field) ? number(field) : otherwise;
 }
 
-Index JsonFields::integer(const std::string& field) const {
-  if (!at(field).is_number_integer()) reject(field, "an integer");
-  return at(field).get<Index>();
-}
+Index JsonFields::integer(const std::string& field) const { return converted<Index>(field); }
 
 Index JsonFields::integer(const std::string& field, Index otherwise) const {
   return has(field) ? integer(field) : otherwise;
@@ -84,35 +85,26 @@ std::vector<double> JsonFields::flat(const std::string& field) const {
 }
 
 Vector<double> JsonFields::vector(const std::string& field) const {
-  const json& value = at(field);
-  if (!value.is_number() &&
-      !(value.is_array() &&
-        std::all_of(value.begin(), value.end(), [](const json& item) { return item.is_number(); })))
-    reject(field, "a list of numbers");
-  const std::vector<double> numbers = flat(field);
+  const std::vector<double> numbers =
+      at(field).is_number() ? std::vector<double>{number(field)} : converted<std::vector<double>>(field);
   return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
 Matrix<double> JsonFields::matrix(const std::string& field) const {
-  const json& rows = at(field);
-  const auto is_row = [&](const json& row) {
-    return row.is_array() && row.size() == rows.front().size() &&
-           std::all_of(row.begin(), row.end(), [](const json& item) { return item.is_number(); });
-  };
-  if (!rows.is_array() || !std::all_of(rows.begin(), rows.end(), is_row))
+  std::vector<std::vector<double>> rows;
+  const bool read = JsonKind<std::vector<std::vector<double>>>::read(at(field), rows);
+  if (!read || std::any_of(rows.begin(), rows.end(),
+                           [&](const auto& row) { return row.size() != rows.front().size(); }))
     reject(field, "a list of number lists of equal length");
-  const std::vector<double> numbers = flat(field);
-  const Index count = static_cast<Index>(rows.size());
-  const Index width = count == 0 ? 0 : static_cast<Index>(rows.front().size());
-  return Eigen::Map<const Matrix<double>>(numbers.data(), count, width);
+  const std::size_t width = rows.empty() ? 0 : rows.front().size();
+  Matrix<double> matrix(static_cast<Index>(rows.size()), static_cast<Index>(width));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), matrix.row(static_cast<Index>(i)).data());
+  return matrix;
 }
 
 std::vector<Index> JsonFields::integers(const std::string& field) const {
-  const json& value = at(field);
-  if (!value.is_array() ||
-      !std::all_of(value.begin(), value.end(), [](const json& item) { return item.is_number_integer(); }))
-    reject(field, "a list of integers");
-  return value.get<std::vector<Index>>();
+  return converted<std::vector<Index>>(field);
 }
 
 HeadActivation activation_of(const JsonFields& fields) {

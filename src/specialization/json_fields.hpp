@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "json/json_value.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/specialization/activation.hpp"
 
@@ -20,6 +20,8 @@ class JsonFields {
   void allow_only(const std::vector<const char*>& known) const;
 
   const nlohmann::json& at(const std::string& field) const;
+  /// The field with checked access to what is in it; its errors are DataErrors.
+  JsonValue value(const std::string& field) const;
   std::string text(const std::string& field) const;
   double number(const std::string& field) const;
   double number(const std::string& field, double otherwise) const;
@@ -33,6 +35,8 @@ class JsonFields {
   std::vector<double> flat(const std::string& field) const;
 
  private:
+  template <typename T>
+  T converted(const std::string& field) const;
   [[noreturn]] void reject(const std::string& field, const std::string& expected) const;
 
   const nlohmann::json& object_;

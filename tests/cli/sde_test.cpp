@@ -63,14 +63,14 @@ json attention(int samples) {
 }
 
 /// Exit code 1, nothing on standard output, one line of error with the message behind the configuration's
-/// path, if the message begins with a dot, and behind "widelimit: " otherwise.
+/// path, and behind "config" if it begins with a dot.
 void check_sde_fails(const std::string& command, const json& config, const std::string& message) {
   CAPTURE(command);
   CAPTURE(config);
   const SdeRun run(command, config);
   CHECK(run.code == 1);
   CHECK(run.output.empty());
-  const std::string place = message.front() == '.' ? (run / "config.json").string() : "";
+  const std::string place = (run / "config.json").string() + ": " + (message.front() == '.' ? "config" : "");
   CHECK(run.errors == "widelimit: " + place + message + "\n");
 }
 
@@ -310,7 +310,7 @@ TEST_CASE("sde: files that cannot be read or made") {
     return run_program("sde simulate " + (folder / config).string() + " --out " + (folder / out).string());
   };
   CHECK(run("none.json", "out").errors ==
-        "widelimit: " + folder.string() + "/none.json: cannot open the configuration\n");
+        "widelimit: " + folder.string() + "/none.json: expected a JSON file, found none\n");
   std::ofstream(folder / "text.json") << "gamma = 1";
   CHECK(run("text.json", "out").errors.rfind("widelimit: " + folder.string() + "/text.json: not JSON", 0) ==
         0);

@@ -193,7 +193,7 @@ TEST_CASE("the document itself is checked") {
   CHECK(message_of([] { static_cast<void>(parse_network(R"({"widelimit": 1, "layers": [], "x": 0})")); }) ==
         "network.x: unknown field");
   CHECK_THROWS_WITH_AS(static_cast<void>(parse_network("{\"widelimit\": 1,")),
-                       doctest::Contains("not JSON at byte"), DataError);
+                       doctest::Contains("network: not JSON at line 1, column "), DataError);
 }
 
 TEST_CASE("files are written and read; a file's errors name it") {

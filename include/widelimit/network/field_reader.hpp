@@ -51,6 +51,9 @@ class FieldReader {
   [[noreturn]] void fail(std::string_view field, const std::string& message) const;
 
  private:
+  template <typename T>
+  T converted(std::string_view field, std::optional<T> fallback);
+
   const nlohmann::json& object_;
   std::string path_;
   std::set<std::string, std::less<>> read_;

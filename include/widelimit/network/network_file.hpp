@@ -12,7 +12,7 @@ namespace widelimit {
 
 /// Network files are JSON, described in docs/network-format.md. Writing and reading again gives an equal
 /// network. Unknown kinds or fields, missing fields and values out of range throw NetworkError naming their
-/// path; a file that cannot be opened or is not JSON throws DataError naming the file.
+/// path, and the file; one that cannot be opened or is not JSON as read_json() asks throws DataError.
 [[nodiscard]] Network read_network(const std::filesystem::path& file);
 [[nodiscard]] Network parse_network(const std::string& json_text);
 [[nodiscard]] std::string to_json(const Network& network);

@@ -1,0 +1,177 @@
+#include "widelimit/json/read_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <system_error>
+#include <vector>
+
+#include "json/json_value.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t largest_file = std::size_t{256} << 20;
+
+/// Builds a document from the parser's events and refuses what JSON allows but no file of ours can mean.
+class StrictBuilder final : public json::json_sax_t {
+ public:
+  StrictBuilder(std::string_view text, const std::string& name) : text_{text}, name_{name} {}
+
+  json take() { return std::move(document_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& key) override {
+    if (open_.back().value.contains(key))
+      fail(fmt::format("{}: expected every key once, found {} again", path(), shown_json(key)));
+    open_.back().key = std::move(key);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token, const json::exception& error) override {
+    constexpr int number_overflow = 406;
+    if (error.id == number_overflow)
+      fail(fmt::format("{}: expected a number within the range of double, got {}", path(), cut_text(token)));
+    const std::string_view read = text_.substr(0, std::min(position, text_.size()));
+    const auto line = 1 + std::count(read.begin(), read.end(), '\n');
+    const std::size_t newline = read.rfind('\n');
+    const std::size_t column = newline == std::string_view::npos ? read.size() : read.size() - newline - 1;
+    fail(fmt::format("not JSON at line {}, column {}: {}", line, column, reason(error)));
+  }
+
+ private:
+  /// A list or object whose end has not come, and the key of what comes next in it.
+  struct Frame {
+    json value;
+    std::string key;
+  };
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw DataError(fmt::format("{}: {}", name_, message));
+  }
+
+  /// Of the value that comes next.
+  std::string path() const {
+    std::string path;
+    for (const Frame& frame : open_) {
+      if (frame.value.is_array()) path += fmt::format("[{}]", frame.value.size());
+      if (frame.value.is_object() && !frame.key.empty())
+        path += fmt::format("{}{}", path.empty() ? "" : ".", cut_text(frame.key));
+    }
+    return path.empty() ? "document" : path;
+  }
+
+  /// The library's message behind its codes and positions.
+  static std::string reason(const json::exception& error) {
+    const std::string_view text = error.what();
+    const std::size_t column = text.find(", column ");
+    const std::size_t colon = column == std::string_view::npos ? column : text.find(": ", column);
+    return cut_text(colon == std::string_view::npos ? text : text.substr(colon + 2), 160);
+  }
+
+  bool open(json value) {
+    if (open_.size() == deepest_json)
+      fail(fmt::format("{}: expected at most {} lists and objects within one another, found more",
+                       cut_text(path(), 160), deepest_json));
+    open_.push_back({std::move(value), ""});
+    return true;
+  }
+
+  bool close() {
+    json value = std::move(open_.back().value);
+    open_.pop_back();
+    return put(std::move(value));
+  }
+
+  bool put(json value) {
+    if (open_.empty()) {
+      document_ = std::move(value);
+    } else if (Frame& frame = open_.back(); frame.value.is_array()) {
+      frame.value.push_back(std::move(value));
+    } else {
+      frame.value[frame.key] = std::move(value);
+      frame.key.clear();
+    }
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  json document_;
+  std::vector<Frame> open_;
+};
+
+/// The whole file; devices and pipes are read to their end.
+std::string text_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status))
+    throw DataError(fmt::format("{}: expected a JSON file, found none", file.string()));
+  if (std::filesystem::is_directory(status))
+    throw DataError(fmt::format("{}: expected a JSON file, found a folder", file.string()));
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text;
+  std::vector<char> block(std::size_t{1} << 16);
+  while (stream && text.size() <= largest_file) {
+    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (text.size() > largest_file)
+    throw DataError(fmt::format("{}: expected a JSON file of at most {} MiB, found more", file.string(),
+                                largest_file >> 20));
+  if (!stream.eof())
+    throw DataError(
+        fmt::format("{}: cannot be read: {}", file.string(), std::generic_category().message(errno)));
+  return text;
+}
+
+template <typename Error>
+[[noreturn]] void throw_named(const std::string& name, const Error& error) {
+  const std::string_view message = error.what();
+  if (message.starts_with(name + ":")) throw;
+  throw Error(fmt::format("{}: {}", name, message));
+}
+
+}  // namespace
+
+json parse_json(std::string_view text, const std::string& name) {
+  StrictBuilder builder(text, name);
+  json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+json read_json(const std::filesystem::path& file) { return parse_json(text_of(file), file.string()); }
+
+void rethrow_named(const std::string& name) {
+  try {
+    throw;
+  } catch (const NetworkError& error) {
+    throw_named(name, error);
+  } catch (const ArgumentError& error) {
+    throw_named(name, error);
+  } catch (const DataError& error) {
+    throw_named(name, error);
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+}  // namespace widelimit

@@ -1,0 +1,105 @@
+// Arguments and files that are wrong in the same way for every command.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "cli/program.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+void check_usage(const std::string& arguments, const std::string& message) {
+  CAPTURE(arguments);
+  const ProgramResult result = run_program(arguments);
+  CHECK(result.code == 2);
+  CHECK(result.output.empty());
+  CHECK(result.errors == "widelimit: " + message + " (see --help)\n");
+}
+
+TEST_CASE("usage: a word that is no command is named") {
+  check_usage("foo",
+              "foo: no such command; there are gp, gram, explain, networks, sde, heads, propagation, check");
+  check_usage("sde foo x.json",
+              "sde foo: no such command; there are simulate, network, compare, stopping-time");
+  check_usage("heads fly",
+              "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, "
+              "phase-transition");
+  check_usage("", "A subcommand is required");
+}
+
+TEST_CASE("usage: integers are taken as they are written or not at all") {
+  const std::string gp = "gp --network fcn --data sample ";
+  const std::string seeds = "must be an integer from 0 to 18446744073709551615, got ";
+  check_usage(gp + "--seed -1", "--seed: " + seeds + "-1");
+  check_usage(gp + "--seed 18446744073709551616", "--seed: " + seeds + "18446744073709551616");
+  check_usage(gp + "--seed 1.5", "--seed: " + seeds + "1.5");
+  check_usage("propagation simulate groups --seed -1", "--seed: " + seeds + "-1");
+  const std::string counts = "must be an integer from 1 to 9223372036854775807, got ";
+  check_usage("explain fcn --input 5 --inputs 99999999999999999999",
+              "--inputs: " + counts + "99999999999999999999");
+  check_usage("explain conv-gap --input 99999999999999999999,3",
+              "--input: " + counts + "99999999999999999999");
+  check_usage("explain conv-gap --input 8,8.5,3", "--input: " + counts + "8.5");
+  check_usage("networks conv-gap --size 4,0", "--size: " + counts + "0");
+  check_usage("networks conv-gap --depth x",
+              "--depth: must be an integer from 0 to 9223372036854775807, got x");
+  check_usage("sde simulate x.json --out y --threads 99999999999",
+              "--threads: must be an integer from 0 to 4096, got 99999999999");
+}
+
+TEST_CASE("usage: explain answers in seconds whatever the size") {
+  const ProgramResult images = run_program_under("timeout 10", "explain conv-gap --input 1000000,1000000,3");
+  CHECK(images.code == 0);
+  CHECK(images.output.find("too large to be computed: layers[") != std::string::npos);
+  CHECK(images.output.find("global_average_pool): expected at most 4194304 offsets") != std::string::npos);
+  const ProgramResult flat =
+      run_program_under("timeout 10", "explain conv-flatten --input 1000000,1000000,3");
+  CHECK(flat.code == 0);
+  CHECK(flat.output.find("not measured: a pair takes about") != std::string::npos);
+}
+
+TEST_CASE("files: every reader of JSON names the file, and refuses the same things") {
+  const TemporaryFolder folder;
+  const auto file = folder / "f.json";
+  const std::string out = " --out " + (folder / "out").string();
+  const std::pair<const char*, std::string> commands[] = {
+      {"networks ", ""},     {"explain ", " --input 4,4,3"}, {"sde simulate ", out}, {"sde network ", out},
+      {"sde compare ", out}, {"sde stopping-time ", out},    {"heads flow ", ""},    {"check ", ""}};
+  std::string deep;
+  for (int i = 0; i < 10'000; ++i) deep += R"({"layers": [)";
+  const std::pair<std::string, const char*> texts[] = {
+      {R"({"a": 1, "b": {"c": 1, "c": 2}})", ": b: expected every key once, found \"c\" again\n"},
+      {R"({"a": [0, 1e999]})", ": a[1]: expected a number within the range of double, got 1e999\n"},
+      {"{\"a\": 1", ": not JSON at line 1, column "},
+      {deep, "expected at most 256 lists and objects within one another, found more\n"},
+      {"[1]", ": "},
+      {"{}", ": "}};
+  for (const auto& [text, message] : texts) {
+    std::ofstream(file) << text;
+    for (const auto& [command, options] : commands) {
+      CAPTURE(command);
+      CAPTURE(text.substr(0, 60));
+      const ProgramResult result = run_program_under("timeout 10", command + file.string() + options);
+      CHECK(result.code == 1);
+      CHECK(result.errors.starts_with("widelimit: " + file.string() + ": "));
+      CHECK(result.errors.find(message) != std::string::npos);
+      CHECK(result.errors.size() < 600);
+    }
+  }
+}
+
+TEST_CASE("files: what does not fit the inputs names the network's file, and the axes") {
+  const TemporaryFolder folder;
+  const auto file = folder / "net.json";
+  std::ofstream(file) << R"({"widelimit": 1, "layers": [{"layer": "conv", "filter": [3, 3]}]})";
+  const ProgramResult result = run_program("networks " + file.string() + " --size 5");
+  CHECK(result.code == 1);
+  CHECK(result.errors == "widelimit: " + file.string() +
+                             ": layers[0] (conv): expected inputs with 2 spatial axes (one window size an "
+                             "axis), got one axis of size 5\n");
+}
+
+}  // namespace
+}  // namespace widelimit::testing
