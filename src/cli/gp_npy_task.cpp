@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cli/gp_task.hpp"
+#include "cli/npy_inputs.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/targets.hpp"
@@ -20,16 +21,6 @@ template <typename... Arguments>
 [[noreturn]] void fail(const Path& file, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   throw DataError(
       fmt::format("{}: {}", file.string(), fmt::format(format, std::forward<Arguments>(arguments)...)));
-}
-
-template <typename Scalar>
-xt::xarray<Scalar> read_finite(const Path& file) {
-  auto array = data::read_npy_as<Scalar>(file);
-  const auto bad =
-      std::find_if_not(array.begin(), array.end(), [](Scalar value) { return std::isfinite(value); });
-  if (bad != array.end())
-    fail(file, "values must be finite, got {} at entry {} in row-major order", *bad, bad - array.begin());
-  return array;
 }
 
 template <typename Scalar>
@@ -57,9 +48,7 @@ void check_count(const Path& file, std::size_t count, std::size_t inputs) {
   if (count != inputs) fail(file, "expected {} rows, one for each input, got {}", inputs, count);
 }
 
-bool holds_labels(const data::NpyHeader& header) {
-  return header.type != data::NpyType::float32 && header.type != data::NpyType::float64;
-}
+bool holds_labels(const data::NpyHeader& header) { return !data::is_floating_point(header.type); }
 
 std::vector<int> read_labels(const Path& file, std::size_t inputs) {
   const auto array = data::read_npy_as<double>(file);  // Exact for all integers that can be labels.

@@ -8,10 +8,12 @@
 #include "cli/commands.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
+#include "cli/npy_inputs.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::cli {
@@ -42,7 +44,7 @@ Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem:
 template <typename Scalar>
 Inputs<Scalar> cut_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
   if (file.empty()) return inputs;
-  const auto numbers = data::read_npy<std::int64_t>(file);
+  const auto numbers = data::read_npy_as<std::int64_t>(file);
   if (numbers.dimension() != 1)
     throw DataError(
         fmt::format("{}: expected one dimension [n], got {}", file.string(), numbers.dimension()));
@@ -62,9 +64,9 @@ nlohmann::ordered_json shape_of(const xt::xarray<Scalar>& array) {
 
 template <typename Scalar>
 void run(const GramArguments& arguments, const RunContext& context) {
-  const auto x = data::read_npy_as<Scalar>(arguments.x);
+  const auto x = read_finite<Scalar>(arguments.x);
   std::optional<xt::xarray<Scalar>> x2;
-  if (!arguments.x2.empty()) x2 = data::read_npy_as<Scalar>(arguments.x2);
+  if (!arguments.x2.empty()) x2 = read_finite<Scalar>(arguments.x2);
   const auto left = cut_inputs(inputs_of(x, arguments.x), arguments.lengths);
   const auto right = x2 ? cut_inputs(inputs_of(*x2, arguments.x2), arguments.lengths2) : left;
   const Network network = network_from_argument(arguments.network, left.axes());
@@ -79,7 +81,11 @@ void run(const GramArguments& arguments, const RunContext& context) {
     options.threads = arguments.kernel.threads;
     options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
     options.stop = context.interrupt.token();
-    result = x2 ? gram(network, left, right, options) : gram(network, left, options);
+    try {
+      result = x2 ? gram(network, left, right, options) : gram(network, left, options);
+    } catch (const NetworkError&) {
+      rethrow_named(arguments.network);
+    }
   }
   const auto write = [&](const char* name, const Matrix<Scalar>& matrix) {
     if (matrix.size() > 0) folder.write(name, matrix);

@@ -12,6 +12,9 @@
 namespace widelimit::data {
 namespace {
 
+/// A few kilobytes can unpack to more than any memory.
+constexpr std::size_t largest_content = std::size_t{2} << 30;
+
 /// zlib's inflate with the gzip header and checksum switched on (16 + the largest window).
 class Inflater {
  public:
@@ -44,6 +47,9 @@ std::size_t unpack_member(const std::filesystem::path& path, std::span<const std
     const int status = inflate(&stream, Z_NO_FLUSH);
     at = static_cast<std::size_t>(stream.next_in - packed.data());
     unpacked.insert(unpacked.end(), block.data(), stream.next_out);
+    if (unpacked.size() > largest_content) {
+      fail_at(path, at, fmt::format("at most {} GiB of unpacked data", largest_content >> 30), "more");
+    }
     if (status == Z_STREAM_END) return at;
     if (status == Z_BUF_ERROR && at == packed.size()) {
       fail_at(path, at, "more gzip data", "the end of the file (the file is truncated)");

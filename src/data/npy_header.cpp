@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "data/input_file.hpp"
+#include "data/npy_elements.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
 
@@ -17,9 +18,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are copied as they stand in the file");
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::string_view supported = "'<f4', '<f8', '<i4', '<i8' or '|u1'";
+constexpr std::string_view supported = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
+constexpr std::size_t most_axes = 64;  // As in NumPy.
 
-constexpr std::array<std::string_view, 5> type_codes = {"<f4", "<f8", "<i4", "<i8", "|u1"};
+/// As NumPy writes it: a single byte has no order.
+std::string full_code(NpyType type, bool big_endian = false) {
+  const NpyElement& element = element_of(type);
+  return fmt::format("{}{}", element.bytes == 1 ? '|' : big_endian ? '>' : '<', element.code);
+}
 
 std::string printable(std::string_view text) {
   std::string shown;
@@ -49,11 +55,11 @@ class HeaderParser {
     }
     skip_blanks();
     if (at_ < text_.size()) fail("blanks up to the end of the header");
-    if (!type_ || !has_order_ || !shape_) {
+    if (!type_ || !fortran_order_ || !shape_) {
       fail_at(path_, offset_, "a dictionary with the keys 'descr', 'fortran_order' and 'shape'",
               fmt::format("'{}'", printable(text_)));
     }
-    return {*type_, *shape_, offset_ + text_.size()};
+    return {*type_, *shape_, offset_ + text_.size(), big_endian_, *fortran_order_};
   }
 
  private:
@@ -97,8 +103,8 @@ class HeaderParser {
     skip_blanks();
     if (key == "descr" && !type_) {
       type_ = type();
-    } else if (key == "fortran_order" && !has_order_) {
-      order();
+    } else if (key == "fortran_order" && !fortran_order_) {
+      fortran_order_ = fortran_order();
     } else if (key == "shape" && !shape_) {
       shape_ = shape();
     } else {
@@ -109,27 +115,29 @@ class HeaderParser {
 
   NpyType type() {
     const std::size_t start = at_;
-    const auto code =
-        quoted(fmt::format("the element type {} (structured types are not supported)", supported));
-    for (std::size_t i = 0; i < type_codes.size(); ++i) {
-      if (code == type_codes[i]) return static_cast<NpyType>(i);
+    auto code = quoted(fmt::format("the element type {} (structured types are not supported)", supported));
+    const char order = code.empty() ? '\0' : code.front();
+    if (order == '<' || order == '>' || order == '=' || order == '|') code.remove_prefix(1);
+    for (const NpyElement& element : npy_elements) {
+      if (code != element.code || (order == '|' && element.bytes > 1)) continue;
+      big_endian_ = order == '>' && element.bytes > 1;
+      return element.type;
     }
-    // A single byte has no order, so any mark before it means the same.
-    if (code == "<u1" || code == ">u1" || code == "=u1" || code == "u1") return NpyType::uint8;
     at_ = start;
-    if (code.starts_with('>')) fail(fmt::format("the little-endian element type {}", supported));
     if (code.find('O') != std::string_view::npos) {
       fail(fmt::format("the element type {} (pickled Python objects are not read)", supported));
     }
     fail(fmt::format("the element type {}", supported));
   }
 
-  void order() {
-    const auto rest = text_.substr(at_);
-    if (rest.starts_with("True")) fail("'fortran_order': False (save the array in C order)");
-    if (!rest.starts_with("False")) fail("False or True");
-    at_ += std::string_view("False").size();
-    has_order_ = true;
+  bool fortran_order() {
+    for (const bool value : {false, true}) {
+      const std::string_view word = value ? "True" : "False";
+      if (!text_.substr(at_).starts_with(word)) continue;
+      at_ += word.size();
+      return value;
+    }
+    fail("False or True");
   }
 
   std::vector<std::size_t> shape() {
@@ -138,6 +146,7 @@ class HeaderParser {
     bool comma = true;
     while (!accept(')')) {
       if (!comma) fail("',' or ')' after an extent");
+      if (extents.size() == most_axes) fail(fmt::format("at most {} axes", most_axes));
       extents.push_back(extent());
       comma = accept(',');
     }
@@ -169,20 +178,25 @@ class HeaderParser {
   std::size_t at_ = 0;
   std::optional<NpyType> type_;
   std::optional<std::vector<std::size_t>> shape_;
-  bool has_order_ = false;
+  std::optional<bool> fortran_order_;
+  bool big_endian_ = false;
 };
 
-/// Bytes of all values, or nothing if they are more than 2^63.
+/// Bytes of all values, or nothing if they are more than 2^63. Extents of 0 do not excuse the others, whose
+/// products still count places in memory.
 std::optional<std::uint64_t> value_bytes(const NpyHeader& header) {
-  for (const std::size_t extent : header.shape) {
-    if (extent == 0) return 0;
-  }
   std::uint64_t bytes = size_of(header.type);
+  bool empty = false;
   for (const std::size_t extent : header.shape) {
-    if (extent > (std::uint64_t{1} << 63) / bytes) return std::nullopt;
-    bytes *= extent;
+    if (extent == 0) {
+      empty = true;
+    } else if (extent >= (std::uint64_t{1} << 63) / bytes) {
+      return std::nullopt;
+    } else {
+      bytes *= extent;
+    }
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 void check_length(const InputFile& file, const NpyHeader& header) {
@@ -193,15 +207,16 @@ void check_length(const InputFile& file, const NpyHeader& header) {
   const bool longer = wanted && held > *wanted;
   fail_at(file.path(), longer ? header.data_offset + *wanted : file.size(),
           fmt::format("{} of values for shape {} of '{}' from offset {}", bytes, shape_text(header.shape),
-                      type_codes[static_cast<std::size_t>(header.type)], header.data_offset),
+                      full_code(header.type, header.big_endian), header.data_offset),
           fmt::format("{} (the file is {})", held, longer ? "longer than its header says" : "truncated"));
 }
 
 }  // namespace
 
-std::size_t size_of(NpyType type) {
-  constexpr std::array<std::size_t, 5> sizes = {4, 8, 4, 8, 1};
-  return sizes.at(static_cast<std::size_t>(type));
+std::size_t size_of(NpyType type) { return element_of(type).bytes; }
+
+bool is_floating_point(NpyType type) {
+  return type == NpyType::float16 || type == NpyType::float32 || type == NpyType::float64;
 }
 
 std::size_t NpyHeader::size() const {
@@ -243,8 +258,8 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
 }
 
 std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape) {
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                                 type_codes.at(static_cast<std::size_t>(type)), shape_text(shape));
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", full_code(type),
+                                 shape_text(shape));
   // Blanks and a newline fill the header up to a multiple of 64 bytes, as the format asks.
   constexpr std::size_t fixed = 10;
   const std::size_t total = (fixed + text.size() + 1 + 63) / 64 * 64;

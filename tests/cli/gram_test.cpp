@@ -133,7 +133,8 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
 
   check_gram_fails("conv-gap --x " + file("none.npy") + end, "none.npy");
   check_gram_fails("conv-gap --x " + file("flat.npy") + end, "flat.npy: ");
-  check_gram_fails("conv-gap --x " + file("nan.npy") + end, "nan at entry 3 of input 1");
+  check_gram_fails("conv-gap --x " + file("nan.npy") + end,
+                   "nan.npy: values must be finite, got nan at entry 35 in row-major order");
   check_gram_fails("conv-gap --x " + file("x.npy") + " --x2 " + file("larger.npy") + end, "4x4");
   check_gram_fails("conv-gap:axes=1 --x " + file("x.npy") + end, "layers[0]");
   check_gram_fails(file("open.json") + " --x " + file("x.npy") + end,

@@ -51,8 +51,9 @@ std::string read_error(std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("npy: every element type and shape comes back bit by bit", T, float, double, std::int32_t,
-                   std::int64_t, std::uint8_t) {
+TEST_CASE_TEMPLATE("npy: every element type and shape comes back bit by bit", T, float, double, std::int8_t,
+                   std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
+                   std::uint64_t) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.npy";
   using Shape = typename xt::xarray<T>::shape_type;
@@ -172,19 +173,84 @@ TEST_CASE("npy: unsupported content is named") {
     return read_error(
         npy(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (1,)}}", type), "12345678"));
   };
-  const std::string types = "'<f4', '<f8', '<i4', '<i8' or '|u1'";
-  const std::string rest_of_header = ", 'fortran_order': ";
-  CHECK(with_type("'>f8'") == "offset 20: expected the little-endian element type " + types +
-                                  ", found ''>f8'" + rest_of_header + "'");
+  const std::string types = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
+  for (const char* type : {"'<c16'", "'<f16'", "'|f8'", "'<U4'", "'<M8[s]'", "''", "'<'"}) {
+    CAPTURE(type);
+    CHECK(with_type(type).starts_with("offset 20: expected the element type " + types + ", found '"));
+  }
   CHECK(with_type("'|O'").starts_with("offset 20: expected the element type " + types +
                                       " (pickled Python objects are not read), found ''|O'"));
-  CHECK(with_type("'<c16'").starts_with("offset 20: expected the element type " + types + ", found ''<c16'"));
   CHECK(with_type("[('a', '<f8')]")
             .starts_with("offset 20: expected the element type " + types +
                          " (structured types are not supported), found '[('a', '<f8')]"));
-  CHECK(read_error(npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1,)}", "12345678"))
-            .starts_with(
-                "offset 44: expected 'fortran_order': False (save the array in C order), found 'True, "));
+}
+
+TEST_CASE("npy: every type and byte order that NumPy writes is read") {
+  const TemporaryFolder folder;
+  const auto read = [&](std::string_view type, std::string_view values) {
+    const auto path = folder.write(
+        "x.npy", npy(fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (2,)}}", type), values));
+    return read_npy_as<double>(path);
+  };
+  using Bytes = std::string_view;
+  const auto check = [&](std::string_view type, Bytes values, double first, double second) {
+    CAPTURE(type);
+    CHECK(read(type, values) == xt::xarray<double>{first, second});
+  };
+  using namespace std::string_view_literals;
+  check("|b1", "\x01\x00"sv, 1, 0);
+  for (const char* type : {"|i1", "<i1", ">i1", "=i1", "i1"}) check(type, "\x80\x7f"sv, -128, 127);
+  check("|u1", "\xff\x01"sv, 255, 1);
+  check("<i2", "\xfe\xff\x01\x02"sv, -2, 513);
+  check(">i2", "\xff\xfe\x02\x01"sv, -2, 513);
+  check("=u2", "\xfe\xff\x01\x02"sv, 65534, 513);
+  check(">i4", "\xff\xff\xff\xfd\x00\x00\x01\x00"sv, -3, 256);
+  check("<u4", "\xfd\xff\xff\xff\x00\x00\x01\x00"sv, 4294967293, 65536);
+  check(">i8", "\xff\xff\xff\xff\xff\xff\xff\xfc\x00\x00\x00\x00\x00\x00\x02\x00"sv, -4, 512);
+  check("<u8", "\x00\x00\x00\x00\x00\x00\x00\x80\x05\x00\x00\x00\x00\x00\x00\x00"sv, 0x1p63, 5);
+  check("<f2", "\x00\x3c\x01\x80"sv, 1, -0x1p-24);  // 1 and the subnormal of smallest size
+  check(">f2", "\x7b\xff\xfc\x00"sv, 65504, -std::numeric_limits<double>::infinity());
+  check(">f4", "\x3f\xc0\x00\x00\xc0\x10\x00\x00"sv, 1.5, -2.25);
+  check(">f8", "\x3f\xf8\x00\x00\x00\x00\x00\x00\xc0\x02\x00\x00\x00\x00\x00\x00"sv, 1.5, -2.25);
+  CHECK_THROWS_WITH_AS(read("|b1", "\x01\x02"sv),
+                       doctest::Contains("expected 0 or 1 as a truth value, found 2"), DataError);
+}
+
+TEST_CASE("npy: Fortran order is turned into row-major order, whatever the type") {
+  const TemporaryFolder folder;
+  const auto path =
+      folder.write("x.npy", npy("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3)}",
+                                std::string_view("\x00\x01\x00\x04\x00\x02\x00\x05\x00\x03\x00\x06", 12)));
+  CHECK(read_npy_as<float>(path) == xt::xarray<float>{{1, 2, 3}, {4, 5, 6}});
+  CHECK(read_npy<std::int16_t>(path) == xt::xarray<std::int16_t>{{1, 2, 3}, {4, 5, 6}});
+  CHECK(read_npy_as<float>(path).data()[1] == 2);
+  const auto cube =
+      folder.write("y.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 1, 3)}", "abcdef"));
+  CHECK(read_npy<std::uint8_t>(cube) == xt::xarray<std::uint8_t>{{{'a', 'c', 'e'}}, {{'b', 'd', 'f'}}});
+}
+
+TEST_CASE("npy: integers of any type are read as int64, floating-point numbers are not") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "x.npy";
+  write_npy(path, xt::xarray<std::uint16_t>{3, 65535});
+  CHECK(read_npy_as<std::int64_t>(path) == xt::xarray<std::int64_t>{3, 65535});
+  write_npy(path, xt::xarray<std::uint64_t>{3, std::uint64_t{1} << 63});
+  CHECK_THROWS_WITH_AS(read_npy_as<std::int64_t>(path),
+                       doctest::Contains("a value within the range of int64, found 9223372036854775808"),
+                       DataError);
+  write_npy(path, xt::xarray<float>{3});
+  CHECK_THROWS_WITH_AS(read_npy_as<std::int64_t>(path),
+                       (path.string() + ": expected integers, found elements of type float32").c_str(),
+                       DataError);
+}
+
+TEST_CASE("npy: extents whose product overflows are refused beside an extent of 0") {
+  CHECK(read_error(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 4611686018427387904, 8)}"))
+            .find("expected more than 2^63 bytes of values") != std::string::npos);
+  std::string many;
+  for (int axis = 0; axis < 65; ++axis) many += "1,";
+  CHECK(read_error(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (" + many + ")}", "12345678"))
+            .find("expected at most 64 axes") != std::string::npos);
 }
 
 TEST_CASE("npy: malformed headers") {

@@ -8,20 +8,37 @@
 #include <vector>
 #include <xtensor/xarray.hpp>
 
-/// NumPy's .npy files: one array, C order, little-endian, format versions 1.0, 2.0 and 3.0.
+/// NumPy's .npy files: one array, format versions 1.0, 2.0 and 3.0; C or Fortran order and either byte order
+/// are read, C order and little-endian written.
 ///
 /// Every reader throws DataError naming file, offset, what was expected and what was found: wrong magic
-/// bytes, a malformed header, an element type or an order other than the ones below, a file shorter or longer
-/// than its header says.
+/// bytes, a malformed header, more than 64 axes, an element type other than the ones below, a truth value
+/// other than 0 and 1, a file shorter or longer than its header says.
 namespace widelimit::data {
 
-/// Element types that are read and written.
-enum class NpyType { float32, float64, int32, int64, uint8 };
+/// Element types. All are read; float16 and truth values are not written.
+enum class NpyType {
+  boolean,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float16,
+  float32,
+  float64
+};
+
+/// float16, float32 or float64; the others are integers and truth values.
+bool is_floating_point(NpyType type);
 
 /// Bytes of one element.
 std::size_t size_of(NpyType type);
 
-/// The NpyType of a C++ type: float, double, std::int32_t, std::int64_t or std::uint8_t.
+/// The NpyType of a C++ type: float, double, or a signed or unsigned integer of 8, 16, 32 or 64 bits.
 template <typename T>
 NpyType npy_type_of();
 
@@ -30,6 +47,8 @@ struct NpyHeader {
   NpyType type = NpyType::float64;
   std::vector<std::size_t> shape;  ///< Empty for a single number; an extent may be 0.
   std::uint64_t data_offset = 0;   ///< Where the values begin, in bytes from the start of the file.
+  bool big_endian = false;
+  bool fortran_order = false;  ///< The first index runs fastest.
 
   std::size_t size() const;  ///< Number of elements: the product of the shape, 1 if it is empty.
 };
@@ -37,13 +56,14 @@ struct NpyHeader {
 /// Reads the header and checks that the file is exactly as long as it says; reads no values.
 NpyHeader read_npy_header(const std::filesystem::path& path);
 
-/// Reads an array whose elements are of type T: float, double, std::int32_t, std::int64_t or std::uint8_t.
+/// Reads an array whose elements are of type T, one of npy_type_of, into row-major order.
 /// Errors  DataError as above, also if the file holds another element type.
 template <typename T>
 xt::xarray<T> read_npy(const std::filesystem::path& path);
 
-/// Reads an array of any supported element type into T = float or double, rounding to nearest.
-/// Errors  DataError as above, also if a finite value is too large for T.
+/// Reads an array of any element type into T = float or double, rounding to nearest, or of any integers or
+/// truth values into T = std::int64_t; row-major.
+/// Errors  DataError as above, also if T cannot hold a value, or is an integer and the elements are not.
 template <typename T>
 xt::xarray<T> read_npy_as(const std::filesystem::path& path);
 

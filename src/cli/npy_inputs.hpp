@@ -1,0 +1,26 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+/// An array of any element type whose values are finite; DataError, naming the file, otherwise.
+template <typename Scalar>
+xt::xarray<Scalar> read_finite(const std::filesystem::path& file) {
+  auto array = data::read_npy_as<Scalar>(file);
+  const auto bad =
+      std::find_if_not(array.begin(), array.end(), [](Scalar value) { return std::isfinite(value); });
+  if (bad != array.end())
+    throw DataError(fmt::format("{}: values must be finite, got {} at entry {} in row-major order",
+                                file.string(), *bad, bad - array.begin()));
+  return array;
+}
+
+}  // namespace widelimit::cli
