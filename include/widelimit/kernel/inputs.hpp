@@ -16,8 +16,9 @@ namespace widelimit {
 /// A batch of inputs, channels last: [n, C] for vectors, [n, spatial..., C] with one to three spatial axes.
 /// Row-major. The inputs of a ragged batch differ in their spatial sizes: sequences of different length.
 ///
-/// Made from xtensor or Eigen containers by conversion. Refers to the container's memory and must not outlive
-/// it; only what is not row-major is copied.
+/// Made from xtensor or Eigen containers by conversion. Refers to the memory of a container that has a name
+/// and must not outlive it; a temporary one, such as the result of a reader, is taken over and lives as long
+/// as the batch and its copies. What is not row-major is copied.
 template <typename Scalar>
 class Inputs {
  public:
@@ -25,28 +26,36 @@ class Inputs {
   /// more than five dimensions, empty inputs or channels.
   Inputs(const Scalar* data, std::vector<Index> dimensions);
 
-  Inputs(
-      const xt::xarray<Scalar>& array)  // NOLINT(google-explicit-constructor): a view, meant to be implicit
+  // NOLINTBEGIN(google-explicit-constructor): views, meant to be implicit.
+  Inputs(const xt::xarray<Scalar>& array)
       : Inputs(array.data(), {array.shape().begin(), array.shape().end()}) {}
+  Inputs(xt::xarray<Scalar>&& array) : Inputs(std::make_shared<const xt::xarray<Scalar>>(std::move(array))) {}
 
   template <std::size_t Rank>
-  Inputs(const xt::xtensor<Scalar, Rank>& tensor)  // NOLINT(google-explicit-constructor)
+  Inputs(const xt::xtensor<Scalar, Rank>& tensor)
       : Inputs(tensor.data(), {tensor.shape().begin(), tensor.shape().end()}) {}
+  template <std::size_t Rank>
+  Inputs(xt::xtensor<Scalar, Rank>&& tensor)
+      : Inputs(std::make_shared<const xt::xtensor<Scalar, Rank>>(std::move(tensor))) {}
 
-  Inputs(const Matrix<Scalar>& matrix)  // NOLINT(google-explicit-constructor)
-      : Inputs(matrix.data(), {matrix.rows(), matrix.cols()}) {}
+  Inputs(const Matrix<Scalar>& matrix) : Inputs(matrix.data(), {matrix.rows(), matrix.cols()}) {}
+  Inputs(Matrix<Scalar>&& matrix) : Inputs(std::make_shared<const Matrix<Scalar>>(std::move(matrix))) {}
 
   /// Column-major: copied.
-  Inputs(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>&
-             matrix)  // NOLINT(google-explicit-constructor)
+  Inputs(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& matrix)
       : Inputs(std::make_shared<const Matrix<Scalar>>(matrix)) {}
 
   /// A ragged batch, one array [spatial..., C] an input. Throws ArgumentError, naming the input, unless all
   /// have the same number of axes and channels and none is empty.
-  Inputs(const std::vector<xt::xarray<Scalar>>& arrays);  // NOLINT(google-explicit-constructor)
+  Inputs(const std::vector<xt::xarray<Scalar>>& arrays);
+  Inputs(std::vector<xt::xarray<Scalar>>&& arrays)
+      : Inputs(std::make_shared<const std::vector<xt::xarray<Scalar>>>(std::move(arrays))) {}
 
   /// A ragged batch, one matrix [length, C] an input; errors as above.
-  Inputs(const std::vector<Matrix<Scalar>>& matrices);  // NOLINT(google-explicit-constructor)
+  Inputs(const std::vector<Matrix<Scalar>>& matrices);
+  Inputs(std::vector<Matrix<Scalar>>&& matrices)
+      : Inputs(std::make_shared<const std::vector<Matrix<Scalar>>>(std::move(matrices))) {}
+  // NOLINTEND(google-explicit-constructor)
 
   /// The first lengths[i] positions of input i of a batch of sequences, [n, longest, C]; what stands behind
   /// them is never read. Throws ArgumentError unless the batch has one spatial axis and there are n lengths
@@ -70,9 +79,10 @@ class Inputs {
   [[nodiscard]] std::span<const Scalar> operator[](Index i) const;
 
  private:
-  explicit Inputs(std::shared_ptr<const Matrix<Scalar>> matrix)
-      : Inputs(matrix->data(), {matrix->rows(), matrix->cols()}) {
-    owned_ = std::move(matrix);
+  /// A view of a container that is kept alive.
+  template <typename Container>
+  explicit Inputs(std::shared_ptr<const Container> container) : Inputs(*container) {
+    owned_ = std::move(container);
   }
   void add(const Scalar* data, const std::vector<Index>& dimensions);
   void check_not_empty() const;
@@ -81,7 +91,7 @@ class Inputs {
   std::vector<Shape> shapes_;  ///< One for all, or one an input.
   Index channels_ = 0;
   bool is_ragged_ = false;
-  std::shared_ptr<const Matrix<Scalar>> owned_;
+  std::shared_ptr<const void> owned_;
 };
 
 }  // namespace widelimit
