@@ -1,7 +1,8 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages build run test test-slow test-asan bench format tidy clean
+.PHONY: help packages build run test test-slow test-asan fuzz bench format tidy clean
 
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
 PROGRAM := build/release/widelimit
 
 help:
@@ -10,6 +11,7 @@ help:
 	@echo "make build      install missing packages, build $(PROGRAM)"
 	@echo "make test-slow  the long checks"
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
+	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
 	@echo "make bench      the benchmarks"
 	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
 
@@ -37,6 +39,12 @@ test-asan: packages
 	cmake --preset asan -G Ninja
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS)
+
+fuzz: packages
+	@scripts/install-packages.sh scripts/debian-packages-fuzz.txt
+	cmake --preset fuzz -G Ninja
+	cmake --build --preset fuzz -j $(JOBS)
+	scripts/run-fuzzers.sh build/fuzz $(FUZZ_SECONDS)
 
 bench: packages
 	cmake --preset bench -G Ninja

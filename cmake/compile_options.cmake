@@ -10,6 +10,9 @@ function(widelimit_compile_options target)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PRIVATE -fsanitize=address,undefined)
   endif()
+  if(WIDELIMIT_BUILD_FUZZERS)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # Compiles several files of a target as one: headers are read once for all of them, and a full build takes half the

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the missing packages of debian-packages.txt with apt-get; on other systems says which ones are needed.
-# Does nothing when all are there.
+# install-packages.sh [LIST]: installs the missing packages of a list, debian-packages.txt beside this script if none
+# is given, with apt-get; on other systems says which ones are needed. Does nothing when all are there.
 set -eu
 
-list=$(dirname "$0")/debian-packages.txt
+list=${1:-$(dirname "$0")/debian-packages.txt}
 packages=$(grep -v '^#' "$list")
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

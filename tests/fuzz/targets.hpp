@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+/// What is fuzzed: a function for every reader, which gives it any bytes as a file. A reader may refuse them
+/// with an error of this library; whatever else comes out (a crash, another exception, a wrong memory access,
+/// a hang) is a finding.
+namespace widelimit::fuzz {
+
+using Bytes = std::span<const std::uint8_t>;
+
+void network_file(Bytes bytes);
+void npy(Bytes bytes);
+void images(Bytes bytes);
+void texts(Bytes bytes);
+void sde_config(Bytes bytes);
+void heads_config(Bytes bytes);
+void reference_file(Bytes bytes);
+
+struct Target {
+  const char* name;  ///< Also that of the folder of its corpus.
+  void (*run)(Bytes);
+};
+
+inline constexpr Target targets[] = {{"network_file", network_file},
+                                     {"npy", npy},
+                                     {"images", images},
+                                     {"texts", texts},
+                                     {"sde_config", sde_config},
+                                     {"heads_config", heads_config},
+                                     {"reference_file", reference_file}};
+
+}  // namespace widelimit::fuzz
