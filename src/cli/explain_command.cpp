@@ -10,6 +10,7 @@
 #include "cli/network_argument.hpp"
 #include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
 
 namespace widelimit::cli {
@@ -34,8 +35,10 @@ void run(const ExplainArguments& arguments, const RunContext& context) {
   options.stop = context.interrupt.token();
   const bool single = arguments.kernel.precision == Precision::float32;
   const auto run_explain = single ? explain<float> : explain<double>;
-  const Plan plan = run_explain(network, shape, channels, options, arguments.measure_seconds,
-                                arguments.profile ? StepTimes::measured : StepTimes::none);
+  const Plan plan = naming_errors(arguments.network, [&] {
+    return run_explain(network, shape, channels, options, arguments.measure_seconds,
+                       arguments.profile ? StepTimes::measured : StepTimes::none);
+  });
   fmt::print("{}, {} positions of {} channels, {}\n{}", network.name(), position_count(shape), channels,
              to_string(arguments.kernel.precision), to_string(plan));
   if (arguments.inputs > 0 && plan.seconds_per_pair > 0)
@@ -53,12 +56,12 @@ void add_explain_command(CLI::App& program, const RunContext& context) {
       ->add_option("--input", arguments->input,
                    "Shape of an input as it lies in an array: spatial sizes, then channels, e.g. 32,32,3")
       ->delimiter(',')
-      ->check(positive_number())
+      ->check(whole_number<Index>(1))
       ->type_name("S,...,C")
       ->required();
   add_kernel_options(*command, arguments->kernel);
   command->add_option("--inputs", arguments->inputs, "Estimate the time for this many inputs")
-      ->check(positive_number())
+      ->check(whole_number<Index>(1))
       ->type_name("N");
   command
       ->add_option("--measure", arguments->measure_seconds,

@@ -17,6 +17,7 @@
 #include "cli/ranges.hpp"
 #include "cli/standard_output.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::cli {
@@ -205,7 +206,8 @@ void run(const GpArguments& arguments, const RunContext& context) {
   for (const std::string& argument : arguments.networks)
     networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
   // Whatever is wrong with a network or a folder must show before the first long computation.
-  for (const Network& network : networks) static_cast<void>(network.describe(shape));
+  for (std::size_t i = 0; i < networks.size(); ++i)
+    static_cast<void>(naming_errors(arguments.networks[i], [&] { return networks[i].describe(shape); }));
   const GpOptions options{.kernels = arguments.kernel.kernels,
                           .regulariser = arguments.regulariser,
                           .amplitude = arguments.amplitude,
@@ -278,6 +280,7 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("S");
   command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
+      ->check(seed_number())
       ->type_name("K");
 }
 
@@ -288,7 +291,7 @@ void add_text_options(CLI::App& command, GpArguments& arguments) {
   command
       .add_option("--dimensions", arguments.texts.dimensions,
                   "Leading numbers of each word vector to use: weaker vectors [all]")
-      ->check(positive_number())
+      ->check(whole_number<std::size_t>(1))
       ->type_name("D");
   command
       .add_option(
@@ -343,7 +346,9 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       ->add_option("--network", arguments->networks, std::string(network_argument_help) + "; may be repeated")
       ->required()
       ->type_name("NETWORK");
-  command->add_option("--depth", arguments->depth, "Option depth of the named networks")->type_name("D");
+  command->add_option("--depth", arguments->depth, "Option depth of the named networks")
+      ->check(whole_number<Index>(0))
+      ->type_name("D");
   add_data_options(*command, *arguments);
   add_text_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);

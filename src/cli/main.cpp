@@ -13,6 +13,7 @@
 #include "cli/propagation_command.hpp"
 #include "cli/sde_command.hpp"
 #include "cli/standard_output.hpp"
+#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/version.hpp"
 
@@ -25,6 +26,22 @@ int complain(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   fmt::print(stderr, "widelimit: {}\n", message);
   return code;
+}
+
+/// The word that stands where a command is expected, and the commands there are, if that is what is wrong.
+std::string unknown_command(const CLI::App& program) {
+  const CLI::App* last = &program;
+  std::string path;
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+    path += last->get_name() + " ";
+  }
+  const auto commands = last->get_subcommands([](const CLI::App*) { return true; });
+  const auto words = last->remaining();
+  if (commands.empty() || words.empty() || words.front().starts_with('-')) return "";
+  std::string names;
+  for (const CLI::App* command : commands) names += (names.empty() ? "" : ", ") + command->get_name();
+  return fmt::format("{}{}: no such command; there are {}", path, words.front(), names);
 }
 
 /// Parses the arguments, which runs the command.
@@ -49,11 +66,14 @@ int run(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);
-    return complain(fmt::format("{} (see --help)", error.what()), wrong_usage);
+    const std::string unknown = unknown_command(program);
+    return complain(fmt::format("{} (see --help)", unknown.empty() ? error.what() : unknown), wrong_usage);
   } catch (const widelimit::Cancelled& error) {
     return complain(error.what(), widelimit::cli::Interrupt::exit_code());
   } catch (const std::bad_alloc&) {
-    return complain("out of memory; take fewer inputs or --precision float", failed);
+    return complain(fmt::format("out of memory: more was needed than the {} that this process can have",
+                                widelimit::numerics::memory_text(widelimit::numerics::available_memory())),
+                    failed);
   } catch (const std::exception& error) {
     return complain(error.what(), failed);
   }

@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/ranges.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/models/named_networks.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -46,7 +47,10 @@ void run(const NetworksArguments& arguments) {
   if (arguments.network.empty()) return list_networks();
   const Shape size = arguments.size.empty() ? example_shape(arguments.network) : arguments.size;
   const Network network = network_from_argument(arguments.network, size.size(), arguments.depth);
-  std::fputs((arguments.json ? to_json(network) + "\n" : network.describe(size)).c_str(), stdout);
+  const std::string text = arguments.json
+                               ? to_json(network) + "\n"
+                               : naming_errors(arguments.network, [&] { return network.describe(size); });
+  std::fputs(text.c_str(), stdout);
 }
 
 }  // namespace
@@ -56,14 +60,16 @@ void add_networks_command(CLI::App& program, const RunContext& /*context*/) {
   CLI::App* command =
       program.add_subcommand("networks", "Lists the named networks; prints one, or writes its file");
   command->add_option("network", arguments->network, network_argument_help)->type_name("NETWORK");
-  command->add_option("--depth", arguments->depth, "The network's option depth")->type_name("D");
+  command->add_option("--depth", arguments->depth, "The network's option depth")
+      ->check(whole_number<Index>(0))
+      ->type_name("D");
   command
       ->add_option(
           "--size", arguments->size,
           "Spatial sizes of the inputs, one an axis; named networks take inputs of as many axes [32,32; "
           "imdb-... 200]")
       ->delimiter(',')
-      ->check(positive_number())
+      ->check(whole_number<Index>(1))
       ->type_name("S,...");
   command->add_flag("--json", arguments->json, "Write the network file to standard output");
   command->footer(

@@ -10,6 +10,7 @@
 #include "cli/progress_bar.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
+#include "cli/ranges.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/critical.hpp"
@@ -218,7 +219,9 @@ void add_phase(CLI::App& parent, const RunContext& context) {
   add_output_options(*command, arguments->output, "Both exponents with both boundaries");
   command->add_option("--x", arguments->x, "Horizontal axis [alpha:0.01:0.95:100]")->type_name("AXIS");
   command->add_option("--y", arguments->y, "Vertical axis [sigma_w:0.2:4:100]")->type_name("AXIS");
-  command->add_option("--threads", arguments->threads, "Threads, 0 for all [0]")->type_name("N");
+  command->add_option("--threads", arguments->threads, "Threads, 0 for all [0]")
+      ->check(thread_count())
+      ->type_name("N");
   command->add_flag("--one-block", arguments->one_block,
                     "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
   command->footer(
@@ -300,6 +303,7 @@ void add_fit(CLI::App& parent) {
       ->required()
       ->type_name("FILE.csv");
   command->add_option("--classes", arguments->classes, "Classes of the task: the ceiling is their log [none]")
+      ->check(whole_number<Index>(0))
       ->type_name("N");
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] {

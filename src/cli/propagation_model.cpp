@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <type_traits>
 
 #include "cli/output_folder.hpp"
+#include "cli/ranges.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 
@@ -70,7 +72,9 @@ propagation::AttentionMask PropagationModel::mask() const {
 
 void add_model_options(CLI::App& command, PropagationModel& model) {
   const auto option = [&](const char* name, auto& value, const char* description, const char* type) {
-    command.add_option(name, value, description)->type_name(type)->group("Network");
+    CLI::Option* added = command.add_option(name, value, description)->type_name(type)->group("Network");
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_integral_v<Value>) added->check(whole_number<Value>(0));
   };
   option("--tokens", model.tokens, "Number of tokens n [256]", "N");
   option("--depth", model.depth, "Number of blocks L [16]", "L");

@@ -9,6 +9,7 @@
 #include "cli/propagation_command.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
+#include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/estimators.hpp"
 
@@ -186,11 +187,16 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
   CLI::App* command = parent.add_subcommand(name, description);
   add_model_options(*command, arguments->model);
   add_output_options(*command, arguments->output, picture);
-  command->add_option("--width", arguments->width, "Width d [64]")->type_name("D");
-  command->add_option("--networks", arguments->networks, "Number of networks [32]")->type_name("N");
-  command->add_option("--seed", arguments->seed, "Seed [0]")->type_name("N");
+  command->add_option("--width", arguments->width, "Width d [64]")
+      ->check(whole_number<Index>(1))
+      ->type_name("D");
+  command->add_option("--networks", arguments->networks, "Number of networks [32]")
+      ->check(whole_number<Index>(1))
+      ->type_name("N");
+  command->add_option("--seed", arguments->seed, "Seed [0]")->check(seed_number())->type_name("N");
   command
       ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
+      ->check(thread_count())
       ->type_name("N");
   command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start")->type_name("Q");
   if (run == run_groups) {

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <system_error>
 
 /// Ranges of numbers in arguments, with messages that say what was expected and what came.
 namespace widelimit::cli {
@@ -19,6 +23,28 @@ CLI::Validator number_in_range(const char* expected, InRange in_range) {
       },
       "");
 }
+
+/// Digits that stand for an integer from `smallest` to `largest`: CLI11 itself takes -1 for 2^64 - 1 and cuts
+/// what is too large for the type.
+template <typename Integer>
+CLI::Validator whole_number(Integer smallest, Integer largest = std::numeric_limits<Integer>::max()) {
+  return CLI::Validator(
+      [=](const std::string& text) {
+        Integer number = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        if (error == std::errc{} && stop == end && number >= smallest && number <= largest)
+          return std::string();
+        return fmt::format("must be an integer from {} to {}, got {}", smallest, largest, text);
+      },
+      "");
+}
+
+/// For seeds.
+inline CLI::Validator seed_number() { return whole_number<std::uint64_t>(0); }
+
+/// For numbers of threads.
+inline CLI::Validator thread_count() { return whole_number(0, 4096); }
 
 inline CLI::Validator positive_number() {
   return number_in_range("a number above 0", [](double number) { return number > 0; });

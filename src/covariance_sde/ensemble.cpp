@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "covariance_sde/arguments.hpp"
+#include "numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -57,6 +58,12 @@ CovarianceEnsemble::CovarianceEnsemble(Index tokens, Index paths, std::vector<do
   require_at_least("CovarianceEnsemble", "tokens", tokens, 1);
   require_at_least("CovarianceEnsemble", "paths", paths, 1);
   require_at_least("CovarianceEnsemble", "times", static_cast<Index>(times_.size()), 1);
+  const double t = static_cast<double>(tokens), n = static_cast<double>(paths);
+  numerics::require_memory(
+      "CovarianceEnsemble",
+      fmt::format("{} covariances of {} tokens on {} paths", times_.size(), tokens, paths),
+      static_cast<double>(times_.size()) * n * (t * (t + 1) / 2 + 8) * sizeof(double),
+      "take fewer tokens, paths or times");
   values_.assign(times_.size() * static_cast<std::size_t>(paths) * pair_count(tokens), std::nan(""));
   outcomes_.resize(static_cast<std::size_t>(paths));
 }

@@ -89,7 +89,23 @@ bool Offsets::contains(const Index3& offset) const {
 
 Offsets Offsets::zero() { return {{{{0}, {0}, {0}}}}; }
 
+double Offsets::count_all(const Index3& left, const Index3& right) {
+  double count = 1;
+  for (std::size_t k = 0; k < 3; ++k)
+    count *= static_cast<double>(left[k]) + static_cast<double>(right[k]) - 1;
+  return count;
+}
+
 Offsets Offsets::all(const Index3& left, const Index3& right) {
+  const double count = count_all(left, right);
+  double longest = 1;
+  for (std::size_t k = 0; k < 3; ++k)
+    longest = std::max(longest, static_cast<double>(left[k]) + static_cast<double>(right[k]) - 1);
+  if (count > most_offsets || longest > most_offsets_of_axis)
+    throw TooManyOffsets(fmt::format(
+        "expected at most {:.0f} offsets between the positions of two inputs, and {:.0f} along an "
+        "axis, got {:.6g} and {:.6g}; take smaller inputs, or pool or stride earlier",
+        most_offsets, most_offsets_of_axis, count, longest));
   Offsets result;
   for (std::size_t k = 0; k < 3; ++k) result.axis[k] = full_range(left[k], right[k]);
   return result;
@@ -132,21 +148,35 @@ bool needs_variances(const Operation& operation) {
   return std::holds_alternative<RowNode>(operation) || std::holds_alternative<PairNode>(operation);
 }
 
+namespace {
+
+/// Adds what node `id` wants of its inputs.
+void demand_inputs(const Graph& graph, NodeId id, const PairShapes& shapes, Purpose purpose,
+                   std::vector<Offsets>& demanded) {
+  const Node& node = graph.nodes[id];
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    Offsets& input = demanded[node.inputs[i]];
+    input.unite(input_offsets(graph, id, i, demanded[id], shapes));
+    if (purpose == Purpose::result || !needs_variances(node.operation)) continue;
+    input.unite(Offsets::zero());
+    const auto* pair = std::get_if<PairNode>(&node.operation);
+    if (pair != nullptr && pair->stage->self_entries() == Entries::all) {
+      const Sides sides(shapes, node.inputs[i]);
+      input.unite(Offsets::all(sides.left, sides.right));
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shapes, Purpose purpose) {
   std::vector<Offsets> demanded(graph.nodes.size());
   if (purpose == Purpose::result) demanded[graph.output] = Offsets::zero();
   for (NodeId id = graph.nodes.size(); id-- > 0;) {
-    const Node& node = graph.nodes[id];
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      Offsets& input = demanded[node.inputs[i]];
-      input.unite(input_offsets(graph, id, i, demanded[id], shapes));
-      if (purpose == Purpose::result || !needs_variances(node.operation)) continue;
-      input.unite(Offsets::zero());
-      const auto* pair = std::get_if<PairNode>(&node.operation);
-      if (pair != nullptr && pair->stage->self_entries() == Entries::all) {
-        const Sides sides(shapes, node.inputs[i]);
-        input.unite(Offsets::all(sides.left, sides.right));
-      }
+    try {
+      demand_inputs(graph, id, shapes, purpose, demanded);
+    } catch (const TooManyOffsets& error) {
+      throw TooManyOffsets(fmt::format("{}: {}", graph.nodes[id].path, error.what()));
     }
   }
   return demanded;

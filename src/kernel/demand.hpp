@@ -5,8 +5,19 @@
 
 #include "kernel/geometry.hpp"
 #include "network/graph.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit {
+
+/// A network demands more offsets between positions than can be planned for.
+class TooManyOffsets : public NetworkError {
+ public:
+  using NetworkError::NetworkError;
+};
+
+/// The most offsets of a pair at a layer, those of images of 1024 x 1024, and along an axis, those of
+/// sequences of half a million tokens: they are listed one by one.
+inline constexpr double most_offsets = 0x1p22, most_offsets_of_axis = 0x1p20;
 
 /// A set of offsets: the product of one sorted set an axis. Empty: nothing is demanded.
 struct Offsets {
@@ -31,6 +42,9 @@ struct Offsets {
   }
 
   static Offsets zero();
+  /// How many offsets there are between positions of two inputs.
+  static double count_all(const Index3& left, const Index3& right);
+  /// These offsets. Throws TooManyOffsets.
   static Offsets all(const Index3& left, const Index3& right);
   /// The smallest product set that holds both.
   void unite(const Offsets& other);
@@ -53,7 +67,8 @@ Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Of
 enum class Purpose { result, state };
 
 /// The offsets demanded of every node; a node without positions is demanded if its set is not empty. For the
-/// state, every node whose variances are needed delivers offset 0.
+/// state, every node whose variances are needed delivers offset 0. Throws TooManyOffsets, naming the layer
+/// that asks for them.
 std::vector<Offsets> demanded_offsets(const Graph& graph, const PairShapes& shapes, Purpose purpose);
 
 /// The same with every offset of every demanded node.

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "kernel/demand.hpp"
 #include "kernel/features.hpp"
 #include "kernel/gram_plan.hpp"
 #include "kernel/plane_executor.hpp"
@@ -51,9 +52,9 @@ class PlanNode {
     const Index3 sizes = geometry_.left_sizes[id_];
     const Offsets& offsets = geometry_.demanded[id_];
     if (offsets.empty()) return "none";
-    const Index all = Offsets::all(sizes, sizes).count();
+    const double all = Offsets::count_all(sizes, sizes);
     if (all == 1) return "one position";
-    if (offsets.count() == all) return fmt::format("all {} offsets", all);
+    if (static_cast<double>(offsets.count()) == all) return fmt::format("all {} offsets", all);
     if (offsets.is_zero_only()) return "offset 0";
     return fmt::format("{} of {} offsets", offsets.count(), all);
   }
@@ -188,16 +189,38 @@ std::string duration(double seconds) {
 
 }  // namespace
 
+namespace {
+
+/// What is known of inputs that are too large to be computed: the shapes.
+Plan bounded_plan(const Network& network, const Shape& input, const std::string& reason) {
+  const Graph graph = Lowering::lower(network, input);
+  const std::vector<Shape> shapes = node_shapes(graph, input);
+  Plan plan;
+  plan.remark = reason;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    double positions = 1;
+    for (const Index size : shapes[id]) positions *= static_cast<double>(size);
+    plan.lines.push_back({.layer = graph.nodes[id].path,
+                          .operation = to_string(shapes[id]),
+                          .storage = "not planned",
+                          .demand = shapes[id].empty() ? "-" : "any offsets",
+                          .entries = positions * positions});
+  }
+  return plan;
+}
+
+/// Why a pair of such inputs cannot be run within the time, if so.
+std::string too_large_to_measure(const Plan& plan, double input_bytes, double enough) {
+  constexpr double flops_a_second = 3e9, bytes_a_second = 5e7, most_bytes = 0x1p30;
+  const double seconds = plan.flops / flops_a_second + input_bytes / bytes_a_second;
+  if (seconds > 1 + enough) return fmt::format("a pair takes about {} or more", duration(seconds));
+  const double bytes = input_bytes + plan.state_bytes + plan.workspace_bytes;
+  if (bytes > most_bytes) return fmt::format("a pair takes {} of memory", scaled(bytes, 1024, "B"));
+  return "";
+}
+
 template <typename Scalar>
-Plan explain(const Network& network, const Shape& input, Index channels, const GramOptions& options,
-             double measure_seconds, StepTimes times) {
-  if (channels < 1)
-    throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
-  constexpr Index many_inputs = 1000;
-  const GramPlan gram_plan =
-      make_plan(network, {{input, "the input"}},
-                {.channels = channels, .inputs = many_inputs, .pairs = many_inputs * many_inputs},
-                sizeof(Scalar), options);
+Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   const PairGeometry geometry = make_geometry(gram_plan.program, input, input, Purpose::result,
                                               gram_plan.kernel, gram_plan.demand_everything);
   const StateLayout& layout = gram_plan.any_layout();
@@ -217,7 +240,50 @@ Plan explain(const Network& network, const Shape& input, Index channels, const G
                                            gram_plan.kernel, side, side * side)
                                 .total());
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
-  if (measure_seconds > 0) measure<Scalar>(network, input, channels, options, measure_seconds, times, plan);
+  return plan;
+}
+
+template <typename Scalar>
+Plan planned(const Network& network, const Shape& input, Index channels, const GramOptions& options) {
+  constexpr Index many_inputs = 1000;
+  const GramSize size{.channels = channels, .inputs = many_inputs, .pairs = many_inputs * many_inputs};
+  try {
+    return explain_geometry<Scalar>(make_plan(network, {{input, "the input"}}, size, sizeof(Scalar), options),
+                                    input);
+  } catch (const TooManyOffsets& error) {
+    return bounded_plan(network, input, fmt::format("too large to be computed: {}", error.what()));
+  }
+}
+
+std::string costs_text(const Plan& plan) {
+  std::string text = fmt::format("a pair     {}, {} of memory traffic\n", scaled(plan.flops, 1e3, "flops"),
+                                 scaled(plan.bytes, 1024, "B"));
+  text += fmt::format("an input   {} of state\n", scaled(plan.state_bytes, 1024, "B"));
+  text += fmt::format("a thread   {} of workspace\n", scaled(plan.workspace_bytes, 1024, "B"));
+  if (plan.replicates > 1) text += fmt::format("sampled    {} runs of all that\n", plan.replicates);
+  if (plan.seconds_per_pair > 0)
+    text += fmt::format("measured   {} a pair; 1,000 inputs {}, 10,000 inputs {}\n",
+                        duration(plan.seconds_per_pair), duration(plan.seconds(1000)),
+                        duration(plan.seconds(10'000)));
+  return text;
+}
+
+}  // namespace
+
+template <typename Scalar>
+Plan explain(const Network& network, const Shape& input, Index channels, const GramOptions& options,
+             double measure_seconds, StepTimes times) {
+  if (channels < 1)
+    throw ArgumentError(fmt::format("explain: channels must be at least 1, got {}", channels));
+  Plan plan = planned<Scalar>(network, input, channels, options);
+  if (!plan.remark.empty() || !(measure_seconds > 0)) return plan;
+  const double input_bytes =
+      static_cast<double>(position_count(input)) * static_cast<double>(channels) * sizeof(Scalar);
+  const std::string obstacle = too_large_to_measure(plan, input_bytes, measure_seconds);
+  if (obstacle.empty())
+    measure<Scalar>(network, input, channels, options, measure_seconds, times, plan);
+  else
+    plan.remark = fmt::format("not measured: {}", obstacle);
   return plan;
 }
 
@@ -236,15 +302,8 @@ std::string to_string(const Plan& plan) {
     text += fmt::format("{:<14} {:<22} {:>9} {:>9}{}  {}: {}\n", line.storage, line.demand,
                         scaled(line.entries, 1e3, ""), line.flops > 0 ? scaled(line.flops, 1e3, "") : "?",
                         time_column(duration(line.seconds)), line.layer, line.operation);
-  text += fmt::format("a pair     {}, {} of memory traffic\n", scaled(plan.flops, 1e3, "flops"),
-                      scaled(plan.bytes, 1024, "B"));
-  text += fmt::format("an input   {} of state\n", scaled(plan.state_bytes, 1024, "B"));
-  text += fmt::format("a thread   {} of workspace\n", scaled(plan.workspace_bytes, 1024, "B"));
-  if (plan.replicates > 1) text += fmt::format("sampled    {} runs of all that\n", plan.replicates);
-  if (plan.seconds_per_pair > 0)
-    text += fmt::format("measured   {} a pair; 1,000 inputs {}, 10,000 inputs {}\n",
-                        duration(plan.seconds_per_pair), duration(plan.seconds(1000)),
-                        duration(plan.seconds(10'000)));
+  if (plan.flops > 0 || plan.remark.empty()) text += costs_text(plan);
+  if (!plan.remark.empty()) text += plan.remark + "\n";
   return text;
 }
 

@@ -11,10 +11,12 @@
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
+#include <type_traits>
 
 #include "kernel/gram_plan.hpp"
 #include "kernel/pair_worker.hpp"
 #include "numerics/blas_threads.hpp"
+#include "numerics/memory.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/error.hpp"
 
@@ -302,6 +304,13 @@ class GramComputation {
 /// Its memory is not initialised.
 template <typename Scalar>
 GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index columns) {
+  const double entries = static_cast<double>(rows) * static_cast<double>(columns);
+  const double kernels = options.kernels == Kernels::both ? 2 : 1;
+  constexpr bool single = std::is_same_v<Scalar, float>;
+  numerics::require_memory(
+      "gram", fmt::format("{} of {} x {} pairs", kernels == 2 ? "both kernels" : "the kernel", rows, columns),
+      kernels * entries * sizeof(Scalar),
+      fmt::format("take fewer inputs{}{}", kernels == 2 ? ", one kernel" : "", single ? "" : ", or float"));
   GramResult<Scalar> result;
   if (options.kernels != Kernels::ntk) result.nngp.resize(rows, columns);
   if (options.kernels != Kernels::nngp) result.ntk.resize(rows, columns);

@@ -38,7 +38,7 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
     for (const Instruction& instruction : plane->run.instructions) {
       const NodeId node = instruction.node;
       if (instruction.loads || geometry.demanded[node].empty()) continue;
-      numbers += static_cast<double>(state.arrays[node] * geometry.entries(node)) / planes;
+      numbers += static_cast<double>(state.arrays[node]) * geometry.entries(node) / planes;
     }
     most = std::max(most, numbers);
   }
@@ -119,7 +119,7 @@ std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& sha
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
     const Index3 sizes = three_axes(shapes[id]);
-    const bool most = 2 * demanded[id].count() > Offsets::all(sizes, sizes).count();
+    const bool most = 2 * static_cast<double>(demanded[id].count()) > Offsets::count_all(sizes, sizes);
     const Index many = shapes[id].size() > 1 ? many_channels_of_images : many_channels_of_sequences;
     if (most && (channels >= many || feeds_pair_stage.contains(id))) inputs.insert(id);
   }
@@ -150,6 +150,16 @@ std::vector<std::vector<Shape>> all_shapes(const Graph& graph, const NamedShapes
   return result;
 }
 
+/// Sizes are products of positions, channels and a few arrays; an index holds no more.
+void check_size(const Shape& shape, const std::string& name, Index channels) {
+  constexpr double most_numbers = 0x1p48;
+  double numbers = static_cast<double>(channels);
+  for (const Index size : shape) numbers *= static_cast<double>(size);
+  if (numbers > most_numbers)
+    throw NetworkError(fmt::format("{} ({}): expected at most {:.3g} numbers an input, got {:.3g}", name,
+                                   to_string(shape), most_numbers, numbers));
+}
+
 constexpr std::int64_t most_replicates = 16;
 
 }  // namespace
@@ -160,6 +170,7 @@ std::int64_t sampled_replicates(const Graph& graph) {
 
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
+  for (const auto& [shape, name] : shapes) check_size(shape, name, size.channels);
   const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
                            return position_count(a.first) < position_count(b.first);
                          })->first;

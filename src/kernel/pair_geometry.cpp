@@ -283,10 +283,15 @@ Index StoreLayout::entry(const Index3& a, const Index3& b) const {
   return start + (a[0] - box.origin[0]) * step[0] + (a[1] - box.origin[1]) * step[1] + a[2] - box.origin[2];
 }
 
-Index PairGeometry::entries(NodeId node) const {
-  Index count = 0;
-  demanded[node].for_each(
-      [&](const Index3& offset) { count += Box(left_sizes[node], right_sizes[node], offset).size(); });
+double PairGeometry::entries(NodeId node) const {
+  double count = demanded[node].empty() ? 0 : 1;
+  for (std::size_t k = 0; k < 3; ++k) {
+    double along_axis = 0;
+    for (const Index offset : demanded[node].axis[k])
+      along_axis += static_cast<double>(
+          std::max<Index>(0, AxisRange(left_sizes[node][k], right_sizes[node][k], offset).extent));
+    count *= along_axis;
+  }
   return count;
 }
 

@@ -130,7 +130,7 @@ struct PairGeometry {
   std::vector<RunGeometry> runs;  ///< Of each step.
 
   /// Covariance entries that are demanded of a node.
-  [[nodiscard]] Index entries(NodeId node) const;
+  [[nodiscard]] double entries(NodeId node) const;
   /// True if planes of a run share enough for strips to pay.
   [[nodiscard]] bool uses_strips(NodeId root) const {
     return demanded[root].axis[0].size() * demanded[root].axis[1].size() > 2;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "layers/activation_layer.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/user_kind.hpp"
@@ -85,7 +88,9 @@ Layer polynomial(std::vector<double> coefficients) {
 
 Layer hermite(Index degree) {
   if (degree < 0) throw ArgumentError(fmt::format("hermite: degree must not be negative, got {}", degree));
-  return make("hermite", numerics::hermite(static_cast<int>(degree)), {{"degree", degree}});
+  // What an int cannot hold must not come back as another degree.
+  const auto order = static_cast<int>(std::min<Index>(degree, std::numeric_limits<int>::max()));
+  return make("hermite", numerics::hermite(order), {{"degree", degree}});
 }
 
 Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,

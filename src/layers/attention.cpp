@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "json/json_value.hpp"
 #include "layers/attention_positions.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/builtin_kinds.hpp"
@@ -34,8 +35,12 @@ void check(const AttentionOptions& options) {
         "weights with them); tie the weights or use inverse_sqrt_width");
   if (options.scaling == AttentionScaling::inverse_sqrt_width && tied)
     throw ArgumentError("attention: inverse_sqrt_width needs untied query and key weights, got tied");
+  constexpr Index most_samples = 10'000'000;
   if (options.samples < 1)
     throw ArgumentError(fmt::format("attention: samples must be at least 1, got {}", options.samples));
+  if (options.samples > most_samples)
+    throw ArgumentError(
+        fmt::format("attention: samples must be at most {}, got {}", most_samples, options.samples));
   if (options.positions) check_positions(*options.positions);
 }
 
@@ -131,20 +136,19 @@ MatrixPositions read_matrix(FieldReader& fields, double rho) {
   const nlohmann::json& rows = fields.value("matrix");
   if (!rows.is_array() || rows.empty()) fields.fail("matrix", "expected a list of rows");
   const auto d = static_cast<Index>(rows.size());
-  Matrix<double> covariance(d, d);
+  std::vector<double> values;
   for (Index i = 0; i < d; ++i) {
     const nlohmann::json& row = rows[static_cast<std::size_t>(i)];
     if (!row.is_array() || row.size() != rows.size())
       fields.fail("matrix",
                   fmt::format("expected {} rows of {} numbers, got {} in row {}", d, d, row.size(), i));
-    for (Index j = 0; j < d; ++j) {
-      const nlohmann::json& entry = row[static_cast<std::size_t>(j)];
+    for (const nlohmann::json& entry : row) {
       if (!entry.is_number())
-        fields.fail("matrix", fmt::format("expected a number at [{}][{}], got {}", i, j, entry.dump()));
-      covariance(i, j) = entry.get<double>();
+        fields.fail("matrix", fmt::format("expected numbers in row {}, got {}", i, shown_json(entry)));
+      values.push_back(entry.get<double>());
     }
   }
-  return {covariance, rho};
+  return {Eigen::Map<const Matrix<double>>(values.data(), d, d), rho};
 }
 
 PositionalEncodings read_positions(const nlohmann::json& object, const std::string& path) {

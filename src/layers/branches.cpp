@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "layers/builtin_kinds.hpp"
@@ -26,6 +27,28 @@ std::string kind_name(BranchKind kind) {
   return {};
 }
 
+/// Beyond these a network is a mistake, and lowering it would take minutes or overflow the stack.
+constexpr double most_layers = 100'000;
+constexpr Index deepest_layers = 60;
+
+void add_layers(const Layers& layers, LayerExtent& extent) {
+  for (const Layer& layer : layers) {
+    const LayerExtent inner = layer.model().extent();
+    extent.layers += inner.layers;
+    extent.depth = std::max(extent.depth, inner.depth + 1);
+  }
+}
+
+void check_extent(const std::string& kind, const LayerExtent& extent) {
+  if (extent.layers > most_layers)
+    throw ArgumentError(
+        fmt::format("{}: expected at most {:.0f} layers in all, repeats written out, got {:.6g}", kind,
+                    most_layers, extent.layers));
+  if (extent.depth > deepest_layers)
+    throw ArgumentError(fmt::format("{}: expected at most {} layers within one another, got {}", kind,
+                                    deepest_layers, extent.depth));
+}
+
 class Branches final : public LayerModel {
  public:
   Branches(BranchKind kind, std::vector<WeightedBranch> branches)
@@ -34,6 +57,8 @@ class Branches final : public LayerModel {
       throw ArgumentError(fmt::format("{}: expected at least one branch, got none", this->kind()));
     for (const WeightedBranch& branch : branches_) require_finite(this->kind(), weight_name(), branch.weight);
     if (kind_ == BranchKind::concat) check_shares();
+    for (const WeightedBranch& branch : branches_) add_layers(branch.layers, extent_);
+    check_extent(this->kind(), extent_);
   }
 
   std::string kind() const override { return kind_name(kind_); }
@@ -51,6 +76,7 @@ class Branches final : public LayerModel {
   }
 
   BranchParts parts() const { return {kind_, branches_}; }
+  LayerExtent extent() const override { return extent_; }
 
   State lower(Lowering& lowering, const State& input) const override {
     lowering.enter_branches();
@@ -93,12 +119,16 @@ class Branches final : public LayerModel {
 
   BranchKind kind_;
   std::vector<WeightedBranch> branches_;
+  LayerExtent extent_;
 };
 
 class Repeat final : public LayerModel {
  public:
   Repeat(Index times, Layers layers) : times_{times}, layers_{std::move(layers)} {
     if (times < 1) throw ArgumentError(fmt::format("repeat: times must be at least 1, got {}", times));
+    add_layers(layers_, extent_);
+    extent_.layers = 1 + static_cast<double>(times) * (extent_.layers - 1);
+    check_extent(kind(), extent_);
   }
 
   std::string kind() const override { return "repeat"; }
@@ -109,9 +139,11 @@ class Repeat final : public LayerModel {
   }
 
   RepeatParts parts() const { return {times_, layers_}; }
+  LayerExtent extent() const override { return extent_; }
 
   State lower(Lowering& lowering, const State& input) const override {
     State state = input;
+    if (layers_.empty()) return state;
     for (Index i = 0; i < times_; ++i) state = lowering.sequence(layers_, std::move(state), "layers");
     return state;
   }
@@ -119,6 +151,7 @@ class Repeat final : public LayerModel {
  private:
   Index times_;
   Layers layers_;
+  LayerExtent extent_;
 };
 
 Layer make(BranchKind kind, std::vector<WeightedBranch> branches) {

@@ -51,7 +51,7 @@ struct ShapeRule {
       if (inputs[i] != inputs[0])
         throw ArgumentError(
             fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
-                        to_string(inputs[0]), to_string(inputs[i]), i));
+                        axes_text(inputs[0]), axes_text(inputs[i]), i));
     return inputs[0];
   }
 };

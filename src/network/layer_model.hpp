@@ -7,6 +7,12 @@
 
 namespace widelimit {
 
+/// How much a layer is: layers, with repeats written out, and how many stand within one another.
+struct LayerExtent {
+  double layers = 1;
+  Index depth = 1;
+};
+
 /// What a layer is to the library: a kind with fields, and how it writes itself into the graph.
 class LayerModel {
  public:
@@ -23,6 +29,9 @@ class LayerModel {
 
   /// Throws NetworkError, naming `path`, unless fields() can be read back from a file.
   virtual void check_writable(const std::string& /*path*/) const {}
+
+  /// Layers that hold others count them.
+  [[nodiscard]] virtual LayerExtent extent() const { return {}; }
 
   /// Appends the layer's operations behind `input`; rejects what may not stand there (Lowering::reject).
   [[nodiscard]] virtual State lower(Lowering& lowering, const State& input) const = 0;

@@ -6,6 +6,7 @@
 
 #include "network/layer_model.hpp"
 #include "network/pull_back.hpp"
+#include "network/window.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -67,7 +68,7 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
                     "global_average_pool or "
                     "global_sum_pool",
-                    network.name(), to_string(end.shape)));
+                    network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
   return reachable_part(pull_back_readouts(reachable_part(lowering.graph_)));
 }
@@ -81,6 +82,12 @@ std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& inpu
 State Lowering::start(const Shape& input) {
   for (const Index size : input)
     if (size < 1) throw NetworkError(fmt::format("input: sizes must be positive, got {}", to_string(input)));
+  constexpr double most_positions = 0x1p48;  // Products with a few small sizes stay within an index.
+  double positions = 1;
+  for (const Index size : input) positions *= static_cast<double>(size);
+  if (positions > most_positions)
+    throw NetworkError(
+        fmt::format("input: expected at most {:.3g} positions, got {}", most_positions, to_string(input)));
   network_input_ = input;
   return {.node = add(InputNode{}, {}), .shape = input, .law = Law::raw, .groups = {}, .fresh = 0};
 }

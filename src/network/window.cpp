@@ -12,6 +12,12 @@ std::string to_string(const Shape& shape) {
   return shape.empty() ? "no positions" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
+std::string axes_text(const Shape& shape) {
+  if (shape.empty()) return "no positions";
+  if (shape.size() == 1) return fmt::format("one axis of size {}", shape[0]);
+  return fmt::format("{} axes of sizes {}", shape.size(), to_string(shape));
+}
+
 Index window_output_size(Index size, Index window, Index stride, Padding padding) {
   if (padding == Padding::valid) return size < window ? 0 : (size - window) / stride + 1;
   return (size + stride - 1) / stride;
@@ -23,11 +29,35 @@ Index padding_front(Index size, Index window, Index stride, Padding padding) {
   return std::max<Index>((output - 1) * stride + window - size, 0) / 2;
 }
 
+namespace {
+
+/// Taps of the widest window that is accepted whatever the input.
+constexpr double many_taps = 65'536;
+constexpr Index longest_stride = Index{1} << 20;
+
+/// Windows far beyond twice the input see nothing but what lies beyond the border, at a cost that grows with
+/// their size.
+void check_taps(const Shape& input, const Window& window) {
+  double taps = 1, useful = 1;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    taps *= static_cast<double>(window.sizes[i]);
+    useful *= 2 * static_cast<double>(input[i]);
+  }
+  if (taps > std::max(many_taps, useful))
+    throw ArgumentError(
+        fmt::format("expected a window of at most {:.6g} positions for inputs of {}, got {} = {:.6g}",
+                    std::max(many_taps, useful), to_string(input), to_string(window.sizes), taps));
+}
+
+}  // namespace
+
 Shape window_output_shape(const Shape& input, const Window& window) {
   if (window.sizes.empty()) return input;
   if (input.size() != window.sizes.size())
-    throw ArgumentError(fmt::format("expected inputs with {} spatial axes (one window size an axis), got {}",
-                                    window.sizes.size(), to_string(input)));
+    throw ArgumentError(fmt::format("expected inputs with {} spatial {} (one window size an axis), got {}",
+                                    window.sizes.size(), window.sizes.size() == 1 ? "axis" : "axes",
+                                    axes_text(input)));
+  check_taps(input, window);
   Shape output(input.size());
   for (std::size_t i = 0; i < input.size(); ++i) {
     output[i] = window_output_size(input[i], window.sizes[i], window.strides[i], window.padding);
@@ -47,8 +77,12 @@ void check_window(const std::string& layer, const Window& window) {
                                     window.sizes.size(), window.strides.size()));
   for (const Index size : window.sizes)
     if (size < 1) throw ArgumentError(fmt::format("{}: window sizes must be positive, got {}", layer, size));
-  for (const Index stride : window.strides)
+  for (const Index stride : window.strides) {
     if (stride < 1) throw ArgumentError(fmt::format("{}: strides must be positive, got {}", layer, stride));
+    if (stride > longest_stride)
+      throw ArgumentError(
+          fmt::format("{}: strides must be at most {}, got {}", layer, longest_stride, stride));
+  }
 }
 
 }  // namespace widelimit

@@ -52,6 +52,9 @@ Index steps_in(const JsonFields& in, const std::string& field, double step, std:
 std::vector<Index> records_of(const JsonFields& in, Index steps, Index otherwise) {
   const Index records = in.integer("records", otherwise);
   check_at_least("config", "records", records, 1);
+  constexpr Index most_records = 10'000'000;
+  if (records > most_records)
+    throw ArgumentError(fmt::format("config: records must be at most {}, got {}", most_records, records));
   return record_every(std::max<Index>(1, steps / records), steps);
 }
 

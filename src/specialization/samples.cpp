@@ -7,6 +7,7 @@
 
 #include "checks.hpp"
 #include "normals.hpp"
+#include "numerics/memory.hpp"
 
 namespace widelimit::specialization {
 
@@ -15,6 +16,16 @@ using Eigen::Index;
 namespace {
 
 constexpr std::align_val_t kCacheLine{64};
+
+/// Numbers of a sample set; refused before they are taken if the machine has no room for them.
+void check_memory(const SampleShape& shape, Index features, std::size_t scalar_bytes) {
+  const double numbers = static_cast<double>(shape.count) * static_cast<double>(shape.tokens) *
+                         (static_cast<double>(features) + static_cast<double>(shape.heads));
+  numerics::require_memory("samples",
+                           fmt::format("{} samples of {} tokens, {} features and {} heads", shape.count,
+                                       shape.tokens, features, shape.heads),
+                           numbers * static_cast<double>(scalar_bytes), "take fewer samples");
+}
 
 template <typename Scalar>
 std::shared_ptr<Scalar[]> allocate_zeros(Index size) {
@@ -60,7 +71,7 @@ SampleSet<Scalar>::SampleSet(const SampleShape& shape, Index features)
       noises_{shape.heads},
       weight_sum_{static_cast<double>(shape.count)},
       squared_weight_sum_{static_cast<double>(shape.count)},
-      values_{allocate_zeros<Scalar>(tiles() * tile_size())},
+      values_{(check_memory(shape, features, sizeof(Scalar)), allocate_zeros<Scalar>(tiles() * tile_size()))},
       weights_{allocate_zeros<Scalar>(tiles() * kTile)} {
   std::fill_n(weights_.get(), count_, Scalar{1});
 }
@@ -123,12 +134,19 @@ SampleSet<Scalar> SampleSet<Scalar>::draw(const Prior& prior, const SampleShape&
   const Index features = prior.features();
   if (options.theta_map.size() > 0)
     check_shape("samples", "theta_map", options.theta_map, features, features);
+  check_memory(shape, features, sizeof(Scalar));
 
   Index group = 1;
   if (options.symmetry == SampleSymmetry::closed) {
+    constexpr Index largest_group = 1'000'000;
     group = shape.heads;
-    for (Index f = 0; f < features; ++f)
+    for (Index f = 0; f < features && group <= largest_group; ++f)
       if (prior.symmetric_in(f)) group *= 2;
+    if (group > largest_group)
+      throw ArgumentError(fmt::format(
+          "samples: symmetry closed expects at most {} symmetries of heads and features, {} heads "
+          "and {} features have more; take plain",
+          largest_group, shape.heads, features));
   }
   SampleShape base = shape;
   base.count = (shape.count + group - 1) / group;

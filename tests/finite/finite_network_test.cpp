@@ -110,14 +110,17 @@ TEST_CASE("networks that do not fit are errors with a path") {
             sum({{1, {}},
                  {1, {repeat(2, {conv({.filter = {2}, .strides = {}, .padding = Padding::valid})})}}})},
            {{4}, 2}),
-      "layers[1] (sum): expected branches of equal shape, got 4 (branch 0) and 2 (branch 1)", NetworkError);
+      "layers[1] (sum): expected branches of equal shape, got one axis of size 4 (branch 0) and one axis of "
+      "size 2 (branch 1)",
+      NetworkError);
   CHECK_THROWS_WITH_AS(
       made({flatten(), dense()}, {{}, 2}),
       "layers[0] (flatten): expected inputs with positions, got vectors; leave the layer out", NetworkError);
-  CHECK_THROWS_WITH_AS(made({dense()}, {{4}, 2}),
-                       "network '': expected no positions behind the last layer, got 4; add flatten, "
-                       "global_average_pool or global_sum_pool",
-                       NetworkError);
+  CHECK_THROWS_WITH_AS(
+      made({dense()}, {{4}, 2}),
+      "network '': expected no positions behind the last layer, got one axis of size 4; add flatten, "
+      "global_average_pool or global_sum_pool",
+      NetworkError);
   CHECK_THROWS_WITH_AS(made({dense()}, {{}, 2}, {.hidden = 0, .outputs = 1, .layers = {}}),
                        "FiniteNetwork: widths.hidden must be at least 1, got 0", ArgumentError);
   CHECK_THROWS_WITH_AS(made({dense()}, {{}, 2}, {}, {.count = 0}),

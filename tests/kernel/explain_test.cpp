@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -110,6 +111,49 @@ TEST_CASE("explain: what gram() rejects is rejected") {
   CHECK_THROWS_AS(static_cast<void>(explain<float>(network, {}, 3)), NetworkError);
   CHECK_THROWS_WITH_AS(static_cast<void>(explain<float>(network, {4, 4}, 0)),
                        "explain: channels must be at least 1, got 0", ArgumentError);
+}
+
+TEST_CASE("explain: inputs of any size are answered at once") {
+  const Network pooled("gap", {convolution(), relu(), global_average_pool(), dense()});
+  const Network flat("flatten", {convolution(), relu(), flatten(), dense()});
+  const auto start = std::chrono::steady_clock::now();
+  const Plan huge = explain<float>(pooled, {1'000'000, 1'000'000}, 3);
+  CHECK(
+      huge.remark ==
+      "too large to be computed: layers[2] (global_average_pool): expected at most 4194304 offsets between "
+      "the positions of two inputs, and 1048576 along an axis, got 4e+12 and 2e+06; take smaller inputs, or "
+      "pool or stride earlier");
+  CHECK(line_of(huge, "relu").entries == 1e24);
+  CHECK(to_string(huge).ends_with(huge.remark + "\n"));
+  // Without pooling only one offset is wanted: the plan is exact, and nothing is measured.
+  const Plan diagonal = explain<double>(flat, {1'000'000, 1'000'000}, 3);
+  CHECK(line_of(diagonal, "relu").entries == 1e12);
+  CHECK(diagonal.remark.starts_with("not measured: a pair takes about "));
+  CHECK(diagonal.seconds_per_pair == 0);
+  // The largest images that are planned, and the longest sequences.
+  CHECK(explain<float>(pooled, {1024, 1024}, 3).remark.starts_with("not measured: "));
+  const Network sequence("sequence", {conv({.filter = {3}}), relu(), global_average_pool(), dense()});
+  CHECK(explain<float>(sequence, {500'000}, 3).remark.starts_with("not measured: "));
+  CHECK(explain<float>(sequence, {600'000}, 3).remark.starts_with("too large"));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CHECK(seconds.count() < 5);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(explain<float>(flat, {1'000'000'000, 1'000'000'000}, 3)),
+      "the input (1000000000x1000000000): expected at most 2.81e+14 numbers an input, got 3e+18",
+      NetworkError);
+  CHECK_THROWS_AS(static_cast<void>(explain<float>(Network("d", {dense()}), {}, Index{1} << 60)),
+                  NetworkError);
+}
+
+TEST_CASE("explain: windows far wider than the input are refused, by layer and sizes") {
+  const Layer wide = conv({.filter = {4'000'000'000, 4'000'000'000}});
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(explain<float>(Network("n", {wide, flatten()}), {3, 3}, 1)),
+      "layers[0] (conv): expected a window of at most 65536 positions for inputs of 3x3, got "
+      "4000000000x4000000000 = 1.6e+19",
+      NetworkError);
+  CHECK_NOTHROW(static_cast<void>(
+      explain<float>(Network("n", {conv({.filter = {600, 600}}), flatten()}), {300, 300}, 1, {}, 0)));
 }
 
 }  // namespace

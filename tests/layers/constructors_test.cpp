@@ -69,6 +69,8 @@ TEST_CASE("windows need 1 to 3 positive sizes and as many positive strides") {
   CHECK(window({3, 0}, {}) == "conv: window sizes must be positive, got 0");
   CHECK(window({3, 3}, {1}) == "conv: expected one stride an axis (2), got 1");
   CHECK(window({3}, {0}) == "conv: strides must be positive, got 0");
+  CHECK(window({3}, {Index{1} << 20}) == "no error");
+  CHECK(window({3}, {4'000'000'000}) == "conv: strides must be at most 1048576, got 4000000000");
   CHECK(error_of([] {
           return average_pool({{0}, {}, Padding::valid});
         }) == "average_pool: window sizes must be positive, got 0");
@@ -98,7 +100,32 @@ TEST_CASE("branches") {
   CHECK(error_of([] { return dropout(1); }) == "no error");
 }
 
+TEST_CASE("layers within layers: their number and depth are limited") {
+  CHECK(error_of([] { return repeat(49'999, {dense(), relu()}); }) == "no error");
+  CHECK(error_of([] { return repeat(1'000'000, {dense()}); }) ==
+        "repeat: expected at most 100000 layers in all, repeats written out, got 1e+06");
+  CHECK(error_of([] { return repeat(1000, {repeat(1000, {repeat(1'000'000'000'000, {dense()})})}); }) ==
+        "repeat: expected at most 100000 layers in all, repeats written out, got 1e+12");
+  CHECK(error_of([] { return repeat(1'000'000'000'000'000, {}); }) == "no error");
+  const auto nested = [](int levels) {
+    Layer layer = dense();
+    for (int i = 1; i < levels; ++i) layer = sum({{1, {layer}}});
+    return layer;
+  };
+  CHECK(error_of([&] { return nested(60); }) == "no error");
+  CHECK(error_of([&] { return nested(100'000); }) ==
+        "sum: expected at most 60 layers within one another, got 61");
+  // The same layer twice, again and again: 2^40 layers in a few hundred bytes.
+  CHECK(error_of([] {
+          Layer layer = dense();
+          for (int i = 0; i < 40; ++i) layer = sum({{1, {layer}}, {1, {layer}}});
+          return layer;
+        }).starts_with("sum: expected at most 100000 layers in all"));
+}
+
 TEST_CASE("activations") {
+  CHECK(error_of([] { return hermite((Index{1} << 32) + 2); }) ==
+        "hermite: degree must be within 0 .. 64, got 2147483647");
   CHECK(error_of([] { return hermite(-1); }) == "hermite: degree must not be negative, got -1");
   CHECK(error_of([] { return leaky_relu(nan); }) != "no error");
   CHECK(error_of([] { return rbf(0); }) != "no error");
@@ -178,6 +205,8 @@ TEST_CASE("attention's numbers") {
   options = {};
   options.samples = 0;
   CHECK(attention_error(options) == "attention: samples must be at least 1, got 0");
+  options.samples = 1'000'000'000'000;
+  CHECK(attention_error(options) == "attention: samples must be at most 10000000, got 1000000000000");
 }
 
 TEST_CASE("positional encodings") {

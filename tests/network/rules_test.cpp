@@ -180,7 +180,8 @@ TEST_CASE("errors name the path through branches and repeats") {
 
 TEST_CASE("shapes are checked") {
   CHECK(lowered({conv({{3}, {}, Padding::same, 1, 0})}) ==
-        "layers[0] (conv): expected inputs with 1 spatial axes (one window size an axis), got 4x4");
+        "layers[0] (conv): expected inputs with 1 spatial axis (one window size an axis), got 2 axes of "
+        "sizes 4x4");
   CHECK(lowered({conv({{5, 3}, {}, Padding::valid, 1, 0})}) ==
         "layers[0] (conv): expected at least 5 positions along axis 0 for the window, got 4");
   CHECK(lowered({dense(), pool2(), pool2(), pool2()}) ==
@@ -195,10 +196,11 @@ TEST_CASE("shapes are checked") {
   CHECK(lowered({conv3()}, {}) ==
         "layers[0] (conv): expected inputs with 2 spatial axes (one window size an axis), got no positions");
   CHECK(lowered({sum({{1, {conv({{1, 1}, {2, 2}, Padding::same, 1, 0})}}, {1, {dense()}}})}) ==
-        "layers[0] (sum): expected branches of equal shape, got 2x2 (branch 0) and 4x4 (branch 1)");
-  CHECK(
-      lowered({concat({{0.5, {dense(), flatten()}}, {0.5, {dense()}}})}) ==
-      "layers[0] (concat): expected branches of equal shape, got no positions (branch 0) and 4x4 (branch 1)");
+        "layers[0] (sum): expected branches of equal shape, got 2 axes of sizes 2x2 (branch 0) and 2 axes of "
+        "sizes 4x4 (branch 1)");
+  CHECK(lowered({concat({{0.5, {dense(), flatten()}}, {0.5, {dense()}}})}) ==
+        "layers[0] (concat): expected branches of equal shape, got no positions (branch 0) and 2 axes of "
+        "sizes 4x4 (branch 1)");
   CHECK(lowered({dense()}, {4, 0}) == "input: sizes must be positive, got 4x0");
   AttentionOptions options;
   options.positions =
@@ -209,10 +211,11 @@ TEST_CASE("shapes are checked") {
 
 TEST_CASE("a Gram matrix needs a network that ends without positions") {
   const xt::xarray<double> x = xt::ones<double>({2, 4, 4, 1});
-  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(Network("open", {dense()}), x)),
-                       "network 'open': expected no positions behind the last layer, got 4x4; add flatten, "
-                       "global_average_pool or global_sum_pool",
-                       NetworkError);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(gram<double>(Network("open", {dense()}), x)),
+      "network 'open': expected no positions behind the last layer, got 2 axes of sizes 4x4; add flatten, "
+      "global_average_pool or global_sum_pool",
+      NetworkError);
 }
 
 TEST_CASE("describe gives one line a layer with the shape behind it") {

@@ -29,6 +29,9 @@ struct Plan {
   double workspace_bytes = 0;   ///< Of every thread.
   Index replicates = 1;         ///< Runs of the whole plan, for sampled layers.
   double seconds_per_pair = 0;  ///< Measured, all replicates; 0 if it was not.
+  /// Why nothing was measured though it was asked for, or why inputs are too large to be computed at all: the
+  /// lines then hold upper bounds of the entries, and nothing else is known. Empty otherwise.
+  std::string remark;
 
   /// Estimated time of gram() on one batch, n (n + 1) / 2 pairs.
   [[nodiscard]] double seconds(Index inputs) const {
@@ -40,8 +43,9 @@ struct Plan {
 enum class StepTimes { none, measured };
 
 /// Explains gram<Scalar>(network, x, options) for inputs of a shape with `channels` channels. For
-/// seconds_per_pair, random inputs are run for about `measure_seconds`; at least one pair, unless it is 0.
-/// With StepTimes::measured they are run once more to time every line. Scalar is float or double.
+/// seconds_per_pair, random inputs are run for about `measure_seconds`; one pair at least, unless it is 0 or
+/// a pair alone would take far longer (Plan::remark). With StepTimes::measured they are run once more to time
+/// every line. Scalar is float or double. Takes a second whatever the sizes.
 ///
 /// Throws NetworkError if the network cannot be applied to such inputs; ArgumentError for channels < 1 or
 /// options out of range.
