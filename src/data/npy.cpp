@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
-#include <string_view>
 #include <type_traits>
 
-#include "data/input_file.hpp"
 #include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
+
 namespace fs = std::filesystem;
 
 template <typename T>
