@@ -24,7 +24,7 @@ struct WideDual {
   long double derivative;
 };
 
-struct Case {
+struct RangeCase {
   std::string name;
   ActivationPtr activation;
   std::function<WideDual(long double, long double, long double)> dual;
@@ -45,7 +45,7 @@ WideDual wide_sin(long double p, long double q, long double c) {
   return {odd, (near + far) / 2};
 }
 
-std::vector<Case> cases() {
+std::vector<RangeCase> cases() {
   return {{"sign", sign(),
            [](long double p, long double q, long double c) {
              return WideDual{2 / pi * std::asin(c / std::sqrt(p * q)), 0};
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("range: closed forms at all exponents and correlations", Scal
   const bool is_float = sizeof(Scalar) == 4;
   const int last = is_float ? 37 : 300, step = is_float ? 1 : 12;
   const double tolerance = is_float ? 4e-6 : 4e-14;
-  for (const Case& tested : cases())
+  for (const RangeCase& tested : cases())
     for (int left = -last; left <= last; left += step)
       for (int right = left; right <= last; right += 3 * step)
         for (const double rho : {-0.9999, -0.7, -0.1, 0.0, 1e-5, 0.3, 0.8, 0.999}) {
