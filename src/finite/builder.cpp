@@ -12,6 +12,7 @@
 #include "finite/simple_layers.hpp"
 #include "layers/layer_parts.hpp"
 #include "network/layer_model.hpp"
+#include "network/window.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::finite {
@@ -167,7 +168,7 @@ class Builder {
       if (form.shape != first.shape)
         throw ArgumentError(
             fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
-                        widelimit::to_string(first.shape), widelimit::to_string(form.shape), i));
+                        axes_text(first.shape), axes_text(form.shape), i));
       if (form.channels < 1 || (parts.kind == BranchKind::concat && form.channels != *channels[i]))
         throw ArgumentError(
             fmt::format("expected {} channels in branch {} for its share of {}, got {}; choose channels that "

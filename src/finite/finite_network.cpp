@@ -5,6 +5,7 @@
 #include "finite/builder.hpp"
 #include "finite/passes.hpp"
 #include "finite/sinks.hpp"
+#include "network/window.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -42,7 +43,7 @@ FiniteNetwork<Scalar>::FiniteNetwork(const Network& network, const Form& input, 
     throw NetworkError(
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
                     "global_average_pool or global_sum_pool",
-                    network.name(), widelimit::to_string(end)));
+                    network.name(), axes_text(end)));
   parameters_ = normal_parameters<Scalar>(layer_->parameter_count(), seed, threads_);
 }
 

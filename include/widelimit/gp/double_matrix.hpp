@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -18,7 +19,7 @@ class DoubleMatrix {
   template <typename Derived>
   DoubleMatrix(const Eigen::MatrixBase<Derived>& matrix)
       : matrix_(matrix.template cast<double>()),
-        epsilon_(std::max(epsilon_,
+        epsilon_(std::max(std::numeric_limits<double>::epsilon(),
                           static_cast<double>(std::numeric_limits<typename Derived::Scalar>::epsilon()))) {}
 
   /// Machine epsilon of the type that the numbers come from, at least that of double.
