@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernel/geometry.hpp"
+#include "kernel/plan/geometry.hpp"
 
 namespace widelimit {
 namespace {

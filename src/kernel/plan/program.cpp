@@ -1,0 +1,311 @@
+#include "kernel/plan/program.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "kernel/plan/geometry.hpp"
+#include "network/pair_sums.hpp"
+
+namespace widelimit {
+namespace {
+
+template <typename... Kinds>
+bool is_any(const Operation& operation) {
+  return (std::holds_alternative<Kinds>(operation) || ...);
+}
+
+/// True if a node reads its input as a whole, not one plane at a time.
+bool reads_whole_input(const Operation& operation) {
+  return is_any<PairNode, LocalAffineNode>(operation) || is_circular(operation);
+}
+
+/// Functionals are as quick on planes.
+bool reads_matrix(const Operation& operation) {
+  const auto* pair = std::get_if<PairNode>(&operation);
+  return pair != nullptr && functional_stage(*pair->stage) == nullptr;
+}
+
+/// How positions of a run's root lead to positions of a node upstream, through the windows between them:
+/// position a of the root reads from stride * a - front on. For two inputs of different shape the fronts
+/// differ, and with them the offset at which a node is read (see OffsetMap).
+struct Way {
+  Index3 stride{1, 1, 1};
+  std::vector<Index3> fronts;  ///< [shape of an input]
+
+  /// True if both read a node at the same offset, whatever two inputs are paired.
+  [[nodiscard]] bool agrees_with(const Way& other) const {
+    if (stride != other.stride) return false;
+    const auto difference = [&](std::size_t shape, std::size_t axis) {
+      return fronts[shape][axis] - other.fronts[shape][axis];
+    };
+    for (std::size_t shape = 1; shape < fronts.size(); ++shape)
+      for (std::size_t k = 0; k < 3; ++k)
+        if (difference(shape, k) != difference(0, k)) return false;
+    return true;
+  }
+};
+
+class Scheduler {
+ public:
+  Scheduler(Graph graph, const std::vector<std::vector<Shape>>& shapes, const std::set<NodeId>& matrix_inputs)
+      : shapes_{shapes} {
+    program_.graph = std::move(graph);
+    const std::size_t count = nodes().size();
+    for (const Shape& shape : largest_shapes()) program_.has_positions.push_back(!shape.empty());
+    program_.kept.assign(count, false);
+    program_.as_matrix.assign(count, false);
+    matrix_inputs_ = matrix_inputs;
+    for (const NodeId input : matrix_inputs) program_.kept[input] = program_.as_matrix[input] = true;
+    find_consumers();
+  }
+
+  Program schedule() {
+    mark_barriers();
+    mark_shared();
+    while (mark_conflicting_ways()) mark_shared();
+    for (NodeId id = 0; id < nodes().size(); ++id) add_steps(id);
+    program_.points = make_run(program_.graph.output, false);
+    return std::move(program_);
+  }
+
+ private:
+  const std::vector<Node>& nodes() const { return program_.graph.nodes; }
+  const std::vector<Shape>& largest_shapes() const { return shapes_.front(); }
+
+  void find_consumers() {
+    consumers_.resize(nodes().size());
+    for (NodeId id = 0; id < nodes().size(); ++id)
+      for (const NodeId input : nodes()[id].inputs) consumers_[input].push_back(id);
+  }
+
+  void mark_barriers() {
+    for (NodeId id = 0; id < nodes().size(); ++id) {
+      if (!program_.has_positions[id]) continue;
+      const Operation& operation = nodes()[id].operation;
+      if (is_any<PairNode, PoolNode>(operation)) program_.kept[id] = true;
+      if (is_any<PairNode>(operation)) program_.as_matrix[id] = true;
+      if (!reads_whole_input(operation)) continue;
+      const NodeId input = nodes()[id].inputs[0];
+      program_.kept[input] = true;
+      if (reads_matrix(operation) && !is_any<PoolNode>(nodes()[input].operation) &&
+          !is_large_image(largest_shapes()[input]))
+        program_.as_matrix[input] = true;
+    }
+  }
+
+  /// The planes of one run after the other are far apart in the matrix of a large image, each entry in a
+  /// cache line of its own; so they are kept as planes, and the matrix is put together from neighbouring
+  /// ones.
+  static bool is_large_image(const Shape& shape) {
+    constexpr Index many_positions = 512;
+    return shape.size() > 1 && position_count(shape) > many_positions;
+  }
+
+  /// The root of the run in which a consumer evaluates its input.
+  NodeId root_for(NodeId consumer) const {
+    const bool sink = is_any<PoolNode, ReadoutNode, PairNode>(nodes()[consumer].operation);
+    return sink || program_.kept[consumer] ? consumer : roots_[consumer];
+  }
+
+  /// Keeps every node that more than one run would evaluate. Inputs are cheap enough to evaluate again.
+  void mark_shared() {
+    roots_.assign(nodes().size(), 0);
+    for (NodeId id = nodes().size(); id-- > 0;) {
+      if (!program_.has_positions[id] || is_any<InputNode>(nodes()[id].operation)) continue;
+      std::set<NodeId> roots;
+      for (const NodeId consumer : consumers_[id]) roots.insert(root_for(consumer));
+      if (roots.size() > 1) program_.kept[id] = true;
+      if (!roots.empty()) roots_[id] = *roots.begin();
+    }
+  }
+
+  /// From a run's root to itself.
+  Way way_to_root() const { return {{1, 1, 1}, std::vector<Index3>(shapes_.size(), Index3{0, 0, 0})}; }
+
+  /// The way to a node's inputs.
+  Way way_through(NodeId node, Way way) const {
+    const auto* affine = std::get_if<AffineNode>(&nodes()[node].operation);
+    if (affine == nullptr) return way;
+    const Window3 window(affine->window);
+    for (std::size_t k = 0; k < 3; ++k) way.stride[k] *= window.stride[k];
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const Index3 front = window.front(three_axes(shapes_[shape][nodes()[node].inputs[0]]));
+      for (std::size_t k = 0; k < 3; ++k)
+        way.fronts[shape][k] = window.stride[k] * way.fronts[shape][k] + front[k];
+    }
+    return way;
+  }
+
+  /// A run evaluates a node at one offset. Where two ways from the root to a node disagree, keep the node: it
+  /// can be loaded at several.
+  bool mark_conflicting_ways() {
+    bool changed = false;
+    for (NodeId id = 0; id < nodes().size(); ++id) {
+      if (!program_.has_positions[id] || !begins_run(id)) continue;
+      std::map<NodeId, Way> ways{{id, way_to_root()}};
+      for (NodeId node = id + 1; node-- > 0;) {
+        const auto found = ways.find(node);
+        if (found == ways.end() || (node != id && program_.kept[node])) continue;
+        if (is_any<PoolNode>(nodes()[node].operation) || reads_whole_input(nodes()[node].operation)) continue;
+        const Way way = way_through(node, found->second);
+        for (const NodeId input : nodes()[node].inputs) {
+          const auto [place, fresh] = ways.emplace(input, way);
+          if (fresh || place->second.agrees_with(way) || program_.kept[input]) continue;
+          program_.kept[input] = true;
+          changed = true;
+        }
+      }
+    }
+    return changed;
+  }
+
+  /// True for nodes that some step evaluates as the root of a run.
+  bool begins_run(NodeId id) const {
+    if (program_.kept[id]) return true;
+    return std::any_of(consumers_[id].begin(), consumers_[id].end(), [&](NodeId consumer) {
+      return is_any<PoolNode, ReadoutNode>(nodes()[consumer].operation);
+    });
+  }
+
+  void add_steps(NodeId id) {
+    const Operation& operation = nodes()[id].operation;
+    if (is_any<ReadoutNode>(operation) || (is_any<PoolNode>(operation) && program_.has_positions[id])) {
+      program_.steps.push_back(PlaneStep{make_run(nodes()[id].inputs[0], true), id});
+    } else if (program_.has_positions[id] && is_any<PairNode>(operation)) {
+      program_.steps.push_back(PairStep{id});
+    } else if (matrix_inputs_.contains(id)) {
+      program_.steps.push_back(InputStep{id});
+    } else if (program_.has_positions[id] && program_.kept[id]) {
+      program_.steps.push_back(PlaneStep{make_run(id, false), id});
+    }
+  }
+
+  /// True if a run reads the node instead of evaluating it.
+  bool is_loaded(NodeId id, NodeId root, bool load_root) const {
+    const Operation& operation = nodes()[id].operation;
+    if (!program_.has_positions[id]) return is_any<ReadoutNode>(operation);
+    return program_.kept[id] && (id != root || load_root);
+  }
+
+  /// The ways to the nodes of a run; of nodes that are loaded, several may disagree.
+  using Ways = std::map<NodeId, std::vector<Way>, std::greater<>>;
+
+  Ways find_ways(NodeId root, bool load_root) const {
+    Ways ways{{root, {way_to_root()}}};
+    // Inputs come before their readers: what is inserted on the way is still to come.
+    for (auto node = ways.begin(); node != ways.end(); ++node) {
+      const auto& [id, of_node] = *node;
+      if (!reads_inputs(id, root, load_root)) continue;
+      const Way way = way_through(id, of_node.front());
+      for (const NodeId input : nodes()[id].inputs) {
+        std::vector<Way>& of_input = ways[input];
+        if (number_among(of_input, way) == of_input.size()) of_input.push_back(way);
+      }
+    }
+    return ways;
+  }
+
+  /// Which of the ways agrees; as many as there are if none does.
+  static std::size_t number_among(const std::vector<Way>& ways, const Way& way) {
+    const auto found =
+        std::find_if(ways.begin(), ways.end(), [&](const Way& other) { return other.agrees_with(way); });
+    return static_cast<std::size_t>(found - ways.begin());
+  }
+
+  /// One instruction a way.
+  Run make_run(NodeId root, bool load_root) const {
+    const Ways ways = find_ways(root, load_root);
+    Run run{root, {}, 0};
+    std::map<NodeId, std::size_t> first_of;
+    for (auto node = ways.rbegin(); node != ways.rend(); ++node) {
+      const auto& [id, of_node] = *node;
+      first_of[id] = run.instructions.size();
+      for (std::size_t i = 0; i < of_node.size(); ++i) {
+        Instruction instruction{id, is_loaded(id, root, load_root), {}, 0};
+        if (reads_inputs(id, root, load_root)) {
+          const Way way = way_through(id, of_node[i]);
+          for (const NodeId input : nodes()[id].inputs)
+            instruction.inputs.push_back(first_of.at(input) + number_among(ways.at(input), way));
+        }
+        run.instructions.push_back(std::move(instruction));
+      }
+    }
+    assign_slots(run);
+    for (Instruction& instruction : run.instructions) instruction.gaps = gaps_behind(run, instruction);
+    return run;
+  }
+
+  /// True if instructions for the node read others; not those that load it or read a whole input.
+  bool reads_inputs(NodeId id, NodeId root, bool load_root) const {
+    if (is_loaded(id, root, load_root)) return false;
+    return !program_.has_positions[id] || !reads_whole_input(nodes()[id].operation);
+  }
+
+  /// Loading clears the gaps, and so does a product of inputs: auxiliary arrays are zero there. Convolutions
+  /// put numbers there; other row stages may make anything of them, NaN included.
+  Gaps gaps_behind(const Run& run, const Instruction& instruction) const {
+    const Operation& operation = nodes()[instruction.node].operation;
+    if (instruction.loads || is_any<InputNode>(operation)) return Gaps::zero;
+    if (is_circular(operation)) return Gaps::unknown;
+    if (is_any<LocalAffineNode>(operation)) return Gaps::finite;
+    Gaps inputs = Gaps::zero;
+    for (const std::size_t input : instruction.inputs)
+      inputs = std::min(inputs, run.instructions[input].gaps);
+    if (const auto* affine = std::get_if<AffineNode>(&operation))
+      return Window3(affine->window).is_single_position() ? std::min(inputs, Gaps::finite) : Gaps::finite;
+    const auto* row = std::get_if<RowNode>(&operation);
+    if (row == nullptr) return inputs;
+    return inputs != Gaps::unknown && row->stage->clears_gaps() ? Gaps::zero : Gaps::unknown;
+  }
+
+  /// A slot is free again behind the last instruction that reads it. An output never shares a slot with an
+  /// input that another instruction still needs; stages that work in place get their input's slot when it
+  /// dies there.
+  void assign_slots(Run& run) const {
+    std::vector<std::size_t> last_reader(run.instructions.size(), 0);
+    for (std::size_t i = 0; i < run.instructions.size(); ++i)
+      for (const std::size_t input : run.instructions[i].inputs) last_reader[input] = i;
+    std::set<std::size_t> free;
+    for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+      Instruction& instruction = run.instructions[i];
+      std::set<std::size_t> dying;
+      for (const std::size_t input : instruction.inputs)
+        if (last_reader[input] == i) dying.insert(run.instructions[input].slot);
+      if (works_in_place(instruction) && !dying.empty()) {
+        instruction.slot = *dying.begin();
+        dying.erase(dying.begin());
+        free.insert(dying.begin(), dying.end());
+        continue;
+      }
+      if (free.empty()) free.insert(run.slot_count++);
+      instruction.slot = *free.begin();
+      free.erase(free.begin());
+      free.insert(dying.begin(), dying.end());
+    }
+  }
+
+  bool works_in_place(const Instruction& instruction) const {
+    const Operation& operation = nodes()[instruction.node].operation;
+    if (is_any<RowNode>(operation)) return true;
+    if (is_any<SumNode>(operation)) return instruction.inputs.size() == 2;
+    const auto* affine = std::get_if<AffineNode>(&operation);
+    return affine != nullptr && Window3(affine->window).is_single_position();
+  }
+
+  const std::vector<std::vector<Shape>>& shapes_;
+  Program program_;
+  std::set<NodeId> matrix_inputs_;
+  std::vector<std::vector<NodeId>> consumers_;
+  std::vector<NodeId> roots_;
+};
+
+}  // namespace
+
+Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,
+                     const std::set<NodeId>& matrix_inputs) {
+  return Scheduler(std::move(graph), shapes, matrix_inputs).schedule();
+}
+
+}  // namespace widelimit

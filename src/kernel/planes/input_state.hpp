@@ -1,0 +1,84 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/plan/geometry.hpp"
+#include "kernel/plan/program.hpp"
+#include "kernel/planes/aligned_buffer.hpp"
+#include "kernel/planes/vector_padding.hpp"
+
+namespace widelimit {
+
+/// Where the things kept of one input lie in its state: for an input node the features, channel by channel,
+/// and of a vector its variance; for a row stage its auxiliary arrays; for a pair stage the variances and its
+/// own state. It depends on the input's shape only.
+struct StateLayout {
+  Shape shape;                ///< Of the input.
+  std::vector<Index> offset;  ///< Of a node.
+  std::vector<PlaneLayout>
+      planes;                    ///< How positions lie in an array of that node: as in its run at offset 0.
+  std::vector<Index> positions;  ///< Numbers an array of that node, padded.
+  std::vector<Index> arrays;     ///< Arrays of that node; for pair stages 1, the variances.
+  std::vector<Index> extra;      ///< Where a pair stage's own state, or a vector's variance, begins.
+  Index size = 0;
+};
+
+StateLayout make_state_layout(const Program& program, const std::vector<Shape>& shapes,
+                              const Shape& input_shape, Index channels);
+
+/// What pairs need of one input: a view of a place in a StateBlock.
+template <typename Scalar>
+class InputState {
+ public:
+  InputState(const StateLayout& layout, Scalar* numbers) : layout_{&layout}, numbers_{numbers} {}
+
+  [[nodiscard]] const StateLayout& layout() const { return *layout_; }
+  /// The k-th array of a node.
+  [[nodiscard]] Scalar* array(NodeId node, Index k) {
+    return numbers_ + layout_->offset[node] + k * layout_->positions[node];
+  }
+  [[nodiscard]] const Scalar* array(NodeId node, Index k) const {
+    return numbers_ + layout_->offset[node] + k * layout_->positions[node];
+  }
+  /// A pair stage's own state; of an input node, the variance of a vector.
+  [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
+  [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
+
+ private:
+  const StateLayout* layout_;
+  Scalar* numbers_;
+};
+
+/// The states of inputs `begin`, `begin + 1`, ... one behind the other: the features of vectors are the rows
+/// of a matrix with leading dimension layout().size.
+template <typename Scalar>
+class StateBlock {
+ public:
+  StateBlock(const std::vector<const StateLayout*>& layouts, Index begin) : begin_{begin} {
+    Index size = row_padding;
+    for (const StateLayout* layout : layouts) size += layout->size;
+    numbers_ = AlignedBuffer<Scalar>(size);
+    Scalar* next = numbers_.data();
+    for (const StateLayout* layout : layouts) {
+      states_.emplace_back(*layout, next);
+      next += layout->size;
+    }
+  }
+
+  [[nodiscard]] Index begin() const { return begin_; }
+  [[nodiscard]] Index end() const { return begin_ + static_cast<Index>(states_.size()); }
+  /// The state of input i of the batch, begin() <= i < end().
+  [[nodiscard]] InputState<Scalar>& operator[](Index i) {
+    return states_[static_cast<std::size_t>(i - begin_)];
+  }
+  [[nodiscard]] const InputState<Scalar>& operator[](Index i) const {
+    return states_[static_cast<std::size_t>(i - begin_)];
+  }
+
+ private:
+  Index begin_;
+  AlignedBuffer<Scalar> numbers_;
+  std::vector<InputState<Scalar>> states_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,118 @@
+#include "kernel/planes/plane_windows.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernel/planes/vector_padding.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+namespace {
+
+using numerics::linear_rows;
+
+/// One kernel's numbers of one plane.
+template <typename Scalar>
+void clear_guards_of(const PlaneLayout& layout, Scalar* plane) {
+  const auto clear = [](Scalar* begin, Index size) {
+    // Mostly one number, for which a call of memset would be long.
+    if (size == 1)
+      *begin = 0;
+    else
+      std::fill_n(begin, size, Scalar{0});
+  };
+  for (Index i = 0; i < layout.extent[0]; ++i) {
+    for (Index j = 0; j < layout.extent[1]; ++j)
+      clear(plane + layout.at(i, j) + layout.extent[2], layout.guard[2]);
+    for (Index j = 0; layout.gap_size[2] > 0 && j < layout.extent[1]; ++j)
+      clear(plane + layout.at(i, j) + layout.gap[2], layout.gap_size[2]);
+    clear(plane + layout.at(i, layout.gap[1]), layout.gap_size[1] * layout.stride[1]);
+    clear(plane + layout.at(i, layout.extent[1]), layout.guard[1] * layout.stride[1]);
+  }
+  clear(plane + layout.at(layout.extent[0], 0), layout.guard[0] * layout.stride[0]);
+}
+
+template <typename Scalar>
+void clear_last_slabs(const PlaneLayout& layout, Scalar* plane) {
+  const Index end = layout.extent[0] * layout.stride[0];
+  std::fill_n(plane + end, layout.length - end, Scalar{0});
+}
+
+}  // namespace
+
+template <typename Scalar>
+void clear_guards(const PlaneLayout& layout, Index count, const Plane<Scalar>& planes) {
+  for (Index n = 0; n < count; ++n) {
+    clear_guards_of(layout, planes.nngp + n * layout.length);
+    if (planes.ntk != nullptr) clear_guards_of(layout, planes.ntk + n * layout.length);
+  }
+}
+
+template <typename Scalar>
+void pack_plane(const Scalar* source, const std::array<Index, 2>& step, const PlaneLayout& layout,
+                Scalar* plane) {
+  const auto& rows = linear_rows<Scalar>();
+  const Index slab = layout.extent[1] * layout.stride[1];
+  for (Index i = 0; i < layout.extent[0]; ++i) {
+    Scalar* target = plane + layout.at(i, 0);
+    rows.pack(source + i * step[0], step[1], static_cast<std::size_t>(layout.extent[1]),
+              static_cast<std::size_t>(layout.extent[2]), target, static_cast<std::size_t>(layout.stride[1]));
+    std::fill_n(target + slab, layout.stride[0] - slab, Scalar{0});
+  }
+  clear_last_slabs(layout, plane);
+}
+
+template <typename Scalar>
+void pack_strip(const Scalar* source, Index slab_rows, const PlaneLayout& layout, Scalar* plane) {
+  linear_rows<Scalar>().pack(source, slab_rows * layout.stride[1], static_cast<std::size_t>(layout.extent[0]),
+                             static_cast<std::size_t>(layout.extent[1] * layout.stride[1]), plane,
+                             static_cast<std::size_t>(layout.stride[0]));
+  clear_last_slabs(layout, plane);
+}
+
+template <typename Scalar>
+void convolve_shifted(const Window3& window, const Index3& front, const PlaneLayout& layout, Index count,
+                      double scale, double bias, const Plane<Scalar>& source, const Plane<Scalar>& target,
+                      const std::array<Scalar*, 2>& scratch) {
+  const auto& rows = linear_rows<Scalar>();
+  const auto size = static_cast<std::size_t>(padded(count * layout.length));
+  // What follows the last plane is read as its lower guards, but not written by others.
+  fill_plane(source + count * layout.length, static_cast<std::size_t>(padded(layout.margin()) + row_padding),
+             Scalar{0}, Scalar{0});
+  numerics::Convolution convolution{.axes = {}, .axis_count = 0, .scale = scale, .bias = bias};
+  for (std::size_t k = 3; k-- > 0;)
+    if (window.size[k] > 1)
+      convolution.axes[convolution.axis_count++] = {-front[k] * layout.stride[k], layout.stride[k],
+                                                    static_cast<std::size_t>(window.size[k])};
+  rows.convolve(convolution, source.nngp, source.ntk, scratch.data(), target.nngp, target.ntk, size);
+}
+
+template <typename Scalar>
+void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
+                      const Plane<Scalar>& source, const Plane<Scalar>& target) {
+  // Gaps behind the last row see what follows it.
+  fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
+             Scalar{0});
+  if (source.ntk != nullptr)
+    return numerics::convolve_windows<Scalar>(windows, steps, {source.nngp, source.ntk},
+                                              {target.nngp, target.ntk});
+  numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
+  if (target.ntk != nullptr) std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
+}
+
+template void clear_guards(const PlaneLayout&, Index, const Plane<float>&);
+template void clear_guards(const PlaneLayout&, Index, const Plane<double>&);
+template void pack_plane(const float*, const std::array<Index, 2>&, const PlaneLayout&, float*);
+template void pack_strip(const float*, Index, const PlaneLayout&, float*);
+template void pack_strip(const double*, Index, const PlaneLayout&, double*);
+template void pack_plane(const double*, const std::array<Index, 2>&, const PlaneLayout&, double*);
+template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
+                               const Plane<float>&, const Plane<float>&, const std::array<float*, 2>&);
+template void convolve_shifted(const Window3&, const Index3&, const PlaneLayout&, Index, double, double,
+                               const Plane<double>&, const Plane<double>&, const std::array<double*, 2>&);
+template void convolve_strided(const numerics::PlaneWindows&, const numerics::PlaneSteps&,
+                               const Plane<float>&, const Plane<float>&);
+template void convolve_strided(const numerics::PlaneWindows&, const numerics::PlaneSteps&,
+                               const Plane<double>&, const Plane<double>&);
+
+}  // namespace widelimit

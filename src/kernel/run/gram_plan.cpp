@@ -1,0 +1,207 @@
+#include "kernel/run/gram_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/features.hpp"
+#include "kernel/planes/plane_executor.hpp"
+#include "network/lowering.hpp"
+#include "network/pulled_readout.hpp"
+#include "numerics/blas_threads.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Larger tiles share more packing of auxiliary arrays; their workspace should stay in the caches, and in the
+/// second-level cache what every plane touches: matrices, and the auxiliary arrays of its offset.
+constexpr Index most_inputs_a_side = 16;
+constexpr std::size_t workspace_bytes_wanted = std::size_t{8} << 20;
+constexpr std::size_t matrix_bytes_wanted = std::size_t{9} << 18;
+constexpr std::size_t plane_bytes_wanted = std::size_t{3} << 18;
+/// Fewer tiles than this would leave threads without work.
+constexpr Index tiles_a_thread = 3;
+
+/// Tiles of vectors are the blocks of a matrix product, so their grid depends on nothing but the number of
+/// inputs: large blocks are multiplied faster, small ones leave work for every thread.
+constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : 512; }
+
+/// Numbers of the auxiliary arrays of one input that a plane reads, on average.
+double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const StateLayout& state) {
+  double most = 0;
+  for (std::size_t s = 0; s < plan.program.steps.size(); ++s) {
+    const auto* plane = std::get_if<PlaneStep>(&plan.program.steps[s]);
+    if (plane == nullptr) continue;
+    double numbers = 0, planes = 1;
+    for (const auto& offsets : geometry.runs[s].offsets) planes *= static_cast<double>(offsets.size());
+    for (const Instruction& instruction : plane->run.instructions) {
+      const NodeId node = instruction.node;
+      if (instruction.loads || geometry.demanded[node].empty()) continue;
+      numbers += static_cast<double>(state.arrays[node]) * geometry.entries(node) / planes;
+    }
+    most = std::max(most, numbers);
+  }
+  return most;
+}
+
+Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize& size,
+                       std::size_t scalar_bytes, const GramOptions& options) {
+  if (plan.vectors_only) return vector_tile_side(size.inputs);
+  if (options.tile_size > 0) return options.tile_size;
+  const PairGeometry geometry =
+      make_geometry(plan.program, shape, shape, Purpose::result, plan.kernel, plan.demand_everything);
+  const StateLayout& state = plan.state_layouts.at(shape);
+  const auto bytes = [scalar_bytes](auto numbers) {
+    return scalar_bytes * static_cast<std::size_t>(numbers);
+  };
+  const double of_input = plane_numbers(plan, geometry, state);
+  Index side = most_inputs_a_side;
+  const auto fits = [&] {
+    const WorkspaceSize workspace =
+        workspace_size(plan.program, geometry, state, Purpose::result, plan.kernel, side, side * side);
+    return bytes(workspace.total()) <= workspace_bytes_wanted &&
+           bytes(side * side * geometry.matrix_size) <= matrix_bytes_wanted &&
+           bytes(2 * static_cast<double>(side) * of_input) <= plane_bytes_wanted;
+  };
+  while (side > 1 && !fits()) --side;
+  const Index threads = numerics::resolve_threads(options.threads, "gram");
+  const auto tiles = [&] { return size.pairs / (side * side); };
+  while (threads > 1 && side > 1 && tiles() < tiles_a_thread * threads) --side;
+  return side;
+}
+
+bool flattens(const Operation& operation) {
+  if (const auto* readout = std::get_if<ReadoutNode>(&operation))
+    return readout->kind == ReadoutKind::flatten;
+  if (const auto* pair = std::get_if<PairNode>(&operation)) return is_pulled_flatten(*pair->stage);
+  const auto is_flatten = [](const FeatureTransform& transform) {
+    const auto* readout = std::get_if<FeatureReadout>(&transform);
+    return readout != nullptr && readout->kind == ReadoutKind::flatten;
+  };
+  const auto* transforms = input_transforms(operation);
+  return transforms != nullptr && std::any_of(transforms->begin(), transforms->end(), is_flatten);
+}
+
+/// What a flattening node flattens, for inputs of a shape: the inputs themselves, of which only the number of
+/// positions counts, or positions behind layers.
+Shape flattened_shape(const Graph& graph, NodeId id, const Shape& input) {
+  const Node& node = graph.nodes[id];
+  if (const auto* transforms = input_transforms(node.operation))
+    return {transformed_channels(input, 1, *transforms)};
+  return node_shapes(graph, input)[node.inputs[0]];
+}
+
+/// The positions of a flattened input become channels, so all inputs need equally many.
+void check_flattened(const Graph& graph, const NamedShapes& shapes) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!flattens(graph.nodes[id].operation)) continue;
+    const auto& [first_shape, first_name] = *shapes.begin();
+    const Shape expected = flattened_shape(graph, id, first_shape);
+    for (const auto& [shape, name] : shapes)
+      if (const Shape flattened = flattened_shape(graph, id, shape); flattened != expected)
+        throw NetworkError(
+            fmt::format("{}: expected inputs of equal size, got {} positions for {} and {} for {}; use "
+                        "global_average_pool for inputs of different size",
+                        graph.nodes[id].path, to_string(expected), first_name, to_string(flattened), name));
+  }
+}
+
+/// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
+/// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
+/// takes more channels.
+std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
+  constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 32;
+  const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
+  std::set<NodeId> feeds_pair_stage, inputs;
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<PairNode>(node.operation)) feeds_pair_stage.insert(node.inputs[0]);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
+    const Index3 sizes = three_axes(shapes[id]);
+    const bool most = 2 * static_cast<double>(demanded[id].count()) > Offsets::count_all(sizes, sizes);
+    const Index many = shapes[id].size() > 1 ? many_channels_of_images : many_channels_of_sequences;
+    if (most && (channels >= many || feeds_pair_stage.contains(id))) inputs.insert(id);
+  }
+  return inputs;
+}
+
+/// The vectors of consecutive inputs are rows of a matrix, so all states need one size.
+void equalise_sizes(std::map<Shape, StateLayout>& layouts) {
+  Index size = 0;
+  for (const auto& [shape, layout] : layouts) size = std::max(size, layout.size);
+  for (auto& [shape, layout] : layouts) layout.size = size;
+}
+
+std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
+  try {
+    return node_shapes(graph, shape);
+  } catch (const NetworkError& error) {
+    throw NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
+  }
+}
+
+/// Shapes of all nodes for every input shape, the largest input's first.
+std::vector<std::vector<Shape>> all_shapes(const Graph& graph, const NamedShapes& shapes,
+                                           const Shape& largest) {
+  std::vector<std::vector<Shape>> result{node_shapes(graph, largest)};
+  for (const auto& [shape, name] : shapes)
+    if (shape != largest) result.push_back(shapes_behind(graph, shape, name));
+  return result;
+}
+
+/// Sizes are products of positions, channels and a few arrays; an index holds no more.
+void check_size(const Shape& shape, const std::string& name, Index channels) {
+  constexpr double most_numbers = 0x1p48;
+  double numbers = static_cast<double>(channels);
+  for (const Index size : shape) numbers *= static_cast<double>(size);
+  if (numbers > most_numbers)
+    throw NetworkError(fmt::format("{} ({}): expected at most {:.3g} numbers an input, got {:.3g}", name,
+                                   to_string(shape), most_numbers, numbers));
+}
+
+constexpr std::int64_t most_replicates = 16;
+
+}  // namespace
+
+std::int64_t sampled_replicates(const Graph& graph) {
+  return graph.fewest_samples == 0 ? 1 : std::min(graph.fewest_samples, most_replicates);
+}
+
+GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
+                   std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
+  for (const auto& [shape, name] : shapes) check_size(shape, name, size.channels);
+  const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
+                           return position_count(a.first) < position_count(b.first);
+                         })->first;
+  Graph graph = Lowering::lower(network, largest, replicate);
+  const std::vector<std::vector<Shape>> of_shapes = all_shapes(graph, shapes, largest);
+  const std::vector<Shape>& of_largest = of_shapes.front();
+  const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
+  GramPlan plan{.program = make_program(std::move(graph), of_shapes, products),
+                .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
+                .demand_everything = options.demand == GramOptions::Demand::everything,
+                .channels = size.channels,
+                .state_layouts = {},
+                .tile_sides = {},
+                .largest_tile_side = 1,
+                .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
+                                             [](const Shape& shape) { return !shape.empty(); }),
+                .stop = StopRequest(options.stop)};
+  if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
+  for (const auto& [shape, name] : shapes)
+    plan.state_layouts.emplace(
+        shape, make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape,
+                                 size.channels));
+  if (plan.vectors_only) equalise_sizes(plan.state_layouts);
+  if (options.tile_size < 0)
+    throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
+  for (const auto& [shape, name] : shapes) {
+    const Index side = choose_tile_side(plan, shape, size, scalar_bytes, options);
+    plan.tile_sides.emplace(shape, side);
+    plan.largest_tile_side = std::max(plan.largest_tile_side, side);
+  }
+  return plan;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "kernel/plan/pair_geometry.hpp"
+#include "kernel/plan/program.hpp"
+#include "kernel/planes/input_state.hpp"
+#include "network/lowering.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit {
+
+/// Everything about a Gram matrix that does not depend on the values of the inputs.
+struct GramPlan {
+  Program program;
+  Kernel kernel;
+  bool demand_everything;
+  Index channels;
+  std::map<Shape, StateLayout> state_layouts;  ///< For every shape that occurs among the inputs.
+  std::map<Shape, Index> tile_sides;           ///< Inputs of a shape on one side of a tile of pairs.
+  Index largest_tile_side;
+
+  /// True if no covariance has positions: the input products of a whole tile are then one matrix product.
+  bool vectors_only;
+
+  StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
+
+  /// Behind the positions the states of all inputs are alike.
+  [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
+};
+
+/// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
+using NamedShapes = std::map<Shape, std::string>;
+
+/// What the plan wants to know of the inputs besides their shapes.
+struct GramSize {
+  Index channels;
+  Index inputs;  ///< Of the larger batch.
+  Index pairs;
+};
+
+/// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
+GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
+                   std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate = {});
+
+/// How often a network with sampled stages is run; 1 without.
+std::int64_t sampled_replicates(const Graph& graph);
+
+}  // namespace widelimit

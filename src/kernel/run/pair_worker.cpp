@@ -1,0 +1,369 @@
+#include "kernel/run/pair_worker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "kernel/features.hpp"
+#include "kernel/multiples.hpp"
+#include "kernel/planes/vector_padding.hpp"
+#include "kernel/variance_checks.hpp"
+#include "numerics/gemm.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/precise_products.hpp"
+
+namespace widelimit {
+namespace {
+
+Index vector_channels(const GramPlan& plan, NodeId node) {
+  const auto& input = std::get<InputNode>(plan.program.graph.nodes[node].operation);
+  return transformed_channels(plan.any_layout().shape, plan.channels, input.transforms);
+}
+
+template <typename Scalar>
+std::span<const Scalar> vector_of(const GramPlan& plan, NodeId node, const InputState<Scalar>& state) {
+  return {state.array(node, 0), static_cast<std::size_t>(vector_channels(plan, node))};
+}
+
+bool is_input(const GramPlan& plan, NodeId node) {
+  return std::holds_alternative<InputNode>(plan.program.graph.nodes[node].operation);
+}
+
+const FeatureNode* feature_node(const GramPlan& plan, NodeId node) {
+  return std::get_if<FeatureNode>(&plan.program.graph.nodes[node].operation);
+}
+
+/// One input with others, by a readout on features: calls take(j, values) for each.
+template <typename Scalar, typename Take>
+void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& left,
+                    std::span<const InputState<Scalar>* const> right, const Take& take) {
+  const FeatureNode& node = *feature_node(plan, id);
+  const Shape left_shape = transformed_shape(left.layout().shape, node.transforms);
+  const Index channels = transformed_channels(left.layout().shape, plan.channels, node.transforms);
+  const StateLayout* layout = nullptr;
+  Shape right_shape;
+  for (std::size_t j = 0; j < right.size(); ++j) {
+    if (&right[j]->layout() != layout) {
+      layout = &right[j]->layout();
+      right_shape = transformed_shape(layout->shape, node.transforms);
+    }
+    take(j, node.stage->apply(
+                FeaturePair<Scalar>{left.extra(id), right[j]->extra(id), left_shape, right_shape}, channels));
+  }
+}
+
+/// Products of vectors of so few channels cost no more than what else is done for a pair, even in double.
+/// With them a Gram matrix of float has no errors but its own rounding, where the network is linear; those of
+/// a sum in float would be several times larger.
+constexpr Index few_channels = 512;
+
+/// Rows of a tile whose mirrored entries are written together: a cache line of a mirrored row.
+constexpr std::size_t mirrored_rows = 16;
+
+/// Copies the entries of some rows of a tile that were computed to the places of the mirrored pairs.
+template <typename Scalar>
+void mirror(std::span<const PointRow<Scalar>> rows, std::span<const Index> places,
+            std::span<const Index> columns, Scalar* matrix, Index matrix_columns) {
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    Scalar* mirrored = matrix + columns[j] * matrix_columns;
+    const Scalar* entry = matrix + columns[j];
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (static_cast<Index>(j) > rows[i].same) mirrored[places[i]] = entry[places[i] * matrix_columns];
+  }
+}
+
+}  // namespace
+
+template <typename Scalar>
+PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
+    : plan_{plan},
+      planes_(plan.program, Purpose::result, plan.kernel, plan.demand_everything,
+              plan.vectors_only ? 0 : side, plan.stop),
+      points_(plan.program, plan.any_layout(), plan.kernel, side, side, plan.stop),
+      side_{side} {
+  const auto sources = static_cast<Index>(points_.source_nodes().size());
+  if (plan.vectors_only) {
+    products_ = AlignedBuffer<Scalar>(sources * side * padded(side));
+    deviations_ = AlignedBuffer<Scalar>(sources * padded(side));
+  }
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::start_timer() {
+  for (StepTimer* timer : {&timer_, &planes_.timer(), &points_.timer()})
+    timer->start(plan_.program.graph.nodes.size());
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::add_seconds(std::vector<double>& seconds_per_node) {
+  for (const StepTimer* timer : {&timer_, &planes_.timer(), &points_.timer()})
+    timer->add_to(seconds_per_node);
+}
+
+template <typename Scalar>
+bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
+                             const TilePlace& place, const GramTarget<Scalar>& target) {
+  collect(left, right, batches);
+  if (plan_.vectors_only)
+    multiply_inputs(batches == Batches::one && left.begin == right.begin);
+  else
+    planes_.run(tile_);
+  points_.begin_tile(tile_.right);
+  rows_.clear();
+  mirrored_ = 0;
+  for (Index i = left.begin; i < left.end; ++i) {
+    const bool has_itself = batches == Batches::one && i >= right.begin && i < right.end;
+    rows_.push_back({&(*left.block)[i], has_itself ? i - right.begin : -1, {}});
+  }
+  const auto lefts = static_cast<Index>(rows_.size());
+  bool finite = true;
+  for (Index begin = 0; begin < lefts; begin += points_.rows_at_once()) {
+    const auto rows =
+        std::span(rows_).subspan(static_cast<std::size_t>(begin),
+                                 static_cast<std::size_t>(std::min(points_.rows_at_once(), lefts - begin)));
+    const auto for_each_row = [&](const auto& body) {
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        body(begin + static_cast<Index>(r), rows[r].same, static_cast<Index>(r) * points_.row_step());
+    };
+    for (std::size_t s = 0; s < points_.source_nodes().size(); ++s)
+      timer_.time(points_.source_nodes()[s], [&] {
+        for_each_row(
+            [&](Index i, Index same, Index step) { fill_source(s, i, same, points_.source(s) + step); });
+      });
+    const Plane<Scalar> values = points_.run(rows);
+    for_each_row([&](Index i, Index same, Index step) {
+      const Index row = place.rows[static_cast<std::size_t>(i)];
+      if (!write(values + step, std::max<Index>(same, 0), row, place, target)) finite = false;
+    });
+    if (batches == Batches::one) mirror_rows(static_cast<std::size_t>(begin) + rows.size(), place, target);
+  }
+  return finite;
+}
+
+/// Mirrors the rows of the tile before `end` that have not been yet, once they are enough.
+template <typename Scalar>
+void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
+                                     const GramTarget<Scalar>& target) {
+  if (end < rows_.size() && end - mirrored_ < mirrored_rows) return;
+  const auto rows = std::span<const PointRow<Scalar>>(rows_).subspan(mirrored_, end - mirrored_);
+  for (Scalar* matrix : {target.nngp, target.ntk})
+    if (matrix != nullptr)
+      mirror(rows, place.rows.subspan(mirrored_, rows.size()), place.columns, matrix, target.columns);
+  mirrored_ = end;
+}
+
+/// The values of one left input with the right inputs from `first` on.
+template <typename Scalar>
+bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
+                               const GramTarget<Scalar>& target) const {
+  for (Index j = first; j < columns(); ++j) {
+    const Index entry = row * target.columns + place.columns[static_cast<std::size_t>(j)];
+    if (target.nngp != nullptr) target.nngp[entry] = values.nngp[j];
+    if (target.ntk != nullptr) target.ntk[entry] = values.ntk[j];
+  }
+  // Here they are in the cache.
+  const auto is_finite = [&](const Scalar* wanted, const Scalar* row_values) {
+    return wanted == nullptr || numerics::linear_rows<Scalar>().all_finite(
+                                    row_values + first, static_cast<std::size_t>(columns() - first));
+  };
+  return is_finite(target.nngp, values.nngp) && is_finite(target.ntk, values.ntk);
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right,
+                                 Batches batches) {
+  tile_.left.clear();
+  tile_.right.clear();
+  tile_.pairs.clear();
+  for (Index i = left.begin; i < left.end; ++i) tile_.left.push_back(&(*left.block)[i]);
+  for (Index j = right.begin; j < right.end; ++j) tile_.right.push_back(&(*right.block)[j]);
+  if (plan_.vectors_only) return;
+  pair_number_.assign(tile_.left.size() * tile_.right.size(), -1);
+  for_each_pair(left.end - left.begin, columns(), [&](Index i, Index j) {
+    const Index first = left.begin + i, second = right.begin + j;
+    const bool mirrored = batches == Batches::one && second < first;
+    if (mirrored) return;
+    pair_number_[static_cast<std::size_t>(i * columns() + j)] = static_cast<Index>(tile_.pairs.size());
+    tile_.pairs.push_back({i, j, batches == Batches::one && first == second});
+  });
+}
+
+/// The input products of a whole tile; the tiles' grid is fixed, so each entry is always computed by the same
+/// product. Of a tile on the diagonal, a quarter is mirrored and left out.
+template <typename Scalar>
+void PairWorker<Scalar>::multiply_inputs(bool symmetric) {
+  const auto lefts = static_cast<Index>(tile_.left.size());
+  const Index half = padded(lefts / 2);
+  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
+    const NodeId node = points_.source_nodes()[s];
+    if (!is_input(plan_, node)) continue;
+    timer_.time(node, [&] {
+      for (Index j = 0; j < columns(); ++j)
+        deviations(s)[j] = std::sqrt(tile_.right[static_cast<std::size_t>(j)]->extra(node)[0]);
+      if (!symmetric || half >= lefts) return multiply_inputs(s, 0, lefts, 0);
+      multiply_inputs(s, 0, half, 0);
+      multiply_inputs(s, half, lefts - half, half);
+    });
+  }
+}
+
+/// Of some left inputs with all right inputs from the first one on.
+template <typename Scalar>
+void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, Index left_count,
+                                         Index first_right) {
+  const NodeId node = points_.source_nodes()[source];
+  const Index channels = vector_channels(plan_, node), leading = plan_.any_layout().size;
+  const Scalar *left = tile_.left[static_cast<std::size_t>(first_left)]->array(node, 0),
+               *right = tile_.right[static_cast<std::size_t>(first_right)]->array(node, 0);
+  if constexpr (std::is_same_v<Scalar, float>) {
+    if (channels <= few_channels)
+      return numerics::product_in_double(left_count, columns() - first_right, channels,
+                                         1 / static_cast<double>(channels), {left, leading}, {right, leading},
+                                         products(source, first_left) + first_right, padded(side_));
+  }
+  numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left_count, columns() - first_right,
+                 channels, Scalar{1} / static_cast<Scalar>(channels), {left, leading}, {right, leading},
+                 Scalar{0}, products(source, first_left) + first_right, padded(side_));
+}
+
+template <typename Scalar>
+void PairWorker<Scalar>::fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source) {
+  const NodeId node = points_.source_nodes()[number];
+  const InputState<Scalar>& left = *tile_.left[static_cast<std::size_t>(row)];
+  if (feature_node(plan_, node) != nullptr) {
+    const auto first = static_cast<std::size_t>(std::max<Index>(same, 0));
+    feature_values<Scalar>(plan_, node, left, std::span(tile_.right).subspan(first),
+                           [&](std::size_t j, const FeatureStage::Values& values) {
+                             source.nngp[first + j] = static_cast<Scalar>(values.nngp);
+                             if (source.ntk != nullptr)
+                               source.ntk[first + j] = static_cast<Scalar>(values.ntk);
+                           });
+    return;
+  }
+  if (source.ntk != nullptr && is_input(plan_, node)) std::fill_n(source.ntk, columns(), Scalar{0});
+  if (plan_.vectors_only) {
+    const Index first = std::max<Index>(same, 0);
+    std::copy_n(products(number, row) + first, columns() - first, source.nngp + first);
+    // The variance as the state has it: so the correlation of an input with itself is exactly 1.
+    if (same >= 0) source.nngp[same] = left.extra(node)[0];
+    return take_multiples(number, row, same, source.nngp);
+  }
+  for (Index j = 0; j < columns(); ++j) {
+    const Index pair = pair_number_[static_cast<std::size_t>(row * columns() + j)];
+    if (pair < 0) continue;
+    if (is_input(plan_, node)) {
+      source.nngp[j] = take_product(node, row, j);
+    } else {
+      const auto [nngp, ntk] = planes_.readout(node, pair);
+      source.nngp[j] = nngp;
+      if (source.ntk != nullptr) source.ntk[j] = ntk;
+    }
+  }
+}
+
+/// Of inputs that may be multiples of each other the products are taken again, one by one: matrix products
+/// add up in another order than variances do.
+template <typename Scalar>
+void PairWorker<Scalar>::take_multiples(std::size_t source, Index row, Index same, Scalar* values) {
+  const NodeId node = points_.source_nodes()[source];
+  const Index first = std::max<Index>(same, 0);
+  const Scalar* bounds = deviations(source);
+  const Scalar factor = std::sqrt(tile_.left[static_cast<std::size_t>(row)]->extra(node)[0]) *
+                        least_correlation_of_multiples<Scalar>(vector_channels(plan_, node));
+  const auto exceeds = [&](Index begin, Index count) {
+    return numerics::precise_products<Scalar>().any_exceeds(values + begin, bounds + begin, factor,
+                                                            static_cast<std::size_t>(count));
+  };
+  if (!exceeds(first, columns() - first)) return;
+  for (Index j = first; j < columns(); ++j)
+    if (j != same && exceeds(j, 1)) values[j] = take_product(node, row, j);
+}
+
+/// The product of a left and a right input, which are noted if one is a multiple of the other.
+template <typename Scalar>
+Scalar PairWorker<Scalar>::take_product(NodeId node, Index row, Index column) {
+  const auto left = static_cast<std::size_t>(row), right = static_cast<std::size_t>(column);
+  const VectorProduct product =
+      vector_product(vector_of(plan_, node, *tile_.left[left]), vector_of(plan_, node, *tile_.right[right]));
+  if (product.are_multiples && column != rows_[left].same) rows_[left].multiples.push_back(column);
+  return static_cast<Scalar>(product.mean);
+}
+
+template <typename Scalar>
+StateWorker<Scalar>::StateWorker(const GramPlan& plan)
+    : plan_{plan},
+      planes_(plan.program, Purpose::state, Kernel::nngp_only, plan.demand_everything, 1, plan.stop),
+      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1, plan.stop) {}
+
+template <typename Scalar>
+void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
+  write_features(input, state);
+  if (!plan_.vectors_only) planes_.record_state(state);
+  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
+    const NodeId node = points_.source_nodes()[s];
+    Scalar& nngp = points_.source(s).nngp[0];
+    const InputState<Scalar>* itself = &state;
+    if (is_input(plan_, node))
+      nngp = record_variance(node, state);
+    else if (feature_node(plan_, node) != nullptr)
+      feature_values<Scalar>(
+          plan_, node, state, {&itself, 1},
+          [&](std::size_t, const FeatureStage::Values& values) { nngp = static_cast<Scalar>(values.nngp); });
+    else
+      nngp = planes_.readout(node, 0).nngp;
+  }
+  points_.record_state(state);
+}
+
+/// Of a vector.
+template <typename Scalar>
+Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& state) const {
+  const std::span<const Scalar> vector = vector_of(plan_, node, state);
+  const auto variance = static_cast<Scalar>(vector_variance(vector));
+  name_layer(plan_.program.graph.nodes[node], [&] {
+    check_input_variance(variance,
+                         std::all_of(vector.begin(), vector.end(), [](Scalar x) { return x == 0; }));
+  });
+  return state.extra(node)[0] = variance;
+}
+
+template <typename Scalar>
+void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputState<Scalar>& state) const {
+  const auto& nodes = plan_.program.graph.nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const auto* transforms = input_transforms(nodes[id].operation);
+    if (transforms == nullptr) continue;
+    const FeatureNode* feature = feature_node(plan_, id);
+    if (feature == nullptr && transforms->empty() && state.layout().shape.empty()) {
+      std::copy(input.begin(), input.end(), state.array(id, 0));
+      continue;
+    }
+    const Features<Scalar> features =
+        transformed_features(input, state.layout().shape, plan_.channels, *transforms);
+    if (feature != nullptr) {
+      feature->stage->prepare(
+          FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},
+                              features.shape},
+          state.extra(id));
+      continue;
+    }
+    if (features.shape.empty()) {
+      std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
+      continue;
+    }
+    const PlaneLayout& layout = state.layout().planes[id];
+    const Scalar* row = features.values.data();
+    for (Index channel = 0; channel < features.channels; ++channel)
+      for_each_row(layout.extent, [&](Index x, Index y) {
+        std::copy_n(row, layout.extent[2], state.array(id, channel) + layout.at(x, y));
+        row += layout.extent[2];
+      });
+  }
+}
+
+template class PairWorker<float>;
+template class PairWorker<double>;
+template class StateWorker<float>;
+template class StateWorker<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/planes/plane_executor.hpp"
+#include "kernel/points/point_executor.hpp"
+#include "kernel/run/gram_plan.hpp"
+
+namespace widelimit {
+
+/// Inputs [begin, end) of a block.
+template <typename Scalar>
+struct StateRange {
+  const StateBlock<Scalar>* block;
+  Index begin;
+  Index end;
+};
+
+/// Whether the two sides of a tile come from one batch: then a pair may be an input with itself, and of two
+/// mirrored pairs only that with left <= right is computed.
+enum class Batches { one, two };
+
+/// Where kernel values go: row-major, `columns` numbers a row; null for a kernel that is not wanted.
+template <typename Scalar>
+struct GramTarget {
+  Scalar* nngp;
+  Scalar* ntk;
+  Index columns;
+};
+
+/// Rows and columns of the result that belong to the inputs of a tile.
+struct TilePlace {
+  std::span<const Index> rows;
+  std::span<const Index> columns;
+};
+
+/// Computes tiles of pairs from states to kernels. One a thread.
+template <typename Scalar>
+class PairWorker {
+ public:
+  /// `plan` must outlive the worker; `side` is the largest number of inputs a side.
+  PairWorker(const GramPlan& plan, Index side);
+
+  /// Measures the time of every node from now on.
+  void start_timer();
+  /// Adds what was measured.
+  void add_seconds(std::vector<double>& seconds_per_node);
+
+  /// Writes the entries of every pair of the tile, and for one batch those of the mirrored pairs. The inputs
+  /// of a side have one shape. False if some entry is not finite.
+  [[nodiscard]] bool run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
+                         const TilePlace& place, const GramTarget<Scalar>& target);
+
+ private:
+  void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
+  void multiply_inputs(bool symmetric);
+  void multiply_inputs(std::size_t source, Index first_left, Index left_count, Index first_right);
+  void fill_source(std::size_t number, Index row, Index same, const Plane<Scalar>& source);
+  void take_multiples(std::size_t source, Index row, Index same, Scalar* values);
+  [[nodiscard]] Scalar take_product(NodeId node, Index row, Index column);
+  /// False if some value is not finite.
+  [[nodiscard]] bool write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
+                           const GramTarget<Scalar>& target) const;
+  void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Scalar>& target);
+  /// The input products of a left input of a tile of vectors.
+  [[nodiscard]] Scalar* products(std::size_t source, Index row) {
+    return products_.data() + (static_cast<Index>(source) * side_ + row) * padded(side_);
+  }
+  /// Roots of the variances of the right inputs of a tile of vectors.
+  [[nodiscard]] Scalar* deviations(std::size_t source) {
+    return deviations_.data() + static_cast<Index>(source) * padded(side_);
+  }
+  [[nodiscard]] Index columns() const { return static_cast<Index>(tile_.right.size()); }
+
+  const GramPlan& plan_;
+  PlaneExecutor<Scalar> planes_;
+  PointExecutor<Scalar> points_;
+  AlignedBuffer<Scalar> products_;    ///< [source][left][right] of a tile of vectors.
+  AlignedBuffer<Scalar> deviations_;  ///< [source][right]
+  Index side_;
+  StepTimer timer_;
+  Tile<Scalar> tile_;
+  std::vector<PointRow<Scalar>> rows_;
+  std::size_t mirrored_ = 0;        ///< Rows of the tile whose mirrored entries are written.
+  std::vector<Index> pair_number_;  ///< [left][right], -1 for pairs that are not computed.
+};
+
+/// Makes the states of inputs. One a thread.
+template <typename Scalar>
+class StateWorker {
+ public:
+  explicit StateWorker(const GramPlan& plan);
+
+  /// `input` is [spatial..., C].
+  void run(std::span<const Scalar> input, InputState<Scalar>& state);
+
+ private:
+  [[nodiscard]] Scalar record_variance(NodeId node, InputState<Scalar>& state) const;
+  void write_features(std::span<const Scalar> input, InputState<Scalar>& state) const;
+
+  const GramPlan& plan_;
+  PlaneExecutor<Scalar> planes_;
+  PointExecutor<Scalar> points_;
+};
+
+}  // namespace widelimit
