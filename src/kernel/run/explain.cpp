@@ -230,12 +230,13 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
     plan.lines.push_back(PlanNode(gram_plan, geometry, input, id).line());
     plan.flops += plan.lines.back().flops;
   }
-  plan.state_bytes = static_cast<double>(layout.size) * sizeof(Scalar);
-  plan.bytes = 2 * static_cast<double>(geometry.store_size) * sizeof(Scalar) +
+  const double scalar_bytes = gram_plan.in_double ? sizeof(double) : sizeof(Scalar);
+  plan.state_bytes = static_cast<double>(layout.size) * scalar_bytes;
+  plan.bytes = 2 * static_cast<double>(geometry.store_size) * scalar_bytes +
                2 * plan.state_bytes / static_cast<double>(side);
   if (!gram_plan.vectors_only)
     plan.workspace_bytes =
-        sizeof(Scalar) *
+        scalar_bytes *
         static_cast<double>(workspace_size(gram_plan.program, geometry, layout, Purpose::result,
                                            gram_plan.kernel, side, side * side)
                                 .total());

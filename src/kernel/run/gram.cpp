@@ -103,9 +103,9 @@ class OrderedInputs {
 };
 
 /// States of part of a batch, and the batch.
-template <typename Scalar>
+template <typename Scalar, typename Result>
 struct Block {
-  const OrderedInputs<Scalar>* inputs;
+  const OrderedInputs<Result>* inputs;
   StateBlock<Scalar> states;
 
   [[nodiscard]] Index begin() const { return states.begin(); }
@@ -120,7 +120,8 @@ struct TileSide {
   [[nodiscard]] Index size() const { return end - begin; }
 };
 
-template <typename Scalar>
+/// Takes inputs and writes kernels in the type Result, and computes in Scalar.
+template <typename Scalar, typename Result>
 class GramComputation {
  public:
   GramComputation(const GramPlan& plan, const GramOptions& options, ProgressCounter& progress)
@@ -130,8 +131,8 @@ class GramComputation {
         progress_{progress},
         state_workers_([&plan] { return StateWorker<Scalar>(plan); }) {}
 
-  void symmetric(const Inputs<Scalar>& inputs, const GramTarget<Scalar>& target) {
-    const OrderedInputs<Scalar> x(inputs, plan_, "x");
+  void symmetric(const Inputs<Result>& inputs, const GramTarget<Result>& target) {
+    const OrderedInputs<Result> x(inputs, plan_, "x");
     for (Index first = 0; first < x.size();) {
       const auto left = make_states(x, first);
       compute(left, left, Batches::one, target);
@@ -144,9 +145,9 @@ class GramComputation {
     }
   }
 
-  void rectangular(const Inputs<Scalar>& inputs1, const Inputs<Scalar>& inputs2,
-                   const GramTarget<Scalar>& target) {
-    const OrderedInputs<Scalar> x1(inputs1, plan_, "x1"), x2(inputs2, plan_, "x2");
+  void rectangular(const Inputs<Result>& inputs1, const Inputs<Result>& inputs2,
+                   const GramTarget<Result>& target) {
+    const OrderedInputs<Result> x1(inputs1, plan_, "x1"), x2(inputs2, plan_, "x2");
     for (Index first = 0; first < x1.size();) {
       const auto left = make_states(x1, first);
       for (Index second = 0; second < x2.size();) {
@@ -158,9 +159,10 @@ class GramComputation {
     }
   }
 
-  void diagonal(const Inputs<Scalar>& inputs, const GramTarget<Scalar>& target) {
-    const OrderedInputs<Scalar> x(inputs, plan_, "x");
+  void diagonal(const Inputs<Result>& inputs, const GramTarget<Result>& target) {
+    const OrderedInputs<Result> x(inputs, plan_, "x");
     constexpr Index first_column = 0;
+    const GramTarget<Result> column{target.nngp, target.ntk, 1};
     for (Index first = 0; first < x.size();) {
       const auto block = make_states(x, first);
       Workers workers([this] { return make_worker(1); });
@@ -168,8 +170,7 @@ class GramComputation {
         const Index i = block.begin() + offset;
         const StateRange<Scalar> itself{&block.states, i, i + 1};
         const TilePlace place{x.originals(i, i + 1), {&first_column, 1}};
-        if (!workers.local().run(itself, itself, Batches::one, place, {target.nngp, target.ntk, 1}))
-          is_finite_ = false;
+        if (!workers.local().run(itself, itself, Batches::one, place, column)) is_finite_ = false;
         progress_.add(1);
       });
       collect_seconds(workers);
@@ -185,7 +186,7 @@ class GramComputation {
 
   /// The end of the block that begins at `begin`: inputs whose states fit into half of the memory allowed (a
   /// tile has two sides), a multiple of the tile's side.
-  Index block_end(const OrderedInputs<Scalar>& x, Index begin) const {
+  Index block_end(const OrderedInputs<Result>& x, Index begin) const {
     std::size_t left = options_.state_memory_bytes / 2;
     Index end = begin;
     for (; end < x.size(); ++end) {
@@ -222,13 +223,13 @@ class GramComputation {
           fmt::format("gram: stopped on request after {} of {} pairs", progress_.done(), progress_.total()));
   }
 
-  Block<Scalar> make_states(const OrderedInputs<Scalar>& x, Index begin) {
+  Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin) {
     std::vector<const StateLayout*> layouts;
     for (Index i = begin; i < block_end(x, begin); ++i) layouts.push_back(&x.layout(i));
-    Block<Scalar> block{&x, StateBlock<Scalar>(layouts, begin)};
+    Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
     parallel(block.end() - begin, [&](Index i) {
       try {
-        state_workers_.local().run(x.input(begin + i), block.states[begin + i]);
+        run_state(x.input(begin + i), block.states[begin + i]);
       } catch (const NumericalError& error) {
         throw NumericalError(fmt::format("gram: {}: {}", x.name(begin + i), error.what()));
       }
@@ -237,9 +238,16 @@ class GramComputation {
     return block;
   }
 
+  void run_state(std::span<const Result> input, InputState<Scalar>& state) {
+    if constexpr (std::is_same_v<Scalar, Result>)
+      state_workers_.local().run(input, state);
+    else
+      state_workers_.local().run(std::vector<Scalar>(input.begin(), input.end()), state);
+  }
+
   /// Cuts a block into sides of tiles: inputs of one shape into sides of nearly equal size; vectors on a
   /// fixed grid.
-  std::vector<TileSide> sides(const Block<Scalar>& block) const {
+  std::vector<TileSide> sides(const Block<Scalar, Result>& block) const {
     std::vector<TileSide> sides;
     for (Index begin = block.begin(); begin < block.end();) {
       const Shape& shape = block.inputs->shape(begin);
@@ -256,8 +264,8 @@ class GramComputation {
     return sides;
   }
 
-  void compute(const Block<Scalar>& left, const Block<Scalar>& right, Batches batches,
-               const GramTarget<Scalar>& target) {
+  void compute(const Block<Scalar, Result>& left, const Block<Scalar, Result>& right, Batches batches,
+               const GramTarget<Result>& target) {
     struct TileSides {
       TileSide left;
       TileSide right;
@@ -382,14 +390,18 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
                        const Compute& compute) {
   const auto run_plan = [&](const GramPlan& plan, ProgressCounter& progress) {
     auto result = empty_result<Scalar>(options, task.rows, task.columns);
-    GramComputation<Scalar> computation(plan, options, progress);
     const Index before = progress.done();
-    compute(computation, target_of(result));
+    const auto compute_in = [&](auto computation) {
+      compute(computation, target_of(result));
+      return computation.is_finite();
+    };
+    const bool finite = plan.in_double ? compute_in(GramComputation<double, Scalar>(plan, options, progress))
+                                       : compute_in(GramComputation<Scalar, Scalar>(plan, options, progress));
     // A pair that was forgotten must not pass unnoticed.
     if (progress.done() - before != task.pairs)
       throw std::logic_error(
           fmt::format("gram: {} of {} pairs were computed", progress.done() - before, task.pairs));
-    if (!computation.is_finite()) {
+    if (!finite) {
       throw_not_finite(result.nngp, "nngp");
       throw_not_finite(result.ntk, "ntk");
     }

@@ -162,6 +162,9 @@ void check_size(const Shape& shape, const std::string& name, Index channels) {
 
 constexpr std::int64_t most_replicates = 16;
 
+/// About 25 layers with nonlinearities: their roundings in float may add up to half of 1e-6.
+constexpr std::size_t most_instructions_in_float = 50;
+
 }  // namespace
 
 std::int64_t sampled_replicates(const Graph& graph) {
@@ -187,12 +190,14 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                 .largest_tile_side = 1,
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); }),
+                .in_double = false,
                 .stop = StopRequest(options.stop)};
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)
     plan.state_layouts.emplace(
         shape, make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape,
                                  size.channels));
+  plan.in_double = plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float;
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));

@@ -25,6 +25,10 @@ struct GramPlan {
   /// True if no covariance has positions: the input products of a whole tile are then one matrix product.
   bool vectors_only;
 
+  /// True if float results are rounded from double: over a hundred layers of vectors, the roundings of float
+  /// add up to more than its digits are worth.
+  bool in_double;
+
   StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
 
   /// Behind the positions the states of all inputs are alike.

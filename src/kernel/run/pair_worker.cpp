@@ -61,15 +61,25 @@ constexpr Index few_channels = 512;
 constexpr std::size_t mirrored_rows = 16;
 
 /// Copies the entries of some rows of a tile that were computed to the places of the mirrored pairs.
-template <typename Scalar>
+template <typename Scalar, typename Result>
 void mirror(std::span<const PointRow<Scalar>> rows, std::span<const Index> places,
-            std::span<const Index> columns, Scalar* matrix, Index matrix_columns) {
+            std::span<const Index> columns, Result* matrix, Index matrix_columns) {
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    Scalar* mirrored = matrix + columns[j] * matrix_columns;
-    const Scalar* entry = matrix + columns[j];
+    Result* mirrored = matrix + columns[j] * matrix_columns;
+    const Result* entry = matrix + columns[j];
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (static_cast<Index>(j) > rows[i].same) mirrored[places[i]] = entry[places[i] * matrix_columns];
   }
+}
+
+/// Numbers that are finite as they are may not be once they are rounded.
+template <typename Result, typename Scalar>
+bool all_finite(const Scalar* values, Index count) {
+  if constexpr (std::is_same_v<Scalar, Result>)
+    return numerics::linear_rows<Scalar>().all_finite(values, static_cast<std::size_t>(count));
+  else
+    return std::all_of(values, values + count,
+                       [](Scalar value) { return std::isfinite(static_cast<Result>(value)); });
 }
 
 }  // namespace
@@ -101,8 +111,9 @@ void PairWorker<Scalar>::add_seconds(std::vector<double>& seconds_per_node) {
 }
 
 template <typename Scalar>
+template <typename Result>
 bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
-                             const TilePlace& place, const GramTarget<Scalar>& target) {
+                             const TilePlace& place, const GramTarget<Result>& target) {
   collect(left, right, batches);
   if (plan_.vectors_only)
     multiply_inputs(batches == Batches::one && left.begin == right.begin);
@@ -142,11 +153,12 @@ bool PairWorker<Scalar>::run(const StateRange<Scalar>& left, const StateRange<Sc
 
 /// Mirrors the rows of the tile before `end` that have not been yet, once they are enough.
 template <typename Scalar>
+template <typename Result>
 void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
-                                     const GramTarget<Scalar>& target) {
+                                     const GramTarget<Result>& target) {
   if (end < rows_.size() && end - mirrored_ < mirrored_rows) return;
   const auto rows = std::span<const PointRow<Scalar>>(rows_).subspan(mirrored_, end - mirrored_);
-  for (Scalar* matrix : {target.nngp, target.ntk})
+  for (Result* matrix : {target.nngp, target.ntk})
     if (matrix != nullptr)
       mirror(rows, place.rows.subspan(mirrored_, rows.size()), place.columns, matrix, target.columns);
   mirrored_ = end;
@@ -154,17 +166,17 @@ void PairWorker<Scalar>::mirror_rows(std::size_t end, const TilePlace& place,
 
 /// The values of one left input with the right inputs from `first` on.
 template <typename Scalar>
+template <typename Result>
 bool PairWorker<Scalar>::write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
-                               const GramTarget<Scalar>& target) const {
+                               const GramTarget<Result>& target) const {
   for (Index j = first; j < columns(); ++j) {
     const Index entry = row * target.columns + place.columns[static_cast<std::size_t>(j)];
-    if (target.nngp != nullptr) target.nngp[entry] = values.nngp[j];
-    if (target.ntk != nullptr) target.ntk[entry] = values.ntk[j];
+    if (target.nngp != nullptr) target.nngp[entry] = static_cast<Result>(values.nngp[j]);
+    if (target.ntk != nullptr) target.ntk[entry] = static_cast<Result>(values.ntk[j]);
   }
   // Here they are in the cache.
-  const auto is_finite = [&](const Scalar* wanted, const Scalar* row_values) {
-    return wanted == nullptr || numerics::linear_rows<Scalar>().all_finite(
-                                    row_values + first, static_cast<std::size_t>(columns() - first));
+  const auto is_finite = [&](const Result* wanted, const Scalar* row_values) {
+    return wanted == nullptr || all_finite<Result>(row_values + first, columns() - first);
   };
   return is_finite(target.nngp, values.nngp) && is_finite(target.ntk, values.ntk);
 }
@@ -363,6 +375,12 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
 
 template class PairWorker<float>;
 template class PairWorker<double>;
+template bool PairWorker<float>::run(const StateRange<float>&, const StateRange<float>&, Batches,
+                                     const TilePlace&, const GramTarget<float>&);
+template bool PairWorker<double>::run(const StateRange<double>&, const StateRange<double>&, Batches,
+                                      const TilePlace&, const GramTarget<float>&);
+template bool PairWorker<double>::run(const StateRange<double>&, const StateRange<double>&, Batches,
+                                      const TilePlace&, const GramTarget<double>&);
 template class StateWorker<float>;
 template class StateWorker<double>;
 

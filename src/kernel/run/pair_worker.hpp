@@ -22,10 +22,10 @@ struct StateRange {
 enum class Batches { one, two };
 
 /// Where kernel values go: row-major, `columns` numbers a row; null for a kernel that is not wanted.
-template <typename Scalar>
+template <typename Result>
 struct GramTarget {
-  Scalar* nngp;
-  Scalar* ntk;
+  Result* nngp;
+  Result* ntk;
   Index columns;
 };
 
@@ -35,7 +35,7 @@ struct TilePlace {
   std::span<const Index> columns;
 };
 
-/// Computes tiles of pairs from states to kernels. One a thread.
+/// Computes tiles of pairs from states to kernels, which may be rounded to another type. One a thread.
 template <typename Scalar>
 class PairWorker {
  public:
@@ -49,8 +49,9 @@ class PairWorker {
 
   /// Writes the entries of every pair of the tile, and for one batch those of the mirrored pairs. The inputs
   /// of a side have one shape. False if some entry is not finite.
+  template <typename Result>
   [[nodiscard]] bool run(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches,
-                         const TilePlace& place, const GramTarget<Scalar>& target);
+                         const TilePlace& place, const GramTarget<Result>& target);
 
  private:
   void collect(const StateRange<Scalar>& left, const StateRange<Scalar>& right, Batches batches);
@@ -60,9 +61,11 @@ class PairWorker {
   void take_multiples(std::size_t source, Index row, Index same, Scalar* values);
   [[nodiscard]] Scalar take_product(NodeId node, Index row, Index column);
   /// False if some value is not finite.
+  template <typename Result>
   [[nodiscard]] bool write(const Plane<Scalar>& values, Index first, Index row, const TilePlace& place,
-                           const GramTarget<Scalar>& target) const;
-  void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Scalar>& target);
+                           const GramTarget<Result>& target) const;
+  template <typename Result>
+  void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Result>& target);
   /// The input products of a left input of a tile of vectors.
   [[nodiscard]] Scalar* products(std::size_t source, Index row) {
     return products_.data() + (static_cast<Index>(source) * side_ + row) * padded(side_);
