@@ -13,7 +13,7 @@ found=0
 for target in "$@"; do
   mkdir -p "$build/corpus/$target" "$build/findings"
   echo "fuzzing $target for $seconds s"
-  "$build/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=4096 -max_len=8192 \
+  "$build/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len=8192 \
     -dict="$here/json.dict" -artifact_prefix="$build/findings/$target-" -print_final_stats=1 -verbosity=1 \
     "$build/corpus/$target" "$here/corpus/$target" >"$build/findings/$target.log" 2>&1 || found=1
   grep -E "^SUMMARY|stat::number_of_executed_units|ERROR: " "$build/findings/$target.log"

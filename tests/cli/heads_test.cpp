@@ -102,7 +102,7 @@ TEST_CASE("heads flow: bayes heads of the posterior stay where they are") {
 TEST_CASE("heads bayes: without a signal the tokens are guessed") {
   const json table = result_of("bayes", {{"prior", flip(0, 0)}, {"tokens", 5}, {"samples", 100}});
   CHECK(table["columns"] == json({"bayes_risk", "standard_error"}));
-  CHECK(table["rows"][0][0].get<double>() == doctest::Approx(0.8).epsilon(1e-12));
+  CHECK(table["rows"][0][0].get<double>() == doctest::Approx(0.8).epsilon(1e-12).scale(0));
 }
 
 TEST_CASE("heads hessian: the constants of the note") {
@@ -114,7 +114,8 @@ TEST_CASE("heads hessian: the constants of the note") {
   CHECK(table["rows"][1][0].get<double>() == doctest::Approx(2));
   CHECK(table["rows"][1][1].get<double>() == doctest::Approx(0.32));
   CHECK(table["rows"][1][2].get<double>() == doctest::Approx(-0.032));
-  CHECK(table["summary"]["saddle_split_rate"].get<double>() == doctest::Approx(0.2505).epsilon(0.005));
+  CHECK(table["summary"]["saddle_split_rate"].get<double>() ==
+        doctest::Approx(0.2505).epsilon(0.005).scale(0));
   // One head cannot split: no value, not a number made up.
   const json single =
       result_of("hessian", {{"activation", "softmax"}, {"prior", flip(2, 2)}, {"tokens", 3}, {"heads", 1}});
@@ -143,7 +144,7 @@ TEST_CASE("heads sgd, compare, prune, phase-transition: small runs") {
                                                     {"samples", 400}});
   CHECK(times["rows"].size() == 2);
   CHECK(times["rows"][0][3].is_null());  // not split by then
-  CHECK(times["summary"]["inverse_rate"].get<double>() == doctest::Approx(4).epsilon(0.02));
+  CHECK(times["summary"]["inverse_rate"].get<double>() == doctest::Approx(4).epsilon(0.02).scale(0));
 }
 
 TEST_CASE("heads: pictures") {

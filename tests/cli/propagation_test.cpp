@@ -32,15 +32,15 @@ void check_error(const std::string& arguments, const std::string& message) {
 
 TEST_CASE("propagation: the note's numbers from the command line") {
   const auto exponents = json_of("exponents --alpha-A 0.8 --alpha-M 0.4 --sigma-w 3");
-  CHECK(exponents.at("lambda_a").get<double>() == doctest::Approx(-0.53046393848).epsilon(1e-9));
-  CHECK(exponents.at("lambda_g").get<double>() == doctest::Approx(-0.036135583878).epsilon(1e-9));
+  CHECK(exponents.at("lambda_a").get<double>() == doctest::Approx(-0.53046393848).epsilon(1e-9).scale(0));
+  CHECK(exponents.at("lambda_g").get<double>() == doctest::Approx(-0.036135583878).epsilon(1e-9).scale(0));
   CHECK(exponents.at("phase") == "ordered angles, vanishing gradients");
   const auto critical = json_of("critical --tokens 65 --depth 16 --sigma-out shared").at("critical");
-  CHECK(critical.at("alpha_A").get<double>() == doctest::Approx(0.37365918123537).epsilon(1e-8));
-  CHECK(critical.at("sigma_w").get<double>() == doctest::Approx(1.66847308864496).epsilon(1e-8));
+  CHECK(critical.at("alpha_A").get<double>() == doctest::Approx(0.37365918123537).epsilon(1e-8).scale(0));
+  CHECK(critical.at("sigma_w").get<double>() == doctest::Approx(1.66847308864496).epsilon(1e-8).scale(0));
   const auto path = json_of("trajectory --alpha 0.3535533905932738 --sigma-w 5");
   CHECK(path.at("rows").size() == 17);
-  CHECK(path.at("rows")[16][2].get<double>() == doctest::Approx(0.0435023972189).epsilon(1e-8));
+  CHECK(path.at("rows")[16][2].get<double>() == doctest::Approx(0.0435023972189).epsilon(1e-8).scale(0));
   CHECK(path.at("fixed_points").size() == 2);
 }
 
@@ -93,7 +93,8 @@ TEST_CASE("propagation: a causal mask has values of its own, or none") {
     for (const auto& row : rows) CHECK(std::abs(row[4].get<double>() - row[6].get<double>()) < 0.03);
   CHECK(std::abs(masked.back()[6].get<double>() - open.back()[6].get<double>()) > 0.08);
   const auto path = json_of("trajectory --causal --tokens 24 --alpha 0.7 --sigma-w 3 --depth 4").at("rows");
-  CHECK(path.back()[2].get<double>() == doctest::Approx(masked.back()[6].get<double>()).epsilon(1e-12));
+  CHECK(path.back()[2].get<double>() ==
+        doctest::Approx(masked.back()[6].get<double>()).epsilon(1e-12).scale(0));
 }
 
 TEST_CASE("propagation: phases are named after both signs") {
@@ -121,8 +122,8 @@ TEST_CASE("propagation: the predictor is fitted to a CSV file") {
     }
   }
   const auto fit = json_of("fit " + (folder / "runs.csv").string());
-  CHECK(fit.at("weight_a").get<double>() == doctest::Approx(2).epsilon(1e-3));
-  CHECK(fit.at("weight_g").get<double>() == doctest::Approx(3).epsilon(1e-3));
+  CHECK(fit.at("weight_a").get<double>() == doctest::Approx(2).epsilon(1e-3).scale(0));
+  CHECK(fit.at("weight_g").get<double>() == doctest::Approx(3).epsilon(1e-3).scale(0));
   CHECK(fit.at("rows").size() == 12);
 }
 

@@ -72,7 +72,8 @@ TEST_CASE("attention is the formula written out") {
   CHECK(output(0, 0) == doctest::Approx(scale * v(0, 0)).scale(0).epsilon(1e-14));
   CHECK(output(0, 1) == doctest::Approx(scale * (first * v(0, 0) + second * v(1, 0)) / (first + second))
                             .scale(0)
-                            .epsilon(1e-14));
+                            .epsilon(1e-14)
+                            .scale(0));
 }
 
 TEST_CASE("channels are chosen where the network leaves them open") {

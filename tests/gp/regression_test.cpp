@@ -40,12 +40,13 @@ TEST_CASE("regression: one training point by hand") {
   const Matrix<double> c = Matrix<double>::Constant(1, 1, cross);
   const Regression fit = Regression::fit(Matrix<double>::Constant(1, 1, k), Matrix<double>::Constant(1, 1, y),
                                          AbsoluteNoise(lambda));
-  CHECK(fit.mean(c)(0, 0) == Approx(cross * y / (k + lambda)).epsilon(1e-15));
+  CHECK(fit.mean(c)(0, 0) == Approx(cross * y / (k + lambda)).epsilon(1e-15).scale(0));
   CHECK(fit.variance(c, Vector<double>::Constant(1, prior))(0) ==
-        Approx(prior - cross * cross / (k + lambda)).epsilon(1e-15));
+        Approx(prior - cross * cross / (k + lambda)).epsilon(1e-15).scale(0));
   CHECK(fit.log_marginal_likelihood() ==
         Approx(-0.5 * (y * y / (k + lambda) + std::log(k + lambda) + std::log(2 * std::numbers::pi)))
-            .epsilon(1e-15));
+            .epsilon(1e-15)
+            .scale(0));
   CHECK(fit.noise_variance() == lambda);
 }
 
@@ -53,7 +54,7 @@ TEST_CASE("regression: a relative regulariser is times the mean diagonal entry")
   const Matrix<double> k = Vector<double>{{1.0, 5.0}}.asDiagonal();
   CHECK(Regression::fit(k, Matrix<double>::Ones(2, 1), RelativeRegulariser(0.1))
             .with_amplitude(1)
-            .noise_variance() == Approx(0.3).epsilon(1e-15));
+            .noise_variance() == Approx(0.3).epsilon(1e-15).scale(0));
 }
 
 TEST_CASE("regression: mean, variance and covariance agree with extended-precision LU") {
@@ -94,7 +95,8 @@ TEST_CASE(
   covariance.diagonal().array() += lambda;
   const double rest =
       log_density(p.targets.bottomRows(b), part.mean(p.nngp.bottomLeftCorner(b, a)), covariance);
-  CHECK(whole.log_marginal_likelihood() == Approx(part.log_marginal_likelihood() + rest).epsilon(1e-11));
+  CHECK(whole.log_marginal_likelihood() ==
+        Approx(part.log_marginal_likelihood() + rest).epsilon(1e-11).scale(0));
 }
 
 TEST_CASE("regression: outputs are independent and their evidence adds up") {
@@ -107,7 +109,7 @@ TEST_CASE("regression: outputs are independent and their evidence adds up") {
     evidence += alone.log_marginal_likelihood();
     CHECK(relative_difference(alone.mean(p.nngp_cross), together.mean(p.nngp_cross).col(c)) < 1e-11);
   }
-  CHECK(together.log_marginal_likelihood() == Approx(evidence).epsilon(1e-13));
+  CHECK(together.log_marginal_likelihood() == Approx(evidence).epsilon(1e-13).scale(0));
 }
 
 TEST_CASE("regression: the amplitude makes the targets most likely and scales variances alone") {
@@ -124,9 +126,10 @@ TEST_CASE("regression: the amplitude makes the targets most likely and scales va
   const auto density = [&](double amplitude) { return log_density(y, none, amplitude * noisy); };
   const double h = 1e-3, low = density(a * (1 - h)), high = density(a * (1 + h)), at = density(a);
   CHECK(std::abs(high - low) < 1e-2 * (2 * at - low - high));
-  CHECK(2 * at - low - high == Approx(75.0 / 2 * h * h).epsilon(1e-2));  // n outputs / 2 relative to a
-  CHECK(fit.log_marginal_likelihood() == Approx(at).epsilon(1e-12));
-  CHECK(plain.log_marginal_likelihood() == Approx(density(1)).epsilon(1e-12));
+  CHECK(2 * at - low - high ==
+        Approx(75.0 / 2 * h * h).epsilon(1e-2).scale(0));  // n outputs / 2 relative to a
+  CHECK(fit.log_marginal_likelihood() == Approx(at).epsilon(1e-12).scale(0));
+  CHECK(plain.log_marginal_likelihood() == Approx(density(1)).epsilon(1e-12).scale(0));
 
   const Vector<double> prior = p.nngp_test.diagonal();
   CHECK(fit.mean(p.nngp_cross) == plain.mean(p.nngp_cross));
@@ -134,12 +137,13 @@ TEST_CASE("regression: the amplitude makes the targets most likely and scales va
         1e-14);
   CHECK(relative_difference(fit.covariance(p.nngp_cross, p.nngp_test),
                             a * plain.covariance(p.nngp_cross, p.nngp_test)) < 1e-14);
-  CHECK(fit.noise_variance() == Approx(a * plain.noise_variance()).epsilon(1e-14));
+  CHECK(fit.noise_variance() == Approx(a * plain.noise_variance()).epsilon(1e-14).scale(0));
   // Kernel and targets of any scale come to the same.
   const Regression scaled = Regression::fit(7 * p.nngp, y, RelativeRegulariser(eps));
   CHECK(relative_difference(scaled.variance(7 * p.nngp_cross, 7 * prior), fit.variance(p.nngp_cross, prior)) <
         1e-10);
-  CHECK(Regression::fit(p.nngp, 3 * y, RelativeRegulariser(eps)).amplitude() == Approx(9 * a).epsilon(1e-12));
+  CHECK(Regression::fit(p.nngp, 3 * y, RelativeRegulariser(eps)).amplitude() ==
+        Approx(9 * a).epsilon(1e-12).scale(0));
 }
 
 TEST_CASE("regression: amplitudes that are not fitted") {
@@ -206,8 +210,8 @@ TEST_CASE(
       FAIL("no error");
     } catch (const NotPositiveDefinite& error) {
       CHECK(error.leading_minor() == n);
-      CHECK(error.smallest_eigenvalue() == Approx(-0.5).epsilon(1e-12));
-      CHECK(error.sufficient_regulariser().value() == Approx(0.5).epsilon(1e-4));
+      CHECK(error.smallest_eigenvalue() == Approx(-0.5).epsilon(1e-12).scale(0));
+      CHECK(error.sufficient_regulariser().value() == Approx(0.5).epsilon(1e-4).scale(0));
       CHECK(Regression::fit(k, y, RelativeRegulariser(error.sufficient_regulariser().value()))
                 .weights()
                 .allFinite());

@@ -19,8 +19,8 @@ TEST_CASE("selection: the default grid has two values a decade from 1e-7 to 1e2"
   const auto grid = regulariser_grid();
   REQUIRE(grid.size() == 19);
   CHECK(grid.front() == 1e-7);
-  CHECK(grid[1] == Approx(std::sqrt(10.0) * 1e-7).epsilon(1e-14));
-  CHECK(grid[14] == Approx(1).epsilon(1e-13));
+  CHECK(grid[1] == Approx(std::sqrt(10.0) * 1e-7).epsilon(1e-14).scale(0));
+  CHECK(grid[14] == Approx(1).epsilon(1e-13).scale(0));
   CHECK(grid.back() == 1e2);
   CHECK_THROWS_WITH_AS((void)regulariser_grid(0, 1, 5),
                        "regulariser_grid: expected 0 < smallest < largest, finite, and count >= 2, got "
@@ -45,7 +45,7 @@ TEST_CASE("selection: one eigendecomposition scores as a factorization for each 
     const double error = (mean - validation).squaredNorm() / 75;
     CHECK(selection.scores[i].relative_regulariser == grid[i]);
     CHECK(selection.scores[i].above_noise);
-    CHECK(selection.scores[i].mean_squared_error == Approx(error).epsilon(1e-9));
+    CHECK(selection.scores[i].mean_squared_error == Approx(error).epsilon(1e-9).scale(0));
     CHECK(selection.scores[i].accuracy == accuracy(mean, validation));
     if (error < lowest) lowest = error, chosen = grid[i];
   }
@@ -89,7 +89,7 @@ TEST_CASE("selection: values below the errors of the matrix are marked and never
   }
   CHECK(selection.scores[3].above_noise);
   CHECK(selection.best.value() == 10);
-  CHECK(selection.noise_floor == Approx(5.5).epsilon(1e-4));
+  CHECK(selection.noise_floor == Approx(5.5).epsilon(1e-4).scale(0));
   CHECK_THROWS_WITH_AS(
       (void)select_regulariser(k, y, cross, Matrix<double>{{1.0}}, {0.1, 0.3}),
       "select_regulariser: no value of the grid lifts the 2 x 2 Gram matrix above its own errors: its "
@@ -119,7 +119,8 @@ TEST_CASE("selection: a Gram matrix of float without rank left is scored as the 
       if (!single.scores[i].above_noise) continue;
       ++scored;
       CAPTURE(single.scores[i].relative_regulariser);
-      CHECK(single.scores[i].mean_squared_error == Approx(exact.scores[i].mean_squared_error).epsilon(5e-3));
+      CHECK(single.scores[i].mean_squared_error ==
+            Approx(exact.scores[i].mean_squared_error).epsilon(5e-3).scale(0));
     }
     CHECK(scored >= 12);  // The floor must not take what is good.
     CHECK(scored <= 24);

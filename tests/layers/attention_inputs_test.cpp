@@ -68,8 +68,8 @@ TEST_CASE("a black image has nothing but the bias") {
       const auto result = gram<double>(Network({attention(options), readout}), x);
       CHECK(result.nngp(0, 0) > 0.3);
       for (const auto& [i, j] : std::vector<std::pair<Index, Index>>{{0, 1}, {1, 0}, {1, 1}}) {
-        CHECK(result.nngp(i, j) == doctest::Approx(0.3).epsilon(1e-15));
-        CHECK(result.ntk(i, j) == doctest::Approx(0.3).epsilon(1e-15));
+        CHECK(result.nngp(i, j) == doctest::Approx(0.3).epsilon(1e-15).scale(0));
+        CHECK(result.ntk(i, j) == doctest::Approx(0.3).epsilon(1e-15).scale(0));
       }
     }
 }
@@ -105,7 +105,7 @@ void check_largest_logit_wins(double query_key_std) {
     k11.row(a).maxCoeff(&j);
     expected += k01(i, j) / 4;
   }
-  CHECK(result.nngp(0, 1) == doctest::Approx(expected).epsilon(sizeof(Scalar) == 4 ? 1e-6 : 1e-14));
+  CHECK(result.nngp(0, 1) == doctest::Approx(expected).epsilon(sizeof(Scalar) == 4 ? 1e-6 : 1e-14).scale(0));
 }
 
 TEST_CASE("softmax logits beyond exp's range: the largest takes all") {
@@ -212,9 +212,9 @@ TEST_CASE("the first position of causal softmax attention sees itself only, with
     for (Index i = 0; i < 2; ++i)
       for (Index j = 0; j < 2; ++j) {
         const double k = covariance(x, i, j)(0, 0);
-        CHECK(result.nngp(i, j) == doctest::Approx(0.7 * k + 0.3).epsilon(1e-13));
+        CHECK(result.nngp(i, j) == doctest::Approx(0.7 * k + 0.3).epsilon(1e-13).scale(0));
         // T = K in front of the attention, the Jacobian of a constant weight vanishes.
-        CHECK(result.ntk(i, j) == doctest::Approx(3 * 0.7 * k + 0.3).epsilon(1e-13));
+        CHECK(result.ntk(i, j) == doctest::Approx(3 * 0.7 * k + 0.3).epsilon(1e-13).scale(0));
       }
   }
 }
@@ -244,7 +244,7 @@ TEST_CASE("encodings are trained: their gradients are in the NTK") {
     // Uniform weights: everything is a mean.
     AttentionOptions uniform = attention_with(AttentionScaling::inverse_width, AttentionWeights::softmax());
     uniform.query_key_std = 0;
-    CHECK(ntk(uniform) == doctest::Approx(0.7 * (tv.mean() + 2 * v.mean()) + 0.3).epsilon(1e-13));
+    CHECK(ntk(uniform) == doctest::Approx(0.7 * (tv.mean() + 2 * v.mean()) + 0.3).epsilon(1e-13).scale(0));
     // Identity weights with 1/sqrt(width): the theory note's closed form, its diagonal averaged.
     const double scale = 0.7 * 0.81, vk = v.cwiseProduct(logits).sum();
     const double trained = tv.cwiseProduct(logits).sum() + v.cwiseProduct(r).sum();
@@ -252,7 +252,7 @@ TEST_CASE("encodings are trained: their gradients are in the NTK") {
                             scale * vk * (2 * logits.trace() + r.trace());
     CHECK(ntk(attention_with(AttentionScaling::inverse_sqrt_width,
                              AttentionWeights::elementwise(identity()))) ==
-          doctest::Approx(expected / 3 + 0.3).epsilon(1e-13));
+          doctest::Approx(expected / 3 + 0.3).epsilon(1e-13).scale(0));
   }
 }
 

@@ -160,8 +160,9 @@ TEST_CASE("an input with itself has the variance that its state has: correlation
     // With weight variance 2 a ReLU keeps K of an input with itself, and T gains K a layer.
     const auto shallow = at_depth(0), deep = at_depth(20);
     for (Index i = 0; i < 3; ++i) {
-      CHECK(deep.nngp(i, i) == doctest::Approx(shallow.nngp(i, i)).epsilon(1e-14));
-      CHECK(deep.ntk(i, i) == doctest::Approx(shallow.ntk(i, i) + 20 * shallow.nngp(i, i)).epsilon(1e-13));
+      CHECK(deep.nngp(i, i) == doctest::Approx(shallow.nngp(i, i)).epsilon(1e-14).scale(0));
+      CHECK(deep.ntk(i, i) ==
+            doctest::Approx(shallow.ntk(i, i) + 20 * shallow.nngp(i, i)).epsilon(1e-13).scale(0));
     }
   }
 }

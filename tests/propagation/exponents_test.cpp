@@ -167,7 +167,8 @@ TEST_CASE("exponents: causal masks, against powers of the averaging matrix") {
   CHECK(causal_gradient_exponent(parameters, depth) ==
         Approx(std::log(g.trace() / static_cast<double>(n)) / static_cast<double>(depth))
             .scale(0)
-            .epsilon(1e-12));
+            .epsilon(1e-12)
+            .scale(0));
   // The angle: distances of tokens, whose deviations start independent.
   Matrix<double> deviations = Matrix<double>::Identity(n, n);
   for (Index t = 0; t < depth; ++t)
@@ -177,7 +178,8 @@ TEST_CASE("exponents: causal masks, against powers of the averaging matrix") {
   CHECK(causal_angle_exponent(parameters, depth) ==
         Approx(std::log(spread / static_cast<double>(n - 1)) / static_cast<double>(depth))
             .scale(0)
-            .epsilon(1e-12));
+            .epsilon(1e-12)
+            .scale(0));
   CHECK(causal_gap_share(64) == Approx(0.0447).scale(0).epsilon(1e-2));
   CHECK(causal_gap_share(256) == Approx(0.0163).scale(0).epsilon(1e-2));
   // What is left of a gap: mean over pairs of |rows of M differ|^2 / 2.
@@ -196,8 +198,8 @@ TEST_CASE("exponents: on the critical line angles close as 1 / (kappa t)") {
   const double q = collapsed_point(map.parameters()).q_star;
   const auto states = map.trajectory(TokenState::from_cosine(q, 1 - 1e-3), 2000);
   const double rate = (1 / states.back().cosine_gap() - 1 / states.front().cosine_gap()) / 2000;
-  CHECK(rate ==
-        Approx(0.7703).scale(0).epsilon(1e-4));  // the note's figure; kappa itself is the limit of small e
+  CHECK(rate == Approx(0.7703).scale(0).epsilon(1e-4).scale(
+                    0));  // the note's figure; kappa itself is the limit of small e
   CHECK(rate == Approx(critical_curvature(map.parameters())).scale(0).epsilon(0.006));
 }
 
