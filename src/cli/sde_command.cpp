@@ -85,13 +85,30 @@ Index last_time(const CovarianceEnsemble& ensemble) {
   return static_cast<Index>(ensemble.times().size()) - 1;
 }
 
+bool drawn(const std::string& observable) {
+  return observable == "V00" || observable == "V01" || observable == "rho01";
+}
+
+/// Of the paths that ran to the end, or of all where none did.
 std::vector<DensityPanel> density_panels(const CovarianceEnsemble& ensemble) {
-  std::vector<DensityPanel> panels{{"V00", {{"V00", ensemble.entries(last_time(ensemble), 0, 0)}}}};
-  if (ensemble.tokens() > 1) {
-    panels.push_back({"V01", {{"V01", ensemble.entries(last_time(ensemble), 0, 1)}}});
-    panels.push_back({"rho01", {{"rho01", ensemble.correlations(last_time(ensemble), 0, 1)}}});
-  }
+  const Index last = last_time(ensemble);
+  std::vector<DensityPanel> panels;
+  const std::vector<Index> running = ensemble.running_paths(last);
+  for (const Observable& observable :
+       observables(ensemble, last, running.empty() ? ensemble.stopped_paths(last) : running))
+    if (drawn(observable.name)) panels.push_back({observable.name, {observable}});
   return panels;
+}
+
+/// Says on standard error which share of paths no quantile at the horizon speaks of.
+void warn_of_stopped(const std::string& what, const CovarianceEnsemble& ensemble) {
+  const auto stopped = static_cast<Index>(ensemble.stopped_paths(last_time(ensemble)).size());
+  if (stopped == 0) return;
+  fmt::print(stderr,
+             "widelimit: warning: {} of {} {} ({:.2g} %) left the bounds of the eigenvalues before the "
+             "horizon; they are reported apart, in their last state inside\n",
+             stopped, ensemble.paths(), what,
+             100 * static_cast<double>(stopped) / static_cast<double>(ensemble.paths()));
 }
 
 nlohmann::ordered_json shapes_of(const CovarianceEnsemble& ensemble) {
@@ -103,6 +120,7 @@ nlohmann::ordered_json shapes_of(const CovarianceEnsemble& ensemble) {
 void finish(SdeRun& run, const CovarianceEnsemble& ensemble) {
   write_ensemble(run.folder, ensemble);
   run.finish(shapes_of(ensemble), [&] { return densities_script(density_panels(ensemble)); });
+  warn_of_stopped("paths", ensemble);
   fmt::print("{}\n", ensemble_counts(ensemble).dump());
 }
 
@@ -150,7 +168,7 @@ Comparison sample_both(const nlohmann::json& config, const SdeArguments& argumen
   setup.options.stop = context.interrupt.token();
   SimulationOptions options;
   options.max_step = fields.number("max_step", 0.01);
-  options.step_control = fields.number("step_control", 0);
+  if (fields.has("step_control")) options.step_control = fields.number("step_control");
   options.paths = fields.integer("paths", setup.options.samples);
   fields.finish();
   options.seed = setup.options.seed;
@@ -167,8 +185,17 @@ void run_compare(const SdeArguments& arguments, const RunContext& context) {
   const auto [network, limit] =
       with_config(arguments, [&] { return sample_both(run.config, arguments, context); });
   nlohmann::json report{{"network", ensemble_counts(network)}, {"sde", ensemble_counts(limit)}};
-  const auto finite = observables(network, last_time(network)),
-             sampled = observables(limit, last_time(limit));
+  warn_of_stopped("networks", network);
+  warn_of_stopped("paths of the SDE", limit);
+  const auto running = network.running_paths(last_time(network)),
+             kept = limit.running_paths(last_time(limit));
+  if (running.empty() || kept.empty())
+    throw NumericalError(
+        "sde compare: no network or no path of the SDE stayed within the bounds up to the horizon; compare "
+        "at "
+        "an earlier one");
+  const auto finite = observables(network, last_time(network), running),
+             sampled = observables(limit, last_time(limit), kept);
   std::vector<DensityPanel> panels;
   for (std::size_t i = 0; i < finite.size(); ++i) {
     const double distance = numerics::kolmogorov_smirnov_distance(finite[i].values, sampled[i].values);
@@ -177,7 +204,7 @@ void run_compare(const SdeArguments& arguments, const RunContext& context) {
     const double p = numerics::kolmogorov_smirnov_p_value(distance, size);
     report["kolmogorov_smirnov"][finite[i].name] = {{"distance", distance}, {"p_value", p}};
     fmt::print("{:<20} KS {:.4f}  p = {:.3f}\n", finite[i].name, distance, p);
-    if (finite[i].name == "V00" || finite[i].name == "V01" || finite[i].name == "rho01")
+    if (drawn(finite[i].name))
       panels.push_back({finite[i].name, {{"network", finite[i].values}, {"SDE", sampled[i].values}}});
   }
   run.folder.write("compare.json", report.dump(2) + "\n");
@@ -255,7 +282,8 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
   add(*sde, "simulate", "Paths of the covariance SDE",
       "Configuration:\n" + model + start +
           "  times, horizon, or depth and width (horizon = depth / width)\n"
-          "  paths [4096], max_step [0.01], step_control [0], scheme: geometric | euler_maruyama | "
+          "  paths [4096], max_step [0.01], step_control [0.02 with attention, 0 without], scheme: geometric "
+          "| euler_maruyama | "
           "euler_maruyama_dense\n"
           "  finite_width_drift: a width whose exact ReLU drift to use\n"
           "Example: {\"model\": \"transformer\", \"gamma_squared\": 0.125, \"width\": 200, \"depth\": 150}",
@@ -266,7 +294,9 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
           "\"depth\": 150}",
       run_network, context);
   add(*sde, "compare", "A shaped network against its limiting SDE, by Kolmogorov-Smirnov distances",
-      "Configuration: as for sde network, and paths [samples], max_step [0.01], step_control [0]",
+      "Configuration: as for sde network, and paths [samples], max_step [0.01], step_control [0.02, 0 "
+      "without "
+      "attention]",
       run_compare, context);
   add(*sde, "stopping-time", "When the eigenvalues of networks leave [1e-4, 1e4], over residual weights",
       "Configuration: as for sde network, with gammas [...] instead of gamma if wanted", run_stopping_time,

@@ -146,7 +146,7 @@ SdeSetup read_sde_setup(FieldReader& fields) {
   SdeSetup setup{.model = read_model(fields), .v0 = read_start(fields), .options = {}};
   setup.options.times = read_times(fields);
   setup.options.max_step = fields.number("max_step", 0.01);
-  setup.options.step_control = fields.number("step_control", 0);
+  if (fields.has("step_control")) setup.options.step_control = fields.number("step_control");
   const std::string scheme =
       fields.choice("scheme", {"geometric", "euler_maruyama", "euler_maruyama_dense"}, "geometric");
   setup.options.scheme = scheme == "geometric"        ? StepScheme::geometric

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "cli/gnuplot.hpp"
 #include "widelimit/numerics/statistics.hpp"
@@ -33,18 +35,26 @@ const char* end_name(PathEnd end) {
   return "";
 }
 
-std::string quantiles_csv(const CovarianceEnsemble& ensemble) {
-  std::string text = "time,observable,probability,quantile,standard_error\n";
-  const auto out = std::back_inserter(text);
-  for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time)
-    for (const Observable& observable : observables(ensemble, time)) {
-      const std::vector<double> ascending = numerics::sorted(observable.values);
-      for (const double p : probabilities) {
-        const numerics::Estimate quantile = numerics::quantile(ascending, p);
-        fmt::format_to(out, "{},{},{},{:.10g},{:.3g}\n", ensemble.times()[static_cast<std::size_t>(time)],
-                       observable.name, p, quantile.value, quantile.standard_error);
-      }
+void append_quantiles(std::string& text, const CovarianceEnsemble& ensemble, Index time, const char* group,
+                      const std::vector<Index>& paths) {
+  if (paths.empty()) return;
+  for (const Observable& observable : observables(ensemble, time, paths)) {
+    const std::vector<double> ascending = numerics::sorted(observable.values);
+    for (const double p : probabilities) {
+      const numerics::Estimate quantile = numerics::quantile(ascending, p);
+      fmt::format_to(std::back_inserter(text), "{},{},{},{:.10g},{:.3g},{},{}\n",
+                     ensemble.times()[static_cast<std::size_t>(time)], observable.name, p, quantile.value,
+                     quantile.standard_error, group, paths.size());
     }
+  }
+}
+
+std::string quantiles_csv(const CovarianceEnsemble& ensemble) {
+  std::string text = "time,observable,probability,quantile,standard_error,paths,count\n";
+  for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time) {
+    append_quantiles(text, ensemble, time, "running", ensemble.running_paths(time));
+    append_quantiles(text, ensemble, time, "stopped", ensemble.stopped_paths(time));
+  }
   return text;
 }
 
@@ -79,21 +89,40 @@ void append_density(std::string& script, const std::vector<double>& sample, doub
   }
 }
 
+/// Heavy tails would leave a spike of what most paths do.
+std::pair<double, double> plotted_range(const DensityPanel& panel) {
+  double from = HUGE_VAL, to = -HUGE_VAL;
+  for (const Observable& curve : panel.curves) {
+    const std::vector<double> ascending = numerics::sorted(curve.values);
+    const auto at = [&](double p) { return numerics::quantile(ascending, p).value; };
+    const double margin = 3 * (at(0.75) - at(0.25));
+    from = std::min(from, std::max(at(0.005), at(0.25) - margin));
+    to = std::max(to, std::min(at(0.995), at(0.75) + margin));
+  }
+  return {from, to};
+}
+
 std::string header(std::size_t panels) {
   return fmt::format("set terminal pngcairo size {},480 noenhanced font ',11'\nset grid\n", 520 * panels);
 }
 
 }  // namespace
 
-std::vector<Observable> observables(const CovarianceEnsemble& ensemble, Index time) {
+std::vector<Observable> observables(const CovarianceEnsemble& ensemble, Index time,
+                                    const std::vector<Index>& paths) {
   std::vector<Observable> result;
+  const auto add = [&](std::string name, const std::vector<double>& values) {
+    Observable observable{std::move(name), {}};
+    for (const Index path : paths) observable.values.push_back(values[static_cast<std::size_t>(path)]);
+    result.push_back(std::move(observable));
+  };
   const Index m = std::min(ensemble.tokens(), most_tokens_listed);
   for (Index a = 0; a < m; ++a)
     for (Index b = a; b < m; ++b) {
-      result.push_back({fmt::format("V{}{}", a, b), ensemble.entries(time, a, b)});
-      if (b > a) result.push_back({fmt::format("rho{}{}", a, b), ensemble.correlations(time, a, b)});
+      add(fmt::format("V{}{}", a, b), ensemble.entries(time, a, b));
+      if (b > a) add(fmt::format("rho{}{}", a, b), ensemble.correlations(time, a, b));
     }
-  result.push_back({"largest_eigenvalue", ensemble.largest_eigenvalues(time)});
+  add("largest_eigenvalue", ensemble.largest_eigenvalues(time));
   return result;
 }
 
@@ -102,6 +131,8 @@ nlohmann::json ensemble_counts(const CovarianceEnsemble& ensemble) {
       {"tokens", ensemble.tokens()}, {"paths", ensemble.paths()}, {"cone_exits", ensemble.cone_exits()}};
   for (const PathEnd end : {PathEnd::horizon, PathEnd::above, PathEnd::below, PathEnd::not_finite})
     counts["ended"][end_name(end)] = ensemble.count(end);
+  counts["stopped_share"] =
+      1 - static_cast<double>(ensemble.count(PathEnd::horizon)) / static_cast<double>(ensemble.paths());
   return counts;
 }
 
@@ -118,12 +149,7 @@ std::string densities_script(const std::vector<DensityPanel>& panels) {
   std::string plots = fmt::format("set multiplot layout 1,{}\nset ylabel 'density'\n", panels.size());
   int block = 0;
   for (const DensityPanel& panel : panels) {
-    double from = HUGE_VAL, to = -HUGE_VAL;
-    for (const Observable& curve : panel.curves) {
-      const std::vector<double> ascending = numerics::sorted(curve.values);
-      from = std::min(from, numerics::quantile(ascending, 0.005).value);
-      to = std::max(to, numerics::quantile(ascending, 0.995).value);
-    }
+    const auto [from, to] = plotted_range(panel);
     plots += fmt::format("set xlabel {}\nplot ", gnuplot_quoted(panel.quantity));
     for (const Observable& curve : panel.curves) {
       script += fmt::format("$d{} << end\n", block);

@@ -17,20 +17,23 @@ struct Observable {
   std::vector<double> values;
 };
 
-/// V of every pair, rho of every pair of two tokens and the largest eigenvalue, of up to four tokens each.
+/// V of every pair, rho of every pair of two tokens and the largest eigenvalue, of up to four tokens each,
+/// for the given paths.
 [[nodiscard]] std::vector<Observable> observables(const covariance_sde::CovarianceEnsemble& ensemble,
-                                                  Index time);
+                                                  Index time, const std::vector<Index>& paths);
 
 /// Files that write_ensemble() writes.
 [[nodiscard]] std::vector<std::string> ensemble_file_names();
 
-/// quantiles.csv (every time), samples.csv (the last time) and summary.json (counts).
+/// quantiles.csv (every time; apart for the paths that run and those that have stopped), samples.csv (the
+/// last time) and summary.json (counts).
 void write_ensemble(OutputFolder& folder, const covariance_sde::CovarianceEnsemble& ensemble);
 
 /// Number of paths, of each kind of end and of exits from the cone.
 [[nodiscard]] nlohmann::json ensemble_counts(const covariance_sde::CovarianceEnsemble& ensemble);
 
-/// A named sample of each curve; densities over their central 99 percent.
+/// A named sample of each curve; densities over their central 99 percent, and no further than three
+/// interquartile ranges from the quartiles.
 struct DensityPanel {
   std::string quantity;
   std::vector<Observable> curves;

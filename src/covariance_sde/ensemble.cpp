@@ -136,6 +136,22 @@ std::vector<double> CovarianceEnsemble::largest_eigenvalues(Index time) const {
   });
 }
 
+std::vector<Index> CovarianceEnsemble::running_paths(Index time) const {
+  const double now = times_[static_cast<std::size_t>(time)];
+  std::vector<Index> running;
+  for (Index path = 0; path < paths_; ++path)
+    if (outcome(path).end == PathEnd::horizon || outcome(path).stop_time > now) running.push_back(path);
+  return running;
+}
+
+std::vector<Index> CovarianceEnsemble::stopped_paths(Index time) const {
+  const std::vector<Index> running = running_paths(time);
+  std::vector<Index> stopped;
+  for (Index path = 0; path < paths_; ++path)
+    if (!std::binary_search(running.begin(), running.end(), path)) stopped.push_back(path);
+  return stopped;
+}
+
 Index CovarianceEnsemble::count(PathEnd end) const {
   return std::count_if(outcomes_.begin(), outcomes_.end(),
                        [end](const PathOutcome& outcome) { return outcome.end == end; });

@@ -58,7 +58,7 @@ void run_network(Chain& chain, const typename Chain::Square& v0, const NetworkSp
       const bool valid = chain.layer(stream);
       const typename Chain::Square next = chain.covariance();
       const std::optional<PathEnd> end = valid ? end_of_path(next, options.bounds) : PathEnd::not_finite;
-      if (end != PathEnd::not_finite) v = next;
+      if (!end) v = next;
       const auto n = static_cast<double>(network.width);
       outcome.stop_time = static_cast<double>(layer) / n;
       outcome.last_inside_time = static_cast<double>(end ? layer - 1 : layer) / n;

@@ -38,7 +38,8 @@ void require_options(const SdeModel& model, const Matrix<double>& v0, const Simu
   require_at_least(where, "paths", options.paths, 1);
   require_at_least(where, "threads", options.threads, 0);
   require_positive(where, "max_step", options.max_step);
-  if (!(options.step_control >= 0)) require_positive(where, "step_control", options.step_control);
+  if (options.step_control && *options.step_control != 0)
+    require_positive(where, "step_control", *options.step_control);
   if (options.times.empty()) throw ArgumentError("simulate: times must hold at least the horizon, got none");
   double last = 0;
   for (const double time : options.times) {
@@ -51,6 +52,8 @@ void require_options(const SdeModel& model, const Matrix<double>& v0, const Simu
   if (options.scheme != StepScheme::euler_maruyama_dense) require_full_attention(where, model);
   if (options.scheme == StepScheme::geometric) require_step_size(where, model, options.max_step);
 }
+
+bool attends(const SdeModel& model) { return model.attention_drift > 0 || model.attention_noise > 0; }
 
 /// One path after another, with the workspace for them.
 template <int M>
@@ -65,6 +68,7 @@ class PathRunner {
         stop_{options.stop},
         start_{v0},
         kernel_(model, v0.rows()),
+        step_control_{options.step_control.value_or(attends(model) ? default_step_control : 0)},
         s_(v0),
         g2_(v0),
         scratch_(v0) {}
@@ -100,9 +104,9 @@ class PathRunner {
   }
 
   double local_step(double h, double remaining) {
-    if (options_.step_control == 0) return remaining;
+    if (step_control_ == 0) return remaining;
     const double rate = kernel_.attention_rate(v_);
-    const double step = rate * h > options_.step_control ? options_.step_control / rate : h;
+    const double step = rate * h > step_control_ ? step_control_ / rate : h;
     // Never below the resolution of time, or a path close to overflow would not advance.
     return std::min(std::max(step, 1e-13 * h), remaining);
   }
@@ -113,7 +117,7 @@ class PathRunner {
     const bool valid = attempt(stream, step, outcome);
     std::optional<PathEnd> end = PathEnd::not_finite;
     if (valid) end = end_of_path(v_, options_.bounds);
-    if (end == PathEnd::not_finite) v_ = last_;
+    if (end) v_ = last_;
     outcome.stop_time = now;
     outcome.last_inside_time = end ? before : now;
     if (end) outcome.end = *end;
@@ -180,6 +184,7 @@ class PathRunner {
   StopRequest stop_;
   Square start_;
   Kernel kernel_;
+  double step_control_;
   Square v_, last_, s_, g2_, scratch_;
 };
 

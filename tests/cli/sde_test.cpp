@@ -87,7 +87,8 @@ TEST_CASE("sde simulate: one token is log-normal") {
   CHECK(run.errors.empty());
   CHECK(run.read("summary.json") == json::parse(run.output));
   CHECK(run.read("summary.json") == json::parse(R"({"tokens": 1, "paths": 4000, "cone_exits": 0,
-    "ended": {"horizon": 4000, "above": 0, "below": 0, "not_finite": 0}})"));
+    "ended": {"horizon": 4000, "above": 0, "below": 0, "not_finite": 0},
+    "stopped_share": 0.0})"));
   // log V_T ~ N(log 2 - s T, 2 s T) with s = 2 gamma^2 = 1: mean and variance, within 4 standard errors.
   double sum = 0, squares = 0;
   for (const double v : column(run.text("samples.csv"), "V0_0")) {
@@ -98,6 +99,27 @@ TEST_CASE("sde simulate: one token is log-normal") {
   CHECK(std::abs(mean - (std::log(2) - 1.0 / 3)) < 4 * std::sqrt(2.0 / 3 / 4000));
   CHECK(std::abs(variance - 2.0 / 3) < 4 * 2.0 / 3 * std::sqrt(2.0 / 4000));
   CHECK(run.text("quantiles.csv").find("V00,0.5,") != std::string::npos);
+}
+
+TEST_CASE("sde simulate: paths that left the bounds are reported apart, with a warning") {
+  const json config{{"model", "transformer"}, {"gamma_squared", 0.3},
+                    {"temperature", 0.9},     {"c_plus", 0.5},
+                    {"c_minus", -0.8},        {"V0", {{1.3, 0.4, -0.2}, {0.4, 0.8, 0.1}, {-0.2, 0.1, 1.6}}},
+                    {"horizon", 0.4},         {"paths", 2000}};
+  const SdeRun run("simulate", config, "--no-pictures");
+  REQUIRE(run.code == 0);
+  const json summary = run.read("summary.json");
+  const int stopped = summary["ended"]["above"].get<int>();
+  CHECK(stopped > 20);
+  CHECK(stopped < 80);
+  CHECK(summary["stopped_share"].get<double>() == doctest::Approx(stopped / 2000.0).epsilon(1e-12));
+  CHECK(run.errors.rfind("widelimit: warning: " + std::to_string(stopped) + " of 2000 paths (", 0) == 0);
+  const std::string quantiles = run.text("quantiles.csv");
+  CHECK(quantiles.rfind("time,observable,probability,quantile,standard_error,paths,count\n", 0) == 0);
+  CHECK(quantiles.find(",running," + std::to_string(2000 - stopped) + "\n") != std::string::npos);
+  CHECK(quantiles.find(",stopped," + std::to_string(stopped) + "\n") != std::string::npos);
+  // Their last states inside: no entry is beyond the bound of the eigenvalues.
+  for (const double v : column(run.text("samples.csv"), "V0_0")) CHECK(v <= 1e4);
 }
 
 TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed and not on the threads") {

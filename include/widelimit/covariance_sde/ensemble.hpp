@@ -13,7 +13,7 @@ enum class PathEnd {
   horizon,    ///< Never left the bounds.
   above,      ///< Largest eigenvalue above the upper bound.
   below,      ///< Smallest eigenvalue below the lower bound.
-  not_finite  ///< Overflow; the path keeps its last finite state.
+  not_finite  ///< Overflow.
 };
 
 /// A path is stopped at its first state with an eigenvalue of V outside [lower, upper].
@@ -29,8 +29,8 @@ struct PathOutcome {
   std::int64_t cone_exits = 0;  ///< Steps that left the positive semidefinite cone and were clipped.
 };
 
-/// Covariances of many independent paths at a list of times. A stopped path keeps the state at which it
-/// stopped. Memory: paths * times * m (m + 1) / 2 doubles.
+/// Covariances of many independent paths at a list of times. A stopped path keeps its last state inside
+/// the bounds. Memory: paths * times * m (m + 1) / 2 doubles.
 class CovarianceEnsemble {
  public:
   CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times);
@@ -58,6 +58,10 @@ class CovarianceEnsemble {
   [[nodiscard]] std::vector<double> mean_absolute_correlations(Index time) const;
   [[nodiscard]] std::vector<double> mean_absolute_covariances(Index time) const;
   [[nodiscard]] std::vector<double> largest_eigenvalues(Index time) const;
+
+  /// Numbers of the paths that had not stopped by times()[time], and of those that had.
+  [[nodiscard]] std::vector<Index> running_paths(Index time) const;
+  [[nodiscard]] std::vector<Index> stopped_paths(Index time) const;
 
   /// Number of paths that ended for the given reason, and of clipped steps over all paths.
   [[nodiscard]] Index count(PathEnd end) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -17,15 +18,18 @@ enum class StepScheme {
                          ///< step.
 };
 
+/// Suffices for quantiles.
+inline constexpr double default_step_control = 0.02;
+
 struct SimulationOptions {
   /// Times at which covariances are kept, increasing and positive; the last is the horizon T = depth / width.
   std::vector<double> times;
   /// Largest step; each interval between times is cut into ceil(length / max_step) equal steps.
   double max_step = 0.01;
-  /// 0: fixed steps. Otherwise steps are cut to at most step_control / rate, rate the relative speed of the
-  /// attention terms. Needed wherever V grows: 0.02 suffices for quantiles, 0.005 for probabilities of
-  /// explosion.
-  double step_control = 0;
+  /// Steps are cut to at most step_control / rate, rate the relative speed of the attention terms; 0: fixed
+  /// steps. None: default_step_control where the model attends, else 0. Without it, paths that grow leap over
+  /// the bounds, and quantiles of the others err too. 0.005 for probabilities of explosion.
+  std::optional<double> step_control = {};
   StepScheme scheme = StepScheme::geometric;
   StopBounds bounds;
   Index paths = 1024;
