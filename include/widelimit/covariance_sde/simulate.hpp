@@ -27,8 +27,8 @@ struct SimulationOptions {
   /// Largest step; each interval between times is cut into ceil(length / max_step) equal steps.
   double max_step = 0.01;
   /// Steps are cut to at most step_control / rate, rate the relative speed of the attention terms; 0: fixed
-  /// steps. None: default_step_control where the model attends, else 0. Without it, paths that grow leap over
-  /// the bounds, and quantiles of the others err too. 0.005 for probabilities of explosion.
+  /// steps. None: default_step_control where the model attends, else 0. With fixed steps, paths that explode
+  /// leap over the bounds from far inside, and fewer of them explode. 0.005 for probabilities of explosion.
   std::optional<double> step_control = {};
   StepScheme scheme = StepScheme::geometric;
   StopBounds bounds;
