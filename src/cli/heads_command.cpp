@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/gnuplot.hpp"
+#include "cli/origin.hpp"
 #include "cli/output_folder.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -55,26 +56,31 @@ const std::vector<HeadsExperiment>& experiments() {
   return list;
 }
 
-std::string csv_text(const ExperimentTable& table) {
-  std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));
+std::string csv_text(const ExperimentTable& table, const Origin& origin) {
+  std::string text = origin_comment(origin) + fmt::format("{}\n", fmt::join(table.columns, ","));
   for (const std::vector<double>& row : table.rows)
     fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
   return text;
 }
 
 /// NaN, a value that does not exist, becomes null.
-std::string json_text(const ExperimentTable& table) {
+std::string json_text(const ExperimentTable& table, const Origin& origin) {
   json rows = json::array();
   for (const std::vector<double>& row : table.rows) {
     json line = json::array();
     for (const double value : row) line.push_back(std::isnan(value) ? json(nullptr) : json(value));
     rows.push_back(std::move(line));
   }
-  return json{{"columns", table.columns}, {"rows", rows}, {"summary", table.summary}}.dump(1) + "\n";
+  return json{{"origin", origin_json(origin)},
+              {"columns", table.columns},
+              {"rows", rows},
+              {"summary", table.summary}}
+             .dump(1) +
+         "\n";
 }
 
-void write_table(const ExperimentTable& table, const std::filesystem::path& path) {
-  files::replace_file(path, path.extension() == ".json" ? json_text(table) : csv_text(table));
+void write_table(const ExperimentTable& table, const Origin& origin, const std::filesystem::path& path) {
+  files::replace_file(path, path.extension() == ".json" ? json_text(table, origin) : csv_text(table, origin));
 }
 
 std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable& table) {
@@ -118,14 +124,18 @@ void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& argu
 
 void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
   check_outputs(experiment, arguments);
+  Origin origin{fmt::format("heads {}", experiment.name), {}};
   const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
-    return specialization::run_experiment(experiment.name, read_json(arguments.config));
+    const json config = read_json(arguments.config);
+    origin.configuration = config;
+    return specialization::run_experiment(experiment.name, config);
   });
+  origin.seed = table.seed;
   if (arguments.out.empty()) {
-    std::fputs(csv_text(table).c_str(), stdout);
+    std::fputs(csv_text(table, origin).c_str(), stdout);
     fmt::print(stderr, "{}\n", table.summary.dump());
   } else {
-    write_table(table, arguments.out);
+    write_table(table, origin, arguments.out);
     fmt::print("{}\n", table.summary.dump());
   }
   if (!arguments.plot.empty())

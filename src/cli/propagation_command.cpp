@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -43,20 +44,25 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
     const BlockMap map(arguments->model.parameters());
     const auto states = mean_trajectory(map, TokenState::from_cosine(arguments->q0, arguments->c0),
                                         whole_depth(arguments->model.depth), arguments->model.mask());
-    PropagationTable table{
-        {{"parameters", described(map.parameters())}}, {"block", "q", "cosine", "gap"}, {}};
+    PropagationTable table =
+        table_of("trajectory", arguments->model, {{"q0", arguments->q0}, {"c0", arguments->c0}});
+    table.columns = {"block", "q", "cosine", "gap"};
     table.summary["causal"] = arguments->model.causal;
     for (const TokenState& state : states)
       table.rows.push_back(
           {static_cast<double>(table.rows.size()), state.q, state.cosine(), state.cosine_gap()});
+    double widest = largest_gap(states);
     // Fixed points are of tokens that are alike.
     if (!arguments->model.causal)
-      for (const FixedPoint& point : fixed_points(map))
+      for (const FixedPoint& point : fixed_points(map)) {
+        widest = std::max(widest, point.state.cosine_gap());
         table.summary["fixed_points"].push_back({{"q", point.state.q},
                                                  {"cosine", point.state.cosine()},
                                                  {"largest_eigenvalue", point.largest_eigenvalue},
                                                  {"stable", point.stability == Stability::stable}});
+      }
     write_table(arguments->output, table);
+    warn_of_annealing(map.parameters(), widest);
     if (!arguments->output.plot.empty())
       draw_output_file(arguments->output.plot, trajectory_script(map, states, {}), context.interrupt.token());
   });
@@ -109,7 +115,8 @@ void add_exponents(CLI::App& parent) {
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] {
     check_output(arguments->output);
-    PropagationTable table{exponent_summary(arguments->model), {}, {}};
+    PropagationTable table = table_of("exponents", arguments->model);
+    table.summary = exponent_summary(arguments->model);
     if (arguments->output.out.extension() == ".csv") {
       for (const auto& field : table.summary.items())
         if (field.value().is_number() || field.value().is_null()) table.columns.push_back(field.key());
@@ -192,13 +199,13 @@ void run_phase(const PhaseArguments& arguments) {
     gradient = trace_boundary(Exponent::gradient, parameters, plane, options);
     crossings = boundary_intersections(parameters, plane, options);
   }
-  PropagationTable table{{{"parameters", described(parameters)},
-                          {"depth", options.depth},
-                          {"lambda_a_zero", curves_json(angle)},
-                          {"lambda_g_zero", curves_json(gradient)}},
-                         {std::string(coordinate_name(x.coordinate)),
-                          std::string(coordinate_name(y.coordinate)), "lambda_a", "lambda_g"},
-                         {}};
+  PropagationTable table = table_of(
+      "phase", arguments.model, {{"x", arguments.x}, {"y", arguments.y}, {"one_block", arguments.one_block}});
+  table.summary.update({{"depth", options.depth},
+                        {"lambda_a_zero", curves_json(angle)},
+                        {"lambda_g_zero", curves_json(gradient)}});
+  table.columns = {std::string(coordinate_name(x.coordinate)), std::string(coordinate_name(y.coordinate)),
+                   "lambda_a", "lambda_g"};
   for (const PlanePoint& point : crossings) table.summary["intersections"].push_back({point.x, point.y});
   for (Index row = 0; row < diagram.lambda_a.rows(); ++row)
     for (Index column = 0; column < diagram.lambda_a.cols(); ++column)
@@ -256,7 +263,8 @@ void run_critical(const CriticalArguments& arguments) {
       {"sigma-w", FreeParameters::gain},
       {"alpha-M", FreeParameters::mlp_strength},
       {"alpha-A", FreeParameters::attention_strength}};
-  PropagationTable table;
+  PropagationTable table =
+      table_of("critical", arguments.model, {{"free", arguments.free}, {"tolerance", arguments.tolerance}});
   if (arguments.free == "balanced") {
     table.summary["critical"] =
         initialisation_json(balanced_initialisation(parameters, depth, 1, 1, arguments.model.mask()));
@@ -312,14 +320,16 @@ void add_fit(CLI::App& parent) {
     const double ceiling =
         arguments->classes > 1 ? std::log(static_cast<double>(arguments->classes)) : HUGE_VAL;
     const PredictorFit fit = fit_loss_predictor(outcomes, ceiling);
-    PropagationTable table{{{"weight_a", fit.predictor.weight_a},
-                            {"weight_g", fit.predictor.weight_g},
-                            {"bias", fit.predictor.bias},
-                            {"root_mean_square_error", fit.root_mean_square_error},
-                            {"explained_variance", fit.explained_variance},
-                            {"rank_correlation", fit.rank_correlation}},
-                           {"lambda_a", "lambda_g", "loss", "predicted"},
-                           {}};
+    PropagationTable table{
+        {"propagation fit", {{"file", arguments->file.string()}, {"classes", arguments->classes}}},
+        {{"weight_a", fit.predictor.weight_a},
+         {"weight_g", fit.predictor.weight_g},
+         {"bias", fit.predictor.bias},
+         {"root_mean_square_error", fit.root_mean_square_error},
+         {"explained_variance", fit.explained_variance},
+         {"rank_correlation", fit.rank_correlation}},
+        {"lambda_a", "lambda_g", "loss", "predicted"},
+        {}};
     for (const TrainingOutcome& outcome : outcomes)
       table.rows.push_back({outcome.lambda_a, outcome.lambda_g, outcome.loss,
                             fit.predictor(outcome.lambda_a, outcome.lambda_g)});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -104,13 +105,42 @@ void check_output(const PropagationOutput& output) {
   check_output_file(output.plot);
 }
 
+PropagationTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {
+  PropagationTable table;
+  table.summary["parameters"] = described(model.parameters());
+  json configuration = table.summary["parameters"];
+  configuration.update({{"activation", model.activation}, {"depth", model.depth}, {"causal", model.causal}});
+  configuration.update(settings);
+  table.origin = {"propagation " + command, std::move(configuration)};
+  return table;
+}
+
+double largest_gap(const std::vector<propagation::TokenState>& states) {
+  double largest = 0;
+  for (const propagation::TokenState& state : states) largest = std::max(largest, state.cosine_gap());
+  return largest;
+}
+
+void warn_of_annealing(const Parameters& parameters, double largest_gap) {
+  const double limit =
+      propagation::largest_annealed_gap(static_cast<double>(parameters.tokens), parameters.sigma_A);
+  if (largest_gap <= limit) return;
+  fmt::print(
+      stderr,
+      "widelimit: warning: the theory averages attention's numerator and denominator apart (annealed), "
+      "which is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; "
+      "'widelimit gram' on a network file with softmax attention of scaling inverse_sqrt_width is exact\n",
+      limit, largest_gap);
+}
+
 void write_table(const PropagationOutput& output, const PropagationTable& table) {
   std::string text;
   if (output.out.extension() == ".csv") {
-    text = fmt::format("{}\n", fmt::join(table.columns, ","));
+    text = origin_comment(table.origin) + fmt::format("{}\n", fmt::join(table.columns, ","));
     for (const std::vector<double>& row : table.rows) text += fmt::format("{}\n", fmt::join(row, ","));
   } else {
     json all = table.summary;
+    all["origin"] = origin_json(table.origin);
     if (!table.columns.empty()) {
       all["columns"] = table.columns;
       all["rows"] = json::array();

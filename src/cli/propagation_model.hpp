@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/origin.hpp"
 #include "widelimit/propagation/phase_plane.hpp"
 
 /// Options that the commands of `widelimit propagation` share.
@@ -42,6 +43,7 @@ void add_output_options(CLI::App& command, PropagationOutput& output, const std:
 
 /// A table and what surrounds it.
 struct PropagationTable {
+  Origin origin;
   nlohmann::json summary = nlohmann::json::object();
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;
@@ -51,8 +53,18 @@ struct PropagationTable {
 /// known.
 void check_output(const PropagationOutput& output);
 
+/// The table of a command, with nothing in it yet but the network and the command's own settings as its
+/// origin. "parameters" of the summary: the network.
+[[nodiscard]] PropagationTable table_of(const std::string& command, const PropagationModel& model,
+                                        const nlohmann::json& settings = nlohmann::json::object());
+
 /// Writes the table as CSV, or everything as JSON; numbers that don't exist become null.
 void write_table(const PropagationOutput& output, const PropagationTable& table);
+
+/// Says on standard error where the annealed average of attention, from tokens with the given largest gap
+/// 1 - cosine on, is not what networks do, and what else gives the theory.
+void warn_of_annealing(const propagation::Parameters& parameters, double largest_gap);
+[[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);
 
 /// The parameters under the names of the options.
 [[nodiscard]] nlohmann::json described(const propagation::Parameters& parameters);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -55,23 +56,26 @@ json estimate_json(const Estimate& estimate) {
   return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
 }
 
-PropagationTable begin(const SimulateArguments& arguments) {
+/// `start`: where tokens start, as the command reads it.
+PropagationTable begin(const char* command, const SimulateArguments& arguments, const json& start) {
   check_output(arguments.output);
-  json parameters = described(arguments.model.parameters());
-  parameters["width"] = arguments.width;
-  parameters["networks"] = arguments.networks;
-  parameters["causal"] = arguments.model.causal;
-  return {{{"parameters", parameters}}, {}, {}};
+  json settings{{"width", arguments.width}, {"networks", arguments.networks}};
+  settings.update(start);
+  PropagationTable table = table_of(fmt::format("simulate {}", command), arguments.model, settings);
+  table.origin.seed = arguments.seed;
+  table.summary["parameters"].update(
+      {{"width", arguments.width}, {"networks", arguments.networks}, {"causal", arguments.model.causal}});
+  return table;
 }
 
 void run_trajectory(const SimulateArguments& arguments) {
-  PropagationTable table = begin(arguments);
+  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
+  PropagationTable table = begin("trajectory", arguments, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   if (arguments.model.causal && !arguments.output.plot.empty())
     throw ArgumentError(
         "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
-  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   const TokenLaw start = TokenLaw::gaussian(q0, c0);
   const Run run(arguments);
   const auto measured = measured_trajectory(parameters, start, depth, run.options());
@@ -83,15 +87,16 @@ void run_trajectory(const SimulateArguments& arguments) {
                           theory[t].q, measured[t].cosine.value, measured[t].cosine.standard_error,
                           theory[t].cosine()});
   write_table(arguments.output, table);
+  warn_of_annealing(parameters, largest_gap(theory));
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, trajectory_script(map, theory, measured), arguments.stop);
 }
 
 void run_histograms(const SimulateArguments& arguments) {
-  PropagationTable table = begin(arguments);
+  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
+  PropagationTable table = begin("histograms", arguments, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
-  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   std::vector<Index> depths;
   for (const Index part : {8, 4, 2, 1})
     if (depth / part >= 1 && (depths.empty() || depth / part > depths.back())) depths.push_back(depth / part);
@@ -109,15 +114,16 @@ void run_histograms(const SimulateArguments& arguments) {
                           std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
   }
   write_table(arguments.output, table);
+  warn_of_annealing(parameters, largest_gap(path));
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, histograms_script(samples, theory), arguments.stop);
 }
 
 void run_angle(const SimulateArguments& arguments) {
-  PropagationTable table = begin(arguments);
   const Parameters parameters = arguments.model.parameters();
   const double q0 = arguments.q0 ? *arguments.q0 : collapsed_point(parameters).q_star;
   const double cosine = arguments.c0.value_or(0.99);
+  PropagationTable table = begin("angle", arguments, {{"q0", q0}, {"c0", cosine}});
   const Run run(arguments);
   table.summary["measured"] = estimate_json(measured_angle_exponent(parameters, q0, cosine, run.options()));
   table.summary["q0"] = q0;
@@ -130,10 +136,13 @@ void run_angle(const SimulateArguments& arguments) {
   options.mask = arguments.model.mask();
   table.summary["lambda_a_log"] = std::log1p(exponent(Exponent::angle, parameters, options));
   write_table(arguments.output, table);
+  warn_of_annealing(parameters, 1 - cosine);
 }
 
 void run_gradient(const SimulateArguments& arguments) {
-  PropagationTable table = begin(arguments);
+  json given = json::object();  // without a start, tokens are equal at the fixed point
+  if (arguments.q0) given = {{"q0", *arguments.q0}, {"c0", arguments.c0.value_or(0)}};
+  PropagationTable table = begin("gradient", arguments, given);
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   const CollapsedPoint point = collapsed_point(parameters);
@@ -156,13 +165,18 @@ void run_gradient(const SimulateArguments& arguments) {
           gradient_exponent_from(BlockMap(parameters), TokenState::from_cosine(*arguments.q0, c0), depth);
   }
   write_table(arguments.output, table);
+  if (arguments.q0)
+    warn_of_annealing(parameters, largest_gap(mean_trajectory(BlockMap(parameters),
+                                                              TokenState::from_cosine(*arguments.q0, c0),
+                                                              depth, arguments.model.mask())));
 }
 
 void run_groups(const SimulateArguments& arguments) {
-  PropagationTable table = begin(arguments);
+  const double q0 = arguments.q0.value_or(1);
+  PropagationTable table = begin(
+      "groups", arguments, {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
-  const double q0 = arguments.q0.value_or(1);
   const TokenLaw start = TokenLaw::two_groups(q0, arguments.p_inside, arguments.p_across);
   const Run run(arguments);
   const auto measured = measured_group_ratio(parameters, start, depth, run.options());
@@ -171,13 +185,16 @@ void run_groups(const SimulateArguments& arguments) {
   gram.bottomRightCorner(n - n / 2, n - n / 2).setConstant(arguments.p_inside);
   gram.diagonal().setConstant(q0);
   const BlockMap map(parameters);
+  double widest = 0;  // of pairs across the halves
   table.columns = {"block", "ratio", "ratio_error", "ratio_theory"};
   for (std::size_t t = 0; t < measured.size(); ++t) {
     if (t > 0) gram = map.block(gram, arguments.model.mask());
     table.rows.push_back(
         {static_cast<double>(t), measured[t].value, measured[t].standard_error, gram(0, 1) / gram(0, n / 2)});
+    widest = std::max(widest, 1 - gram(0, n - 1) / std::sqrt(gram(0, 0) * gram(n - 1, n - 1)));
   }
   write_table(arguments.output, table);
+  warn_of_annealing(parameters, widest);
 }
 
 void add(CLI::App& parent, const char* name, const char* description, const std::string& picture,

@@ -26,6 +26,7 @@ struct SdeArguments {
   int threads = 0;
   OtherFiles other_files = OtherFiles::refused;
   bool no_pictures = false;
+  SampleTimes samples = SampleTimes::last;
 };
 
 constexpr const char* start_fields =
@@ -47,9 +48,10 @@ class SdeRun {
  public:
   /// `names` are the files besides the picture. Reads the configuration and opens the folder: what is wrong
   /// with either shows before the work.
-  SdeRun(const SdeArguments& arguments, const RunContext& context, std::vector<std::string> names,
-         const std::string& picture)
+  SdeRun(const SdeArguments& arguments, const RunContext& context, const char* command,
+         std::vector<std::string> names, const std::string& picture)
       : config(read_sde_config(arguments.config)),  // braces would make a list of it
+        origin{fmt::format("sde {}", command), config},
         folder{arguments.out, with(std::move(names), picture), arguments.other_files},
         record_{context.command_line, config, {}},
         picture_{picture},
@@ -67,6 +69,7 @@ class SdeRun {
   }
 
   nlohmann::json config;
+  Origin origin;
   OutputFolder folder;
 
  private:
@@ -117,8 +120,8 @@ nlohmann::ordered_json shapes_of(const CovarianceEnsemble& ensemble) {
           {"paths", ensemble.paths()}};
 }
 
-void finish(SdeRun& run, const CovarianceEnsemble& ensemble) {
-  write_ensemble(run.folder, ensemble);
+void finish(SdeRun& run, const SdeArguments& arguments, const CovarianceEnsemble& ensemble) {
+  write_ensemble(run.folder, ensemble, arguments.samples, run.origin);
   run.finish(shapes_of(ensemble), [&] { return densities_script(density_panels(ensemble)); });
   warn_of_stopped("paths", ensemble);
   fmt::print("{}\n", ensemble_counts(ensemble).dump());
@@ -131,25 +134,27 @@ auto with_config(const SdeArguments& arguments, const Body& body) {
 }
 
 void run_simulate(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, ensemble_file_names(), "densities.png");
-  finish(run, with_config(arguments, [&] {
+  SdeRun run(arguments, context, "simulate", ensemble_file_names(arguments.samples), "densities.png");
+  finish(run, arguments, with_config(arguments, [&] {
            FieldReader fields(run.config, "config");
            SdeSetup setup = read_sde_setup(fields);
            fields.finish();
            setup.options.threads = arguments.threads;
            setup.options.stop = context.interrupt.token();
+           run.origin.seed = setup.options.seed;
            return simulate(setup.model, setup.v0, setup.options);
          }));
 }
 
 void run_network(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, ensemble_file_names(), "densities.png");
-  finish(run, with_config(arguments, [&] {
+  SdeRun run(arguments, context, "network", ensemble_file_names(arguments.samples), "densities.png");
+  finish(run, arguments, with_config(arguments, [&] {
            FieldReader fields(run.config, "config");
            NetworkSetup setup = read_network_setup(fields);
            fields.finish();
            setup.options.threads = arguments.threads;
            setup.options.stop = context.interrupt.token();
+           run.origin.seed = setup.options.seed;
            return sample_networks(setup.network, setup.v0, setup.options);
          }));
 }
@@ -160,9 +165,8 @@ struct Comparison {
   CovarianceEnsemble limit;
 };
 
-Comparison sample_both(const nlohmann::json& config, const SdeArguments& arguments,
-                       const RunContext& context) {
-  FieldReader fields(config, "config");
+Comparison sample_both(SdeRun& run, const SdeArguments& arguments, const RunContext& context) {
+  FieldReader fields(run.config, "config");
   NetworkSetup setup = read_network_setup(fields);
   setup.options.threads = arguments.threads;
   setup.options.stop = context.interrupt.token();
@@ -172,6 +176,7 @@ Comparison sample_both(const nlohmann::json& config, const SdeArguments& argumen
   options.paths = fields.integer("paths", setup.options.samples);
   fields.finish();
   options.seed = setup.options.seed;
+  run.origin.seed = options.seed;
   options.threads = arguments.threads;
   options.stop = context.interrupt.token();
   CovarianceEnsemble network = sample_networks(setup.network, setup.v0, setup.options);
@@ -181,19 +186,19 @@ Comparison sample_both(const nlohmann::json& config, const SdeArguments& argumen
 }
 
 void run_compare(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, {"compare.json"}, "compare.png");
-  const auto [network, limit] =
-      with_config(arguments, [&] { return sample_both(run.config, arguments, context); });
-  nlohmann::json report{{"network", ensemble_counts(network)}, {"sde", ensemble_counts(limit)}};
+  SdeRun run(arguments, context, "compare", {"compare.json"}, "compare.png");
+  const auto [network, limit] = with_config(arguments, [&] { return sample_both(run, arguments, context); });
+  nlohmann::json report{{"origin", origin_json(run.origin)},
+                        {"network", ensemble_counts(network)},
+                        {"sde", ensemble_counts(limit)}};
   warn_of_stopped("networks", network);
   warn_of_stopped("paths of the SDE", limit);
   const auto running = network.running_paths(last_time(network)),
              kept = limit.running_paths(last_time(limit));
   if (running.empty() || kept.empty())
     throw NumericalError(
-        "sde compare: no network or no path of the SDE stayed within the bounds up to the horizon; compare "
-        "at "
-        "an earlier one");
+        "sde compare: no network or no path of the SDE stayed within the bounds up to the horizon; take an "
+        "earlier one");
   const auto finite = observables(network, last_time(network), running),
              sampled = observables(limit, last_time(limit), kept);
   std::vector<DensityPanel> panels;
@@ -213,7 +218,7 @@ void run_compare(const SdeArguments& arguments, const RunContext& context) {
 
 /// Time of the last layer whose eigenvalues all lie within the bounds, over residual weights.
 void run_stopping_time(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, {"stopping_times.json"}, "stopping_times.png");
+  SdeRun run(arguments, context, "stopping-time", {"stopping_times.json"}, "stopping_times.png");
   nlohmann::json config = run.config;
   config.emplace("lower", 1e-4);
   config.emplace("upper", 1e4);
@@ -226,8 +231,9 @@ void run_stopping_time(const SdeArguments& arguments, const RunContext& context)
   });
   setup.options.threads = arguments.threads;
   setup.options.stop = context.interrupt.token();
+  run.origin.seed = setup.options.seed;
   if (gammas.empty()) gammas.push_back(setup.network.residual.gamma());
-  nlohmann::json report = nlohmann::json::array();
+  nlohmann::json report{{"origin", origin_json(run.origin)}, {"stopping_times", nlohmann::json::array()}};
   LinePlot plot{"gamma", "stopping time", gammas, {{"median", {}}, {"10 %", {}}}};
   for (const double gamma : gammas) {
     if (gammas.size() > 1) setup.network.residual = ResidualWeights::shaped(gamma * gamma);
@@ -245,7 +251,7 @@ void run_stopping_time(const SdeArguments& arguments, const RunContext& context)
     plot.curves[1].values.push_back(numerics::quantile(ascending, 0.1).value);
     fmt::print("gamma {:<8g} median {:.4f}  10 % {:.4f}\n", gamma, plot.curves[0].values.back(),
                plot.curves[1].values.back());
-    report.push_back(row);
+    report["stopping_times"].push_back(row);
   }
   run.folder.write("stopping_times.json", report.dump(2) + "\n");
   run.finish({{"V0", {setup.v0.rows(), setup.v0.cols()}},
@@ -269,6 +275,10 @@ void add(CLI::App& parent, const std::string& name, const std::string& about, co
   add_force_option(*command, arguments->other_files);
   command->add_flag("--no-pictures", arguments->no_pictures,
                     "Write no pictures (gnuplot is not needed then)");
+  if (run == run_simulate || run == run_network)
+    command->add_flag_callback(
+        "--trajectories", [arguments] { arguments->samples = SampleTimes::all; },
+        "Also trajectories.csv: every path at all of times or layers, not the last alone");
   command->footer(footer);
   command->callback([arguments, run, &context] { run(*arguments, context); });
 }
@@ -282,9 +292,8 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
   add(*sde, "simulate", "Paths of the covariance SDE",
       "Configuration:\n" + model + start +
           "  times, horizon, or depth and width (horizon = depth / width)\n"
-          "  paths [4096], max_step [0.01], step_control [0.02 with attention, 0 without], scheme: geometric "
-          "| euler_maruyama | "
-          "euler_maruyama_dense\n"
+          "  paths [4096], max_step [0.01], step_control [0.02 with attention, 0 without], scheme: "
+          "geometric | euler_maruyama | euler_maruyama_dense\n"
           "  finite_width_drift: a width whose exact ReLU drift to use\n"
           "Example: {\"model\": \"transformer\", \"gamma_squared\": 0.125, \"width\": 200, \"depth\": 150}",
       run_simulate, context);
@@ -294,9 +303,8 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
           "\"depth\": 150}",
       run_network, context);
   add(*sde, "compare", "A shaped network against its limiting SDE, by Kolmogorov-Smirnov distances",
-      "Configuration: as for sde network, and paths [samples], max_step [0.01], step_control [0.02, 0 "
-      "without "
-      "attention]",
+      "Configuration: as for sde network, and paths [samples], max_step [0.01], step_control [0.02 with "
+      "attention, 0 without]",
       run_compare, context);
   add(*sde, "stopping-time", "When the eigenvalues of networks leave [1e-4, 1e4], over residual weights",
       "Configuration: as for sde network, with gammas [...] instead of gamma if wanted", run_stopping_time,

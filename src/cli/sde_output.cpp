@@ -58,21 +58,41 @@ std::string quantiles_csv(const CovarianceEnsemble& ensemble) {
   return text;
 }
 
-std::string samples_csv(const CovarianceEnsemble& ensemble) {
-  std::string text = "path,end,stop_time,cone_exits";
-  const auto out = std::back_inserter(text);
-  const Index m = ensemble.tokens(), last = static_cast<Index>(ensemble.times().size()) - 1;
-  for (Index a = 0; a < m; ++a)
-    for (Index b = a; b < m; ++b) fmt::format_to(out, ",V{}_{}", a, b);
+/// ",V0_0,V0_1,...": the entries on and above the diagonal.
+std::string entry_names(Index tokens) {
+  std::string names;
+  for (Index a = 0; a < tokens; ++a)
+    for (Index b = a; b < tokens; ++b) fmt::format_to(std::back_inserter(names), ",V{}_{}", a, b);
+  return names + "\n";
+}
+
+void append_entries(std::string& text, const Matrix<double>& v) {
+  for (Index a = 0; a < v.rows(); ++a)
+    for (Index b = a; b < v.cols(); ++b) fmt::format_to(std::back_inserter(text), ",{:.17g}", v(a, b));
   text += '\n';
+}
+
+std::string samples_csv(const CovarianceEnsemble& ensemble) {
+  std::string text = "path,end,stop_time,cone_exits" + entry_names(ensemble.tokens());
+  const Index last = static_cast<Index>(ensemble.times().size()) - 1;
   for (Index path = 0; path < ensemble.paths(); ++path) {
     const auto& outcome = ensemble.outcome(path);
-    fmt::format_to(out, "{},{},{},{}", path, end_name(outcome.end), outcome.stop_time, outcome.cone_exits);
-    const Matrix<double> v = ensemble.covariance(last, path);
-    for (Index a = 0; a < m; ++a)
-      for (Index b = a; b < m; ++b) fmt::format_to(out, ",{:.17g}", v(a, b));
-    text += '\n';
+    fmt::format_to(std::back_inserter(text), "{},{},{},{}", path, end_name(outcome.end), outcome.stop_time,
+                   outcome.cone_exits);
+    append_entries(text, ensemble.covariance(last, path));
   }
+  return text;
+}
+
+std::string trajectories_csv(const CovarianceEnsemble& ensemble) {
+  std::string text = "path,time,paths" + entry_names(ensemble.tokens());
+  for (Index path = 0; path < ensemble.paths(); ++path)
+    for (Index time = 0; time < static_cast<Index>(ensemble.times().size()); ++time) {
+      fmt::format_to(std::back_inserter(text), "{},{},{}", path,
+                     ensemble.times()[static_cast<std::size_t>(time)],
+                     ensemble.running(time, path) ? "running" : "stopped");
+      append_entries(text, ensemble.covariance(time, path));
+    }
   return text;
 }
 
@@ -136,12 +156,21 @@ nlohmann::json ensemble_counts(const CovarianceEnsemble& ensemble) {
   return counts;
 }
 
-std::vector<std::string> ensemble_file_names() { return {"quantiles.csv", "samples.csv", "summary.json"}; }
+std::vector<std::string> ensemble_file_names(SampleTimes times) {
+  std::vector<std::string> names{"quantiles.csv", "samples.csv", "summary.json"};
+  if (times == SampleTimes::all) names.push_back("trajectories.csv");
+  return names;
+}
 
-void write_ensemble(OutputFolder& folder, const CovarianceEnsemble& ensemble) {
-  folder.write("quantiles.csv", quantiles_csv(ensemble));
-  folder.write("samples.csv", samples_csv(ensemble));
-  folder.write("summary.json", ensemble_counts(ensemble).dump(2) + "\n");
+void write_ensemble(OutputFolder& folder, const CovarianceEnsemble& ensemble, SampleTimes times,
+                    const Origin& origin) {
+  const std::string comment = origin_comment(origin);
+  folder.write("quantiles.csv", comment + quantiles_csv(ensemble));
+  folder.write("samples.csv", comment + samples_csv(ensemble));
+  if (times == SampleTimes::all) folder.write("trajectories.csv", comment + trajectories_csv(ensemble));
+  nlohmann::json summary = ensemble_counts(ensemble);
+  summary["origin"] = origin_json(origin);
+  folder.write("summary.json", summary.dump(2) + "\n");
 }
 
 std::string densities_script(const std::vector<DensityPanel>& panels) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/origin.hpp"
 #include "cli/output_folder.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 #include "widelimit/network/shape.hpp"
@@ -22,12 +23,16 @@ struct Observable {
 [[nodiscard]] std::vector<Observable> observables(const covariance_sde::CovarianceEnsemble& ensemble,
                                                   Index time, const std::vector<Index>& paths);
 
+/// Which times samples are written of.
+enum class SampleTimes { last, all };
+
 /// Files that write_ensemble() writes.
-[[nodiscard]] std::vector<std::string> ensemble_file_names();
+[[nodiscard]] std::vector<std::string> ensemble_file_names(SampleTimes times);
 
 /// quantiles.csv (every time; apart for the paths that run and those that have stopped), samples.csv (the
-/// last time) and summary.json (counts).
-void write_ensemble(OutputFolder& folder, const covariance_sde::CovarianceEnsemble& ensemble);
+/// last time), summary.json (counts), and for all times trajectories.csv: path by path, a row a time.
+void write_ensemble(OutputFolder& folder, const covariance_sde::CovarianceEnsemble& ensemble,
+                    SampleTimes times, const Origin& origin);
 
 /// Number of paths, of each kind of end and of exits from the cone.
 [[nodiscard]] nlohmann::json ensemble_counts(const covariance_sde::CovarianceEnsemble& ensemble);

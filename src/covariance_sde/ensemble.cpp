@@ -136,20 +136,23 @@ std::vector<double> CovarianceEnsemble::largest_eigenvalues(Index time) const {
   });
 }
 
+bool CovarianceEnsemble::running(Index time, Index path) const {
+  return outcome(path).end == PathEnd::horizon ||
+         outcome(path).stop_time > times_[static_cast<std::size_t>(time)];
+}
+
 std::vector<Index> CovarianceEnsemble::running_paths(Index time) const {
-  const double now = times_[static_cast<std::size_t>(time)];
-  std::vector<Index> running;
+  std::vector<Index> result;
   for (Index path = 0; path < paths_; ++path)
-    if (outcome(path).end == PathEnd::horizon || outcome(path).stop_time > now) running.push_back(path);
-  return running;
+    if (running(time, path)) result.push_back(path);
+  return result;
 }
 
 std::vector<Index> CovarianceEnsemble::stopped_paths(Index time) const {
-  const std::vector<Index> running = running_paths(time);
-  std::vector<Index> stopped;
+  std::vector<Index> result;
   for (Index path = 0; path < paths_; ++path)
-    if (!std::binary_search(running.begin(), running.end(), path)) stopped.push_back(path);
-  return stopped;
+    if (!running(time, path)) result.push_back(path);
+  return result;
 }
 
 Index CovarianceEnsemble::count(PathEnd end) const {

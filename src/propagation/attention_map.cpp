@@ -140,6 +140,12 @@ Matrix<double> direct(const Matrix<double>& cosines, double score_variance, Atte
 
 }  // namespace
 
+double largest_annealed_gap(double tokens, double sigma_A) {
+  require_at_least("largest_annealed_gap", "tokens", tokens, 2);
+  require_gain("largest_annealed_gap", "sigma_A", sigma_A);
+  return std::log(tokens) / (2 * sigma_A * sigma_A);
+}
+
 TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
   require_at_least("attention_core", "tokens", tokens, 2);
   require_gain("attention_core", "sigma_A", sigma_A);

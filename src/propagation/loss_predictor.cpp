@@ -100,6 +100,15 @@ std::vector<std::string> split(const std::string& line) {
   return cells;
 }
 
+/// The next line that is no comment; `at` counts all of them.
+bool next_row(std::istream& stream, std::string& line, std::size_t& at) {
+  while (std::getline(stream, line)) {
+    ++at;
+    if (!line.starts_with('#')) return true;
+  }
+  return false;
+}
+
 double number(const std::string& file, std::size_t line, const std::vector<std::string>& cells,
               std::size_t column) {
   if (column >= cells.size())
@@ -187,7 +196,8 @@ std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path&
   std::ifstream stream(file);
   const std::string name = file.string();
   std::string line;
-  if (!stream || !std::getline(stream, line))
+  std::size_t at = 0;
+  if (!stream || !next_row(stream, line, at))
     throw DataError(fmt::format("{}: expected a CSV file with the columns lambda_a, lambda_g, loss", name));
   const std::vector<std::string> header = split(line);
   std::array<std::size_t, 3> columns{};
@@ -195,11 +205,11 @@ std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path&
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     const auto found = std::find(header.begin(), header.end(), wanted[k]);
     if (found == header.end())
-      throw DataError(fmt::format("{}:1: expected a column '{}', got '{}'", name, wanted[k], line));
+      throw DataError(fmt::format("{}:{}: expected a column '{}', got '{}'", name, at, wanted[k], line));
     columns[k] = static_cast<std::size_t>(found - header.begin());
   }
   std::vector<TrainingOutcome> outcomes;
-  for (std::size_t at = 2; std::getline(stream, line); ++at) {
+  while (next_row(stream, line, at)) {
     const std::vector<std::string> cells = split(line);
     if (cells.empty()) continue;
     outcomes.push_back({number(name, at, cells, columns[0]), number(name, at, cells, columns[1]),

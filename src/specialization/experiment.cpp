@@ -73,8 +73,13 @@ const std::vector<std::string>& experiment_names() {
 }
 
 ExperimentTable run_experiment(std::string_view name, const json& config) {
-  for (const auto& [known, run] : kExperiments)
-    if (name == known) return run(JsonFields(config, "config"));
+  for (const auto& [known, run] : kExperiments) {
+    if (name != known) continue;
+    const JsonFields in(config, "config");
+    ExperimentTable table = run(in);
+    table.seed = seed_of(in);
+    return table;
+  }
   throw ArgumentError(
       fmt::format("experiment: expected {}, got \"{}\"", fmt::join(experiment_names(), ", "), name));
 }

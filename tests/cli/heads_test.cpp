@@ -8,12 +8,15 @@
 
 #include "cli/program.hpp"
 #include "widelimit/specialization/experiment.hpp"
+#include "widelimit/version.hpp"
 
 using nlohmann::json;
+using widelimit::testing::comments_of;
 using widelimit::testing::file_text;
 using widelimit::testing::ProgramResult;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
+using widelimit::testing::without_comments;
 
 namespace {
 
@@ -68,14 +71,29 @@ TEST_CASE("heads flow: the table goes to standard output, the summary beside it"
   const TemporaryFolder folder;
   const ProgramResult result = run_heads(folder, "flow", flow_config());
   CHECK(result.code == 0);
-  CHECK(result.output.rfind("tau,loss,m00,m01,m10,m11,m20,m21,S00,", 0) == 0);
-  CHECK(std::count(result.output.begin(), result.output.end(), '\n') == 7);
+  const std::string table = without_comments(result.output);
+  CHECK(table.rfind("tau,loss,m00,m01,m10,m11,m20,m21,S00,", 0) == 0);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 7);
   CHECK(json::parse(result.errors).contains("specialisation_time"));
   // The same table in a file, and the same again.
   const ProgramResult to_file =
       run_heads(folder, "flow", flow_config(), "--out " + (folder / "table.csv").string());
   CHECK(file_text(folder / "table.csv") == result.output);
   CHECK(to_file.output == result.errors);
+}
+
+TEST_CASE("heads: tables say what they come from") {
+  const std::string version = widelimit::version;
+  const TemporaryFolder folder;
+  const json config = changed(flow_config(), {{"seed", 4}});
+  CHECK(comments_of(run_heads(folder, "flow", config).output) ==
+        "# widelimit " + version + ", heads flow\n# configuration: " + config.dump() + "\n# seed: 4\n");
+  // Fields that are left out have defaults; the seed is told all the same.
+  CHECK(result_of("bayes", {{"prior", flip(0, 0)}, {"tokens", 5}, {"samples", 100}}).at("origin") ==
+        json{{"widelimit", version},
+             {"command", "heads bayes"},
+             {"configuration", {{"prior", flip(0, 0)}, {"tokens", 5}, {"samples", 100}}},
+             {"seed", 1}});
 }
 
 TEST_CASE("heads flow: bayes heads of the posterior stay where they are") {

@@ -30,6 +30,14 @@ std::string file_text(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+std::string comments_of(const std::string& csv) {
+  std::size_t end = 0;
+  while (csv.compare(end, 1, "#") == 0) end = csv.find('\n', end) + 1;
+  return csv.substr(0, end);
+}
+
+std::string without_comments(const std::string& csv) { return csv.substr(comments_of(csv).size()); }
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);

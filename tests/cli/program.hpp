@@ -45,4 +45,9 @@ std::string file_text(const std::filesystem::path& file);
 
 std::vector<std::string> lines_of(const std::string& text);
 
+/// A CSV text without its first lines that begin with #.
+std::string without_comments(const std::string& csv);
+/// Those lines.
+std::string comments_of(const std::string& csv);
+
 }  // namespace widelimit::testing

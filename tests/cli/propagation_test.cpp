@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "widelimit/version.hpp"
 
+using widelimit::testing::comments_of;
 using widelimit::testing::file_text;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
+using widelimit::testing::without_comments;
 
 namespace {
 
@@ -48,7 +51,7 @@ TEST_CASE("propagation: phase diagrams as CSV, JSON and picture") {
   const TemporaryFolder folder;
   const std::string axes = " --x alpha:0.1:0.9:5 --y sigma_w:0.5:4:4 ";
   CHECK(run_program("propagation phase" + axes + "--out " + (folder / "p.csv").string()).code == 0);
-  const std::string csv = file_text(folder / "p.csv");
+  const std::string csv = without_comments(file_text(folder / "p.csv"));
   CHECK(csv.rfind("alpha,sigma_w,lambda_a,lambda_g\n", 0) == 0);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 21);
   const auto result = run_program("propagation phase" + axes + "--out " + (folder / "p.json").string() +
@@ -125,6 +128,80 @@ TEST_CASE("propagation: the predictor is fitted to a CSV file") {
   CHECK(fit.at("weight_a").get<double>() == doctest::Approx(2).epsilon(1e-3).scale(0));
   CHECK(fit.at("weight_g").get<double>() == doctest::Approx(3).epsilon(1e-3).scale(0));
   CHECK(fit.at("rows").size() == 12);
+}
+
+TEST_CASE("propagation: tables say what they come from, and are read again") {
+  const TemporaryFolder folder;
+  const std::string version = widelimit::version, file = (folder / "t.csv").string();
+  const auto origin_of = [](const std::string& arguments) { return json_of(arguments).at("origin"); };
+  const auto trajectory = origin_of("trajectory --tokens 9 --activation erf --c0 0.5 --depth 3");
+  CHECK(trajectory.at("widelimit") == version);
+  CHECK(trajectory.at("command") == "propagation trajectory");
+  CHECK_FALSE(trajectory.contains("seed"));
+  CHECK(trajectory.at("configuration") == nlohmann::json{{"tokens", 9},
+                                                         {"activation", "erf"},
+                                                         {"c0", 0.5},
+                                                         {"q0", 1.0},
+                                                         {"depth", 3.0},
+                                                         {"causal", false},
+                                                         {"alpha_A", 0.5},
+                                                         {"alpha_M", 0.5},
+                                                         {"sigma_A", 1.0},
+                                                         {"sigma_w", 1.0},
+                                                         {"sigma_out", 1.0},
+                                                         {"mlp_depth", 2}});
+  for (const char* command :
+       {"exponents", "critical --tokens 65 --free sigma-w", "phase --x alpha:0.1:0.9:3 --y sigma_w:0.5:4:3"})
+    CHECK(origin_of(command).at("configuration").at("activation") == "tanh");
+  const std::string size = " --tokens 6 --width 16 --networks 4 --depth 2 --seed 3";
+  for (const std::string kind : {"trajectory", "histograms", "angle", "gradient", "groups"}) {
+    const auto origin = origin_of("simulate " + kind + size);
+    CHECK(origin.at("command") == "propagation simulate " + kind);
+    CHECK(origin.at("configuration").at("width") == 16);
+    CHECK(origin.at("seed") == 3);
+  }
+  CHECK(run_program("propagation simulate groups" + size + " --out " + file).code == 0);
+  CHECK(
+      comments_of(file_text(file)).starts_with("# widelimit " + version + ", propagation simulate groups\n"));
+  CHECK(comments_of(file_text(file)).ends_with("\n# seed: 3\n"));
+  {
+    std::ofstream runs(folder / "runs.csv");
+    runs << "# of 12 networks\nlambda_a,lambda_g,loss\n";
+    for (int i = 0; i < 12; ++i)
+      runs << 0.1 * i - 0.4 << ',' << 0.03 * i * i - 1 << ',' << 1 + 0.2 * i << '\n';
+  }
+  const std::string again = (folder / "again.csv").string();
+  CHECK(run_program("propagation fit " + (folder / "runs.csv").string() + " --out " + again).code == 0);
+  CHECK(json_of("fit " + again).at("rows").size() == 12);
+  std::ofstream(folder / "bad.csv") << "# one\n# two\nlambda_a,loss\n";
+  check_error("fit " + (folder / "bad.csv").string(), (folder / "bad.csv").string() +
+                                                          ":3: expected a column 'lambda_g', got "
+                                                          "'lambda_a,loss'");
+}
+
+TEST_CASE("propagation: a warning where annealed attention is not what networks do") {
+  // sigma_A^2 (1 - cosine) <= ln(16) / 2: q = .809, .702 behind two blocks, where wide networks have .731,
+  // .581.
+  const std::string off = " --tokens 16 --sigma-A 4 --depth 2", size = " --width 16 --networks 4";
+  const std::string warning =
+      "widelimit: warning: the theory averages attention's numerator and denominator apart (annealed), which "
+      "is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = 0.0866, but tokens come to ";
+  const auto errors_of = [](const std::string& arguments) {
+    const auto result = run_program("propagation " + arguments);
+    CHECK(result.code == 0);
+    return result.errors;
+  };
+  for (const std::string command : {"trajectory", "simulate trajectory", "simulate histograms",
+                                    "simulate gradient --q0 1", "trajectory --causal"}) {
+    CAPTURE(command);
+    const std::string own = command.starts_with("simulate") ? size : "";
+    const std::string errors = errors_of(command + off + own);
+    CHECK(errors.find(warning + "1; 'widelimit gram'") != std::string::npos);
+    CHECK(errors_of(command + " --tokens 16 --depth 2" + own).find("annealed") == std::string::npos);
+  }
+  CHECK(errors_of("simulate groups" + off + size).find(warning + "0.5; ") != std::string::npos);
+  CHECK(errors_of("simulate angle --c0 0.8" + off + size).find(warning + "0.2; ") != std::string::npos);
+  CHECK(errors_of("simulate angle --c0 0.99" + off + size).find("annealed") == std::string::npos);
 }
 
 TEST_CASE("propagation: errors name the parameter") {

@@ -7,11 +7,14 @@
 #include <sstream>
 
 #include "cli/program.hpp"
+#include "widelimit/version.hpp"
 
 using nlohmann::json;
+using widelimit::testing::comments_of;
 using widelimit::testing::file_text;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
+using widelimit::testing::without_comments;
 
 namespace {
 
@@ -37,7 +40,7 @@ struct SdeRun : TemporaryFolder {
 
 /// Column of a CSV file whose rows all hold numbers there.
 std::vector<double> column(const std::string& text, const std::string& name) {
-  std::istringstream stream(text);
+  std::istringstream stream(without_comments(text));
   std::string line, cell;
   std::getline(stream, line);
   std::istringstream header(line);
@@ -85,8 +88,10 @@ TEST_CASE("sde simulate: one token is log-normal") {
                                 {"paths", 4000}});
   REQUIRE(run.code == 0);
   CHECK(run.errors.empty());
-  CHECK(run.read("summary.json") == json::parse(run.output));
-  CHECK(run.read("summary.json") == json::parse(R"({"tokens": 1, "paths": 4000, "cone_exits": 0,
+  json summary = run.read("summary.json");
+  CHECK(summary.erase("origin") == 1);
+  CHECK(summary == json::parse(run.output));
+  CHECK(summary == json::parse(R"({"tokens": 1, "paths": 4000, "cone_exits": 0,
     "ended": {"horizon": 4000, "above": 0, "below": 0, "not_finite": 0},
     "stopped_share": 0.0})"));
   // log V_T ~ N(log 2 - s T, 2 s T) with s = 2 gamma^2 = 1: mean and variance, within 4 standard errors.
@@ -115,7 +120,8 @@ TEST_CASE("sde simulate: paths that left the bounds are reported apart, with a w
   CHECK(summary["stopped_share"].get<double>() == doctest::Approx(stopped / 2000.0).epsilon(1e-12));
   CHECK(run.errors.rfind("widelimit: warning: " + std::to_string(stopped) + " of 2000 paths (", 0) == 0);
   const std::string quantiles = run.text("quantiles.csv");
-  CHECK(quantiles.rfind("time,observable,probability,quantile,standard_error,paths,count\n", 0) == 0);
+  CHECK(without_comments(quantiles).rfind("time,observable,probability,quantile,standard_error,paths,count\n",
+                                          0) == 0);
   CHECK(quantiles.find(",running," + std::to_string(2000 - stopped) + "\n") != std::string::npos);
   CHECK(quantiles.find(",stopped," + std::to_string(stopped) + "\n") != std::string::npos);
   // Their last states inside: no entry is beyond the bound of the eigenvalues.
@@ -131,9 +137,10 @@ TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed an
   const SdeRun one("simulate", by_depth, "--no-pictures --threads 1");
   const SdeRun three("simulate", by_horizon, "--no-pictures --threads 3");
   REQUIRE(one.code == 0);
-  CHECK(one.text("samples.csv") == three.text("samples.csv"));
+  CHECK(without_comments(one.text("samples.csv")) == without_comments(three.text("samples.csv")));
   by_horizon["seed"] = 1;
-  CHECK(SdeRun("simulate", by_horizon).text("samples.csv") != one.text("samples.csv"));
+  CHECK(without_comments(SdeRun("simulate", by_horizon).text("samples.csv")) !=
+        without_comments(one.text("samples.csv")));
 }
 
 TEST_CASE("sde simulate: the causal mask runs with the dense scheme, which it needs") {
@@ -144,6 +151,60 @@ TEST_CASE("sde simulate: the causal mask runs with the dense scheme, which it ne
       "root for it");
   config["scheme"] = "euler_maruyama_dense";
   CHECK(SdeRun("simulate", config).code == 0);
+}
+
+TEST_CASE("sde: files say what they come from") {
+  const json model{{"model", "mlp"}, {"times", {0.1, 0.2}}, {"paths", 3}, {"seed", 9}};
+  const json layers{
+      {"network", "shaped_attention"}, {"gamma", 0.3}, {"width", 20}, {"layers", {1, 2}}, {"samples", 3}};
+  const auto origin = [](const char* command, const json& config, int seed) {
+    return json{{"widelimit", widelimit::version},
+                {"command", std::string("sde ") + command},
+                {"configuration", config},
+                {"seed", seed}};
+  };
+  const SdeRun paths("simulate", model, "--no-pictures --trajectories"),
+      networks("network", layers, "--no-pictures --trajectories");
+  for (const char* file : {"quantiles.csv", "samples.csv", "trajectories.csv"}) {
+    CHECK(comments_of(paths.text(file)) == std::string("# widelimit ") + widelimit::version +
+                                               ", sde simulate\n# configuration: " + model.dump() +
+                                               "\n# seed: 9\n");
+    CHECK(comments_of(networks.text(file)).ends_with(layers.dump() + "\n# seed: 0\n"));
+  }
+  CHECK(paths.read("summary.json").at("origin") == origin("simulate", model, 9));
+  CHECK(networks.read("summary.json").at("origin") == origin("network", layers, 0));
+  CHECK(SdeRun("compare", layers).read("compare.json").at("origin") == origin("compare", layers, 0));
+  CHECK(SdeRun("stopping-time", layers).read("stopping_times.json").at("origin") ==
+        origin("stopping-time", layers, 0));
+}
+
+TEST_CASE("sde: trajectories hold every time, samples the last") {
+  const json config{
+      {"model", "attention"}, {"gamma", 0.5}, {"times", {0.05, 0.1, 0.2}}, {"paths", 40}, {"upper", 2}};
+  const SdeRun run("simulate", config, "--no-pictures --trajectories");
+  REQUIRE(run.code == 0);
+  const std::vector<double> time = column(run.text("trajectories.csv"), "time"),
+                            path = column(run.text("trajectories.csv"), "path"),
+                            entries = column(run.text("trajectories.csv"), "V0_1");
+  REQUIRE(time.size() == 120);
+  const std::vector<double> last = column(run.text("samples.csv"), "V0_1");
+  bool moved = false;
+  for (std::size_t i = 0; i < 40; ++i) {
+    CHECK(time[3 * i] == 0.05);
+    CHECK(path[3 * i + 2] == static_cast<double>(i));
+    CHECK(entries[3 * i + 2] == last[i]);
+    moved = moved || entries[3 * i] != entries[3 * i + 1];
+  }
+  CHECK(moved);
+  // As many rows of stopped paths at the last time as the summary counts.
+  const std::string text = run.text("trajectories.csv");
+  int stopped = 0;
+  for (std::size_t at = text.find(",0.2,stopped,"); at != std::string::npos;
+       at = text.find(",0.2,stopped,", at + 1))
+    ++stopped;
+  CHECK(stopped > 0);
+  CHECK(stopped == run.read("summary.json")["ended"]["above"].get<int>());
+  CHECK_FALSE(std::filesystem::exists(SdeRun("simulate", config) / "out" / "trajectories.csv"));
 }
 
 TEST_CASE("sde network: one input keeps its mean") {
@@ -220,7 +281,7 @@ TEST_CASE("sde stopping-time: nothing moves at gamma = 0, more tokens explode so
   config["gammas"] = {0, 0.5};
   const SdeRun run("stopping-time", config);
   REQUIRE(run.code == 0);
-  const json rows = run.read("stopping_times.json");
+  const json rows = run.read("stopping_times.json").at("stopping_times");
   REQUIRE(rows.size() == 2);
   for (const json& quantile : rows[0]["quantiles"]) CHECK(quantile["time"] == 0.5);
   CHECK(rows[1]["gamma"] == 0.5);

@@ -59,7 +59,9 @@ class CovarianceEnsemble {
   [[nodiscard]] std::vector<double> mean_absolute_covariances(Index time) const;
   [[nodiscard]] std::vector<double> largest_eigenvalues(Index time) const;
 
-  /// Numbers of the paths that had not stopped by times()[time], and of those that had.
+  /// Whether a path had not stopped by times()[time].
+  [[nodiscard]] bool running(Index time, Index path) const;
+  /// Numbers of the paths that had not, and of those that had.
   [[nodiscard]] std::vector<Index> running_paths(Index time) const;
   [[nodiscard]] std::vector<Index> stopped_paths(Index time) const;
 

@@ -18,6 +18,11 @@ struct TokenState {
   [[nodiscard]] double cosine() const { return 1 - cosine_gap(); }
 };
 
+/// The largest gap 1 - cosine at which no single key dominates the softmax, so that the annealed average is
+/// good: ln(tokens) / (2 sigma_A^2), infinite for sigma_A = 0. Beyond it norms behind the branch come out too
+/// large: by a factor 2.5 at tokens = 256, sigma_A = 2 and a gap of 1. Errors: as attention_core.
+[[nodiscard]] double largest_annealed_gap(double tokens, double sigma_A);
+
 /// Norm and gap of the attention output for normalised tokens of cosine 1 - `cosine_gap` (eqs. 10, 11).
 [[nodiscard]] TokenState attention_core(double tokens, double sigma_A, double cosine_gap);
 

@@ -39,7 +39,7 @@ struct PredictorFit {
 [[nodiscard]] double rank_correlation(std::span<const double> first, std::span<const double> second);
 
 /// Rows of a CSV file whose header has the columns lambda_a, lambda_g and loss (and perhaps others).
-/// DataError naming file and line.
+/// Lines that begin with # are comments. DataError naming file and line.
 [[nodiscard]] std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path& file);
 
 }  // namespace widelimit::propagation

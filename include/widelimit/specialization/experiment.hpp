@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;  ///< NaN where a value does not exist.
   nlohmann::json summary;                 ///< E.g. the loss of the trained heads on fresh samples.
+  std::uint64_t seed = 0;                 ///< Given or not.
 };
 
 /// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition".
