@@ -10,8 +10,8 @@
 
 namespace widelimit::covariance_sde {
 
-/// The covariance of a random network as a Markov chain on m x m matrices, with the exact law (theory
-/// note, 6.1).
+/// The covariance of a random network as a Markov chain on m x m matrices, with the exact law
+/// (docs/theory/covariance-sde.md, section 6.1).
 ///
 /// For x' = lambda x + gamma N, where the columns of N are iid N(0, U U^T), rotate x = sqrt(n) [L 0]:
 ///     V' = B B^T + (gamma^2 / n) U W U^T,  B = lambda L + (gamma / sqrt(n)) U Z,  W ~ Wishart_m(n - m).

@@ -7,8 +7,9 @@
 namespace widelimit::layers {
 namespace {
 
-/// The sums of the theory note entry by entry: E and D are the dual activation of the logits, whose variances
-/// are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab K~_ij.
+/// The sums of docs/theory/attention.md, section 3.1, entry by entry: E and D are the dual activation of the
+/// logits, whose variances are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab
+/// K~_ij.
 class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
  public:
   explicit ElementwiseAttention(const AttentionOptions& options)

@@ -76,7 +76,8 @@ class SumFunctions {
   FunctionValues mirror_;  ///< What tells the sums at -rho from those at rho.
 };
 
-/// For positively homogeneous weights the standard deviations of the logits factor out:
+/// For positively homogeneous weights the standard deviations of the logits factor out
+/// (docs/theory/attention.md, section 3.2):
 ///     sum_ij V_ij E_{ai,bj} = qk^2 s_a s_b g(rho_ab)
 /// with s the roots of the encoded variances, rho_ab their correlation and g as in SumFunctions; the sums
 /// with D likewise without the factor. So all entries need a few functions of one variable, which are

@@ -6,7 +6,7 @@
 
 namespace widelimit::layers {
 
-/// R between the positions of two inputs, [d, d'] (theory note, section 3.1).
+/// R between the positions of two inputs, [d, d'] (docs/theory/attention.md, section 1).
 Matrix<double> position_covariance(const PositionalEncodings& positions, const Shape& left,
                                    const Shape& right);
 

@@ -114,8 +114,9 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return logits;
   }
 
-  /// Sums over draws of the theory note's expressions, with A and A' the weights of both sides. The Jacobian
-  /// of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D into (entrywise products o)
+  /// Sums over draws of the expressions in docs/theory/attention.md, section 3.4, with A and A' the weights
+  /// of both sides. The Jacobian of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D
+  /// into (entrywise products o)
   ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
   class Accumulator {
    public:

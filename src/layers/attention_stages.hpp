@@ -6,7 +6,7 @@
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
-/// The stages that attention lowers to (theory note, section 3).
+/// The stages that attention lowers to (docs/theory/attention.md, sections 2 and 3).
 namespace widelimit::layers {
 
 /// 1/width: the weights are deterministic, A(x) = zeta(qk K~(x, x)), S = ov A(x) V A(x')^T.

@@ -4,8 +4,8 @@
 
 namespace widelimit::layers {
 
-/// The sums of the theory note, section 3.3, for an output entry (a, b) of elementwise 1/sqrt(width)
-/// attention; those with T are 0 without the NTK. E and D depend on (a, b, i, j).
+/// The four sums that an output entry (a, b) of 1/sqrt(width) attention needs, in the notation of
+/// docs/theory/attention.md, section 3; those with T are 0 without the NTK. E and D depend on (a, b, i, j).
 struct AttentionSums {
   double values = 0;            ///< sum_ij V_ij E
   double value_ntks = 0;        ///< sum_ij T_V,ij E
@@ -13,8 +13,8 @@ struct AttentionSums {
   double value_logit_ntks = 0;  ///< sum_ij V_ij T~_ij D
 };
 
-/// Output entry from its sums: K~_ab, T~_ab the encoded covariances at (a, b), ov and b the output variances,
-/// qk2 the square of query_key_std.
+/// Output entry from its sums (docs/theory/attention.md, section 3): K~_ab, T~_ab the encoded covariances at
+/// (a, b), ov and b the output variances, qk2 the square of query_key_std.
 struct AttentionEntry {
   double nngp;
   double ntk;

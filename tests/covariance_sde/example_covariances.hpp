@@ -3,7 +3,7 @@
 #include "widelimit/matrix.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
-/// Covariances that the tests of this folder share; letters are those of the theory note.
+/// Covariances that the tests of this folder share; letters are those of the reference file.
 namespace widelimit::covariance_sde::examples {
 
 inline Matrix<double> two_tokens(double rho = 0.2) { return Matrix<double>{{1, rho}, {rho, 1}}; }

@@ -292,7 +292,8 @@ TEST_CASE("deterministic limits: drift flow and the commuting limit") {
 }
 
 TEST_CASE("simulate: small gamma makes the noise vanish next to 1 / sqrt(n)") {
-  // gamma = 1 / sqrt(d), T = d / n: sd(rho) = sqrt(2 / n) (1 - rho^2) to first order (theory note 7.5).
+  // gamma = 1 / sqrt(d), T = d / n: sd(rho) = sqrt(2 / n) (1 - rho^2) to first order
+  // (docs/theory/covariance-sde.md, 7.5).
   const SdeModel model = resnet_model(ResidualWeights::shaped(0.01), {0, -1});
   const CovarianceEnsemble ensemble = simulate(model, examples::two_tokens(), options_to(1.0 / 3, 8192));
   const double deviation = std::sqrt(numerics::variance(ensemble.correlations(0, 0, 1)).value);

@@ -244,8 +244,8 @@ TEST_CASE("encodings are trained: their gradients are in the NTK") {
     // Uniform weights: everything is a mean.
     AttentionOptions uniform = attention_with(AttentionScaling::inverse_width, AttentionWeights::softmax());
     uniform.query_key_std = 0;
-    CHECK(ntk(uniform) == doctest::Approx(0.7 * (tv.mean() + 2 * v.mean()) + 0.3).epsilon(1e-13).scale(0));
-    // Identity weights with 1/sqrt(width): the theory note's closed form, its diagonal averaged.
+CHECK(ntk(uniform) == doctest::Approx(0.7 * (tv.mean() + 2 * v.mean()) + 0.3).epsilon(1e-13).scale(0));
+    // Identity weights with 1/sqrt(width): docs/theory/attention.md, section 3.3, its diagonal averaged.
     const double scale = 0.7 * 0.81, vk = v.cwiseProduct(logits).sum();
     const double trained = tv.cwiseProduct(logits).sum() + v.cwiseProduct(r).sum();
     const double expected = 2 * scale * logits.trace() * vk + scale * logits.trace() * trained +

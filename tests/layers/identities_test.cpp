@@ -1,4 +1,5 @@
-// Identities between networks (theory note, section 6): each holds exactly, so results agree up to rounding.
+// Identities between networks (docs/theory/kernel-recursion.md, section 5): each holds exactly, so results
+// agree up to rounding.
 #include <doctest/doctest.h>
 
 #include <algorithm>

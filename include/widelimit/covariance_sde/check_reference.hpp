@@ -16,7 +16,8 @@ struct CheckOptions {
   int threads = 0;  ///< 0: as many as there are processors.
 };
 
-/// Recomputes every case of a reference file of subject "shaped-transformer" (theory note, section 11).
+/// Recomputes every case of a reference file of subject "shaped-transformer"
+/// (docs/theory/covariance-sde.md, section 9).
 ///
 /// One row an array: the entry furthest from its tolerance. Coefficients, given-noise steps and scalars must
 /// agree to 1e-10 (relative to the largest entry of the array where that is above 1), quantiles of exact laws

@@ -23,7 +23,7 @@ enum class Shortcut {
 /// rho) / pi.
 ///
 /// Errors  ArgumentError unless v0 is a covariance and time >= 0.
-/// Source  theory note, section 7.5.
+/// Source  docs/theory/covariance-sde.md, section 7.5.
 [[nodiscard]] Matrix<double> commuting_limit(const Matrix<double>& v0, double time, Shortcut shortcut);
 
 }  // namespace widelimit::covariance_sde

@@ -4,7 +4,7 @@
 
 #include "widelimit/covariance_sde/model.hpp"
 
-/// Laws of the SDE that need no sampling (theory note, section 7).
+/// Laws of the SDE that need no sampling (docs/theory/covariance-sde.md, section 7).
 namespace widelimit::covariance_sde {
 
 /// Law at one time of a one-dimensional diffusion dz = mu(z) dt + dB on a half line or the line, by a sinc

@@ -76,8 +76,9 @@ struct NamedNetwork {
 [[nodiscard]] SdeModel limiting_model(const NetworkSpec& network);
 
 enum class NetworkSampling {
-  reduced,  ///< m x m matrices with the exact law (theory note, 6.1): O(m^2 n) a feedforward, O(m^3) an
-            ///< attention block.
+  /// m x m matrices with the exact law (docs/theory/covariance-sde.md, section 6.1): O(m^2 n) a feedforward,
+  /// O(m^3) an attention block.
+  reduced,
   explicit_weights,  ///< The network as written, O(m n^2) a block: the cross-check.
 };
 

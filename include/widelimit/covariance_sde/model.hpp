@@ -63,7 +63,7 @@ enum class AttentionMask {
   causal,  ///< Itself and the ones before; row a is centred by its own 1 / (a + 1).
 };
 
-/// Coefficients of dV = b(V) dt + Sigma(V)^{1/2} dB (theory note, section 4):
+/// Coefficients of dV = b(V) dt + Sigma(V)^{1/2} dB (docs/theory/covariance-sde.md, section 4):
 ///
 ///     b     = relu_drift nu(rho) sqrt(V^aa V^bb) + attention_drift b_att(V)
 ///     Sigma = linear_noise Sigma_lin(V) + attention_noise A(V)

@@ -12,8 +12,8 @@ struct StepNoise {
   Matrix<double> g2;
 };
 
-/// The matrix N with covariance Sigma(V) without the D x D matrix (theory note, section 5.1), from the lower
-/// root of V:
+/// The matrix N with covariance Sigma(V), without the D x D matrix, from the lower root of V
+/// (docs/theory/covariance-sde.md, section 5.1):
 ///     N = sqrt(s_lin / 2) L (G_1 + G_1^T) L^T + sqrt(s_att) / m (L G_2 K^T + K G_2^T L^T),  K = V P L.
 ///
 /// Errors  ArgumentError unless v is a covariance, the noise is m x m and the attention, if any, is full.
@@ -26,9 +26,9 @@ struct StepNoise {
 [[nodiscard]] Matrix<double> euler_maruyama_step(const SdeModel& model, const Matrix<double>& v, double step,
                                                  const StepNoise& noise);
 
-/// One step of the geometric scheme (theory note, section 5.3): half a step of the ReLU drift and of the S_2
-/// drift, then V <- L exp(Xi) L^T, then the two halves again. Of weak order one; stays in the cone and keeps
-/// the rank of V.
+/// One step of the geometric scheme (docs/theory/covariance-sde.md, section 5.3): half a step of the ReLU
+/// drift and of the S_2 drift, then V <- L exp(Xi) L^T, then the two halves again. Of weak order one; stays
+/// in the cone and keeps the rank of V.
 ///
 /// Errors  as above, and unless step relu_drift (c_+ - c_-)^2 <= 8, beyond which a half step could leave the
 /// cone.
