@@ -244,7 +244,7 @@ TEST_CASE("encodings are trained: their gradients are in the NTK") {
     // Uniform weights: everything is a mean.
     AttentionOptions uniform = attention_with(AttentionScaling::inverse_width, AttentionWeights::softmax());
     uniform.query_key_std = 0;
-CHECK(ntk(uniform) == doctest::Approx(0.7 * (tv.mean() + 2 * v.mean()) + 0.3).epsilon(1e-13).scale(0));
+    CHECK(ntk(uniform) == doctest::Approx(0.7 * (tv.mean() + 2 * v.mean()) + 0.3).epsilon(1e-13).scale(0));
     // Identity weights with 1/sqrt(width): docs/theory/attention.md, section 3.3, its diagonal averaged.
     const double scale = 0.7 * 0.81, vk = v.cwiseProduct(logits).sum();
     const double trained = tv.cwiseProduct(logits).sum() + v.cwiseProduct(r).sum();

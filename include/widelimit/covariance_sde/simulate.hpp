@@ -12,10 +12,9 @@ namespace widelimit::covariance_sde {
 
 enum class StepScheme {
   geometric,       ///< Stays in the cone; at equal step a tenth of the error of Euler-Maruyama or less.
-  euler_maruyama,  ///< The paper's scheme, with the structured noise. Exits from the cone are clipped and
-                   ///< counted.
-  euler_maruyama_dense,  ///< The same with the symmetric root of the D x D diffusion: any mask, O(m^6) a
-                         ///< step.
+  euler_maruyama,  ///< The paper's scheme, structured noise. Exits from the cone are clipped and counted.
+  /// The same with the symmetric root of the D x D diffusion: any mask, O(m^6) a step.
+  euler_maruyama_dense,
 };
 
 /// Suffices for quantiles.

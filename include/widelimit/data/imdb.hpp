@@ -46,9 +46,10 @@ struct ReviewSets {
 };
 
 /// Disjoint random choices of reviews: training reviews from `folder`/train, test reviews from `folder`/test,
-/// validation reviews from `folder`/val where there is such a folder, else from what the training reviews
-/// leave of train; see split_indices. Only what is chosen is read. Errors  as above; ArgumentError, naming
-/// the folder, if it has too few reviews.
+/// validation reviews from `folder`/val where there is such a folder, else from what the training reviews leave of
+/// train; see split_indices. Only what is chosen is read.
+///
+/// Errors  as above; ArgumentError, naming the folder, if it has too few reviews.
 ReviewSets read_imdb(const std::filesystem::path& folder, const ReviewCounts& counts, ClassBalance balance,
                      std::uint64_t seed);
 

@@ -23,15 +23,13 @@ enum class ClassBalance {
   equal,  ///< Equal counts; where the count is no multiple of the classes, some classes get one image more.
 };
 
-/// Disjoint random choices from `labels.size()` items: part p has `counts[p]` different indices in random
-/// order.
+/// Disjoint random choices from `labels.size()` items: part p has `counts[p]` different indices in random order.
 ///
-/// Equal seeds give equal parts. A part depends on the sizes of the parts before it only, so a training set
-/// stays the same whether or not a validation set is drawn behind it.
+/// Equal seeds give equal parts. A part depends on the sizes of the parts before it only, so a training set stays the
+/// same whether or not a validation set is drawn behind it.
 ///
-/// Errors  ArgumentError if more items are asked for than there are (with `equal`: than a class has), naming
-/// how
-///         many are available, or if a label lies outside [0, classes).
+/// Errors  ArgumentError if more items are asked for than there are (with `equal`: than a class has), naming how many
+///         are available, or if a label lies outside [0, classes).
 std::vector<std::vector<std::size_t>> split_indices(std::span<const int> labels, std::size_t classes,
                                                     std::span<const std::size_t> counts, ClassBalance balance,
                                                     std::uint64_t seed);

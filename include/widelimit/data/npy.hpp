@@ -67,15 +67,17 @@ xt::xarray<T> read_npy(const std::filesystem::path& path);
 template <typename T>
 xt::xarray<T> read_npy_as(const std::filesystem::path& path);
 
-/// The bytes of a version 1.0 header (its length is a multiple of 64), for writers that place values
-/// themselves. Errors  ArgumentError if the shape needs more than the 65,535 bytes version 1.0 allows.
+/// The bytes of a version 1.0 header (its length is a multiple of 64), for writers that place values themselves.
+///
+/// Errors  ArgumentError if the shape needs more than the 65,535 bytes version 1.0 allows.
 std::string npy_header_bytes(NpyType type, std::span<const std::size_t> shape);
 
 /// Writes `values` (row-major, as many as the shape says) as version 1.0. T as in read_npy.
 ///
-/// The bytes go to a temporary file beside `path`, which replaces `path` only when complete: no reader ever
-/// sees half a file, and after an error an existing file is as it was. Errors  DataError if the file cannot
-/// be created or written in full, or `path` exists and is no regular file.
+/// The bytes go to a temporary file beside `path`, which replaces `path` only when complete: no reader ever sees half a
+/// file, and after an error an existing file is as it was.
+///
+/// Errors  DataError if the file cannot be created or written in full, or `path` exists and is no regular file.
 template <typename T>
 void write_npy(const std::filesystem::path& path, const T* values, std::span<const std::size_t> shape);
 

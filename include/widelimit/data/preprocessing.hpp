@@ -19,10 +19,11 @@ enum class StandardisationScope {
 
 /// Subtracts the mean over the scope and divides by (standard deviation + `deviation_offset`).
 ///
-/// The standard deviation divides by the number of values. The offset keeps constant scopes (a grey pixel, an
-/// empty image) at exactly 0. Errors  ArgumentError for scope `pixel` on images with one channel, which would
-/// erase them, and for an offset
-///         that is not positive and finite.
+/// The standard deviation divides by the number of values. The offset keeps constant scopes (a grey pixel, an empty
+/// image) at exactly 0.
+///
+/// Errors  ArgumentError for scope `pixel` on images with one channel, which would erase them, and for an offset that
+///         is not positive and finite.
 /// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, experiments.
 xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images,
                                   StandardisationScope scope = StandardisationScope::pixel,
@@ -30,25 +31,30 @@ xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images,
 
 /// Resizes every channel to `height` x `width`, anti-aliased.
 ///
-/// Along each axis, with factor = old size / new size: a Gaussian of standard deviation max(0, (factor - 1) /
-/// 2) pixels, cut at 4 standard deviations and normalised; then linear interpolation at (i + 1/2) factor -
-/// 1/2. Beyond the border the image is mirrored about the centre of its outermost pixel. This is what
-/// scikit-image's `transform.resize` does with `anti_aliasing=True` and otherwise default arguments. An axis
-/// that keeps its size is left as it is; one that grows is interpolated only. Errors  ArgumentError if an old
-/// or new size is 0. Cost  n (old height + new height) (old width) (new width) channels operations at most.
+/// Along each axis, with factor = old size / new size: a Gaussian of standard deviation max(0, (factor - 1) / 2)
+/// pixels, cut at 4 standard deviations and normalised; then linear interpolation at (i + 1/2) factor - 1/2. Beyond the
+/// border the image is mirrored about the centre of its outermost pixel. This is what scikit-image's `transform.resize`
+/// does with `anti_aliasing=True` and otherwise default arguments. An axis that keeps its size is left as it is; one
+/// that grows is interpolated only.
+///
+/// Errors  ArgumentError if an old or new size is 0.
+/// Cost    n (old height + new height) (old width) (new width) channels operations at most.
 xt::xtensor<float, 4> resize_anti_aliased(const xt::xtensor<float, 4>& images, std::size_t height,
                                           std::size_t width);
 
 /// Mean of each channel over images and positions. ArgumentError if there are no pixels.
 std::vector<double> channel_means(const xt::xtensor<float, 4>& images);
 
-/// Subtracts `means[c]` from channel c. Give training, validation and test images the means of the training
-/// images. Errors  ArgumentError if there are not as many means as channels.
+/// Subtracts `means[c]` from channel c. Give training, validation and test images the means of the training images.
+///
+/// Errors  ArgumentError if there are not as many means as channels.
 xt::xtensor<float, 4> subtract_channel_means(const xt::xtensor<float, 4>& images,
                                              std::span<const double> means);
 
-/// Regression targets of M = `classes` classes, n x M: (M - 1)/M in the column of the label, -1/M elsewhere,
-/// so that every row sums to 0. Errors  ArgumentError if M < 2 or a label lies outside [0, M).
+/// Regression targets of M = `classes` classes, n x M: (M - 1)/M in the column of the label, -1/M elsewhere, so that
+/// every row sums to 0.
+///
+/// Errors  ArgumentError if M < 2 or a label lies outside [0, M).
 Matrix<double> one_hot_targets(std::span<const int> labels, std::size_t classes);
 
 }  // namespace widelimit::data

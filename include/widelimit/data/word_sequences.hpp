@@ -47,11 +47,11 @@ struct WordSequences {
   std::size_t size() const { return inputs.size(); }
 };
 
-/// The vectors of a text's words (see tokenize) in their order. Words without a vector are dropped, as if
-/// they were not there; the words left are cut to max_length; a text of which nothing is left is left out.
-/// All of this is counted. Errors  ArgumentError if max_length is 0 or the texts' names or labels are not as
-/// many as the texts;
-///         DataError if a text is not UTF-8 or all texts are left out.
+/// The vectors of a text's words (see tokenize) in their order. Words without a vector are dropped, as if they were not
+/// there; the words left are cut to max_length; a text of which nothing is left is left out. All of this is counted.
+///
+/// Errors  ArgumentError if max_length is 0 or the texts' names or labels are not as many as the texts; DataError if a
+///         text is not UTF-8 or all texts are left out.
 /// Memory  4 bytes x dimension for each word that stays.
 WordSequences embed(const LabelledTexts& texts, const WordVectors& vectors,
                     const SequenceOptions& options = {});

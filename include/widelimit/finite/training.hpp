@@ -47,10 +47,9 @@ struct TrainingResult {
 
 /// Trains the network in place.
 ///
-/// Errors  ArgumentError for options out of range or targets that are not [n, outputs] (cross entropy: rows
-/// of
-///         probabilities); NumericalError when the loss is not finite, naming the step: the learning rate is
-///         too large. Cost a step: three forward passes of the batch and the parameters a few times over.
+/// Errors  ArgumentError for options out of range or targets that are not [n, outputs] (cross entropy: rows of
+///         probabilities); NumericalError when the loss is not finite, naming the step: the learning rate is too large.
+///         Cost a step: three forward passes of the batch and the parameters a few times over.
 template <typename Scalar>
 TrainingResult train(FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x, const Matrix<Scalar>& targets,
                      const TrainingOptions& options);

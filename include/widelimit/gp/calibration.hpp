@@ -8,19 +8,17 @@
 
 namespace widelimit::gp {
 
-/// Class probabilities of a regression posterior, [n, classes]: the probability that the output of a class is
-/// the largest of all, the outputs being independent Gaussians with the means of the row and its common
-/// variance. With z standard normal,
+/// Class probabilities of a regression posterior, [n, classes]: the probability that the output of a class is the
+/// largest of all, the outputs being independent Gaussians with the means of the row and its common variance. With z
+/// standard normal,
 ///     P(c) = E_z prod_{k != c} Phi(z + (mean_c - mean_k) / sqrt(variance)),
-/// by the trapezium rule; each row sums to 1 up to rounding. A single column is the score of class 1 against
-/// class 0: P(1) = Phi(mean / sqrt(variance)), and two columns come back. This follows from the posterior
-/// alone: no temperature, no link function that the regression never saw.
+/// by the trapezium rule; each row sums to 1 up to rounding. A single column is the score of class 1 against class 0:
+/// P(1) = Phi(mean / sqrt(variance)), and two columns come back. This follows from the posterior alone: no temperature,
+/// no link function that the regression never saw.
 ///
 /// mean       [n, outputs], finite, at least one column
-/// variances  [n], >= 0: with posterior variances the probabilities are about the latent outputs; add the
-/// noise variance
-///            for those of observations. Variance 0 gives the largest mean probability 1, equal ones share
-///            it.
+/// variances  [n], >= 0: with posterior variances the probabilities are about the latent outputs; add the noise
+///            variance for those of observations. Variance 0 gives the largest mean probability 1, equal ones share it.
 /// Accuracy   1e-12 absolute for up to 1000 classes. Cost 305 outputs error functions a row.
 /// Errors     ArgumentError for shapes, NaN or infinity, negative variances.
 [[nodiscard]] Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances);
@@ -39,10 +37,11 @@ struct Calibration {
   double expected_error;             ///< sum over bins of count / n |accuracy - mean confidence|
 };
 
-/// Expected calibration error of class probabilities [n, classes] for the true labels 0 .. classes - 1.
-/// Predicted is the most probable class, the first of equals. ArgumentError unless there is a row, each row
-/// lies in [0, 1] and sums to 1 within 1e-6, labels fit and bins >= 1. Source  Guo et al. 2017, On
-/// calibration of modern neural networks, equation 3.
+/// Expected calibration error of class probabilities [n, classes] for the true labels 0 .. classes - 1. Predicted is
+/// the most probable class, the first of equals. ArgumentError unless there is a row, each row lies in [0, 1] and sums
+/// to 1 within 1e-6, labels fit and bins >= 1.
+///
+/// Source  Guo et al. 2017, On calibration of modern neural networks, equation 3.
 [[nodiscard]] Calibration calibration(const Matrix<double>& probabilities, std::span<const int> labels,
                                       int bins = 15);
 

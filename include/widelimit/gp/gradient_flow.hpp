@@ -13,39 +13,32 @@ namespace widelimit::gp {
 /// The time at which the flow has converged.
 inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 
-/// Mean and covariance, over random initialisations, of the outputs of infinitely wide networks that follow
-/// the gradient flow of half the sum of squared errors for a time t.
+/// Mean and covariance, over random initialisations, of the outputs of infinitely wide networks that follow the
+/// gradient flow of half the sum of squared errors for a time t.
 ///
 /// With K the NNGP kernel, T the NTK, eta the learning rate and B_t = T_* T^-1 (I - exp(-eta T t)):
 ///     mean       = B_t y
 ///     covariance = K_** + B_t K B_t^T - B_t K_*^T - K_* B_t^T    (the same for every output)
-/// Functions named train_... are these for the training inputs (T_* = T). A regulariser adds lambda I to T
-/// where it is inverted or exponentiated (the flow with weight decay towards the initial network); T_* and K
-/// stay without it.
+/// Functions named train_... are these for the training inputs (T_* = T). A regulariser adds lambda I to T where it is
+/// inverted or exponentiated (the flow with weight decay towards the initial network); T_* and K stay without it.
 ///
-/// Time         0 <= t <= infinite_time, in units of 1 / (eta eigenvalue of T): the sum of squares is not
-/// divided by n.
-///              t = 0 gives mean 0 and covariance K_** exactly; infinite_time gives kernel regression.
-/// Singular T   without a regulariser: any finite time is fine ((1 - exp(-eta l t)) / l tends to eta t),
-/// infinite_time is
-///              a NotPositiveDefinite error. Errors of the null space grow as machine epsilon times eta t
-///              ||T||.
-/// Errors       ArgumentError for shapes, NaN or infinity, an asymmetric Gram matrix, a negative or NaN time,
-/// a learning
-///              rate that is not positive; NotPositiveDefinite if T + lambda I has an eigenvalue below zero
-///              by more than rounding, where the flow would diverge.
-/// Amplitude    Networks whose outputs are multiplied by sqrt(a) have the kernels a K and a T; trained at the
-///              rate eta / a they have the same means and a times the covariances. fit() takes a = 1, the
-///              network as it is; with_amplitude(leave_one_out_amplitude()) gives variances the scale of
-///              the residuals. Matrices are handed over without the amplitude.
-/// Precision    double throughout; matrices of float are converted (see Regression). One that is computed in
-/// float
-///              may need a regulariser of about 1e-6: its rounding makes small eigenvalues negative.
-/// Threads      0 uses all of the machine's.
-/// Copies       are cheap: they share the decomposition.
-/// Source       Lee et al. 2019, Wide neural networks of any depth evolve as linear models under gradient
-/// descent,
-///              equations 14 to 16.
+/// Time        0 <= t <= infinite_time, in units of 1 / (eta eigenvalue of T): the sum of squares is not divided by n.
+///             t = 0 gives mean 0 and covariance K_** exactly; infinite_time gives kernel regression.
+/// Singular T  without a regulariser: any finite time is fine ((1 - exp(-eta l t)) / l tends to eta t), infinite_time
+///             is a NotPositiveDefinite error. Errors of the null space grow as machine epsilon times eta t ||T||.
+/// Errors      ArgumentError for shapes, NaN or infinity, an asymmetric Gram matrix, a negative or NaN time, a learning
+///             rate that is not positive; NotPositiveDefinite if T + lambda I has an eigenvalue below zero by more than
+///             rounding, where the flow would diverge.
+/// Amplitude   Networks whose outputs are multiplied by sqrt(a) have the kernels a K and a T; trained at the rate
+///             eta / a they have the same means and a times the covariances. fit() takes a = 1, the network as it is;
+///             with_amplitude(leave_one_out_amplitude()) gives variances the scale of the residuals. Matrices are
+///             handed over without the amplitude.
+/// Precision   double throughout; matrices of float are converted (see Regression). One that is computed in float may
+///             need a regulariser of about 1e-6: its rounding makes small eigenvalues negative.
+/// Threads     0 uses all of the machine's.
+/// Copies      are cheap: they share the decomposition.
+/// Source      Lee et al. 2019, Wide neural networks of any depth evolve as linear models under gradient descent,
+///             equations 14 to 16.
 class GradientFlow {
  public:
   /// Decomposes T once (about 9 n^3 operations), for all times. Keeps K and the eigenvectors: 2 n^2 numbers,
@@ -58,13 +51,14 @@ class GradientFlow {
   /// a times the covariances. ArgumentError unless `amplitude` is positive and finite.
   [[nodiscard]] GradientFlow with_amplitude(double amplitude) const;
 
-  /// The amplitude that makes the training targets most likely, each under the converged networks trained on
-  /// all others: mean over inputs i and outputs of r_i^2 / (v_i + lambda), with the residual r_i = (G y)_i /
-  /// G_ii and the variance v_i = (G K G)_ii / G_ii^2, where G = (T + lambda I)^-1. (That of Regression, y^T G
-  /// y / n with T, would be the scale of another process, whose variances come from T and are larger.) 0 for
-  /// targets that are all 0. NotPositiveDefinite for a singular T without a regulariser; NumericalError if
-  /// the variances and lambda are 0. Cost 4 n^3 operations, in blocks. Source  Rasmussen & Williams 2006,
-  /// section 5.4.2, for weights that are not those of K.
+  /// The amplitude that makes the training targets most likely, each under the converged networks trained on all
+  /// others: mean over inputs i and outputs of r_i^2 / (v_i + lambda), with the residual r_i = (G y)_i / G_ii and the
+  /// variance v_i = (G K G)_ii / G_ii^2, where G = (T + lambda I)^-1. (That of Regression, y^T G y / n with T, would be
+  /// the scale of another process, whose variances come from T and are larger.) 0 for targets that are all 0.
+  /// NotPositiveDefinite for a singular T without a regulariser; NumericalError if the variances and lambda are 0. Cost
+  /// 4 n^3 operations, in blocks.
+  ///
+  /// Source  Rasmussen & Williams 2006, section 5.4.2, for weights that are not those of K.
   [[nodiscard]] double leave_one_out_amplitude() const;
 
   /// Mean at the test inputs, [n_test, outputs], from the NTK between test (rows) and training inputs.

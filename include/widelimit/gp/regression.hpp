@@ -10,30 +10,28 @@ namespace widelimit::gp {
 
 class Cholesky;
 
-/// Gaussian-process posterior for training inputs with Gram matrix K [n, n] and targets y [n, outputs], the
-/// outputs being independent with the same kernel. With the NTK for K its mean is kernel regression, the
-/// limit of trained networks.
+/// Gaussian-process posterior for training inputs with Gram matrix K [n, n] and targets y [n, outputs], the outputs
+/// being independent with the same kernel. With the NTK for K its mean is kernel regression, the limit of trained
+/// networks.
 ///
-/// Amplitude    The scale of a network's kernel, and so of every variance, is that of its arbitrary outputs.
-///              With a relative regulariser eps, fit() therefore takes the kernel to be a K, where
+/// Amplitude    The scale of a network's kernel, and so of every variance, is that of its arbitrary outputs. With a
+///              relative regulariser eps, fit() therefore takes the kernel to be a K, where
 ///                  a = mean over outputs c of y_c^T (K + lambda I)^-1 y_c / n,  lambda = eps mean(K_ii),
-///              makes the targets most likely under N(0, a (K + lambda I)); 0 for targets that are all 0.
-///              Means do not depend on it; variances, covariances, noise_variance() and
-///              log_marginal_likelihood() do. An AbsoluteNoise is in the units of the targets and so says
-///              that the kernel is as well: a = 1. with_amplitude() takes any other.
-/// Conventions  lambda is the variance that Noise adds to the diagonal of K. Matrices are handed over without
-///              the amplitude. A cross Gram matrix K_* has a row for each test input and a column for each
-///              training input: [n_test, n].
-/// Precision    matrices of float are accepted and converted. The solve is always in double: the condition
-/// number of
+///              makes the targets most likely under N(0, a (K + lambda I)); 0 for targets that are all 0. Means do not
+///              depend on it; variances, covariances, noise_variance() and log_marginal_likelihood() do. An
+///              AbsoluteNoise is in the units of the targets and so says that the kernel is as well: a = 1.
+///              with_amplitude() takes any other.
+/// Conventions  lambda is the variance that Noise adds to the diagonal of K. Matrices are handed over without the
+///              amplitude. A cross Gram matrix K_* has a row for each test input and a column for each training input:
+///              [n_test, n].
+/// Precision    matrices of float are accepted and converted. The solve is always in double: the condition number of
 ///              K + lambda I easily passes 1e7, which is all the digits a float has.
 /// Threads      0 uses all of the machine's. OpenBLAS's thread count is held during a call and then restored.
-/// Errors       ArgumentError for shapes that do not fit, NaN or infinity (with the index of the first) and a
-/// Gram
+/// Errors       ArgumentError for shapes that do not fit, NaN or infinity (with the index of the first) and a Gram
 ///              matrix that is not symmetric; NotPositiveDefinite if the factorization breaks down.
 /// Copies       are cheap: they share the factorization, which never changes.
-/// Source       Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1; the
-///              amplitude is the stationary point of the log marginal likelihood, equation 5.8, in a.
+/// Source       Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1; the amplitude is
+///              the stationary point of the log marginal likelihood, equation 5.8, in a.
 class Regression {
  public:
   /// Factorizes K + lambda I in place: hand the Gram matrix over with std::move and no second copy exists.

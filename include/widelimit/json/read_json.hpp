@@ -14,9 +14,8 @@ namespace widelimit {
 inline constexpr std::size_t deepest_json = 256;
 
 /// Parses a JSON text. `name` stands in front of every message: a file, or what the text is.
-/// Errors  DataError: no JSON (line and column), a key that an object holds twice, numbers beyond the range
-/// of
-///         double, more than `deepest_json` levels; the last three name the field.
+/// Errors  DataError: no JSON (line and column), a key that an object holds twice, numbers beyond the range of double,
+///         more than `deepest_json` levels; the last three name the field.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::string& name);
 
 /// Reads a file of at most 256 MiB. DataError naming it if it cannot be read, and as parse_json.

@@ -54,17 +54,14 @@ struct GramResult {
   Matrix<Scalar> ntk_error;
 };
 
-/// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or
-/// double.
+/// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or double.
 ///
-/// Errors  NetworkError when the network cannot be applied to such inputs (flatten needs equal lengths);
-/// ArgumentError for inputs that are not
-///         finite (naming the first) or options out of range; NumericalError when a result is not finite
-///         (naming the pair); Cancelled.
-/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries (at most
-/// the
-///         product of the two true lengths) times layers; attention adds matrix products of d x d. Memory:
-///         the result, the state (see GramOptions), and workspaces of a few MB a thread.
+/// Errors  NetworkError when the network cannot be applied to such inputs (flatten needs equal lengths); ArgumentError
+///         for inputs that are not finite (naming the first) or options out of range; NumericalError when a result is
+///         not finite (naming the pair); Cancelled.
+/// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries (at most the product
+///         of the two true lengths) times layers; attention adds matrix products of d x d. Memory: the result, the
+///         state (see GramOptions), and workspaces of a few MB a thread.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
                                       const GramOptions& options = {});

@@ -16,8 +16,8 @@ namespace widelimit {
 struct LawRow {
   std::string law;
   bool passed;
-  std::string detail;  ///< The largest deviation seen, or the first failure with the network and inputs it
-                       ///< was seen on.
+  /// The largest deviation seen, or the first failure with the network and inputs it was seen on.
+  std::string detail;
 };
 
 struct LawReport {

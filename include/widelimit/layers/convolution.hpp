@@ -11,8 +11,8 @@ struct ConvolutionOptions {
   std::vector<Index> filter;        ///< One size >= 1 an axis; 1, 2 or 3 axes.
   std::vector<Index> strides = {};  ///< One stride >= 1 an axis; empty: all 1.
   Padding padding = Padding::same;
-  double weight_variance =
-      1;  ///< sigma_w^2 >= 0; the fan-in is channels times filter positions, padded ones included.
+  /// sigma_w^2 >= 0; the fan-in is channels times filter positions, padded ones included.
+  double weight_variance = 1;
   double bias_variance = 0;  ///< sigma_b^2 >= 0.
 };
 

@@ -5,8 +5,8 @@
 namespace widelimit::layers {
 
 struct DenseOptions {
-  double weight_variance =
-      1;  ///< sigma_w^2 >= 0 of the standard normal parametrisation, w = sigma_w / sqrt(fan_in) z.
+  /// sigma_w^2 >= 0 of the standard normal parametrisation, w = sigma_w / sqrt(fan_in) z.
+  double weight_variance = 1;
   double bias_variance = 0;  ///< sigma_b^2 >= 0.
 };
 

@@ -11,8 +11,8 @@ namespace widelimit::models {
 struct ResidualAttentionOptions {
   double skip_share = 0.75;  ///< alpha in [0, 1].
   layers::StructuredPositions positions{.rho = 1, .phi = 2.5};
-  layers::AttentionWeights weights =
-      layers::AttentionWeights::elementwise(layers::identity());  ///< With the identity A = R.
+  /// With the identity A = R.
+  layers::AttentionWeights weights = layers::AttentionWeights::elementwise(layers::identity());
 };
 
 /// Residual attention, a single sum layer: a skip connection of scale sqrt(alpha) beside attention of scale

@@ -9,10 +9,11 @@
 
 /// Networks with a name: the architectures of the wide-network literature, ready to use and easy to vary.
 ///
-/// Convolutions are 3 x 3 with "same" padding, weight variance 2 and bias variance 0.01; the readout is a
-/// dense layer of weight variance 1 without bias. Networks named imdb-... are for sequences and say their own
-/// variances. Options are numbers by name, so that a program can offer them all. Source  Hron et al. 2020
-/// (arXiv:2006.10540), section 5, unless the description says otherwise.
+/// Convolutions are 3 x 3 with "same" padding, weight variance 2 and bias variance 0.01; the readout is a dense layer
+/// of weight variance 1 without bias. Networks named imdb-... are for sequences and say their own variances. Options
+/// are numbers by name, so that a program can offer them all.
+///
+/// Source  Hron et al. 2020 (arXiv:2006.10540), section 5, unless the description says otherwise.
 namespace widelimit::models {
 
 /// One option of a named network: a number in [smallest, largest].

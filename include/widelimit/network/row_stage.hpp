@@ -50,9 +50,8 @@ class RowStage {
   virtual void prepare(const float* variance, std::size_t positions, float* const* auxiliary) const = 0;
   virtual void prepare(const double* variance, std::size_t positions, double* const* auxiliary) const = 0;
 
-  /// True if apply() and apply_self() turn every finite entry whose auxiliary numbers are all 0 into 0, nngp
-  /// and ntk. The engine then need not clear the gaps between rows of positions before a
-  /// convolution; false is always right.
+  /// True if apply() and apply_self() turn every finite entry whose auxiliary numbers are all 0 into 0, nngp and ntk.
+  /// The engine then need not clear the gaps between rows of positions before a convolution; false is always right.
   [[nodiscard]] virtual bool clears_gaps() const { return false; }
 
   [[nodiscard]] virtual Multiples multiples() const { return Multiples::unknown; }

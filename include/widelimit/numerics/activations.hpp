@@ -43,9 +43,9 @@ namespace widelimit::numerics {
 /// Source  Williams, "Computing with infinite networks", NIPS 1996, section 3.
 [[nodiscard]] ActivationPtr erf();
 
-/// phi(x) = x Phi(x) with Phi the standard normal distribution function (the exact GELU, not its tanh
-/// approximation). Source  Tsuchida et al., "Avoiding kernel fixed points", AAAI 2021, section 3; derived
-/// again beside the code.
+/// phi(x) = x Phi(x) with Phi the standard normal distribution function (the exact GELU, not its tanh approximation).
+///
+/// Source  Tsuchida et al., "Avoiding kernel fixed points", AAAI 2021, section 3; derived again beside the code.
 [[nodiscard]] ActivationPtr gelu();
 
 /// phi(x) = amplitude sin(frequency x + phase). All arguments must be finite.

@@ -23,30 +23,23 @@ struct DualEstimate {
 
 /// Any elementwise function as an activation; its dual is computed by quadrature.
 ///
-/// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread;
-/// phi_derivative
-///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual). Both are needed:
-///           the NTK and finite networks use phi', and differences of phi would lose half the digits.
-/// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p)
-/// d_k(q)
+/// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; phi_derivative
+///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual). Both are needed: the NTK
+///           and finite networks use phi', and differences of phi would lose half the digits.
+/// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)
 ///           rho^k / (k+1) and E[phi' phi'] = sum_k d_k(p) d_k(q) rho^k, d_k the Hermite coefficients of phi'
-///           (interpolated in log p from tables that are made, and checked, when first needed): 64 orders
-///           prepared a position, or 384 looked up an entry for strong correlation at larger variances.
-///           Elsewhere nested Gauss-Legendre and trapezium rules on u = sqrt(rho p) g + ..., v = sqrt(rho q)
-///           g + ..., split at the breakpoints and fitted to phi. Orders that vanish by parity are not
-///           counted.
-/// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, usually 1e-12;
-/// float rows
+///           (interpolated in log p from tables that are made, and checked, when first needed): 64 orders prepared a
+///           position, or 384 looked up an entry for strong correlation at larger variances. Elsewhere nested
+///           Gauss-Legendre and trapezium rules on u = sqrt(rho p) g + ..., v = sqrt(rho q) g + ..., split at the
+///           breakpoints and fitted to phi. Orders that vanish by parity are not counted.
+/// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, usually 1e-12; float rows
 ///           1e-6. estimate() tells more.
-/// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at an undeclared
-/// place, or if
-///           phi_derivative is not its derivative. dual, prepare and apply throw NumericalError for a
-///           variance so large that phi could not be resolved over 13 standard deviations (it overflows or
-///           oscillates too often there).
-/// Cost      0.02 .. 0.1 us an entry and 0.5 us a position by 64 orders, 7 us an entry by 384, 0.02 .. 2 ms
-/// by nested
-///           rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary
-///           exponent of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
+/// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at an undeclared place, or if
+///           phi_derivative is not its derivative. dual, prepare and apply throw NumericalError for a variance so large
+///           that phi could not be resolved over 13 standard deviations (it overflows or oscillates too often there).
+/// Cost      0.02 .. 0.1 us an entry and 0.5 us a position by 64 orders, 7 us an entry by 384, 0.02 .. 2 ms by nested
+///           rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary exponent of
+///           variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
 class QuadratureActivation final : public Activation {
  public:
   using Function = std::function<double(double)>;

@@ -19,8 +19,8 @@ enum class FlowStepper { euler, runge_kutta4, dormand_prince };
 struct FlowOptions {
   double step = 0.02;         ///< Time of one step; for dormand_prince of one record unit. > 0.
   Eigen::Index steps = 1000;  ///< Last step, >= 0; always recorded.
-  std::vector<Eigen::Index> record =
-      {};  ///< Steps to record before they are taken, increasing; empty: 0 and the last.
+  /// Steps to record before they are taken, increasing; empty: 0 and the last.
+  std::vector<Eigen::Index> record = {};
   FlowVariant variant = FlowVariant::frame;
   FlowStepper stepper = FlowStepper::euler;
   /// gamma D / N_b of an SGD whose batch noise enters S (euler only); 0: none.
@@ -48,11 +48,10 @@ std::vector<Eigen::Index> record_growing(Eigen::Index count, Eigen::Index steps)
 /// Gradient flow of the population loss over a fixed sample set: the limit of online SGD, with tau = gamma t.
 ///
 /// Only the parameters the activation has are moved (b: softmax1, bayes; v: softmax1, softmaxv).
-/// Errors   ArgumentError for step <= 0, negative counts or noise, a record that does not increase or exceeds
-/// steps,
-///          batch_noise with a stepper other than euler, and as sampled_loss; NumericalError
-///          naming the step at which the state stopped being finite.
-/// Source   arXiv:2603.03993, Prop. III.2, with r free instead of a symmetric root.
+/// Errors  ArgumentError for step <= 0, negative counts or noise, a record that does not increase or exceeds steps,
+///         batch_noise with a stepper other than euler, and as sampled_loss; NumericalError naming the step at which
+///         the state stopped being finite.
+/// Source  arXiv:2603.03993, Prop. III.2, with r free instead of a symmetric root.
 template <typename Scalar>
 std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,
                                      const SampleSet<Scalar>& samples, const FlowOptions& options);

@@ -38,11 +38,9 @@ struct SampledLoss {
 /// Population loss E sum_l (delta_{l, eps} - a_l)^2 over a fixed set of samples, and its gradients.
 ///
 /// Accuracy  float: about 1e-7 relative; double: rounding.
-/// Threads   oneTBB's current arena; sums are made per block of 1024 samples and then in order, so the result
-/// has the
+/// Threads   oneTBB's current arena; sums are made per block of 1024 samples and then in order, so the result has the
 ///           same bits for any number of threads.
-/// Errors    ArgumentError where m, r, b or v does not fit the samples (m: H x F, r: H x noises) or is not
-///           finite.
+/// Errors    ArgumentError where m, r, b or v does not fit the samples (m: H x F, r: H x noises) or is not finite.
 /// Cost      2 n L H (F + H) multiply-adds twice and n L H exponentials.
 /// Source    arXiv:2603.03993, (9).
 template <typename Scalar>

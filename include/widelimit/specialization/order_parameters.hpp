@@ -14,9 +14,8 @@ struct OrderParameters {
   Matrix<double> m_whitened;  ///< H x F: m p^(-1/2), which obeys the flow with p = I.
 };
 
-/// Errors   ArgumentError for shapes that do not match or non-finite entries; NumericalError where p is
-/// singular
-///          (always for D < F).
+/// Errors  ArgumentError for shapes that do not match or non-finite entries; NumericalError where p is singular (always
+///         for D < F).
 OrderParameters order_parameters(const Matrix<double>& k, const Matrix<double>& k_star);
 
 /// The same from q, m and p alone.

@@ -9,11 +9,11 @@ namespace widelimit::specialization {
 
 /// Law of the features theta (F) that mix the hidden spikes into the signal of a sequence.
 ///
-/// All nu are variances (squared lengths), not amplitudes. Signs and permutations of features are the
-/// caller's. Errors   every factory throws ArgumentError for negative or non-finite strengths, an empty
-/// support, points of
-///          unequal length, and probabilities that are negative or do not sum to 1 within 1e-12.
-/// Source   arXiv:2603.03993, section II.
+/// All nu are variances (squared lengths), not amplitudes. Signs and permutations of features are the caller's.
+///
+/// Errors  every factory throws ArgumentError for negative or non-finite strengths, an empty support, points of unequal
+///         length, and probabilities that are negative or do not sum to 1 within 1e-12.
+/// Source  arXiv:2603.03993, section II.
 class Prior {
  public:
   enum class Kind { discrete, gaussian };

@@ -46,9 +46,8 @@ struct SampleOptions {
 template <typename Scalar>
 class SampleSet {
  public:
-  static constexpr Eigen::Index kTile = 64;  ///< Samples a kernel pass reads together.
-  static constexpr Eigen::Index kBlock =
-      1024;  ///< Samples summed before the sum over blocks; one random stream.
+  static constexpr Eigen::Index kTile = 64;     ///< Samples a kernel pass reads together.
+  static constexpr Eigen::Index kBlock = 1024;  ///< Samples of one random stream, summed before blocks are.
 
   /// Errors  ArgumentError for n = 0, sizes that do not match, weights <= 0, eps outside [0, L), non-finite
   ///         values.
