@@ -12,13 +12,18 @@
 /// are made: covariances of pairs are not larger.
 namespace widelimit {
 
+/// The error with the layer's path in front.
+[[noreturn]] inline void throw_named(const Node& node, const NumericalError& error) {
+  throw NumericalError(fmt::format("{}: {}", node.path, error.what()));
+}
+
 /// Runs body() and puts the layer's path in front of numerical errors.
 template <typename Body>
 void name_layer(const Node& node, const Body& body) {
   try {
     body();
   } catch (const NumericalError& error) {
-    throw NumericalError(fmt::format("{}: {}", node.path, error.what()));
+    throw_named(node, error);
   }
 }
 

@@ -38,6 +38,4 @@ Index3 Window3::output(const Index3& input) const {
 
 bool Window3::is_single_position() const { return size == Index3{1, 1, 1} && stride == Index3{1, 1, 1}; }
 
-Index PlaneLayout::margin() const { return guard[0] * stride[0] + guard[1] * stride[1] + guard[2]; }
-
 }  // namespace widelimit

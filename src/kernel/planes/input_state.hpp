@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "kernel/plan/geometry.hpp"
 #include "kernel/plan/program.hpp"
 #include "kernel/planes/aligned_buffer.hpp"
+#include "kernel/planes/plane_layout.hpp"
 #include "kernel/planes/vector_padding.hpp"
 
 namespace widelimit {

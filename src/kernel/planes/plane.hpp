@@ -73,4 +73,12 @@ void multiply_plane(const Plane<Scalar>& source, std::size_t size, const Plane<S
   for (std::size_t k = 0; k < size; ++k) target.nngp[k] *= source.nngp[k];
 }
 
+/// target = factor times the product of `count` sources. `source(i)`: the i-th plane, never the target.
+template <typename Scalar, typename Source>
+void multiply_planes(const Source& source, std::size_t count, double factor, std::size_t size,
+                     const Plane<Scalar>& target) {
+  fill_plane(target, size, static_cast<Scalar>(factor), Scalar{0});
+  for (std::size_t i = 0; i < count; ++i) multiply_plane(source(i), size, target);
+}
+
 }  // namespace widelimit

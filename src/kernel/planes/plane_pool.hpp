@@ -3,17 +3,47 @@
 #include <array>
 #include <vector>
 
-#include "kernel/plan/geometry.hpp"
-#include "kernel/plan/pair_geometry.hpp"
-#include "kernel/planes/aligned_buffer.hpp"
+#include "kernel/planes/pair_layout.hpp"
 #include "kernel/planes/plane.hpp"
-#include "network/graph.hpp"
+#include "kernel/planes/plane_layout.hpp"
 #include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {
 
-/// Numbers that the sums of rows of a pooling need, for one kernel of a pair.
-Index pool_row_sums(const PairGeometry& geometry, NodeId pool);
+/// Numbers that the sums of rows of a pooling need, for a tile of so many pairs.
+[[nodiscard]] Index pool_row_sums(const PairLayout& pair, NodeId pool, Index pairs);
+
+/// Along one axis: a pooled offset, and the windows of a piece of a plane that are added to it.
+struct PoolWindows {
+  Index offset;
+  Index first;  ///< Of the piece.
+  Index taps;
+  Index extent;
+  Index piece_start;
+  Index piece_extent;
+};
+
+/// A pooling between two inputs: which offsets lead to which.
+class PoolGeometry {
+ public:
+  /// The layout must outlive this.
+  PoolGeometry(const PairLayout& pair, NodeId pool);
+
+  /// All pooled offsets, of those that are kept, that pieces of a plane add to.
+  void follow(std::size_t axis, const AxisPieces& pieces, std::vector<PoolWindows>& windows) const;
+
+  [[nodiscard]] Index stride(std::size_t axis) const { return window_.stride[axis]; }
+  [[nodiscard]] const StoreLayout& layout() const { return *layout_; }
+  /// That of an entry in the pooled one.
+  [[nodiscard]] double weight() const;
+
+ private:
+  Window3 window_;
+  PoolKind kind_;
+  Index3 left_, right_;  ///< Sizes behind the pooling.
+  Index3 left_front_, right_front_;
+  const StoreLayout* layout_;
+};
 
 /// Adds the planes in front of a pooling to the pooled planes of the pairs of a tile.
 ///
@@ -23,10 +53,10 @@ Index pool_row_sums(const PairGeometry& geometry, NodeId pool);
 template <typename Scalar>
 class PlanePool {
  public:
-  /// From now on planes are pooled into those of `pairs` pairs, zero at first: `pooled` are the ones of the
-  /// first pair, the others follow `next_pooled` numbers apart. The geometry must outlive the planes.
-  void begin(const PairGeometry& geometry, const Graph& graph, NodeId pool, Index pairs,
-             const Plane<Scalar>& pooled, Index next_pooled);
+  /// Pools into the planes of `pairs` pairs, zero at first: `pooled` are the ones of the first pair, the
+  /// others follow one store further each. `row_sums`: room for pool_row_sums() numbers. The layout must
+  /// outlive the pool.
+  PlanePool(const PairLayout& pair, NodeId pool, Index pairs, const Plane<Scalar>& pooled, Scalar* row_sums);
 
   /// Works out what planes add to: their offsets and positions along every axis, and their layout. A group
   /// begins with the first.
@@ -39,15 +69,6 @@ class PlanePool {
   void end_group(Scalar* scratch, Index scratch_size);
 
  private:
-  /// Along one axis: a pooled offset, and the windows of a piece of the plane that are added to it.
-  struct AxisSums {
-    Index offset;
-    Index first;  ///< Of the piece.
-    Index taps;
-    Index extent;
-    Index piece_start;
-    Index piece_extent;
-  };
   /// Rows of a plane that are summed into those of a pooled offset.
   struct RowSums {
     numerics::PlaneWindows windows;
@@ -56,31 +77,29 @@ class PlanePool {
     bool adds;     ///< Another plane of the group has written there.
   };
 
-  /// Sets sums_[axis].
-  void follow(std::size_t axis, const AxisPieces& pieces);
-  [[nodiscard]] RowSums row_sums_of(const AxisSums& x, const AxisSums& y, const PlaneLayout& layout);
-  [[nodiscard]] Plane<Scalar> row_sums(Index pair);
-  void add_columns(const AxisSums& columns, Index first_row, Index rows, Scalar* scratch, Index scratch_size);
+  /// The planes that agree in their offset along the last axis, and the current one.
+  struct Group {
+    bool is_open = false;
+    std::array<std::vector<PoolWindows>, 3> windows;  ///< Along every axis.
+    Index width = 0;                                  ///< Length of its rows.
+    Index plane_length = 0;
+    std::vector<Index> begun;  ///< At the first row of a pooled offset: its rows, once they are written.
+    std::vector<RowSums> rows;
+  };
 
-  Window3 window_{Window{}};
-  Index3 left_{}, right_{};  ///< Sizes behind the pooling.
-  Index3 left_front_{}, right_front_{};
-  const StoreLayout* layout_ = nullptr;
-  Scalar weight_ = 1;
-  Index pairs_ = 0;
-  Plane<Scalar> pooled_{nullptr, nullptr};
-  Index next_pooled_ = 0;
+  [[nodiscard]] RowSums row_sums_of(const PoolWindows& x, const PoolWindows& y, const PlaneLayout& layout);
+  [[nodiscard]] Plane<Scalar> row_sums(Index pair) const;
+  void add_columns(const PoolWindows& columns, Index first_row, Index rows, Scalar* scratch,
+                   Index scratch_size);
 
-  AlignedBuffer<Scalar> buffer_;
-  Index kernel_size_ = 0;  ///< Numbers of the sums of rows of one kernel of a pair.
-
-  // Of the current group, and plane.
-  bool in_group_ = false;
-  std::array<std::vector<AxisSums>, 3> sums_;  ///< Along every axis.
-  Index width_ = 0;                            ///< Length of its rows.
-  Index plane_length_ = 0;
-  std::vector<Index> begun_;  ///< At the first row of a pooled offset: its rows, once they are written.
-  std::vector<RowSums> rows_;
+  PoolGeometry pool_;
+  Scalar weight_;
+  Index pairs_;
+  Plane<Scalar> pooled_;
+  Index next_pooled_;
+  Scalar* row_sums_;
+  Index kernel_size_;  ///< Numbers of the sums of rows of one kernel of a pair.
+  Group group_;
 };
 
 }  // namespace widelimit

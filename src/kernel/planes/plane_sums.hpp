@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernel/plan/pair_geometry.hpp"
 #include "kernel/planes/plane.hpp"
+#include "kernel/planes/store_layout.hpp"
 #include "network/pair_sums.hpp"
 
 namespace widelimit {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "kernel/plan/geometry.hpp"
 #include "kernel/planes/plane.hpp"
+#include "kernel/planes/plane_layout.hpp"
 #include "numerics/rows/window_rows.hpp"
 
 /// Window sums on planes.

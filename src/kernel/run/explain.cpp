@@ -8,7 +8,7 @@
 
 #include "kernel/features.hpp"
 #include "kernel/plan/demand.hpp"
-#include "kernel/planes/plane_executor.hpp"
+#include "kernel/planes/workspace.hpp"
 #include "kernel/run/gram_plan.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/standard_normal.hpp"
@@ -221,25 +221,20 @@ std::string too_large_to_measure(const Plan& plan, double input_bytes, double en
 
 template <typename Scalar>
 Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
-  const PairGeometry geometry = make_geometry(gram_plan.program, input, input, Purpose::result,
-                                              gram_plan.kernel, gram_plan.demand_everything);
+  const PairLayout pair(gram_plan.program, gram_plan.demand(Purpose::result), input, input);
   const StateLayout& layout = gram_plan.any_layout();
   const Index side = gram_plan.largest_tile_side;
   Plan plan;
   for (NodeId id = 0; id < gram_plan.program.graph.nodes.size(); ++id) {
-    plan.lines.push_back(PlanNode(gram_plan, geometry, input, id).line());
+    plan.lines.push_back(PlanNode(gram_plan, pair.geometry, input, id).line());
     plan.flops += plan.lines.back().flops;
   }
   const double scalar_bytes = gram_plan.in_double ? sizeof(double) : sizeof(Scalar);
   plan.state_bytes = static_cast<double>(layout.size) * scalar_bytes;
-  plan.bytes = 2 * static_cast<double>(geometry.store_size) * scalar_bytes +
+  plan.bytes = 2 * static_cast<double>(pair.stores.size) * scalar_bytes +
                2 * plan.state_bytes / static_cast<double>(side);
   if (!gram_plan.vectors_only)
-    plan.workspace_bytes =
-        scalar_bytes *
-        static_cast<double>(workspace_size(gram_plan.program, geometry, layout, Purpose::result,
-                                           gram_plan.kernel, side, side * side)
-                                .total());
+    plan.workspace_bytes = scalar_bytes * static_cast<double>(WorkspaceLayout(pair, layout, side).total());
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
   return plan;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernel/features.hpp"
-#include "kernel/planes/plane_executor.hpp"
+#include "kernel/planes/workspace.hpp"
 #include "network/lowering.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
@@ -49,19 +49,16 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
                        std::size_t scalar_bytes, const GramOptions& options) {
   if (plan.vectors_only) return vector_tile_side(size.inputs);
   if (options.tile_size > 0) return options.tile_size;
-  const PairGeometry geometry =
-      make_geometry(plan.program, shape, shape, Purpose::result, plan.kernel, plan.demand_everything);
+  const PairLayout pair(plan.program, plan.demand(Purpose::result), shape, shape);
   const StateLayout& state = plan.state_layouts.at(shape);
   const auto bytes = [scalar_bytes](auto numbers) {
     return scalar_bytes * static_cast<std::size_t>(numbers);
   };
-  const double of_input = plane_numbers(plan, geometry, state);
+  const double of_input = plane_numbers(plan, pair.geometry, state);
   Index side = most_inputs_a_side;
   const auto fits = [&] {
-    const WorkspaceSize workspace =
-        workspace_size(plan.program, geometry, state, Purpose::result, plan.kernel, side, side * side);
-    return bytes(workspace.total()) <= workspace_bytes_wanted &&
-           bytes(side * side * geometry.matrix_size) <= matrix_bytes_wanted &&
+    return bytes(WorkspaceLayout(pair, state, side).total()) <= workspace_bytes_wanted &&
+           bytes(side * side * pair.stores.matrix_size) <= matrix_bytes_wanted &&
            bytes(2 * static_cast<double>(side) * of_input) <= plane_bytes_wanted;
   };
   while (side > 1 && !fits()) --side;

@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "kernel/plan/pair_geometry.hpp"
 #include "kernel/plan/program.hpp"
 #include "kernel/planes/input_state.hpp"
+#include "kernel/planes/pair_layout.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/kernel/gram.hpp"
 
@@ -31,6 +31,10 @@ struct GramPlan {
 
   StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
 
+  /// What is wanted of pairs, or of inputs with themselves, which need no NTK.
+  [[nodiscard]] PairDemand demand(Purpose purpose) const {
+    return {purpose, purpose == Purpose::state ? Kernel::nngp_only : kernel, demand_everything};
+  }
   /// Behind the positions the states of all inputs are alike.
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };

@@ -87,8 +87,7 @@ bool all_finite(const Scalar* values, Index count) {
 template <typename Scalar>
 PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
     : plan_{plan},
-      planes_(plan.program, Purpose::result, plan.kernel, plan.demand_everything,
-              plan.vectors_only ? 0 : side, plan.stop),
+      planes_(plan.program, plan.demand(Purpose::result), plan.vectors_only ? 0 : side, plan.stop),
       points_(plan.program, plan.any_layout(), plan.kernel, side, side, plan.stop),
       side_{side} {
   const auto sources = static_cast<Index>(points_.source_nodes().size());
@@ -304,7 +303,7 @@ Scalar PairWorker<Scalar>::take_product(NodeId node, Index row, Index column) {
 template <typename Scalar>
 StateWorker<Scalar>::StateWorker(const GramPlan& plan)
     : plan_{plan},
-      planes_(plan.program, Purpose::state, Kernel::nngp_only, plan.demand_everything, 1, plan.stop),
+      planes_(plan.program, plan.demand(Purpose::state), 1, plan.stop),
       points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1, plan.stop) {}
 
 template <typename Scalar>

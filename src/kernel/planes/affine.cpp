@@ -1,0 +1,46 @@
+#include "kernel/planes/affine.hpp"
+
+namespace widelimit {
+namespace {
+
+Affine::Kind kind_of(const Window3& window) {
+  if (window.padding == Padding::circular) return Affine::Kind::circular;
+  if (window.is_single_position()) return Affine::Kind::single_position;
+  const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
+  return shifts ? Affine::Kind::shifted : Affine::Kind::strided;
+}
+
+}  // namespace
+
+Affine::Affine(const AffineNode& node, const Index3& left, const Index3& right)
+    : window{node.window},
+      left_front{window.front(left)},
+      right_front{window.front(right)},
+      scale{node.weight_variance / static_cast<double>(product(window.size))},
+      bias{node.bias_variance},
+      kind{kind_of(window)} {}
+
+Index3 Affine::offset_of_diagonal() const {
+  return {left_front[0] - right_front[0], left_front[1] - right_front[1], left_front[2] - right_front[2]};
+}
+
+numerics::PlaneWindows strided_windows(const Affine& affine, const PlacedPlane& from, const PlacedPlane& to) {
+  const PlaneLayout &source = from.layout, &target = to.layout;
+  numerics::PlaneWindows windows{.first = {},
+                                 .stride = affine.window.stride,
+                                 .taps = affine.window.size,
+                                 .source_extent = source.extent,
+                                 .target_extent = {target.extent[0] + target.guard[0],
+                                                   target.extent[1] + target.guard[1], target.stride[1]},
+                                 .source_step = {source.stride[0], source.stride[1]},
+                                 .target_step = {target.stride[0], target.stride[1]},
+                                 .source_guard = source.guard[2] > 0 ? source.stride[1] : 0,
+                                 .scale = affine.scale,
+                                 .bias = affine.bias};
+  for (std::size_t k = 0; k < 3; ++k)
+    windows.first[k] =
+        windows.stride[k] * to.axis[k].origin[0] - affine.left_front[k] - from.axis[k].origin[0];
+  return windows;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "kernel/planes/placed_plane.hpp"
+#include "network/graph.hpp"
+#include "numerics/rows/window_rows.hpp"
+
+namespace widelimit {
+
+/// A convolution (local ones too) or dense layer between inputs of some sizes: what does not depend on the
+/// offset.
+struct Affine {
+  /// How it is evaluated on planes: entry by entry; as a sum of shifted copies; as windows of any place and
+  /// stride; or gathered from a kept node.
+  enum class Kind { single_position, shifted, strided, circular };
+
+  Window3 window;
+  Index3 left_front;
+  Index3 right_front;
+  double scale;
+  double bias;
+  Kind kind;
+
+  /// `left`, `right`: sizes in front of the layer.
+  Affine(const AffineNode& node, const Index3& left, const Index3& right);
+
+  /// The offset in front of the layer that becomes offset 0.
+  [[nodiscard]] Index3 offset_of_diagonal() const;
+};
+
+/// The windows of any convolution but a circular one, from one placed plane to another with its gaps: those
+/// become finite numbers.
+[[nodiscard]] numerics::PlaneWindows strided_windows(const Affine& affine, const PlacedPlane& from,
+                                                     const PlacedPlane& to);
+
+}  // namespace widelimit

@@ -1,0 +1,134 @@
+#include "kernel/planes/auxiliary_arrays.hpp"
+
+#include <algorithm>
+
+#include "kernel/planes/plane_windows.hpp"
+
+namespace widelimit {
+
+template <typename Scalar>
+void SideArrays<Scalar>::take_packs(Scalar*& next, Index numbers) {
+  for (Index k = 0; k < states_.arrays; ++k, next += numbers) packs_.push_back(next);
+}
+
+template <typename Scalar>
+void SideArrays<Scalar>::read_in_place(const PlacedPlane& plane, ArraySource source) {
+  source_ = source;
+  const Index stride = plane.layout.stride[1];
+  if (source == ArraySource::strips) {
+    place_ = {strips_.first_row(plane) * stride, strips_.rows() * stride};
+    return;
+  }
+  const Index3 first = first_position(plane, states_.side);
+  place_ = {states_.layout(0).at(first[0], first[1]) + first[2], 0};
+}
+
+template <typename Scalar>
+void SideArrays<Scalar>::pack(const PlacedPlane& plane, bool from_strips, Index places) {
+  const PlaneLayout& layout = plane.layout;
+  const Index3 first = first_position(plane, states_.side);
+  const Index stride = layout.stride[1], first_row = strips_.first_row(plane);
+  for (std::size_t k = 0; k < packs_.size(); ++k) {
+    Scalar* target = packs_[k];
+    for (std::size_t input = 0; input < states_.inputs.size(); ++input, target += layout.length) {
+      if (from_strips) {
+        const Index row = static_cast<Index>(input) * strips_.rows() + first_row;
+        pack_strip(strips_.arrays()[k] + row * stride, strips_.slab_rows(), layout, target);
+      } else {
+        const PlaneLayout& kept = states_.layout(input);
+        pack_plane(states_.row(input, static_cast<Index>(k), first[0], first[1]) + first[2],
+                   {kept.stride[0], kept.stride[1]}, layout, target);
+      }
+    }
+    // Plane by plane: with fewer right inputs than left ones, copies are copied again.
+    for (auto place = static_cast<Index>(states_.inputs.size()); place < places;
+         ++place, target += layout.length)
+      std::copy_n(target - static_cast<Index>(states_.inputs.size()) * layout.length, layout.length, target);
+  }
+}
+
+template <typename Scalar>
+void SideArrays<Scalar>::find_rows(Index input, Index place, const Scalar** rows) const {
+  const bool packed = source_ == ArraySource::packs;
+  const Index entry = place_.begin + (packed ? place : input) * place_.step;
+  if (packed || source_ == ArraySource::strips) {
+    const std::vector<Scalar*>& arrays = packed ? packs_ : strips_.arrays();
+    for (std::size_t k = 0; k < arrays.size(); ++k) rows[k] = arrays[k] + entry;
+    return;
+  }
+  const InputState<Scalar>& state = *states_.inputs[static_cast<std::size_t>(input)];
+  for (std::size_t k = 0; k < packs_.size(); ++k)
+    rows[k] = state.array(states_.node, static_cast<Index>(k)) + entry;
+}
+
+template <typename Scalar>
+AuxiliaryArrays<Scalar>::AuxiliaryArrays(const SideStates<Scalar>& left, const SideStates<Scalar>& right,
+                                         bool complements, Index gap_rows)
+    : left_(left, complements, gap_rows), right_(right, complements, gap_rows) {
+  for (auto& rows : rows_) rows.resize(static_cast<std::size_t>(left.arrays));
+}
+
+template <typename Scalar>
+void AuxiliaryArrays<Scalar>::take_room(Scalar*& packs, Scalar*& strips, bool uses_strips,
+                                        const PlaneSizes& sizes, Index side) {
+  left_.take_packs(packs, side * sizes.capacity);
+  right_.take_packs(packs, 2 * side * sizes.capacity);
+  if (!uses_strips) return;
+  left_.strips().take_room(strips, side * sizes.strip);
+  right_.strips().take_room(strips, side * sizes.strip);
+}
+
+template <typename Scalar>
+void AuxiliaryArrays<Scalar>::expect_packs(const PlacedPlane& plane) {
+  source_ = ArraySource::packs;
+  left_.read_packs(plane);
+  right_.read_packs(plane);
+}
+
+template <typename Scalar>
+void AuxiliaryArrays<Scalar>::pack(const PlacedPlane& plane) {
+  left_.pack(plane, false, 0);
+  right_.pack(plane, false, 0);
+}
+
+template <typename Scalar>
+ArraySource AuxiliaryArrays<Scalar>::choose_source(const PlacedPlane& plane,
+                                                   const ArrayPlacement& placement) const {
+  if (placement.stacked) return ArraySource::packs;
+  if (left_.is_whole(plane) && right_.is_whole(plane)) return ArraySource::whole_states;
+  // The slabs of a plane are not neighbours in a strip.
+  if (plane.layout.extent[0] != 1) return ArraySource::packs;
+  if (plane.layout.extent[1] == 1 && plane.axis[2].count == 1) return ArraySource::state_rows;
+  return placement.uses_strips ? ArraySource::strips : ArraySource::packs;
+}
+
+template <typename Scalar>
+void AuxiliaryArrays<Scalar>::place(const PlacedPlane& plane, const ArrayPlacement& placement) {
+  if (count() == 0) return;
+  source_ = choose_source(plane, placement);
+  for (SideArrays<Scalar>* side : {&left_, &right_}) {
+    // A strip serves offsets along the other axes too, whether this plane is empty or not.
+    if (placement.cuts_strips && plane.axis[2].extent[0] > 0) side->strips().cut(plane);
+    if (placement.uses_strips) side->strips().move_gap(plane);
+    if (source_ != ArraySource::packs) {
+      side->read_in_place(plane, source_);
+    } else if (!plane.empty()) {
+      const bool repeats = side == &right_ && placement.stacked;
+      side->pack(plane, placement.uses_strips, repeats ? placement.right_places : 0);
+    }
+  }
+}
+
+template <typename Scalar>
+void AuxiliaryArrays<Scalar>::choose(const Stack& stack, bool stacked) {
+  if (count() == 0) return;
+  left_.find_rows(stack.left, stack.left, rows_[0].data());
+  right_.find_rows(stack.right, stacked ? stack.right_place : stack.right, rows_[1].data());
+}
+
+template class SideArrays<float>;
+template class SideArrays<double>;
+template class AuxiliaryArrays<float>;
+template class AuxiliaryArrays<double>;
+
+}  // namespace widelimit

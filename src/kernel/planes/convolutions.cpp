@@ -1,0 +1,108 @@
+#include "kernel/planes/convolutions.hpp"
+
+#include "kernel/planes/plane_windows.hpp"
+
+namespace widelimit {
+namespace {
+
+/// A convolution of nothing.
+template <typename Scalar>
+void fill_bias(const Affine& affine, Index size, const Plane<Scalar>& target) {
+  const auto bias = static_cast<Scalar>(affine.bias);
+  fill_plane(target, static_cast<std::size_t>(size), bias, bias);
+}
+
+/// Where a circular window reads a tap.
+Index3 wrapped(const Window3& window, const Index3& position, const Index3& tap, const Index3& front,
+               const Index3& size) {
+  Index3 result;
+  for (std::size_t k = 0; k < 3; ++k)
+    result[k] = ((window.stride[k] * position[k] + tap[k] - front[k]) % size[k] + size[k]) % size[k];
+  return result;
+}
+
+/// Calls body(tap) for every tap of a window.
+template <typename Body>
+void for_each_tap(const Window3& window, const Body& body) {
+  for (Index i = 0; i < window.size[0]; ++i)
+    for (Index j = 0; j < window.size[1]; ++j)
+      for (Index k = 0; k < window.size[2]; ++k) body(Index3{i, j, k});
+}
+
+}  // namespace
+
+template <typename Scalar>
+void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Scalar>& to, Index stacked,
+              const std::array<Scalar*, 2>& scratch) {
+  const Affine& affine = *to.affine;
+  const PlaneLayout& layout = to.at.layout;
+  const Plane<Scalar> source = from.result(), target = to.planes;
+  if (affine.kind == Affine::Kind::single_position)
+    return dense_plane(affine.scale, affine.bias, source, to.row_size(stacked), target);
+  if (from.at.empty()) return fill_bias(affine, stacked * layout.length, target);
+  if (from.instruction->gaps != Gaps::zero) clear_guards(from.at.layout, stacked, source);
+  if (affine.kind == Affine::Kind::shifted)
+    convolve_shifted(affine.window, affine.left_front, layout, stacked, affine.scale, affine.bias, source,
+                     target, scratch);
+  else
+    convolve_strided(to.windows, {stacked, from.at.layout.length, layout.length}, source, target);
+}
+
+template <typename Scalar>
+void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
+                      Index pair, const Plane<Scalar>& target) {
+  const Affine& affine = *to.affine;
+  const Index length = to.at.layout.length;
+  if (!to.at.is_diagonal) return fill_plane(target, static_cast<std::size_t>(length), Scalar{0}, Scalar{0});
+  if (affine.kind == Affine::Kind::circular) return convolve_around(run, input, to, pair, target);
+  const PairGeometry& geometry = run.pair.geometry;
+  const auto from = PlacedPlane::alone(affine.offset_of_diagonal(), geometry.left_sizes[input],
+                                       geometry.right_sizes[input]);
+  if (from.empty()) return fill_bias(affine, length, target);
+  const Plane<Scalar> source = run.workspace.scratch(1);
+  run.stores.load(input, from, pair, 1, source);
+  convolve_strided(strided_windows(affine, from, to.at), {1, from.layout.length, length}, source, target);
+}
+
+template <typename Scalar>
+void convolve_around(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
+                     Index pair, const Plane<Scalar>& target) {
+  const StoreLayout& layout = run.stores.layout(input);
+  const Plane<Scalar> source = run.stores.at(input, pair);
+  const Affine& affine = *to.affine;
+  const Window3& window = affine.window;
+  const Index3 &left = run.pair.geometry.left_sizes[input], &right = run.pair.geometry.right_sizes[input];
+  const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
+  const Box box = piece_box(to.at.axis, {0, 0, 0});
+  for_each_row(box.extent, [&](Index x, Index y) {
+    for (Index z = 0; z < box.extent[2]; ++z) {
+      const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
+      const Index3 b{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]};
+      Scalar nngp = 0, ntk = 0;
+      for_each_tap(window, [&](const Index3& tap) {
+        const Index entry = layout.entry(wrapped(window, a, tap, affine.left_front, left),
+                                         wrapped(window, b, tap, affine.right_front, right));
+        nngp += source.nngp[entry];
+        if (source.ntk != nullptr) ntk += source.ntk[entry];
+      });
+      const Index place = to.at.layout.at(x, y) + z;
+      target.nngp[place] = scale * nngp + bias;
+      if (target.ntk != nullptr) target.ntk[place] = target.nngp[place] + scale * ntk;
+    }
+  });
+}
+
+template void convolve(const PlacedInstruction<float>&, const PlacedInstruction<float>&, Index,
+                       const std::array<float*, 2>&);
+template void convolve(const PlacedInstruction<double>&, const PlacedInstruction<double>&, Index,
+                       const std::array<double*, 2>&);
+template void convolve_locally(const TileRun<float>&, NodeId, const PlacedInstruction<float>&, Index,
+                               const Plane<float>&);
+template void convolve_locally(const TileRun<double>&, NodeId, const PlacedInstruction<double>&, Index,
+                               const Plane<double>&);
+template void convolve_around(const TileRun<float>&, NodeId, const PlacedInstruction<float>&, Index,
+                              const Plane<float>&);
+template void convolve_around(const TileRun<double>&, NodeId, const PlacedInstruction<double>&, Index,
+                              const Plane<double>&);
+
+}  // namespace widelimit

@@ -1,0 +1,73 @@
+#include "kernel/planes/instructions.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernel/variance_checks.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+
+template <typename Scalar>
+void multiply_features(const PlacedInstruction<Scalar>& input, Index stacked) {
+  const Plane<Scalar> target = input.result();
+  const auto row = input.dual_row(stacked, target);
+  const auto channels = static_cast<std::size_t>(input.arrays->count());
+  numerics::linear_rows<Scalar>().product_sum(row.left, row.right, channels,
+                                              Scalar{1} / static_cast<Scalar>(channels), row.nngp, row.size);
+  if (row.ntk != nullptr) std::fill_n(row.ntk, row.size, Scalar{0});
+  input.clear_behind_rows(target);
+}
+
+template <typename Scalar>
+void apply_row_stage(const RowStage& stage, const Plane<Scalar>& source, const PlacedInstruction<Scalar>& to,
+                     const Stack& stack) {
+  const Plane<Scalar>& target = to.planes;
+  if (source.nngp != target.nngp) copy_plane(source, to.row_size(stack.count), target);
+  const auto row = to.dual_row(stack.count, target);
+  if (stack.same_input && to.at.is_diagonal)
+    stage.apply_self(row);
+  else
+    stage.apply(row);
+  to.clear_behind_rows(target);
+}
+
+template <typename Scalar>
+void record_row_state(const RowStage& stage, const Plane<Scalar>& variances,
+                      const PlacedInstruction<Scalar>& at, InputState<Scalar>& state) {
+  const PlaneLayout& layout = at.at.layout;
+  const Index3& extent = layout.extent;
+  const NodeId node = at.instruction->node;
+  const PlaneLayout& kept = state.layout().planes[node];
+  const auto positions = static_cast<std::size_t>(product(extent)),
+             count = static_cast<std::size_t>(at.arrays->count());
+  std::vector<Scalar> numbers((count + 1) * positions);
+  std::vector<Scalar*> arrays;
+  for (std::size_t k = 0; k <= count; ++k) arrays.push_back(numbers.data() + k * positions);
+  Scalar* dense = arrays.back();
+  const auto in_rows = [&](const auto& body) {
+    for_each_row(extent, [&](Index x, Index y) { body(x, y, (x * extent[1] + y) * extent[2]); });
+  };
+  in_rows([&](Index x, Index y, Index place) {
+    std::copy_n(variances.nngp + layout.at(x, y), extent[2], dense + place);
+  });
+  check_variances(dense, static_cast<Index>(positions));
+  stage.prepare(dense, positions, arrays.data());
+  for (std::size_t k = 0; k < count; ++k)
+    in_rows([&](Index x, Index y, Index place) {
+      std::copy_n(arrays[k] + place, extent[2], state.array(node, static_cast<Index>(k)) + kept.at(x, y));
+    });
+}
+
+template void multiply_features(const PlacedInstruction<float>&, Index);
+template void multiply_features(const PlacedInstruction<double>&, Index);
+template void apply_row_stage(const RowStage&, const Plane<float>&, const PlacedInstruction<float>&,
+                              const Stack&);
+template void apply_row_stage(const RowStage&, const Plane<double>&, const PlacedInstruction<double>&,
+                              const Stack&);
+template void record_row_state(const RowStage&, const Plane<float>&, const PlacedInstruction<float>&,
+                               InputState<float>&);
+template void record_row_state(const RowStage&, const Plane<double>&, const PlacedInstruction<double>&,
+                               InputState<double>&);
+
+}  // namespace widelimit

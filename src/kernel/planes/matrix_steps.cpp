@@ -1,0 +1,147 @@
+#include "kernel/planes/matrix_steps.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernel/planes/plane_sums.hpp"
+#include "kernel/variance_checks.hpp"
+#include "network/pair_sums.hpp"
+#include "numerics/gemm.hpp"
+
+namespace widelimit {
+namespace {
+
+/// A pair stage of a tile.
+template <typename Scalar>
+class PairStageRun {
+ public:
+  PairStageRun(const TileRun<Scalar>& run, NodeId node)
+      : run_{run},
+        node_{node},
+        input_{run.pair.input_of(node)},
+        stage_{*std::get<PairNode>(run.pair.node(node).operation).stage} {}
+
+  /// Records the variances of the tile's input, and what the stage keeps of it.
+  void record() const {
+    const Shape& shape = run_.pair.geometry.shapes.left[input_];
+    const Index positions = position_count(shape);
+    const Eigen::Map<const Matrix<Scalar>> nngp(matrices(0).nngp, positions, positions);
+    Scalar* variances = run_.recorded->array(node_, 0);
+    for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
+    name_layer(run_.pair.node(node_), [&] {
+      check_variances(variances, positions);
+      stage_.prepare(SelfView<Scalar>{nngp, shape, run_.stop}, run_.recorded->extra(node_));
+    });
+  }
+
+  void apply() const {
+    const FunctionalStage* functional = functional_stage(stage_);
+    for (Index pair = 0; pair < run_.tile.pair_count(); ++pair) {
+      run_.stop.check();
+      if (functional != nullptr)
+        apply_functional(*functional, pair);
+      else
+        apply_to(pair);
+    }
+  }
+
+ private:
+  [[nodiscard]] PairMatrices<Scalar> matrices(Index pair) const {
+    return run_.stores.matrices(input_, pair, run_.workspace.part(WorkspacePart::matrices));
+  }
+
+  [[nodiscard]] PairView<Scalar> view(Index pair, const PairMatrices<Scalar>& matrices) const {
+    const PairGeometry& geometry = run_.pair.geometry;
+    const InputState<Scalar>&left = run_.tile.left_of(pair), &right = run_.tile.right_of(pair);
+    const Shape &left_shape = geometry.shapes.left[input_], &right_shape = geometry.shapes.right[input_];
+    const Index rows = position_count(left_shape), columns = position_count(right_shape);
+    const bool with_ntk = run_.pair.with_ntk();
+    return {
+        .nngp = {matrices.nngp, rows, columns},
+        .ntk = {matrices.ntk, with_ntk ? rows : 0, with_ntk ? columns : 0},
+        .left_variance = left.array(node_, 0),
+        .right_variance = right.array(node_, 0),
+        .left_state = left.extra(node_),
+        .right_state = right.extra(node_),
+        .left_shape = left_shape,
+        .right_shape = right_shape,
+        .same_input = run_.tile.pair(pair).same_input,
+        .wanted = geometry.demanded[node_].entries(geometry.left_sizes[node_], geometry.right_sizes[node_]),
+        .stop = run_.stop};
+  }
+
+  void apply_to(Index pair) const {
+    constexpr Scalar preset = std::numeric_limits<Scalar>::quiet_NaN();
+    const StoreLayout& out = run_.stores.layout(node_);
+    const Plane<Scalar> target = run_.stores.at(node_, pair);
+    const PairMatrices<Scalar> from = matrices(pair);
+    fill_plane(target, static_cast<std::size_t>(out.size()), preset, preset);
+    const bool with_ntk = run_.pair.with_ntk();
+    PairResult<Scalar> result{
+        .nngp = {target.nngp, out.left_positions(), out.right_positions()},
+        .ntk = {target.ntk, with_ntk ? out.left_positions() : 0, with_ntk ? out.right_positions() : 0},
+        .scratch = from.scratch};
+    name_layer(run_.pair.node(node_), [&] { stage_.apply(view(pair, from), result); });
+  }
+
+  /// The sums of a functional stage run over the planes themselves.
+  void apply_functional(const FunctionalStage& stage, Index pair) const {
+    const PairGeometry& geometry = run_.pair.geometry;
+    const StoreLayout& layout = run_.stores.layout(input_);
+    const Plane<Scalar> kept = run_.stores.at(input_, pair), target = run_.stores.at(node_, pair);
+    const FeaturePair<Scalar> features{run_.tile.left_of(pair).extra(node_),
+                                       run_.tile.right_of(pair).extra(node_), geometry.shapes.left[input_],
+                                       geometry.shapes.right[input_]};
+    const auto sum_up = [&](const PairSums<Scalar>& sums) {
+      return stage.apply(sums, features, run_.workspace.part(WorkspacePart::matrices));
+    };
+    const auto values =
+        layout.is_matrix()
+            ? sum_up(
+                  MatrixSums<Scalar>(kept.nngp, kept.ntk, layout.left_positions(), layout.right_positions()))
+            : sum_up(PlaneSums<Scalar>(geometry.left_sizes[input_], geometry.right_sizes[input_],
+                                       geometry.demanded[input_], layout, kept));
+    *target.nngp = static_cast<Scalar>(values.nngp);
+    if (target.ntk != nullptr) *target.ntk = static_cast<Scalar>(values.ntk);
+  }
+
+  const TileRun<Scalar>& run_;
+  NodeId node_;
+  NodeId input_;
+  const PairStage& stage_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+void execute(const TileRun<Scalar>& run, const InputStep& step) {
+  const NodeId node = step.node;
+  if (run.pair.geometry.demanded[node].empty()) return;
+  const StoreLayout& layout = run.stores.layout(node);
+  for (Index pair = 0; pair < run.tile.pair_count(); ++pair) {
+    run.stop.check();
+    const InputState<Scalar>&left = run.tile.left_of(pair), &right = run.tile.right_of(pair);
+    const Plane<Scalar> target = run.stores.at(node, pair);
+    const Index channels = left.layout().arrays[node];
+    numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, layout.left_positions(),
+                   layout.right_positions(), channels, Scalar{1} / static_cast<Scalar>(channels),
+                   {left.array(node, 0), left.layout().positions[node]},
+                   {right.array(node, 0), right.layout().positions[node]}, Scalar{0}, target.nngp,
+                   layout.right_positions());
+    if (target.ntk != nullptr) std::fill_n(target.ntk, layout.size(), Scalar{0});
+  }
+}
+
+template <typename Scalar>
+void execute(const TileRun<Scalar>& run, const PairStep& step) {
+  const PairStageRun<Scalar> stage(run, step.node);
+  if (run.recording()) stage.record();
+  if (!run.pair.geometry.demanded[step.node].empty()) stage.apply();
+}
+
+template void execute(const TileRun<float>&, const InputStep&);
+template void execute(const TileRun<double>&, const InputStep&);
+template void execute(const TileRun<float>&, const PairStep&);
+template void execute(const TileRun<double>&, const PairStep&);
+
+}  // namespace widelimit

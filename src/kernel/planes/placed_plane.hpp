@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "kernel/planes/plane_layout.hpp"
+
+namespace widelimit {
+
+/// The plane of an offset, or of complementary ones: which positions it has, and how they lie.
+struct PlacedPlane {
+  std::array<AxisPieces, 3> axis;
+  PlaneLayout layout;
+  bool is_diagonal = false;  ///< The offset is 0.
+  bool is_empty = false;     ///< There are no such positions.
+
+  /// Lays out the plane of an instruction of a run, between inputs of these sizes, for offsets of the root.
+  void place(const RunGeometry& run, std::size_t instruction, const PlaneOffsets& offsets, const Index3& left,
+             const Index3& right) {
+    const OffsetMap& map = run.maps[instruction];
+    for (std::size_t k = 0; k < 3; ++k)
+      axis[k].lay_out(left[k], right[k], offsets[k], map.stride[k], map.shift[k], run.gap(instruction, k));
+    // In place: copies by wide loads would wait for the narrow stores that made the original.
+    std::construct_at(&layout, axis, run.guard);
+    set_flags();
+  }
+
+  /// The plane of a single offset, without guards.
+  static PlacedPlane alone(const Index3& offset, const Index3& left, const Index3& right) {
+    PlacedPlane plane;
+    for (std::size_t k = 0; k < 3; ++k)
+      plane.axis[k].lay_out(left[k], right[k], {{offset[k], 0}, 1}, 1, 0, 0);
+    plane.layout = PlaneLayout(plane.axis, Index3{0, 0, 0});
+    plane.set_flags();
+    return plane;
+  }
+
+  [[nodiscard]] bool empty() const { return is_empty; }
+  /// It is the plane of this offset and no other.
+  [[nodiscard]] bool has_offset(const Index3& offset) const {
+    for (std::size_t k = 0; k < 3; ++k)
+      if (axis[k].count > 1 || axis[k].offset[0] != offset[k]) return false;
+    return true;
+  }
+  /// Of a plane of one slab: behind its last row.
+  [[nodiscard]] Index end_of_rows() const {
+    return (layout.extent[1] - 1) * layout.stride[1] + layout.extent[2];
+  }
+  /// Calls body(box, begin) for every piece: its offset and positions, and where it begins in the plane.
+  template <typename Body>
+  void for_each_piece(const Body& body) const {
+    for (std::size_t y = 0; y < static_cast<std::size_t>(axis[1].count); ++y)
+      for (std::size_t z = 0; z < static_cast<std::size_t>(axis[2].count); ++z)
+        body(piece_box(axis, {0, y, z}), layout.at(0, axis[1].start[y]) + axis[2].start[z]);
+  }
+
+ private:
+  void set_flags() {
+    is_diagonal = has_offset({0, 0, 0});
+    is_empty = axis[0].extent[0] <= 0 || axis[1].extent[0] <= 0 || axis[2].extent[0] <= 0;
+  }
+};
+
+}  // namespace widelimit

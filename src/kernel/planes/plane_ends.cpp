@@ -1,0 +1,85 @@
+#include "kernel/planes/plane_ends.hpp"
+
+#include "kernel/planes/plane_pool.hpp"
+#include "kernel/planes/vector_padding.hpp"
+
+namespace widelimit {
+namespace {
+
+template <typename Scalar>
+class ReadoutEnd final : public PlaneEnd<Scalar> {
+ public:
+  ReadoutEnd(const TileRun<Scalar>& run, ReadoutSums<Scalar>& sums, NodeId target)
+      : sums_{sums},
+        target_{target},
+        diagonal_only_{std::get<ReadoutNode>(run.pair.node(target).operation).kind == ReadoutKind::flatten} {
+    sums.clear(target, run.tile.pair_count());
+  }
+
+  void put(const PlacedPlane& plane, const Stack& stack, const Plane<Scalar>& planes) override {
+    if (diagonal_only_ && !plane.is_diagonal) return;
+    const Index length = plane.layout.length;
+    for (Index n = 0; n < stack.count; ++n)
+      sums_.add(target_, stack.first_pair + n, planes + n * length, length);
+  }
+
+ private:
+  ReadoutSums<Scalar>& sums_;
+  NodeId target_;
+  bool diagonal_only_;
+};
+
+template <typename Scalar>
+class PoolEnd final : public PlaneEnd<Scalar> {
+ public:
+  PoolEnd(const TileRun<Scalar>& run, NodeId target)
+      : pool_(run.pair, target, run.tile.pair_count(), run.stores.at(target, 0),
+              run.workspace.part(WorkspacePart::row_sums)),
+        scratch_{run.workspace.scratch(0).nngp},
+        scratch_size_{run.pair.planes.capacity - row_padding} {}
+
+  void place(const PlacedPlane& plane) override { pool_.place(plane.axis, plane.layout); }
+  void put(const PlacedPlane& /*plane*/, const Stack& stack, const Plane<Scalar>& planes) override {
+    pool_.add(stack.first_pair, stack.count, planes);
+  }
+  void end_group() override { pool_.end_group(scratch_, scratch_size_); }
+
+ private:
+  PlanePool<Scalar> pool_;
+  Scalar* scratch_;
+  Index scratch_size_;
+};
+
+template <typename Scalar>
+class StoreEnd final : public PlaneEnd<Scalar> {
+ public:
+  StoreEnd(const TileRun<Scalar>& run, NodeId target) : stores_{run.stores}, target_{target} {
+    stores_.forget(target, run.tile.pair_count());
+  }
+
+  void put(const PlacedPlane& plane, const Stack& stack, const Plane<Scalar>& planes) override {
+    stores_.save(target_, plane, stack.first_pair, stack.count, planes);
+  }
+
+ private:
+  const PairStores<Scalar>& stores_;
+  NodeId target_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+std::unique_ptr<PlaneEnd<Scalar>> make_plane_end(const TileRun<Scalar>& run, ReadoutSums<Scalar>& sums,
+                                                 NodeId target) {
+  const Operation& operation = run.pair.node(target).operation;
+  if (std::holds_alternative<ReadoutNode>(operation))
+    return std::make_unique<ReadoutEnd<Scalar>>(run, sums, target);
+  if (std::holds_alternative<PoolNode>(operation)) return std::make_unique<PoolEnd<Scalar>>(run, target);
+  return std::make_unique<StoreEnd<Scalar>>(run, target);
+}
+
+template std::unique_ptr<PlaneEnd<float>> make_plane_end(const TileRun<float>&, ReadoutSums<float>&, NodeId);
+template std::unique_ptr<PlaneEnd<double>> make_plane_end(const TileRun<double>&, ReadoutSums<double>&,
+                                                          NodeId);
+
+}  // namespace widelimit

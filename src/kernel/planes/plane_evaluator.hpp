@@ -1,0 +1,105 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/interpreter.hpp"
+#include "kernel/planes/convolutions.hpp"
+#include "kernel/planes/instructions.hpp"
+#include "kernel/planes/placed_instruction.hpp"
+#include "kernel/planes/product_blocks.hpp"
+#include "kernel/planes/tile_run.hpp"
+
+namespace widelimit {
+
+/// Evaluates the instructions of a run for a stack of planes (see interpret()).
+template <typename Scalar>
+class PlaneEvaluator {
+ public:
+  /// `blocks`: where products of inputs are made in blocks, or null; all must outlive the evaluator.
+  PlaneEvaluator(const TileRun<Scalar>& run, std::vector<PlacedInstruction<Scalar>>& placed,
+                 ProductBlocks<Scalar>* blocks, const Stack& stack)
+      : run_{run}, placed_{placed}, blocks_{blocks}, stack_{stack} {}
+
+  /// True for planes without positions. While states are recorded, row stages note their variances although
+  /// their result may not be demanded; only where they are evaluated, though.
+  [[nodiscard]] bool skips(std::size_t i) const {
+    if (placed_[i].at.empty()) return true;
+    const Instruction& instruction = *placed_[i].instruction;
+    if (!run_.recording() || !run_.pair.geometry.demanded[instruction.node].empty()) return false;
+    return instruction.loads || !std::holds_alternative<RowNode>(run_.pair.node(instruction.node).operation);
+  }
+
+  void load(std::size_t i) {
+    run_.stores.load(placed_[i].instruction->node, placed_[i].at, stack_.first_pair, stack_.count,
+                     placed_[i].planes);
+  }
+
+  void evaluate(std::size_t i, const InputNode& /*node*/) {
+    PlacedInstruction<Scalar>& placed = placed_[i];
+    if (run_.recording() && placed.at.is_diagonal) placed.arrays->pack(placed.at);
+    if (blocks_ != nullptr)
+      placed.planes = blocks_->product(placed, stack_);
+    else
+      multiply_features(placed, stack_.count);
+  }
+
+  void evaluate(std::size_t i, const AffineNode& /*node*/) {
+    if (placed_[i].affine->kind == Affine::Kind::circular) return convolve_kept(i, convolve_around<Scalar>);
+    convolve(input_of(i, 0), placed_[i], stack_.count,
+             {run_.workspace.scratch(0).nngp, run_.workspace.scratch(1).nngp});
+  }
+
+  void evaluate(std::size_t i, const LocalAffineNode& /*node*/) {
+    convolve_kept(i, convolve_locally<Scalar>);
+  }
+
+  void evaluate(std::size_t i, const RowNode& node) {
+    PlacedInstruction<Scalar>& placed = placed_[i];
+    const Plane<Scalar> source = input_of(i, 0).planes;
+    if (run_.recording()) {
+      if (placed.at.is_diagonal) record_row_state(*node.stage, source, placed, *run_.recorded);
+      if (run_.pair.geometry.demanded[placed.instruction->node].empty()) return;
+      if (placed.at.is_diagonal) placed.arrays->pack(placed.at);
+    }
+    apply_row_stage(*node.stage, source, placed, stack_);
+  }
+
+  void evaluate(std::size_t i, const SumNode& node) {
+    sum_planes([&](std::size_t k) { return input_of(i, k).planes; }, node.factors,
+               placed_[i].row_size(stack_.count), placed_[i].planes);
+  }
+
+  void evaluate(std::size_t i, const ProductNode& node) {
+    multiply_planes([&](std::size_t k) { return input_of(i, k).planes; },
+                    placed_[i].instruction->inputs.size(), node.factor, placed_[i].row_size(stack_.count),
+                    placed_[i].planes);
+  }
+
+  template <typename Other>
+  void evaluate(std::size_t i, const Other& /*node*/) {
+    throw_no_instruction(*placed_[i].instruction);
+  }
+
+  void finish(std::size_t /*i*/) const {}
+
+ private:
+  [[nodiscard]] const PlacedInstruction<Scalar>& input_of(std::size_t i, std::size_t k) const {
+    return placed_[placed_[i].instruction->inputs[k]];
+  }
+
+  /// Convolves a kept input, pair by pair.
+  template <typename Convolve>
+  void convolve_kept(std::size_t i, const Convolve& convolve_pair) {
+    const PlacedInstruction<Scalar>& placed = placed_[i];
+    const NodeId input = run_.pair.input_of(placed.instruction->node);
+    for (Index n = 0; n < stack_.count; ++n)
+      convolve_pair(run_, input, placed, stack_.first_pair + n, placed.planes + n * placed.at.layout.length);
+  }
+
+  const TileRun<Scalar>& run_;
+  std::vector<PlacedInstruction<Scalar>>& placed_;
+  ProductBlocks<Scalar>* blocks_;
+  const Stack& stack_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,54 @@
+#include "kernel/planes/plane_sizes.hpp"
+
+#include <algorithm>
+
+#include "kernel/planes/plane_layout.hpp"
+#include "kernel/planes/vector_padding.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Rows of positions along the last axis.
+Index row_count(const Index3& sizes) { return sizes[0] * sizes[1]; }
+
+/// The largest plane of an instruction.
+PlaneLayout largest_plane(const RunGeometry& run, std::size_t instruction, const Index3& left,
+                          const Index3& right) {
+  Index3 extent;
+  for (std::size_t k = 0; k < 3; ++k)
+    extent[k] = std::min(left[k], right[k]) + (run.complements ? run.gap(instruction, k) : 0);
+  return {extent, run.guard};
+}
+
+/// Enlarges the sizes to what a run needs.
+void make_room(const Run& run, const RunGeometry& of_run, const PairGeometry& geometry, PlaneSizes& sizes) {
+  const auto enlarge = [](Index& size, Index least) { size = std::max(size, least); };
+  for (std::size_t i = 0; i < run.instructions.size(); ++i) {
+    const Index3 &left = geometry.left_sizes[run.instructions[i].node],
+                 &right = geometry.right_sizes[run.instructions[i].node];
+    const PlaneLayout layout = largest_plane(of_run, i, left, right);
+    Index rows = std::max(row_count(left), row_count(right));
+    if (of_run.complements) rows = 2 * rows + of_run.gap(i, 1);
+    enlarge(sizes.strip, rows * layout.stride[1] + row_padding);
+    enlarge(sizes.row, padded(std::min(left[2], right[2])));
+    // Windows read less than a vector on both sides of a row.
+    enlarge(sizes.front, padded(layout.margin()) + row_padding);
+    enlarge(sizes.capacity, padded(std::max(layout.length, stacked_numbers)) + row_padding);
+  }
+}
+
+}  // namespace
+
+PlaneSizes plane_sizes(const Program& program, const PairGeometry& geometry) {
+  PlaneSizes sizes;
+  for (std::size_t s = 0; s < program.steps.size(); ++s)
+    if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s]))
+      make_room(plane->run, geometry.runs[s], geometry, sizes);
+  // The same place in two slots must not be a multiple of 4096 bytes apart: processors take a load for a
+  // reader of a store that agrees with it in the last bits of the address, and wait.
+  constexpr Index period = 512, distance = 64;
+  while ((sizes.slot() + distance) % period < 2 * distance) sizes.capacity += row_padding;
+  return sizes;
+}
+
+}  // namespace widelimit

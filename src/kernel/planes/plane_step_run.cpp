@@ -1,0 +1,191 @@
+#include "kernel/planes/plane_step_run.hpp"
+
+#include <algorithm>
+
+#include "kernel/planes/plane_evaluator.hpp"
+#include "kernel/planes/plane_windows.hpp"
+
+namespace widelimit {
+namespace {
+
+/// The convolution (local ones too) or dense layer of a node.
+template <typename Scalar>
+std::optional<Affine> affine_of(const TileRun<Scalar>& run, NodeId id) {
+  const Operation& operation = run.pair.node(id).operation;
+  const auto* affine = std::get_if<AffineNode>(&operation);
+  if (const auto* local = std::get_if<LocalAffineNode>(&operation)) affine = &local->affine;
+  if (affine == nullptr) return {};
+  const NodeId input = run.pair.input_of(id);
+  return Affine(*affine, run.pair.geometry.left_sizes[input], run.pair.geometry.right_sizes[input]);
+}
+
+bool is_zero_only(const AxisOffsets& axis) { return axis.count == 1 && axis.offset[0] == 0; }
+
+}  // namespace
+
+template <typename Scalar>
+PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const PlaneStep& step,
+                                   const RunGeometry& geometry, ReadoutSums<Scalar>& sums)
+    : run_{run},
+      step_{step},
+      geometry_{geometry},
+      stacks_(run.tile.pairs, static_cast<Index>(run.tile.right.size())),
+      blocks_(run),
+      end_{make_plane_end(run, sums, step.target)} {
+  const auto& instructions = step.run.instructions;
+  placed_.reserve(instructions.size());
+  for (std::size_t i = 0; i < instructions.size(); ++i) placed_.push_back(prepared(i));
+  for (std::size_t i = 0; i < instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(i);
+  take_room_for_arrays();
+  stacks_pay_ = stacks_pay();
+  blocked_input_ = blocked_input(run, placed_);
+}
+
+/// An instruction with what does not depend on the offset.
+template <typename Scalar>
+PlacedInstruction<Scalar> PlaneStepRun<Scalar>::prepared(std::size_t number) const {
+  PlacedInstruction<Scalar> placed;
+  placed.instruction = &step_.run.instructions[number];
+  const NodeId node = placed.instruction->node;
+  placed.planes = run_.workspace.slot(placed.instruction->slot);
+  placed.affine = affine_of(run_, node);
+  if (!reads_arrays(run_.pair.program, *placed.instruction)) return placed;
+  const Index arrays = run_.tile.left[0]->layout().arrays[node];
+  const PairGeometry& geometry = run_.pair.geometry;
+  placed.arrays.emplace(
+      SideStates<Scalar>{Side::left, run_.tile.left, node, arrays, geometry.left_sizes[node]},
+      SideStates<Scalar>{Side::right, run_.tile.right, node, arrays, geometry.right_sizes[node]},
+      geometry_.complements, geometry_.complements ? geometry_.gap(number, 1) : 0);
+  return placed;
+}
+
+/// True for inputs that only convolutions and dense layers read.
+template <typename Scalar>
+bool PlaneStepRun<Scalar>::skips_ntk(std::size_t number) const {
+  const Instruction& source = step_.run.instructions[number];
+  if (source.loads || !std::holds_alternative<InputNode>(run_.pair.node(source.node).operation)) return false;
+  if (number + 1 == placed_.size()) return false;
+  return std::all_of(placed_.begin(), placed_.end(), [&](const PlacedInstruction<Scalar>& reader) {
+    const auto& inputs = reader.instruction->inputs;
+    const bool reads = std::find(inputs.begin(), inputs.end(), number) != inputs.end();
+    return !reads || (reader.affine && reader.affine->kind != Affine::Kind::circular);
+  });
+}
+
+template <typename Scalar>
+void PlaneStepRun<Scalar>::take_room_for_arrays() {
+  Scalar *packs = run_.workspace.part(WorkspacePart::packs),
+         *strips = run_.workspace.part(WorkspacePart::strips);
+  const bool uses_strips = run_.pair.geometry.uses_strips(step_.run.root);
+  for (PlacedInstruction<Scalar>& placed : placed_)
+    if (placed.arrays) placed.arrays->take_room(packs, strips, uses_strips, run_.pair.planes, run_.side);
+}
+
+/// A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.
+template <typename Scalar>
+bool PlaneStepRun<Scalar>::stacks_pay() const {
+  Index arrays = 0;
+  for (const PlacedInstruction<Scalar>& placed : placed_)
+    arrays += placed.arrays ? placed.arrays->count() : 0;
+  const auto side = static_cast<Index>(std::min(run_.tile.left.size(), run_.tile.right.size()));
+  return static_cast<Index>(placed_.size()) * (side - 1) > arrays;
+}
+
+template <typename Scalar>
+void PlaneStepRun<Scalar>::execute() {
+  // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
+  // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
+  // input with itself add up to its recorded variances bit for bit.
+  constexpr AxisOffsets zero{{0, 0}, 1};
+  const bool zero_demanded = run_.pair.geometry.demanded[step_.run.root].contains({0, 0, 0});
+  if (run_.recording() || zero_demanded) execute_offset({zero, zero, zero}, zero_demanded);
+  end_group();
+  const auto& offsets = geometry_.offsets;
+  // The last axis outermost: strips, and sums of poolings, serve all offsets that agree in it.
+  for (const AxisOffsets& z : offsets[2]) {
+    for (const AxisOffsets& x : offsets[0])
+      for (const AxisOffsets& y : offsets[1])
+        if (!is_zero_only(x) || !is_zero_only(y) || !is_zero_only(z)) execute_offset({x, y, z}, true);
+    end_group();
+  }
+}
+
+/// After all offsets that agree along the last axis.
+template <typename Scalar>
+void PlaneStepRun<Scalar>::end_group() {
+  run_.timer.time(step_.target, [&] { end_->end_group(); });
+}
+
+template <typename Scalar>
+void PlaneStepRun<Scalar>::execute_offset(const PlaneOffsets& offsets, bool is_demanded) {
+  place(offsets);
+  if (root().at.empty()) return;
+  cut_stacks();
+  if (is_demanded) end_->place(root().at);
+  // An input with itself: at offset 0 its arrays are only being made.
+  if (!run_.recording() || !root().at.is_diagonal) place_arrays();
+  for (const Stack& stack : stacks_) execute_stack(stack, is_demanded);
+}
+
+/// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
+/// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
+template <typename Scalar>
+void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
+  blocks_.begin_offset();
+  for (std::size_t i = 0; i < placed_.size(); ++i) {
+    PlacedInstruction<Scalar>& placed = placed_[i];
+    const auto& [node, loads, inputs, slot, gaps] = *placed.instruction;
+    placed.at.place(geometry_, i, offsets, run_.pair.geometry.left_sizes[node],
+                    run_.pair.geometry.right_sizes[node]);
+    if (placed.arrays) placed.arrays->expect_packs(placed.at);
+    if (placed.affine && placed.affine->kind == Affine::Kind::strided && !inputs.empty())
+      placed.windows = strided_windows(*placed.affine, placed_[inputs[0]].at, placed.at);
+  }
+}
+
+/// Cuts the tile's pairs into stacks whose planes fit into a slot.
+template <typename Scalar>
+void PlaneStepRun<Scalar>::cut_stacks() {
+  Index length = 1;
+  for (const PlacedInstruction<Scalar>& placed : placed_)
+    if (!placed.at.empty()) length = std::max(length, placed.at.layout.length);
+  const Index most = stacks_pay_ ? planes_a_stack(length) : 1;
+  if (!blocked_input_) return stacks_.cut(most);
+  stacks_.cut_by_blocks(most, block_side);
+  placed_[*blocked_input_].planes = run_.workspace.slot(placed_[*blocked_input_].instruction->slot);
+}
+
+/// Lays the auxiliary arrays of all instructions out for the placed planes.
+template <typename Scalar>
+void PlaneStepRun<Scalar>::place_arrays() {
+  const bool strips = run_.pair.geometry.uses_strips(step_.run.root) && !root().at.is_diagonal;
+  const Index at = root().at.axis[2].offset[0];
+  const bool moved = strips && strips_at_ != at;
+  if (moved) strips_at_ = at;
+  const ArrayPlacement placement{.uses_strips = strips,
+                                 .cuts_strips = moved,
+                                 .stacked = stacks_.has_many(),
+                                 .right_places = stacks_.right_places()};
+  for (PlacedInstruction<Scalar>& placed : placed_)
+    if (placed.arrays)
+      run_.timer.time(placed.instruction->node, [&] { placed.arrays->place(placed.at, placement); });
+}
+
+template <typename Scalar>
+void PlaneStepRun<Scalar>::execute_stack(const Stack& stack, bool is_demanded) {
+  const bool in_blocks = blocked_input_ && !stacks_.has_many();
+  for (std::size_t i = 0; i < placed_.size(); ++i)
+    if (placed_[i].arrays && !(in_blocks && i == *blocked_input_))
+      placed_[i].arrays->choose(stack, stacks_.has_many());
+  PlaneEvaluator<Scalar> evaluator(run_, placed_, in_blocks ? &blocks_ : nullptr, stack);
+  interpret(step_.run, run_.pair.program.graph, run_.timer, run_.stop, evaluator);
+  if (!is_demanded) return;
+  const Plane<Scalar> planes = root().planes;
+  if (root().instruction->gaps != Gaps::zero) clear_guards(root().at.layout, stack.count, planes);
+  run_.timer.time(step_.target, [&] { end_->put(root().at, stack, planes); });
+}
+
+template class PlaneStepRun<float>;
+template class PlaneStepRun<double>;
+
+}  // namespace widelimit

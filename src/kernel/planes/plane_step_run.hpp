@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernel/planes/placed_instruction.hpp"
+#include "kernel/planes/plane_ends.hpp"
+#include "kernel/planes/product_blocks.hpp"
+#include "kernel/planes/stacks.hpp"
+#include "kernel/planes/tile_run.hpp"
+
+namespace widelimit {
+
+/// Evaluates a run of instructions on a tile, plane by plane.
+///
+/// For every offset the planes of the run are laid out once and the auxiliary arrays of both sides packed
+/// once; then the pairs of the tile go through all instructions of the run while their planes are in the
+/// cache: one by one, or several as a stack of small planes.
+template <typename Scalar>
+class PlaneStepRun {
+ public:
+  /// `geometry`: that of the step. All must outlive this.
+  PlaneStepRun(const TileRun<Scalar>& run, const PlaneStep& step, const RunGeometry& geometry,
+               ReadoutSums<Scalar>& sums);
+
+  /// Evaluates all demanded offsets.
+  void execute();
+
+ private:
+  [[nodiscard]] PlacedInstruction<Scalar> prepared(std::size_t number) const;
+  [[nodiscard]] bool skips_ntk(std::size_t number) const;
+  void take_room_for_arrays();
+  [[nodiscard]] bool stacks_pay() const;
+  void execute_offset(const PlaneOffsets& offsets, bool is_demanded);
+  void place(const PlaneOffsets& offsets);
+  void cut_stacks();
+  void place_arrays();
+  void execute_stack(const Stack& stack, bool is_demanded);
+  void end_group();
+  [[nodiscard]] const PlacedInstruction<Scalar>& root() const { return placed_.back(); }
+
+  const TileRun<Scalar>& run_;
+  const PlaneStep& step_;
+  const RunGeometry& geometry_;
+  std::vector<PlacedInstruction<Scalar>> placed_;  ///< [instruction]
+  PairStacks stacks_;
+  bool stacks_pay_;                           ///< Small planes are better stacked.
+  std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
+  ProductBlocks<Scalar> blocks_;
+  std::unique_ptr<PlaneEnd<Scalar>> end_;
+  std::optional<Index> strips_at_;  ///< The offset along the last axis for which strips are cut.
+};
+
+}  // namespace widelimit

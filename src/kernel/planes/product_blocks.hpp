@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "kernel/planes/placed_instruction.hpp"
+#include "kernel/planes/tile_run.hpp"
+
+namespace widelimit {
+
+/// The products of up to block_side left with as many right inputs, made together for the plane of an offset.
+///
+/// Planes that are not stacked load more numbers of their inputs than fit the first-level cache, for every
+/// pair. The products of a block of inputs of either side with each other share these loads.
+template <typename Scalar>
+class ProductBlocks {
+ public:
+  /// The run must outlive the blocks.
+  explicit ProductBlocks(const TileRun<Scalar>& run)
+      : run_{run}, products_{run.workspace.part(WorkspacePart::products)} {}
+
+  /// What was made was for another offset.
+  void begin_offset() { block_ = {-1, -1}; }
+  /// The product of the inputs of a stack of one pair; its ntk, which is zero, is not written.
+  [[nodiscard]] Plane<Scalar> product(const PlacedInstruction<Scalar>& input, const Stack& stack);
+
+ private:
+  using Rows = std::vector<const Scalar*>;
+
+  void multiply(const PlacedInstruction<Scalar>& input);
+  [[nodiscard]] std::size_t find_rows(const PlacedInstruction<Scalar>& input, Side side, Rows& rows) const;
+  [[nodiscard]] Scalar* place(Index left, Index right) const;
+
+  const TileRun<Scalar>& run_;
+  Scalar* products_;
+  std::array<Index, 2> block_{-1, -1};  ///< The one whose products are there.
+  Rows left_;                           ///< [input of the block, array]
+  Rows right_;
+};
+
+/// The instruction of a run whose products are made in blocks: its only input, where the input's NTK need not
+/// be written.
+template <typename Scalar>
+[[nodiscard]] std::optional<std::size_t> blocked_input(const TileRun<Scalar>& run,
+                                                       const std::vector<PlacedInstruction<Scalar>>& placed);
+
+}  // namespace widelimit

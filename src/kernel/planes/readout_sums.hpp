@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "kernel/planes/pair_layout.hpp"
+#include "kernel/planes/plane.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+
+/// Sums over the planes of readouts, of every pair of a tile.
+template <typename Scalar>
+class ReadoutSums {
+ public:
+  struct Sum {
+    double nngp = 0;
+    double ntk = 0;
+  };
+
+  /// For the readouts of a graph and tiles of at most so many pairs.
+  ReadoutSums(const Graph& graph, Index pairs) : sums_(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id)
+      if (std::holds_alternative<ReadoutNode>(graph.nodes[id].operation))
+        sums_[id].resize(static_cast<std::size_t>(pairs));
+  }
+
+  void clear(NodeId readout, Index pairs) { std::fill_n(sums_[readout].begin(), pairs, Sum{}); }
+
+  /// Adds the first `size` numbers of a plane.
+  void add(NodeId readout, Index pair, const Plane<Scalar>& plane, Index size) {
+    const auto numbers = static_cast<std::size_t>(size);
+    Sum& sum = sums_[readout][static_cast<std::size_t>(pair)];
+    sum.nngp += numerics::linear_rows<Scalar>().sum(plane.nngp, numbers);
+    if (plane.ntk != nullptr) sum.ntk += numerics::linear_rows<Scalar>().sum(plane.ntk, numbers);
+  }
+
+  /// The value of a readout: the sum, or the mean over the positions that it reads.
+  [[nodiscard]] Sum value(const PairLayout& layout, NodeId readout, Index pair) const {
+    const Sum& sum = sums_[readout][static_cast<std::size_t>(pair)];
+    const double weight = readout_weight(layout, readout);
+    return {weight * sum.nngp, weight * sum.ntk};
+  }
+
+ private:
+  static double readout_weight(const PairLayout& layout, NodeId readout) {
+    const NodeId input = layout.input_of(readout);
+    const auto left = static_cast<double>(position_count(layout.geometry.shapes.left[input])),
+               right = static_cast<double>(position_count(layout.geometry.shapes.right[input]));
+    switch (std::get<ReadoutNode>(layout.node(readout).operation).kind) {
+      case ReadoutKind::flatten:
+        return 1 / left;
+      case ReadoutKind::average:
+        return 1 / (left * right);
+      case ReadoutKind::sum:
+        break;
+    }
+    return 1;
+  }
+
+  std::vector<std::vector<Sum>> sums_;  ///< [node][pair]
+};
+
+}  // namespace widelimit

@@ -1,0 +1,133 @@
+#include "kernel/planes/store_places.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "kernel/planes/vector_padding.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Hands out places in a pair's store and takes them back when a node is no longer read.
+class PlaceAllocator {
+ public:
+  Index take(Index size) {
+    for (auto& [begin, length] : free_) {
+      if (length < size) continue;
+      const Index place = begin;
+      const Index rest = length - size;
+      free_.erase(place);
+      if (rest > 0) free_[place + size] = rest;
+      return place;
+    }
+    end_ += size;
+    return end_ - size;
+  }
+
+  void give_back(Index begin, Index size) {
+    auto place = free_.emplace(begin, size).first;
+    const auto next = std::next(place);
+    if (next != free_.end() && place->first + place->second == next->first) {
+      place->second += next->second;
+      free_.erase(next);
+    }
+    if (place == free_.begin()) return;
+    const auto previous = std::prev(place);
+    if (previous->first + previous->second != place->first) return;
+    previous->second += place->second;
+    free_.erase(place);
+  }
+
+  [[nodiscard]] Index end() const { return end_; }
+
+ private:
+  std::map<Index, Index> free_;  // begin -> size
+  Index end_ = 0;
+};
+
+std::vector<NodeId> kept_nodes_read(const Program& program, const Run& run) {
+  std::vector<NodeId> nodes;
+  for (const Instruction& instruction : run.instructions) {
+    if (instruction.loads)
+      nodes.push_back(instruction.node);
+    else if (instruction.inputs.empty())
+      for (const NodeId input : program.graph.nodes[instruction.node].inputs) nodes.push_back(input);
+  }
+  return nodes;
+}
+
+std::vector<NodeId> kept_nodes_read(const Program& program, const Step& step) {
+  if (const auto* plane = std::get_if<PlaneStep>(&step)) return kept_nodes_read(program, plane->run);
+  if (std::holds_alternative<InputStep>(step)) return {};
+  return program.graph.nodes[std::get<PairStep>(step).node].inputs;
+}
+
+NodeId node_written(const Step& step) {
+  if (const auto* plane = std::get_if<PlaneStep>(&step)) return plane->target;
+  if (const auto* input = std::get_if<InputStep>(&step)) return input->node;
+  return std::get<PairStep>(step).node;
+}
+
+bool is_read_by_pair_stage(const Program& program, NodeId node) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    const auto* pair = std::get_if<PairStep>(&step);
+    return pair != nullptr && program.graph.nodes[pair->node].inputs[0] == node;
+  });
+}
+
+/// Plane runs know that the NTK of an input is zero; pair stages read it.
+bool reads_ntk(const Program& program, NodeId node) {
+  return !std::holds_alternative<InputNode>(program.graph.nodes[node].operation) ||
+         is_read_by_pair_stage(program, node);
+}
+
+/// The step after which a node is not read any more.
+std::vector<std::size_t> last_readers(const Program& program) {
+  std::vector<std::size_t> last(program.graph.nodes.size(), 0);
+  for (std::size_t s = 0; s < program.steps.size(); ++s)
+    for (const NodeId node : kept_nodes_read(program, program.steps[s])) last[node] = s;
+  return last;
+}
+
+std::vector<StoreLayout> store_layouts(const Program& program, const PairGeometry& geometry) {
+  std::vector<StoreLayout> layouts(program.graph.nodes.size());
+  for (NodeId id = 0; id < layouts.size(); ++id) {
+    if (!program.kept[id] || geometry.demanded[id].empty()) continue;
+    const Index3 &left = geometry.left_sizes[id], &right = geometry.right_sizes[id];
+    layouts[id] = program.as_matrix[id] ? StoreLayout::matrix(left, right)
+                                        : StoreLayout::planes(left, right, geometry.demanded[id]);
+  }
+  return layouts;
+}
+
+}  // namespace
+
+StorePlaces place_stores(const Program& program, const PairGeometry& geometry, Kernel kernel) {
+  StorePlaces stores;
+  stores.layouts = store_layouts(program, geometry);
+  for (NodeId id = 0; id < program.graph.nodes.size(); ++id)
+    stores.keeps_ntk.push_back(kernel == Kernel::with_ntk && reads_ntk(program, id));
+  const std::vector<std::size_t> last_read = last_readers(program);
+  PlaceAllocator places;
+  std::map<NodeId, Index> placed;  // node -> numbers
+  stores.begin.assign(program.graph.nodes.size(), 0);
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const NodeId written = node_written(program.steps[s]);
+    const StoreLayout& layout = stores.layouts[written];
+    if (program.kept[written] && layout.size() > 0) {
+      placed[written] = (stores.keeps_ntk[written] ? 2 : 1) * padded(layout.size());
+      stores.begin[written] = places.take(placed[written]);
+      if (is_read_by_pair_stage(program, written) || layout.is_matrix())
+        stores.matrix_size += placed[written];
+    }
+    std::erase_if(placed, [&](const auto& entry) {
+      if (last_read[entry.first] > s) return false;
+      places.give_back(stores.begin[entry.first], entry.second);
+      return true;
+    });
+  }
+  stores.size = places.end();
+  return stores;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,82 @@
+#include "kernel/planes/strips.hpp"
+
+#include <algorithm>
+
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit {
+
+template <typename Scalar>
+void Strips<Scalar>::take_room(Scalar*& next, Index numbers) {
+  for (Index k = 0; k < states_.arrays; ++k, next += numbers) arrays_.push_back(next);
+}
+
+template <typename Scalar>
+Index Strips<Scalar>::rows() const {
+  const Index rows = states_.sizes[0] * states_.sizes[1];
+  if (!complements_) return rows;
+  return (states_.side == Side::right ? 2 * rows : rows) + gap_rows_;
+}
+
+template <typename Scalar>
+Index Strips<Scalar>::first_row(const PlacedPlane& plane) const {
+  const Index3 position = first_position(plane, states_.side);
+  const Index row = position[0] * states_.sizes[1] + position[1];
+  // In left strips, the guards that stand before a row count as rows.
+  return states_.side == Side::left && position[1] > 0 ? row + gap_rows_ : row;
+}
+
+/// The rows of a slab.
+template <typename Scalar>
+void Strips<Scalar>::cut_rows(const AxisPieces& columns, const Scalar* source, Index source_step,
+                              Index stride, Scalar* strip) const {
+  const auto& rows = numerics::linear_rows<Scalar>();
+  const auto count = static_cast<std::size_t>(slab_rows()), target_step = static_cast<std::size_t>(stride);
+  const auto block = [&](std::size_t piece) {
+    const Index first =
+        columns.origin[piece] + (states_.side == Side::right ? columns.offset[piece] : Index{0});
+    return numerics::RowBlock<Scalar>{source + first, source_step,
+                                      static_cast<std::size_t>(columns.extent[piece])};
+  };
+  const auto first = block(0);
+  if (columns.count == 1) return rows.pack(first.first, first.step, count, first.size, strip, target_step);
+  rows.pack_pieces(first, block(1), static_cast<std::size_t>(columns.start[1]), count, strip, target_step);
+}
+
+template <typename Scalar>
+void Strips<Scalar>::cut(const PlacedPlane& plane) {
+  const Index stride = plane.layout.stride[1], slab = slab_rows() * stride;
+  const bool repeats = complements_ && states_.side == Side::right;
+  for (Index k = 0; k < states_.arrays; ++k) {
+    Scalar* strip = arrays_[static_cast<std::size_t>(k)];
+    for (std::size_t input = 0; input < states_.inputs.size(); ++input) {
+      const Scalar* first = strip;
+      for (Index x = 0; x < states_.sizes[0]; ++x, strip += slab)
+        cut_rows(plane.axis[2], states_.row(input, k, x, 0), states_.layout(input).stride[1], stride, strip);
+      strip = std::fill_n(strip, gap_rows_ * stride, Scalar{0});
+      if (repeats) strip = std::copy_n(first, slab, strip);
+    }
+  }
+  gap_at_ = slab_rows();
+}
+
+template <typename Scalar>
+void Strips<Scalar>::move_gap(const PlacedPlane& plane) {
+  const AxisPieces& pieces = plane.axis[1];
+  const Index stride = plane.layout.stride[1];
+  const Index gap = pieces.offset[0] < 0 ? pieces.origin[0] : pieces.extent[0];
+  if (states_.side == Side::right || gap_rows_ == 0 || gap >= gap_at_) return;
+  const Index strip = rows() * stride;
+  for (Scalar* array : arrays_)
+    for (std::size_t i = 0; i < states_.inputs.size(); ++i, array += strip) {
+      Scalar *from = array + gap * stride, *to = from + gap_rows_ * stride;
+      std::copy_backward(from, array + gap_at_ * stride, to + (gap_at_ - gap) * stride);
+      std::fill(from, to, Scalar{0});
+    }
+  gap_at_ = gap;
+}
+
+template class Strips<float>;
+template class Strips<double>;
+
+}  // namespace widelimit

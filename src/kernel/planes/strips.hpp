@@ -1,0 +1,81 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/planes/input_state.hpp"
+#include "kernel/planes/placed_plane.hpp"
+
+namespace widelimit {
+
+enum class Side { left, right };
+
+/// The auxiliary arrays of a node, of all inputs of a side of a tile: as the states keep them, laid out as
+/// the plane of offset 0.
+template <typename Scalar>
+struct SideStates {
+  Side side;
+  std::span<const InputState<Scalar>* const> inputs;
+  NodeId node;
+  Index arrays;  ///< Of an input.
+  Index3 sizes;  ///< Of the node's positions.
+
+  [[nodiscard]] const PlaneLayout& layout(std::size_t input) const {
+    return inputs[input]->layout().planes[node];
+  }
+  /// Array k of an input, from the row of a position on.
+  [[nodiscard]] const Scalar* row(std::size_t input, Index k, Index x, Index y) const {
+    return inputs[input]->array(node, k) + layout(input).at(x, y);
+  }
+};
+
+/// Auxiliary arrays of one side, cut once for all offsets that agree along the last axis: of every row the
+/// columns that the planes of these offsets have. A plane is a piece of its input's strip.
+///
+/// Planes of complementary offsets need every row, in two pieces. On the right they begin in the middle of
+/// the input and go on with its first rows, so these follow once more, behind guards. On the left all rows
+/// stand in order, but with guards where the pieces meet: these move from offset to offset.
+template <typename Scalar>
+class Strips {
+ public:
+  /// Strips without room yet. `gap_rows`: guards between pieces.
+  Strips(const SideStates<Scalar>& states, bool complements, Index gap_rows)
+      : states_{states}, complements_{complements}, gap_rows_{gap_rows} {}
+
+  /// Takes `numbers` from `next` on for every array, all inputs of the side.
+  void take_room(Scalar*& next, Index numbers);
+
+  /// Cuts strips for the columns of a plane.
+  void cut(const PlacedPlane& plane);
+  /// Moves the guards to where the pieces of the plane meet; offsets grow from call to call.
+  void move_gap(const PlacedPlane& plane);
+
+  /// Where the plane begins in the strip of an input: its first row.
+  [[nodiscard]] Index first_row(const PlacedPlane& plane) const;
+  /// Rows of one input's strip.
+  [[nodiscard]] Index rows() const;
+  /// Rows of a slab.
+  [[nodiscard]] Index slab_rows() const { return states_.sizes[1]; }
+  /// The strips of every array, one input behind the other.
+  [[nodiscard]] const std::vector<Scalar*>& arrays() const { return arrays_; }
+
+ private:
+  void cut_rows(const AxisPieces& columns, const Scalar* source, Index source_step, Index stride,
+                Scalar* strip) const;
+
+  SideStates<Scalar> states_;
+  bool complements_;
+  Index gap_rows_;
+  Index gap_at_ = 0;  ///< The row of the left strips where the guards begin.
+  std::vector<Scalar*> arrays_;
+};
+
+/// The first position of a plane in an input of this side.
+[[nodiscard]] inline Index3 first_position(const PlacedPlane& plane, Side side) {
+  Index3 position;
+  for (std::size_t k = 0; k < 3; ++k)
+    position[k] = plane.axis[k].origin[0] + (side == Side::right ? plane.axis[k].offset[0] : 0);
+  return position;
+}
+
+}  // namespace widelimit

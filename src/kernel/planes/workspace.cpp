@@ -1,0 +1,84 @@
+#include "kernel/planes/workspace.hpp"
+
+#include "kernel/planes/plane_pool.hpp"
+#include "kernel/planes/vector_padding.hpp"
+#include "network/pair_sums.hpp"
+
+namespace widelimit {
+namespace {
+
+using Part = WorkspacePart;
+
+/// Every part begins where a page does, as buffers of their own would: what one part reads and another writes
+/// then lies as far from multiples of 4096 bytes as slots do from each other (see plane_sizes()).
+constexpr Index page = 1024;
+
+Index whole_pages(Index numbers) { return (numbers + page - 1) / page * page; }
+
+/// Adds up what steps need, each part as large as the step wants it that needs most.
+class WorkspaceSizes {
+ public:
+  WorkspaceSizes(const PairLayout& pair, const StateLayout& state, Index side, WorkspaceLayout& layout)
+      : pair_{pair}, state_{state}, side_{side}, copies_{pair.with_ntk() ? 2 : 1}, layout_{layout} {}
+
+  void add(const PlaneStep& step) {
+    Index arrays = 0;
+    for (const Instruction& instruction : step.run.instructions)
+      if (reads_arrays(pair_.program, instruction)) arrays += state_.arrays[instruction.node];
+    need(Part::packs, arrays * 3 * side_ * pair_.planes.capacity);
+    if (pair_.geometry.uses_strips(step.run.root))
+      need(Part::strips, arrays * 2 * side_ * pair_.planes.strip);
+    layout_.slot_count = std::max(layout_.slot_count, step.run.slot_count);
+    if (std::holds_alternative<PoolNode>(pair_.node(step.target).operation))
+      need(Part::row_sums, pool_row_sums(pair_, step.target, side_ * side_));
+  }
+
+  void add(const PairStep& step) {
+    const NodeId input = pair_.input_of(step.node);
+    const Shape &left = pair_.geometry.shapes.left[input], &right = pair_.geometry.shapes.right[input];
+    const auto& stage = *std::get<PairNode>(pair_.node(step.node).operation).stage;
+    Index matrices = padded(static_cast<Index>(stage.scratch_size(left, right)));
+    const bool assembles = pair_.purpose == Purpose::state || functional_stage(stage) == nullptr;
+    if (assembles && !pair_.program.as_matrix[input])
+      matrices += copies_ * padded(position_count(left) * position_count(right));
+    need(Part::matrices, matrices);
+  }
+
+  void add(const InputStep& /*step*/) {}
+
+  void add_slots_and_stores() {
+    // Two more slots are the scratch of convolutions.
+    need(Part::slots, static_cast<Index>(layout_.slot_count + 2) * copies_ * pair_.planes.slot());
+    // What follows a plane is cleared for convolutions, the next one's margin.
+    const Index inputs = std::min(side_, block_side);
+    need(Part::products, inputs * inputs * pair_.planes.slot() + pair_.planes.front);
+    // Rows are read by whole vectors.
+    need(Part::stores, side_ * side_ * pair_.stores.size + row_padding);
+  }
+
+ private:
+  void need(Part part, Index numbers) { layout_.of(part) = std::max(layout_.of(part), whole_pages(numbers)); }
+
+  const PairLayout& pair_;
+  const StateLayout& state_;
+  Index side_;
+  Index copies_;
+  WorkspaceLayout& layout_;
+};
+
+}  // namespace
+
+bool reads_arrays(const Program& program, const Instruction& instruction) {
+  const Operation& operation = program.graph.nodes[instruction.node].operation;
+  return !instruction.loads &&
+         (std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation));
+}
+
+WorkspaceLayout::WorkspaceLayout(const PairLayout& pair, const StateLayout& state, Index side) {
+  WorkspaceSizes sizes(pair, state, side, *this);
+  for (const Step& step : pair.program.steps)
+    std::visit([&](const auto& of_kind) { sizes.add(of_kind); }, step);
+  sizes.add_slots_and_stores();
+}
+
+}  // namespace widelimit

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "kernel/planes/aligned_buffer.hpp"
+#include "kernel/planes/input_state.hpp"
+#include "kernel/planes/pair_layout.hpp"
+#include "kernel/planes/plane.hpp"
+
+namespace widelimit {
+
+/// Of so many inputs a side the products are made together (see ProductBlocks).
+inline constexpr Index block_side = 6;
+
+/// What a tile needs memory for.
+enum class WorkspacePart {
+  slots,     ///< Planes, or stacks of planes, of a run's instructions; two more are scratch.
+  packs,     ///< Auxiliary arrays, packed for a plane.
+  strips,    ///< Auxiliary arrays, cut for offsets that agree along the last axis.
+  stores,    ///< Kept nodes, pair by pair.
+  matrices,  ///< What pair stages read and their scratch, of one pair.
+  products,  ///< Of a block of inputs.
+  row_sums,  ///< Of poolings.
+};
+
+/// The numbers of every part, which lie one behind the other, each on pages of its own.
+struct WorkspaceLayout {
+  static constexpr std::size_t part_count = 7;
+
+  std::array<Index, part_count> size{};
+  std::size_t slot_count = 0;  ///< Without scratch.
+
+  WorkspaceLayout() = default;
+  /// For tiles of at most `side` inputs a side. `state`: the layout of one of the inputs.
+  WorkspaceLayout(const PairLayout& pair, const StateLayout& state, Index side);
+
+  [[nodiscard]] Index& of(WorkspacePart part) { return size[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] Index of(WorkspacePart part) const { return size[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] Index begin(WorkspacePart part) const {
+    return std::accumulate(size.begin(), size.begin() + static_cast<std::ptrdiff_t>(part), Index{0});
+  }
+  [[nodiscard]] Index total() const { return std::accumulate(size.begin(), size.end(), Index{0}); }
+};
+
+/// True if an instruction reads auxiliary arrays of the inputs, though there may be none.
+[[nodiscard]] bool reads_arrays(const Program& program, const Instruction& instruction);
+
+/// The memory of a thread: one buffer, carved by a layout.
+template <typename Scalar>
+class Workspace {
+ public:
+  /// Makes room; what parts hold is lost. Slots and products are zero then, so that the margins in front of
+  /// their planes are.
+  void carve(const WorkspaceLayout& layout, const PlaneSizes& planes, bool with_ntk) {
+    layout_ = layout;
+    planes_ = planes;
+    with_ntk_ = with_ntk;
+    buffer_.grow(layout.total());
+    for (const WorkspacePart cleared : {WorkspacePart::slots, WorkspacePart::products})
+      std::fill_n(part(cleared), layout.of(cleared), Scalar{0});
+  }
+
+  [[nodiscard]] Scalar* part(WorkspacePart part) { return buffer_.data() + layout_.begin(part); }
+  /// Where the planes of a slot begin, behind the margin.
+  [[nodiscard]] Plane<Scalar> slot(std::size_t number) {
+    Scalar* nngp = part(WorkspacePart::slots) +
+                   static_cast<Index>(number) * (with_ntk_ ? 2 : 1) * planes_.slot() + planes_.front;
+    return {nngp, with_ntk_ ? nngp + planes_.slot() : nullptr};
+  }
+  /// The slots that no instruction has: 0 and 1.
+  [[nodiscard]] Plane<Scalar> scratch(std::size_t number) { return slot(layout_.slot_count + number); }
+
+ private:
+  WorkspaceLayout layout_;
+  PlaneSizes planes_;
+  bool with_ntk_ = false;
+  AlignedBuffer<Scalar> buffer_;
+};
+
+}  // namespace widelimit
