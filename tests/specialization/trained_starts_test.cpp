@@ -54,6 +54,19 @@ TEST_CASE("trained starts: flows run to rest, each from a start and samples of i
   CHECK(train_from_starts(other)[0].loss == starts[0].loss);
 }
 
+/// Risks are those of samples that no start has seen.
+TEST_CASE("trained starts: fresh samples share nothing with the training sets") {
+  const TrainingSetup setup = small_setup();
+  const auto fresh = fresh_samples(setup);
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    const auto training =
+        SampleSet<float>::draw(setup.prior, {setup.tokens, setup.heads, setup.samples}, setup.seed + k);
+    for (Eigen::Index sample = 0; sample < 20; ++sample)
+      CHECK(fresh.value(sample, 0, setup.prior.features()) !=
+            training.value(sample, 0, setup.prior.features()));
+  }
+}
+
 TEST_CASE("trained starts: a flow that ran out of time says that it is not at rest") {
   TrainingSetup setup = small_setup();
   setup.flow.steps = 20;
