@@ -4,53 +4,15 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernel/features.hpp"
 #include "kernel/multiples.hpp"
 #include "kernel/planes/vector_padding.hpp"
-#include "kernel/variance_checks.hpp"
+#include "kernel/run/source_values.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "numerics/rows/precise_products.hpp"
 
 namespace widelimit {
 namespace {
-
-Index vector_channels(const GramPlan& plan, NodeId node) {
-  const auto& input = std::get<InputNode>(plan.program.graph.nodes[node].operation);
-  return transformed_channels(plan.any_layout().shape, plan.channels, input.transforms);
-}
-
-template <typename Scalar>
-std::span<const Scalar> vector_of(const GramPlan& plan, NodeId node, const InputState<Scalar>& state) {
-  return {state.array(node, 0), static_cast<std::size_t>(vector_channels(plan, node))};
-}
-
-bool is_input(const GramPlan& plan, NodeId node) {
-  return std::holds_alternative<InputNode>(plan.program.graph.nodes[node].operation);
-}
-
-const FeatureNode* feature_node(const GramPlan& plan, NodeId node) {
-  return std::get_if<FeatureNode>(&plan.program.graph.nodes[node].operation);
-}
-
-/// One input with others, by a readout on features: calls take(j, values) for each.
-template <typename Scalar, typename Take>
-void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& left,
-                    std::span<const InputState<Scalar>* const> right, const Take& take) {
-  const FeatureNode& node = *feature_node(plan, id);
-  const Shape left_shape = transformed_shape(left.layout().shape, node.transforms);
-  const Index channels = transformed_channels(left.layout().shape, plan.channels, node.transforms);
-  const StateLayout* layout = nullptr;
-  Shape right_shape;
-  for (std::size_t j = 0; j < right.size(); ++j) {
-    if (&right[j]->layout() != layout) {
-      layout = &right[j]->layout();
-      right_shape = transformed_shape(layout->shape, node.transforms);
-    }
-    take(j, node.stage->apply(
-                FeaturePair<Scalar>{left.extra(id), right[j]->extra(id), left_shape, right_shape}, channels));
-  }
-}
 
 /// Products of vectors of so few channels cost no more than what else is done for a pair, even in double.
 /// With them a Gram matrix of float has no errors but its own rounding, where the network is linear; those of
@@ -300,78 +262,6 @@ Scalar PairWorker<Scalar>::take_product(NodeId node, Index row, Index column) {
   return static_cast<Scalar>(product.mean);
 }
 
-template <typename Scalar>
-StateWorker<Scalar>::StateWorker(const GramPlan& plan)
-    : plan_{plan},
-      planes_(plan.program, plan.demand(Purpose::state), 1, plan.stop),
-      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1, plan.stop) {}
-
-template <typename Scalar>
-void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
-  write_features(input, state);
-  if (!plan_.vectors_only) planes_.record_state(state);
-  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
-    const NodeId node = points_.source_nodes()[s];
-    Scalar& nngp = points_.source(s).nngp[0];
-    const InputState<Scalar>* itself = &state;
-    if (is_input(plan_, node))
-      nngp = record_variance(node, state);
-    else if (feature_node(plan_, node) != nullptr)
-      feature_values<Scalar>(
-          plan_, node, state, {&itself, 1},
-          [&](std::size_t, const FeatureStage::Values& values) { nngp = static_cast<Scalar>(values.nngp); });
-    else
-      nngp = planes_.readout(node, 0).nngp;
-  }
-  points_.record_state(state);
-}
-
-/// Of a vector.
-template <typename Scalar>
-Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& state) const {
-  const std::span<const Scalar> vector = vector_of(plan_, node, state);
-  const auto variance = static_cast<Scalar>(vector_variance(vector));
-  name_layer(plan_.program.graph.nodes[node], [&] {
-    check_input_variance(variance,
-                         std::all_of(vector.begin(), vector.end(), [](Scalar x) { return x == 0; }));
-  });
-  return state.extra(node)[0] = variance;
-}
-
-template <typename Scalar>
-void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputState<Scalar>& state) const {
-  const auto& nodes = plan_.program.graph.nodes;
-  for (NodeId id = 0; id < nodes.size(); ++id) {
-    const auto* transforms = input_transforms(nodes[id].operation);
-    if (transforms == nullptr) continue;
-    const FeatureNode* feature = feature_node(plan_, id);
-    if (feature == nullptr && transforms->empty() && state.layout().shape.empty()) {
-      std::copy(input.begin(), input.end(), state.array(id, 0));
-      continue;
-    }
-    const Features<Scalar> features =
-        transformed_features(input, state.layout().shape, plan_.channels, *transforms);
-    if (feature != nullptr) {
-      feature->stage->prepare(
-          FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},
-                              features.shape},
-          state.extra(id));
-      continue;
-    }
-    if (features.shape.empty()) {
-      std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
-      continue;
-    }
-    const PlaneLayout& layout = state.layout().planes[id];
-    const Scalar* row = features.values.data();
-    for (Index channel = 0; channel < features.channels; ++channel)
-      for_each_row(layout.extent, [&](Index x, Index y) {
-        std::copy_n(row, layout.extent[2], state.array(id, channel) + layout.at(x, y));
-        row += layout.extent[2];
-      });
-  }
-}
-
 template class PairWorker<float>;
 template class PairWorker<double>;
 template bool PairWorker<float>::run(const StateRange<float>&, const StateRange<float>&, Batches,
@@ -380,7 +270,5 @@ template bool PairWorker<double>::run(const StateRange<double>&, const StateRang
                                       const TilePlace&, const GramTarget<float>&);
 template bool PairWorker<double>::run(const StateRange<double>&, const StateRange<double>&, Batches,
                                       const TilePlace&, const GramTarget<double>&);
-template class StateWorker<float>;
-template class StateWorker<double>;
 
 }  // namespace widelimit

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <algorithm>
+
+#include "kernel/interpreter.hpp"
+#include "kernel/points/point_memory.hpp"
+#include "kernel/points/point_row_stage.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+namespace widelimit {
+
+/// What instructions on rows of pairs work on, besides the rows.
+template <typename Scalar>
+struct PointRun {
+  const Program& program;
+  const std::vector<NodeId>& sources;        ///< Nodes whose values are given.
+  const std::vector<bool>& keeps_multiples;  ///< [node]
+  PointMemory<Scalar>& memory;
+  StopRequest stop;
+
+  [[nodiscard]] const Instruction& instruction(std::size_t i) const { return program.points.instructions[i]; }
+  [[nodiscard]] NodeId node(std::size_t i) const { return instruction(i).node; }
+};
+
+/// Evaluates the instructions behind the positions on rows of pairs (see interpret()).
+template <typename Scalar>
+class PointEvaluator {
+ public:
+  /// `recorded`: the state of the only row's input, or null; all must outlive the evaluator.
+  PointEvaluator(const PointRun<Scalar>& run, const PointRows<Scalar>& rows, InputState<Scalar>* recorded)
+      : run_{run}, rows_{rows}, recorded_{recorded} {}
+
+  [[nodiscard]] bool skips(std::size_t /*i*/) const { return false; }
+
+  void load(std::size_t i) {
+    const auto place = std::find(run_.sources.begin(), run_.sources.end(), run_.node(i));
+    copy_plane(run_.memory.source(static_cast<std::size_t>(place - run_.sources.begin())), rows_.size(),
+               result(i));
+  }
+  void evaluate(std::size_t i, const InputNode& /*node*/) { load(i); }
+  void evaluate(std::size_t i, const FeatureNode& /*node*/) { load(i); }
+
+  void evaluate(std::size_t i, const AffineNode& node) {
+    dense_plane(node.weight_variance, node.bias_variance, input(i, 0), rows_.size(), result(i));
+  }
+
+  void evaluate(std::size_t i, const RowNode& node) {
+    const Plane<Scalar> source = input(i, 0), target = result(i);
+    if (recorded_ != nullptr) record(i, *node.stage, source);
+    if (source.nngp != target.nngp) copy_plane(source, rows_.size(), target);
+    apply_row_stage(*node.stage, rows_, run_.memory.arrays(i), keeps_multiples(i), target);
+  }
+
+  void evaluate(std::size_t i, const PairNode& node) {
+    if (recorded_ != nullptr) record(i, *node.stage, input(i, 0));
+    rows_.for_each([&](const PointRow<Scalar>& row, Index place) {
+      for (std::size_t j = 0; j < rows_.right.size(); ++j)
+        apply(i, *node.stage, row, j, place + static_cast<Index>(j));
+    });
+  }
+
+  void evaluate(std::size_t i, const SumNode& node) {
+    sum_planes([&](std::size_t k) { return input(i, k); }, node.factors, rows_.size(), result(i));
+  }
+
+  void evaluate(std::size_t i, const ProductNode& node) {
+    multiply_planes([&](std::size_t k) { return input(i, k); }, run_.instruction(i).inputs.size(),
+                    node.factor, rows_.size(), result(i));
+  }
+
+  template <typename Other>
+  void evaluate(std::size_t i, const Other& /*node*/) {
+    throw_no_instruction(run_.instruction(i));
+  }
+
+  void finish(std::size_t i) const {
+    if (recorded_ != nullptr) check_variances(result(i).nngp, 1);
+  }
+
+ private:
+  [[nodiscard]] Plane<Scalar> result(std::size_t i) const {
+    return run_.memory.slot(run_.instruction(i).slot);
+  }
+  [[nodiscard]] Plane<Scalar> input(std::size_t i, std::size_t k) const {
+    return result(run_.instruction(i).inputs[k]);
+  }
+  [[nodiscard]] bool keeps_multiples(std::size_t i) const {
+    return run_.keeps_multiples[run_.program.graph.nodes[run_.node(i)].inputs[0]];
+  }
+
+  void record(std::size_t i, const RowStage& stage, const Plane<Scalar>& source) {
+    std::vector<Scalar*> arrays;
+    for (Index k = 0; k < recorded_->layout().arrays[run_.node(i)]; ++k)
+      arrays.push_back(recorded_->array(run_.node(i), k));
+    stage.prepare(source.nngp, 1, arrays.data());
+    run_.memory.arrays(i).gather_right(rows_, 1);
+  }
+
+  void record(std::size_t i, const PairStage& stage, const Plane<Scalar>& source) {
+    recorded_->array(run_.node(i), 0)[0] = source.nngp[0];
+    const Shape no_positions;
+    stage.prepare(SelfView<Scalar>{{source.nngp, 1, 1}, no_positions, run_.stop},
+                  recorded_->extra(run_.node(i)));
+  }
+
+  /// Applies a pair stage to a single pair.
+  void apply(std::size_t i, const PairStage& stage, const PointRow<Scalar>& row, std::size_t column,
+             Index place) {
+    const NodeId node = run_.node(i);
+    const InputState<Scalar>&left = *row.left, &right = *rows_.right[column];
+    const Plane<Scalar> from = input(i, 0) + place, to = result(i) + place;
+    const Shape no_positions;
+    const Index ntk_size = run_.memory.with_ntk() ? 1 : 0;
+    const PairView<Scalar> view{.nngp = {from.nngp, 1, 1},
+                                .ntk = {from.ntk, ntk_size, ntk_size},
+                                .left_variance = left.array(node, 0),
+                                .right_variance = right.array(node, 0),
+                                .left_state = left.extra(node),
+                                .right_state = right.extra(node),
+                                .left_shape = no_positions,
+                                .right_shape = no_positions,
+                                .same_input = static_cast<Index>(column) == row.same,
+                                .wanted = Entries::all,
+                                .stop = run_.stop};
+    PairResult<Scalar> result{
+        .nngp = {to.nngp, 1, 1}, .ntk = {to.ntk, ntk_size, ntk_size}, .scratch = run_.memory.scratch()};
+    stage.apply(view, result);
+  }
+
+  const PointRun<Scalar>& run_;
+  const PointRows<Scalar>& rows_;
+  InputState<Scalar>* recorded_;
+};
+
+}  // namespace widelimit

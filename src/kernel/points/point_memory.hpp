@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/plan/program.hpp"
+#include "kernel/planes/aligned_buffer.hpp"
+#include "kernel/planes/plane.hpp"
+#include "kernel/points/point_rows.hpp"
+
+namespace widelimit {
+
+/// Auxiliary arrays of a row stage: [k] rows of both sides.
+template <typename Scalar>
+struct PointArrays {
+  NodeId node = 0;
+  std::vector<Scalar*> left;
+  std::vector<Scalar*> right;
+
+  /// Fills the right sides of a row, and repeats it for so many rows.
+  void gather_right(const PointRows<Scalar>& rows, Index count) const {
+    for (std::size_t k = 0; k < right.size(); ++k) {
+      for (std::size_t j = 0; j < rows.right.size(); ++j)
+        right[k][j] = rows.right[j]->array(node, static_cast<Index>(k))[0];
+      for (Index row = 1; row < count; ++row)
+        std::copy_n(right[k], rows.step(), right[k] + row * rows.step());
+    }
+  }
+  void gather_left(const PointRows<Scalar>& rows) const {
+    rows.for_each([&](const PointRow<Scalar>& row, Index place) {
+      for (std::size_t k = 0; k < left.size(); ++k)
+        std::fill_n(left[k] + place, rows.step(), row.left->array(node, static_cast<Index>(k))[0]);
+    });
+  }
+};
+
+/// The memory of a run on rows of pairs: slots of its instructions, the values that it begins with, auxiliary
+/// arrays, and scratch of pair stages.
+template <typename Scalar>
+class PointMemory {
+ public:
+  /// For `capacity` numbers a row. `state` is the layout of any input.
+  PointMemory(const Program& program, const StateLayout& state, bool with_ntk, Index capacity,
+              std::size_t sources);
+
+  [[nodiscard]] Plane<Scalar> slot(std::size_t number) { return plane(slots_, number); }
+  [[nodiscard]] Plane<Scalar> source(std::size_t number) { return plane(sources_, number); }
+  [[nodiscard]] const PointArrays<Scalar>& arrays(std::size_t instruction) const {
+    return arrays_[instruction];
+  }
+  [[nodiscard]] Scalar* scratch() { return scratch_.data(); }
+  [[nodiscard]] bool with_ntk() const { return with_ntk_; }
+
+ private:
+  [[nodiscard]] Plane<Scalar> plane(AlignedBuffer<Scalar>& buffer, std::size_t number) const;
+
+  bool with_ntk_;
+  Index capacity_;
+  AlignedBuffer<Scalar> slots_;
+  AlignedBuffer<Scalar> sources_;
+  AlignedBuffer<Scalar> auxiliary_;
+  AlignedBuffer<Scalar> scratch_;
+  std::vector<PointArrays<Scalar>> arrays_;  ///< [instruction]
+};
+
+}  // namespace widelimit

@@ -1,0 +1,110 @@
+#include "kernel/points/point_row_stage.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Entries of rows at some places, with their arrays, taken out while the stage is applied to all.
+template <typename Scalar>
+class TakenEntries {
+ public:
+  TakenEntries(std::vector<Index> places, const Plane<Scalar>& rows, const PointArrays<Scalar>& arrays)
+      : places_{std::move(places)}, rows_{rows} {
+    if (places_.empty()) return;
+    nngp_ = gathered(rows.nngp);
+    if (rows.ntk != nullptr) ntk_ = gathered(rows.ntk);
+    for (const Scalar* row : arrays.left) left_.push_back(gathered(row));
+    for (const Scalar* row : arrays.right) right_.push_back(gathered(row));
+  }
+
+  /// Applies the rule for multiples and puts them back.
+  void apply(const RowStage& stage) {
+    if (places_.empty()) return;
+    const auto left = pointers(left_), right = pointers(right_);
+    stage.apply_to_multiples({nngp_.data(), rows_.ntk != nullptr ? ntk_.data() : nullptr, left.data(),
+                              right.data(), places_.size()});
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      rows_.nngp[places_[i]] = nngp_[i];
+      if (rows_.ntk != nullptr) rows_.ntk[places_[i]] = ntk_[i];
+    }
+  }
+
+ private:
+  using Values = std::vector<Scalar>;
+
+  [[nodiscard]] Values gathered(const Scalar* row) const {
+    Values values;
+    for (const Index place : places_) values.push_back(row[place]);
+    return values;
+  }
+  static std::vector<const Scalar*> pointers(const std::vector<Values>& arrays) {
+    std::vector<const Scalar*> result;
+    for (const Values& array : arrays) result.push_back(array.data());
+    return result;
+  }
+
+  std::vector<Index> places_;
+  Plane<Scalar> rows_;
+  Values nngp_, ntk_;
+  std::vector<Values> left_, right_;  ///< [k]
+};
+
+/// Where the multiples of the rows' inputs stand.
+template <typename Scalar>
+std::vector<Index> places_of_multiples(const PointRows<Scalar>& rows) {
+  std::vector<Index> places;
+  rows.for_each([&](const PointRow<Scalar>& row, Index place) {
+    for (const Index column : row.multiples) places.push_back(place + column);
+  });
+  return places;
+}
+
+/// An input with itself, at a place of the rows.
+template <typename Scalar>
+void apply_to_itself(const RowStage& stage, const PointArrays<Scalar>& arrays, const Plane<Scalar>& itself,
+                     Index place) {
+  std::vector<const Scalar*> left, right;
+  for (std::size_t k = 0; k < arrays.left.size(); ++k) {
+    left.push_back(arrays.left[k] + place);
+    right.push_back(arrays.right[k] + place);
+  }
+  stage.apply_self({itself.nngp, itself.ntk, left.data(), right.data(), 1});
+}
+
+/// What inputs with themselves are before the stage.
+template <typename Scalar>
+struct Itself {
+  Index place;
+  Scalar nngp;
+  Scalar ntk;
+};
+
+}  // namespace
+
+template <typename Scalar>
+void apply_row_stage(const RowStage& stage, const PointRows<Scalar>& rows, const PointArrays<Scalar>& arrays,
+                     bool keeps_multiples, const Plane<Scalar>& target) {
+  arrays.gather_left(rows);
+  std::vector<Itself<Scalar>> before;
+  rows.for_each([&](const PointRow<Scalar>& row, Index place) {
+    if (row.same < 0) return;
+    const Plane<Scalar> itself = target + (place + row.same);
+    before.push_back({place + row.same, *itself.nngp, itself.ntk != nullptr ? *itself.ntk : Scalar{0}});
+  });
+  TakenEntries<Scalar> multiples(keeps_multiples ? places_of_multiples(rows) : std::vector<Index>(), target,
+                                 arrays);
+  stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), rows.size()});
+  multiples.apply(stage);
+  for (const auto& [place, nngp, ntk] : before) {
+    const Plane<Scalar> itself = target + place;
+    *itself.nngp = nngp;
+    if (itself.ntk != nullptr) *itself.ntk = ntk;
+    apply_to_itself(stage, arrays, itself, place);
+  }
+}
+
+template void apply_row_stage(const RowStage&, const PointRows<float>&, const PointArrays<float>&, bool,
+                              const Plane<float>&);
+template void apply_row_stage(const RowStage&, const PointRows<double>&, const PointArrays<double>&, bool,
+                              const Plane<double>&);
+
+}  // namespace widelimit

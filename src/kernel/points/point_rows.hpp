@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/planes/input_state.hpp"
+#include "kernel/planes/vector_padding.hpp"
+
+namespace widelimit {
+
+/// A left input of a tile, and what is known of it and the right inputs.
+template <typename Scalar>
+struct PointRow {
+  const InputState<Scalar>* left;
+  Index same;                    ///< Its index among the right inputs, or -1.
+  std::vector<Index> multiples;  ///< Indices of right inputs that are multiples of it, not itself.
+};
+
+/// Some rows of a tile: left inputs, each with all right inputs, one row behind the other.
+template <typename Scalar>
+struct PointRows {
+  std::span<const PointRow<Scalar>> rows;
+  std::span<const InputState<Scalar>* const> right;
+
+  /// Numbers from a row to the next.
+  [[nodiscard]] Index step() const { return padded(static_cast<Index>(right.size())); }
+  [[nodiscard]] std::size_t size() const { return rows.size() * static_cast<std::size_t>(step()); }
+  /// Calls body(row, place) for every row and where it begins.
+  template <typename Body>
+  void for_each(const Body& body) const {
+    Index place = 0;
+    for (const PointRow<Scalar>& row : rows) {
+      body(row, place);
+      place += step();
+    }
+  }
+};
+
+}  // namespace widelimit

@@ -1,0 +1,207 @@
+#include "kernel/run/gram_computation.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "numerics/blas_threads.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+
+template <typename Scalar, typename Result>
+GramComputation<Scalar, Result>::GramComputation(const GramPlan& plan, const GramOptions& options,
+                                                 ProgressCounter& progress)
+    : plan_{plan},
+      options_{options},
+      arena_(numerics::resolve_threads(options.threads, "gram")),
+      progress_{progress},
+      state_workers_([&plan] { return StateWorker<Scalar>(plan); }) {}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::symmetric(const Inputs<Result>& inputs,
+                                                const GramTarget<Result>& target) {
+  const OrderedInputs<Result> x(inputs, plan_, "x");
+  for (Index first = 0; first < x.size();) {
+    const auto left = make_states(x, first);
+    compute(left, left, Batches::one, target);
+    for (Index second = left.end(); second < x.size();) {
+      const auto right = make_states(x, second);
+      compute(left, right, Batches::one, target);
+      second = right.end();
+    }
+    first = left.end();
+  }
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::rectangular(const Inputs<Result>& inputs1,
+                                                  const Inputs<Result>& inputs2,
+                                                  const GramTarget<Result>& target) {
+  const OrderedInputs<Result> x1(inputs1, plan_, "x1"), x2(inputs2, plan_, "x2");
+  for (Index first = 0; first < x1.size();) {
+    const auto left = make_states(x1, first);
+    for (Index second = 0; second < x2.size();) {
+      const auto right = make_states(x2, second);
+      compute(left, right, Batches::two, target);
+      second = right.end();
+    }
+    first = left.end();
+  }
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
+                                               const GramTarget<Result>& target) {
+  const OrderedInputs<Result> x(inputs, plan_, "x");
+  constexpr Index first_column = 0;
+  const GramTarget<Result> column{target.nngp, target.ntk, 1};
+  for (Index first = 0; first < x.size();) {
+    const auto block = make_states(x, first);
+    Workers workers([this] { return make_worker(1); });
+    parallel(block.end() - block.begin(), [&](Index offset) {
+      const Index i = block.begin() + offset;
+      const StateRange<Scalar> itself{&block.states, i, i + 1};
+      const TilePlace place{x.originals(i, i + 1), {&first_column, 1}};
+      if (!workers.local().run(itself, itself, Batches::one, place, column)) is_finite_ = false;
+      progress_.add(1);
+    });
+    collect_seconds(workers);
+    first = block.end();
+  }
+}
+
+/// The end of the block that begins at `begin`: inputs whose states fit into half of the memory allowed (a
+/// tile has two sides), a multiple of the tile's side.
+template <typename Scalar, typename Result>
+Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x, Index begin) const {
+  std::size_t left = options_.state_memory_bytes / 2;
+  Index end = begin;
+  for (; end < x.size(); ++end) {
+    const auto bytes = static_cast<std::size_t>(x.layout(end).size) * sizeof(Scalar);
+    if (bytes > left) break;
+    left -= bytes;
+  }
+  if (end == x.size()) return end;
+  return std::min(x.size(), begin + std::max((end - begin) / plan_.largest_tile_side, Index{1}) *
+                                        plan_.largest_tile_side);
+}
+
+template <typename Scalar, typename Result>
+template <typename Body>
+void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
+  const numerics::BlasThreads one_thread_a_task(1);
+  // In order, whoever is free: with the largest tasks first, threads finish together.
+  std::atomic<Index> next = 0;
+  try {
+    arena_.execute([&] {
+      tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+        while (!options_.stop.stop_requested()) {
+          const Index i = next++;
+          if (i >= count) return;
+          body(i);
+        }
+      });
+    });
+  } catch (const Cancelled&) {
+    // From within a tile. How far the computation came is known here.
+    if (!options_.stop.stop_requested()) throw;
+  }
+  if (options_.stop.stop_requested())
+    throw Cancelled(
+        fmt::format("gram: stopped on request after {} of {} pairs", progress_.done(), progress_.total()));
+}
+
+template <typename Scalar, typename Result>
+Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const OrderedInputs<Result>& x,
+                                                                   Index begin) {
+  std::vector<const StateLayout*> layouts;
+  for (Index i = begin; i < block_end(x, begin); ++i) layouts.push_back(&x.layout(i));
+  Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
+  parallel(block.end() - begin, [&](Index i) {
+    try {
+      run_state(x.input(begin + i), block.states[begin + i]);
+    } catch (const NumericalError& error) {
+      throw NumericalError(fmt::format("gram: {}: {}", x.name(begin + i), error.what()));
+    }
+  });
+  state_workers_.clear();  // their memory, before that of the pairs is taken
+  return block;
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::run_state(std::span<const Result> input, InputState<Scalar>& state) {
+  if constexpr (std::is_same_v<Scalar, Result>)
+    state_workers_.local().run(input, state);
+  else
+    state_workers_.local().run(std::vector<Scalar>(input.begin(), input.end()), state);
+}
+
+/// Cuts a block into sides of tiles: inputs of one shape into sides of nearly equal size; vectors on a
+/// fixed grid.
+template <typename Scalar, typename Result>
+std::vector<TileSide> GramComputation<Scalar, Result>::sides(const Block<Scalar, Result>& block) const {
+  std::vector<TileSide> sides;
+  for (Index begin = block.begin(); begin < block.end();) {
+    const Shape& shape = block.inputs->shape(begin);
+    const Index most = plan_.tile_sides.at(shape);
+    Index end = begin + 1;
+    while (end < block.end() && (plan_.vectors_only || block.inputs->shape(end) == shape)) ++end;
+    const Index inputs = end - begin, count = (inputs + most - 1) / most;
+    for (Index i = 0; i < count; ++i)
+      sides.push_back(plan_.vectors_only
+                          ? TileSide{begin + i * most, std::min(begin + (i + 1) * most, end)}
+                          : TileSide{begin + inputs * i / count, begin + inputs * (i + 1) / count});
+    begin = end;
+  }
+  return sides;
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::compute(const Block<Scalar, Result>& left,
+                                              const Block<Scalar, Result>& right, Batches batches,
+                                              const GramTarget<Result>& target) {
+  struct TileSides {
+    TileSide left;
+    TileSide right;
+  };
+  std::vector<TileSides> tiles;
+  for (const TileSide& i : sides(left))
+    for (const TileSide& j : sides(right))
+      if (batches == Batches::two || i.begin <= j.begin) tiles.push_back({i, j});
+  const auto size = [](const TileSides& tile) { return tile.left.size() * tile.right.size(); };
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [&](const TileSides& a, const TileSides& b) { return size(a) > size(b); });
+  Workers workers([this] { return make_worker(plan_.largest_tile_side); });
+  parallel(static_cast<Index>(tiles.size()), [&](Index t) {
+    const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
+    const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};
+    const TilePlace place{left.inputs->originals(i.begin, i.end), right.inputs->originals(j.begin, j.end)};
+    if (!workers.local().run(rows, columns, batches, place, target)) is_finite_ = false;
+    const bool same = batches == Batches::one && i.begin == j.begin;
+    progress_.add(same ? i.size() * (i.size() + 1) / 2 : i.size() * j.size());
+  });
+  collect_seconds(workers);
+}
+
+template <typename Scalar, typename Result>
+PairWorker<Scalar> GramComputation<Scalar, Result>::make_worker(Index side) const {
+  PairWorker<Scalar> worker(plan_, side);
+  if (options_.seconds_per_line != nullptr) worker.start_timer();
+  return worker;
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::collect_seconds(Workers& workers) const {
+  if (options_.seconds_per_line == nullptr) return;
+  options_.seconds_per_line->resize(plan_.program.graph.nodes.size());
+  for (PairWorker<Scalar>& worker : workers) worker.add_seconds(*options_.seconds_per_line);
+}
+
+template class GramComputation<float, float>;
+template class GramComputation<double, double>;
+template class GramComputation<double, float>;
+
+}  // namespace widelimit

@@ -1,0 +1,65 @@
+#include "kernel/run/gram_result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "numerics/memory.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Names the first entry that is not finite, if there is one here.
+template <typename Scalar>
+void throw_named_entry(const Matrix<Scalar>& gram, const char* name) {
+  for (Index i = 0; i < gram.rows(); ++i)
+    for (Index j = 0; j < gram.cols(); ++j)
+      if (!std::isfinite(gram(i, j)))
+        throw NumericalError(fmt::format(
+            "gram: the {} of pair ({}, {}) is {}; it leaves the range of {}, rescale the network's "
+            "inputs or weights{}",
+            name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
+            sizeof(Scalar) == 4 ? ", or use double" : ""));
+}
+
+}  // namespace
+
+template <typename Scalar>
+GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index columns) {
+  const double entries = static_cast<double>(rows) * static_cast<double>(columns);
+  const double kernels = options.kernels == Kernels::both ? 2 : 1;
+  constexpr bool single = std::is_same_v<Scalar, float>;
+  numerics::require_memory(
+      "gram", fmt::format("{} of {} x {} pairs", kernels == 2 ? "both kernels" : "the kernel", rows, columns),
+      kernels * entries * sizeof(Scalar),
+      fmt::format("take fewer inputs{}{}", kernels == 2 ? ", one kernel" : "", single ? "" : ", or float"));
+  GramResult<Scalar> result;
+  if (options.kernels != Kernels::ntk) result.nngp.resize(rows, columns);
+  if (options.kernels != Kernels::nngp) result.ntk.resize(rows, columns);
+  return result;
+}
+
+template <typename Scalar>
+GramTarget<Scalar> target_of(GramResult<Scalar>& result) {
+  return {result.nngp.size() > 0 ? result.nngp.data() : nullptr,
+          result.ntk.size() > 0 ? result.ntk.data() : nullptr,
+          std::max(result.nngp.cols(), result.ntk.cols())};
+}
+
+template <typename Scalar>
+void throw_not_finite(const GramResult<Scalar>& result) {
+  throw_named_entry(result.nngp, "nngp");
+  throw_named_entry(result.ntk, "ntk");
+}
+
+template GramResult<float> empty_result(const GramOptions&, Index, Index);
+template GramResult<double> empty_result(const GramOptions&, Index, Index);
+template GramTarget<float> target_of(GramResult<float>&);
+template GramTarget<double> target_of(GramResult<double>&);
+template void throw_not_finite(const GramResult<float>&);
+template void throw_not_finite(const GramResult<double>&);
+
+}  // namespace widelimit

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "kernel/run/pair_worker.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit {
+
+/// A result of this size; its memory is not initialised. Throws where there is not enough.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> empty_result(const GramOptions& options, Index rows, Index columns);
+
+/// Where its entries go.
+template <typename Scalar>
+[[nodiscard]] GramTarget<Scalar> target_of(GramResult<Scalar>& result);
+
+/// Names the first entry that is not finite, if there is one.
+template <typename Scalar>
+void throw_not_finite(const GramResult<Scalar>& result);
+
+}  // namespace widelimit

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+
+#include "kernel/features.hpp"
+#include "kernel/run/gram_plan.hpp"
+
+/// What rows of pairs begin with: products of vectors, and readouts on features. (Readouts of planes are in
+/// PlaneExecutor.)
+namespace widelimit {
+
+inline Index vector_channels(const GramPlan& plan, NodeId node) {
+  const auto& input = std::get<InputNode>(plan.program.graph.nodes[node].operation);
+  return transformed_channels(plan.any_layout().shape, plan.channels, input.transforms);
+}
+
+template <typename Scalar>
+std::span<const Scalar> vector_of(const GramPlan& plan, NodeId node, const InputState<Scalar>& state) {
+  return {state.array(node, 0), static_cast<std::size_t>(vector_channels(plan, node))};
+}
+
+inline bool is_input(const GramPlan& plan, NodeId node) {
+  return std::holds_alternative<InputNode>(plan.program.graph.nodes[node].operation);
+}
+
+inline const FeatureNode* feature_node(const GramPlan& plan, NodeId node) {
+  return std::get_if<FeatureNode>(&plan.program.graph.nodes[node].operation);
+}
+
+/// One input with others, by a readout on features: calls take(j, values) for each.
+template <typename Scalar, typename Take>
+void feature_values(const GramPlan& plan, NodeId id, const InputState<Scalar>& left,
+                    std::span<const InputState<Scalar>* const> right, const Take& take) {
+  const FeatureNode& node = *feature_node(plan, id);
+  const Shape left_shape = transformed_shape(left.layout().shape, node.transforms);
+  const Index channels = transformed_channels(left.layout().shape, plan.channels, node.transforms);
+  const StateLayout* layout = nullptr;
+  Shape right_shape;
+  for (std::size_t j = 0; j < right.size(); ++j) {
+    if (&right[j]->layout() != layout) {
+      layout = &right[j]->layout();
+      right_shape = transformed_shape(layout->shape, node.transforms);
+    }
+    take(j, node.stage->apply(
+                FeaturePair<Scalar>{left.extra(id), right[j]->extra(id), left_shape, right_shape}, channels));
+  }
+}
+
+}  // namespace widelimit

@@ -1,0 +1,87 @@
+#include "kernel/run/state_worker.hpp"
+
+#include <algorithm>
+
+#include "kernel/features.hpp"
+#include "kernel/multiples.hpp"
+#include "kernel/run/source_values.hpp"
+#include "kernel/variance_checks.hpp"
+
+namespace widelimit {
+
+template <typename Scalar>
+StateWorker<Scalar>::StateWorker(const GramPlan& plan)
+    : plan_{plan},
+      planes_(plan.program, plan.demand(Purpose::state), 1, plan.stop),
+      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1, plan.stop) {}
+
+template <typename Scalar>
+void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
+  write_features(input, state);
+  if (!plan_.vectors_only) planes_.record_state(state);
+  for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
+    const NodeId node = points_.source_nodes()[s];
+    Scalar& nngp = points_.source(s).nngp[0];
+    const InputState<Scalar>* itself = &state;
+    if (is_input(plan_, node))
+      nngp = record_variance(node, state);
+    else if (feature_node(plan_, node) != nullptr)
+      feature_values<Scalar>(
+          plan_, node, state, {&itself, 1},
+          [&](std::size_t, const FeatureStage::Values& values) { nngp = static_cast<Scalar>(values.nngp); });
+    else
+      nngp = planes_.readout(node, 0).nngp;
+  }
+  points_.record_state(state);
+}
+
+/// Of a vector.
+template <typename Scalar>
+Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& state) const {
+  const std::span<const Scalar> vector = vector_of(plan_, node, state);
+  const auto variance = static_cast<Scalar>(vector_variance(vector));
+  name_layer(plan_.program.graph.nodes[node], [&] {
+    check_input_variance(variance,
+                         std::all_of(vector.begin(), vector.end(), [](Scalar x) { return x == 0; }));
+  });
+  return state.extra(node)[0] = variance;
+}
+
+template <typename Scalar>
+void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputState<Scalar>& state) const {
+  const auto& nodes = plan_.program.graph.nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const auto* transforms = input_transforms(nodes[id].operation);
+    if (transforms == nullptr) continue;
+    const FeatureNode* feature = feature_node(plan_, id);
+    if (feature == nullptr && transforms->empty() && state.layout().shape.empty()) {
+      std::copy(input.begin(), input.end(), state.array(id, 0));
+      continue;
+    }
+    const Features<Scalar> features =
+        transformed_features(input, state.layout().shape, plan_.channels, *transforms);
+    if (feature != nullptr) {
+      feature->stage->prepare(
+          FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},
+                              features.shape},
+          state.extra(id));
+      continue;
+    }
+    if (features.shape.empty()) {
+      std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
+      continue;
+    }
+    const PlaneLayout& layout = state.layout().planes[id];
+    const Scalar* row = features.values.data();
+    for (Index channel = 0; channel < features.channels; ++channel)
+      for_each_row(layout.extent, [&](Index x, Index y) {
+        std::copy_n(row, layout.extent[2], state.array(id, channel) + layout.at(x, y));
+        row += layout.extent[2];
+      });
+  }
+}
+
+template class StateWorker<float>;
+template class StateWorker<double>;
+
+}  // namespace widelimit
