@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernel/planes/input_state.hpp"
+#include "kernel/planes/pair_layout.hpp"
+#include "network/lowering.hpp"
+#include "widelimit/network/network_file.hpp"
+
+/// What tests of the plane engine share: a network as the engine sees it, and numbers.
+namespace widelimit::testing {
+
+/// The program of a network for inputs of one shape; pairs and states as they lie.
+struct EngineProgram {
+  Program program;
+  PairLayout pair;
+  StateLayout state;
+
+  /// `layers`: the network's layers in JSON.
+  EngineProgram(const std::string& layers, const Shape& shape, Index channels)
+      : program{scheduled(layers, shape)},
+        pair(program, {Purpose::result, Kernel::with_ntk, false}, shape, shape),
+        state{make_state_layout(program, node_shapes(program.graph, shape), shape, channels)} {}
+  EngineProgram(const EngineProgram&) = delete;
+  EngineProgram& operator=(const EngineProgram&) = delete;
+
+ private:
+  static Program scheduled(const std::string& layers, const Shape& shape) {
+    const Network network = parse_network(R"({"widelimit": 1, "layers": )" + layers + "}");
+    Graph graph = Lowering::lower(network, shape, Replicate{});
+    const std::vector<std::vector<Shape>> shapes{node_shapes(graph, shape)};
+    return make_program(std::move(graph), shapes, {});
+  }
+};
+
+inline std::vector<double> normal_numbers(Index count, std::mt19937& generator) {
+  std::normal_distribution<double> normal;
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  for (double& number : numbers) number = normal(generator);
+  return numbers;
+}
+
+}  // namespace widelimit::testing
