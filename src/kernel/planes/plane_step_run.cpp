@@ -29,34 +29,33 @@ PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const PlaneStep& 
     : run_{run},
       step_{step},
       geometry_{geometry},
+      placed_(step.run.instructions.size()),
       stacks_(run.tile.pairs, static_cast<Index>(run.tile.right.size())),
       blocks_(run),
       end_{make_plane_end(run, sums, step.target)} {
   const auto& instructions = step.run.instructions;
-  placed_.reserve(instructions.size());
-  for (std::size_t i = 0; i < instructions.size(); ++i) placed_.push_back(prepared(i));
+  for (std::size_t i = 0; i < instructions.size(); ++i) prepare(i);
   for (std::size_t i = 0; i < instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(i);
   take_room_for_arrays();
   stacks_pay_ = stacks_pay();
   blocked_input_ = blocked_input(run, placed_);
 }
 
-/// An instruction with what does not depend on the offset.
+/// What of an instruction does not depend on the offset.
 template <typename Scalar>
-PlacedInstruction<Scalar> PlaneStepRun<Scalar>::prepared(std::size_t number) const {
-  PlacedInstruction<Scalar> placed;
+void PlaneStepRun<Scalar>::prepare(std::size_t number) {
+  PlacedInstruction<Scalar>& placed = placed_[number];
   placed.instruction = &step_.run.instructions[number];
   const NodeId node = placed.instruction->node;
   placed.planes = run_.workspace.slot(placed.instruction->slot);
   placed.affine = affine_of(run_, node);
-  if (!reads_arrays(run_.pair.program, *placed.instruction)) return placed;
+  if (!reads_arrays(run_.pair.program, *placed.instruction)) return;
   const Index arrays = run_.tile.left[0]->layout().arrays[node];
   const PairGeometry& geometry = run_.pair.geometry;
   placed.arrays.emplace(
       SideStates<Scalar>{Side::left, run_.tile.left, node, arrays, geometry.left_sizes[node]},
       SideStates<Scalar>{Side::right, run_.tile.right, node, arrays, geometry.right_sizes[node]},
       geometry_.complements, geometry_.complements ? geometry_.gap(number, 1) : 0);
-  return placed;
 }
 
 /// True for inputs that only convolutions and dense layers read.

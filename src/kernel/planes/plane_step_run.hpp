@@ -28,7 +28,7 @@ class PlaneStepRun {
   void execute();
 
  private:
-  [[nodiscard]] PlacedInstruction<Scalar> prepared(std::size_t number) const;
+  void prepare(std::size_t number);
   [[nodiscard]] bool skips_ntk(std::size_t number) const;
   void take_room_for_arrays();
   [[nodiscard]] bool stacks_pay() const;

@@ -44,10 +44,10 @@ double value_at(const InputState<double>& state, NodeId node, Index k, const Ind
 /// A run of a program whose arrays are laid out offset by offset, and checked.
 class ArrayCheck {
  public:
-  ArrayCheck(const EngineProgram& engine, Index lefts, Index rights)
+  ArrayCheck(const EngineProgram& engine, Index lefts, Index rights, std::size_t step = 0)
       : engine_{engine},
-        step_{std::get<PlaneStep>(engine.program.steps.back())},
-        geometry_{engine.pair.geometry.runs.back()},
+        step_{std::get<PlaneStep>(engine.program.steps.at(step))},
+        geometry_{engine.pair.geometry.runs.at(step)},
         lefts_{lefts},
         rights_{rights} {}
 
@@ -174,6 +174,20 @@ TEST_CASE("complementary offsets of images: packed in stacks, in strips where pa
     // Offset 0 is read in the states, others in strips.
     CHECK(ArrayCheck(engine, 2, 3).check(false) == std::set<bool>{false, true});
   }
+}
+
+TEST_CASE("images of which few offsets are demanded: none has its complement") {
+  const EngineProgram engine(R"([
+      {"layer": "conv", "filter": [3, 3]}, {"layer": "relu"},
+      {"layer": "average_pool", "window": [2, 2], "strides": [2, 2]}, {"layer": "flatten"},
+      {"layer": "dense"}])",
+                             {6, 8}, 2);
+  const RunGeometry& run = engine.pair.geometry.runs.front();
+  REQUIRE(run.complements);
+  REQUIRE(run.offsets[1].size() == 3);
+  REQUIRE(run.offsets[1].back().offset[0] == -1);
+  CHECK(ArrayCheck(engine, 3, 4).check(true).contains(true));
+  CHECK(ArrayCheck(engine, 2, 3).check(false) == std::set<bool>{false, true});
 }
 
 TEST_CASE("offsets of images, one by one") {
