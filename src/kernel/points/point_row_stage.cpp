@@ -78,18 +78,24 @@ struct Itself {
   Scalar ntk;
 };
 
-}  // namespace
-
 template <typename Scalar>
-void apply_row_stage(const RowStage& stage, const PointRows<Scalar>& rows, const PointArrays<Scalar>& arrays,
-                     bool keeps_multiples, const Plane<Scalar>& target) {
-  arrays.gather_left(rows);
+std::vector<Itself<Scalar>> values_before(const PointRows<Scalar>& rows, const Plane<Scalar>& target) {
   std::vector<Itself<Scalar>> before;
   rows.for_each([&](const PointRow<Scalar>& row, Index place) {
     if (row.same < 0) return;
     const Plane<Scalar> itself = target + (place + row.same);
     before.push_back({place + row.same, *itself.nngp, itself.ntk != nullptr ? *itself.ntk : Scalar{0}});
   });
+  return before;
+}
+
+}  // namespace
+
+template <typename Scalar>
+void apply_row_stage(const RowStage& stage, const PointRows<Scalar>& rows, const PointArrays<Scalar>& arrays,
+                     bool keeps_multiples, const Plane<Scalar>& target) {
+  arrays.gather_left(rows);
+  const std::vector<Itself<Scalar>> before = values_before(rows, target);
   TakenEntries<Scalar> multiples(keeps_multiples ? places_of_multiples(rows) : std::vector<Index>(), target,
                                  arrays);
   stage.apply({target.nngp, target.ntk, arrays.left.data(), arrays.right.data(), rows.size()});
