@@ -8,6 +8,7 @@ namespace widelimit {
 
 template <typename Scalar>
 void SideArrays<Scalar>::take_packs(Scalar*& next, Index numbers) {
+  packs_.reserve(static_cast<std::size_t>(states_.arrays));
   for (Index k = 0; k < states_.arrays; ++k, next += numbers) packs_.push_back(next);
 }
 

@@ -37,6 +37,7 @@ void PairStacks::cut(Index most) {
   most_ = most;
   has_many_ = false;
   stacks_.clear();
+  stacks_.reserve(pairs_.size());
   for (Index number = 0; number < static_cast<Index>(pairs_.size()); ++number) {
     const TilePair& pair = pairs_[static_cast<std::size_t>(number)];
     const Index place = right_place(pair);

@@ -8,6 +8,7 @@ namespace widelimit {
 
 template <typename Scalar>
 void Strips<Scalar>::take_room(Scalar*& next, Index numbers) {
+  arrays_.reserve(static_cast<std::size_t>(states_.arrays));
   for (Index k = 0; k < states_.arrays; ++k, next += numbers) arrays_.push_back(next);
 }
 
