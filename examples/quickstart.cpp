@@ -1,6 +1,6 @@
 // The README's example: the kernel of a small convolutional network between two images.
 #include <cstdio>
-#include <widelimit/widelimit.hpp>
+#include <widelimit/kernels.hpp>
 #include <xtensor/xrandom.hpp>
 
 int main() {

@@ -93,10 +93,13 @@ Layer hermite(Index degree) {
   return make("hermite", numerics::hermite(order), {{"degree", degree}});
 }
 
-Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,
-                   std::optional<ordered_json> parameters) {
-  return Layer(std::make_shared<UserNonlinearity>(UserKind(std::move(kind), std::move(parameters)),
-                                                  std::move(activation)));
+Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
+  return Layer(
+      std::make_shared<UserNonlinearity>(UserKind(std::move(kind), std::nullopt), std::move(activation)));
+}
+Layer nonlinearity(std::string kind, numerics::ActivationPtr activation, const ordered_json& parameters) {
+  return Layer(
+      std::make_shared<UserNonlinearity>(UserKind(std::move(kind), parameters), std::move(activation)));
 }
 
 numerics::ActivationPtr activation_of(const Layer& layer) {

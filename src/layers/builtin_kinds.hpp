@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "widelimit/network/field_reader.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::layers {

@@ -48,18 +48,28 @@ class CustomLayer final : public CustomModel {
   std::shared_ptr<const Stage> stage_;
 };
 
-}  // namespace
-
-Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart,
-                 std::optional<nlohmann::ordered_json> parameters) {
-  return Layer(std::make_shared<CustomLayer<PairStage>>(UserKind(std::move(kind), std::move(parameters)),
-                                                        std::move(stage), std::move(counterpart)));
+template <typename Stage>
+Layer custom_layer(UserKind kind, std::shared_ptr<const Stage> stage, Counterpart counterpart) {
+  return Layer(
+      std::make_shared<CustomLayer<Stage>>(std::move(kind), std::move(stage), std::move(counterpart)));
 }
 
+}  // namespace
+
+Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart) {
+  return custom_layer(UserKind(std::move(kind), std::nullopt), std::move(stage), std::move(counterpart));
+}
+Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage, Counterpart counterpart,
+                 const nlohmann::ordered_json& parameters) {
+  return custom_layer(UserKind(std::move(kind), parameters), std::move(stage), std::move(counterpart));
+}
+
+Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart) {
+  return custom_layer(UserKind(std::move(kind), std::nullopt), std::move(stage), std::move(counterpart));
+}
 Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart,
-                std::optional<nlohmann::ordered_json> parameters) {
-  return Layer(std::make_shared<CustomLayer<RowStage>>(UserKind(std::move(kind), std::move(parameters)),
-                                                       std::move(stage), std::move(counterpart)));
+                const nlohmann::ordered_json& parameters) {
+  return custom_layer(UserKind(std::move(kind), parameters), std::move(stage), std::move(counterpart));
 }
 
 std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart_of(const Layer& layer) {

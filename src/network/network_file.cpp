@@ -9,6 +9,7 @@
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/network/field_reader.hpp"
 
 namespace widelimit {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"

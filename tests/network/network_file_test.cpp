@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -14,6 +15,7 @@
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/network/field_reader.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::testing {

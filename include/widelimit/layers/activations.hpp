@@ -1,7 +1,6 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -9,20 +8,34 @@
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/activation.hpp"
 
-/// Elementwise nonlinearities. All need Gaussian channels. Constructor arguments that are not finite or out
-/// of range throw ArgumentError. Formulas and accuracy: widelimit/numerics/activations.hpp.
+/// Elementwise nonlinearities phi: K' = E[phi(u) phi(v)], T' = T E[phi'(u) phi'(v)] for Gaussian u, v with the
+/// covariance of the two positions. All need Gaussian channels. Arguments that are not finite or out of range are an
+/// ArgumentError.
+///
+/// Source  docs/theory/kernel-recursion.md, section 3; accuracy and ranges: widelimit/numerics/activations.hpp.
 namespace widelimit::layers {
 
+/// max(x, 0)
 [[nodiscard]] Layer relu();
+/// x for x >= 0, slope * x below; any finite slope.
 [[nodiscard]] Layer leaky_relu(double slope);
+/// |x|
 [[nodiscard]] Layer abs();
+/// x
 [[nodiscard]] Layer identity();
+/// sign(x), 0 at 0; the NTK behind it is 0 by convention.
 [[nodiscard]] Layer sign();
+/// erf(x), without a factor 1/sqrt(2) inside.
 [[nodiscard]] Layer erf();
+/// x Phi(x), Phi the standard normal distribution function; not the tanh approximation.
 [[nodiscard]] Layer gelu();
+/// tanh(x), by quadrature.
 [[nodiscard]] Layer tanh();
+/// 1 / (1 + exp(-x)), by quadrature.
 [[nodiscard]] Layer sigmoid();
+/// x / (1 + exp(-x)), also called swish; by quadrature.
 [[nodiscard]] Layer silu();
+/// log(1 + exp(x)), by quadrature.
 [[nodiscard]] Layer softplus();
 /// a sin(b x + c)
 [[nodiscard]] Layer sin(double a = 1, double b = 1, double c = 0);
@@ -30,21 +43,22 @@ namespace widelimit::layers {
 [[nodiscard]] Layer cos(double a = 1, double b = 1, double c = 0);
 /// a exp(b x)
 [[nodiscard]] Layer exp(double a = 1, double b = 1);
-/// a exp(b x^2)
+/// a exp(b x^2). With b > 0 the kernel exists only while variances stay below 1 / (4 b): NumericalError beyond.
 [[nodiscard]] Layer gaussian(double a = 1, double b = -1);
-/// sqrt(2) sin(sqrt(2 gamma) x + pi/4), whose dual is exp(-gamma ||u - v||^2)
+/// sqrt(2) sin(sqrt(2 gamma) x + pi/4), gamma > 0: K' = exp(-gamma (p + q - 2c)) for variances p, q and covariance c.
 [[nodiscard]] Layer rbf(double gamma = 1);
-/// sum_k coefficients[k] x^k
+/// sum_k coefficients[k] x^k; 1 to 65 coefficients.
 [[nodiscard]] Layer polynomial(std::vector<double> coefficients);
-/// The normalised probabilists' Hermite polynomial of the degree.
+/// He_degree(x) / sqrt(degree!), the normalised probabilists' Hermite polynomial; degree in 0 .. 64.
 [[nodiscard]] Layer hermite(Index degree);
 
-/// A nonlinearity of a user's own; `kind` must not be one of the library's (ArgumentError). To let it stand
-/// in network files, register the kind with register_layer_kind() and pass the parameters that its reader
-/// reads, a JSON object, {} where it has none. Without them the layer prints with the address of its
-/// activation, and layers are equal only if they share it.
+/// A nonlinearity of a user's own. ArgumentError for a null activation, an empty kind or one of the library's. To let
+/// it stand in network files, register the kind with register_layer_kind() and pass the parameters that its reader
+/// reads, a JSON object ({} where it has none; ArgumentError for anything else). Without them the layer prints with the
+/// address of its activation, and layers are equal only if they share it.
+[[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation);
 [[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,
-                                 std::optional<nlohmann::ordered_json> parameters = std::nullopt);
+                                 const nlohmann::ordered_json& parameters);
 
 /// The activation inside a nonlinearity layer; ArgumentError for any other layer.
 [[nodiscard]] numerics::ActivationPtr activation_of(const Layer& layer);

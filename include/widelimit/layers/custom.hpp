@@ -1,8 +1,7 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "widelimit/network/layer.hpp"
@@ -23,14 +22,19 @@ class FiniteCounterpart;
 /// files then lack, only if they share their stage.
 namespace widelimit::layers {
 
-/// A layer that transforms the covariance of a pair as a matrix.
+/// A layer that transforms the covariance of a pair as a matrix. ArgumentError for a null stage, an empty or built-in
+/// kind, and parameters that are no object or have a member "layer".
 [[nodiscard]] Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage,
-                               std::shared_ptr<const finite::FiniteCounterpart> counterpart = nullptr,
-                               std::optional<nlohmann::ordered_json> parameters = std::nullopt);
+                               std::shared_ptr<const finite::FiniteCounterpart> counterpart = nullptr);
+[[nodiscard]] Layer pair_layer(std::string kind, std::shared_ptr<const PairStage> stage,
+                               std::shared_ptr<const finite::FiniteCounterpart> counterpart,
+                               const nlohmann::ordered_json& parameters);
 
-/// A layer that acts entry by entry; it joins plane runs.
+/// A layer that acts entry by entry and therefore joins runs of such layers; errors as pair_layer().
 [[nodiscard]] Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage,
-                              std::shared_ptr<const finite::FiniteCounterpart> counterpart = nullptr,
-                              std::optional<nlohmann::ordered_json> parameters = std::nullopt);
+                              std::shared_ptr<const finite::FiniteCounterpart> counterpart = nullptr);
+[[nodiscard]] Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage,
+                              std::shared_ptr<const finite::FiniteCounterpart> counterpart,
+                              const nlohmann::ordered_json& parameters);
 
 }  // namespace widelimit::layers

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,10 +20,13 @@ class FieldReader {
   /// `object` must outlive the reader. `path` stands in front of field names in messages.
   FieldReader(const nlohmann::json& object, std::string path);
 
+  /// Where the object stands in its file, e.g. `layers[3]`.
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// Whether the object has the field; does not mark it as read.
   [[nodiscard]] bool has(std::string_view field) const;
 
-  /// Required when no default is given.
+  /// The value of a field: a number that double holds, an integer that Index holds, true or false, a string, or a list
+  /// of them. A field that is not there has the value of `fallback`; without one it is required.
   double number(std::string_view field, std::optional<double> fallback = std::nullopt);
   Index integer(std::string_view field, std::optional<Index> fallback = std::nullopt);
   bool boolean(std::string_view field, std::optional<bool> fallback = std::nullopt);
@@ -38,7 +41,7 @@ class FieldReader {
   std::string choice(std::string_view field, std::initializer_list<std::string_view> words,
                      std::optional<std::string> fallback = std::nullopt);
 
-  /// The raw value; marks the field as read.
+  /// The raw value (include <nlohmann/json.hpp>); marks the field as read.
   const nlohmann::json& value(std::string_view field);
 
   /// The list of layers in `field`, each by its registered reader.

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "widelimit/network/field_reader.hpp"
 #include "widelimit/network/network.hpp"
 
 namespace widelimit {
+
+class FieldReader;  // widelimit/network/field_reader.hpp
 
 /// Network files are JSON, described in docs/network-format.md. Writing and reading again gives an equal
 /// network. Unknown kinds or fields, missing fields and values out of range throw NetworkError naming their

@@ -1,0 +1,11 @@
+#pragma once
+
+/// Activations with their dual, Gaussian expectations, random streams and statistics.
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/activation.hpp"
+#include "widelimit/numerics/activations.hpp"
+#include "widelimit/numerics/dual.hpp"
+#include "widelimit/numerics/gaussian_expectation.hpp"
+#include "widelimit/numerics/quadrature_activation.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/numerics/statistics.hpp"
