@@ -9,7 +9,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// Nothing happens to entries of different inputs or positions: their masks are independent.
+/// Nothing happens to entries of different inputs or positions: their draws are independent.
 class DropoutStage final : public RowStageOf<DropoutStage> {
  public:
   explicit DropoutStage(double keep) : keep_{keep} {}

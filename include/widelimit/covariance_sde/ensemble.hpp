@@ -22,6 +22,7 @@ struct StopBounds {
   double upper = 1e4;
 };
 
+/// What became of one path.
 struct PathOutcome {
   PathEnd end = PathEnd::horizon;
   double stop_time = 0;         ///< Time of the state at which the path stopped, the horizon if it did not.

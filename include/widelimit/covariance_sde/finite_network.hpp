@@ -76,7 +76,7 @@ struct NamedNetwork {
 [[nodiscard]] SdeModel limiting_model(const NetworkSpec& network);
 
 enum class NetworkSampling {
-  /// m x m matrices with the exact law (docs/theory/covariance-sde.md, section 6.1): O(m^2 n) a feedforward,
+  /// m x m matrices of the exact distribution (docs/theory/covariance-sde.md, section 6.1): O(m^2 n) a feedforward,
   /// O(m^3) an attention block.
   reduced,
   explicit_weights,  ///< The network as written, O(m n^2) a block: the cross-check.
@@ -114,9 +114,8 @@ struct ResidualDraws {
   Matrix<double> wishart;
 };
 
-/// One attention layer of the reduced chain for given draws; query_key is m x m with the law of R Z', R the
-/// Bartlett factor of Wishart_m(n_k) and Z' normal. No normalisation. Errors: ArgumentError on shapes, and as
-/// sample_networks.
+/// One attention layer of the reduced chain for given draws; query_key is m x m, distributed as R Z', R the Bartlett
+/// factor of Wishart_m(n_k) and Z' normal. No normalisation. Errors: ArgumentError on shapes, and as sample_networks.
 [[nodiscard]] Matrix<double> attention_layer(const NetworkSpec& network, const Matrix<double>& v,
                                              const Matrix<double>& query_key, const ResidualDraws& draws);
 

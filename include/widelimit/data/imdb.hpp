@@ -33,12 +33,14 @@ std::vector<ReviewFile> list_reviews(const std::filesystem::path& split_folder);
 /// Their texts, in that order; labels 0 (neg) and 1 (pos).
 LabelledTexts read_reviews(std::span<const ReviewFile> files);
 
+/// How many reviews to draw for each set.
 struct ReviewCounts {
   std::size_t train = 0;
   std::size_t validation = 0;  ///< May be 0.
   std::size_t test = 0;
 };
 
+/// What read_imdb() returns.
 struct ReviewSets {
   LabelledTexts train;
   LabelledTexts validation;

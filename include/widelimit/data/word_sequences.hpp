@@ -19,6 +19,7 @@ enum class Truncation {
   keep_first,
 };
 
+/// How long sequences may be.
 struct SequenceOptions {
   std::size_t max_length = 1000;  ///< Words with a vector, at least 1.
   Truncation truncation = Truncation::keep_last;

@@ -62,6 +62,7 @@ struct BadLine {
   std::string reason;
 };
 
+/// What read_word_vectors() returns.
 struct WordVectorFile {
   WordVectors vectors;
   std::vector<BadLine> bad_lines;  ///< Empty where bad lines are rejected.

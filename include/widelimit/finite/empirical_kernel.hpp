@@ -7,7 +7,8 @@
 namespace widelimit::finite {
 
 /// Empirical NNGP of a finite network: products of the outputs of x1 [n1] and x2 [n2], averaged over outputs,
-/// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws.
+/// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws. ArgumentError for inputs that do not
+/// fit the network.
 template <typename Scalar>
 [[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
                                             const Inputs<Scalar>& x2);
@@ -16,8 +17,9 @@ template <typename Scalar>
 template <typename Scalar>
 [[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x);
 
-/// Ways to an empirical NTK: the sum over parameters of products of gradients. With n inputs a side, O
-/// outputs, P parameters, and for every affine map d positions, C channels in and C' out:
+/// Ways to an empirical NTK (Novak, Sohl-Dickstein, Schoenholz 2022, arXiv:2206.08720): the sum over parameters of
+/// products of gradients. With n inputs a side, O outputs, P parameters, and for every affine map d positions, C
+/// channels in and C' out:
 enum class NtkMethod {
   /// By affine map the cheaper of the two below.
   automatic,

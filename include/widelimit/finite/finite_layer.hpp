@@ -79,8 +79,10 @@ class FiniteLayer {
  public:
   virtual ~FiniteLayer() = default;
 
+  /// Shape and channels behind the layer.
   [[nodiscard]] virtual Form output() const = 0;
 
+  /// Numbers that the layer takes as parameters, 0 or more.
   [[nodiscard]] virtual Index parameter_count() const { return 0; }
 
   /// The batch behind the layer; `tape` is empty before.
@@ -119,6 +121,7 @@ class FiniteCounterpart {
  public:
   virtual ~FiniteCounterpart() = default;
   [[nodiscard]] virtual OutputChannels channels() const = 0;
+  /// The layer for inputs of site.input, in float and in double.
   [[nodiscard]] virtual std::unique_ptr<FiniteLayer<float>> make_float(const Site& site) const = 0;
   [[nodiscard]] virtual std::unique_ptr<FiniteLayer<double>> make_double(const Site& site) const = 0;
 };

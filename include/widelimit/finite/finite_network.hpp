@@ -52,10 +52,13 @@ class FiniteNetwork {
   FiniteNetwork(const Network& network, const Form& input, const Widths& widths, const Heads& heads,
                 std::uint64_t seed, int threads = 0);
 
+  /// Shape and channels of an input.
   [[nodiscard]] const Form& input() const;
+  /// Channels behind the last layer: the numbers of an output.
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] Index parameter_count() const;
 
+  /// [parameter_count()], layer after layer.
   [[nodiscard]] const Vector<Scalar>& parameters() const { return parameters_; }
   /// ArgumentError unless there are parameter_count() of them.
   void set_parameters(Vector<Scalar> parameters);

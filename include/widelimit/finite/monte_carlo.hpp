@@ -13,6 +13,7 @@ struct KernelMoments {
   Matrix<double> mean = {};
   Matrix<double> squares = {};  ///< Sum of squared deviations from the mean.
 
+  /// Takes one more draw in; the first decides the shape.
   void add(const Matrix<double>& draw);
   /// Of the mean; NaN for fewer than two draws.
   [[nodiscard]] Matrix<double> standard_error() const;
@@ -37,7 +38,7 @@ struct MonteCarloOptions {
   std::function<void(Index draw, const Matrix<double>& nngp, const Matrix<double>& ntk)> on_draw = {};
 };
 
-/// Mean over independent networks of their empirical kernels between x1 and x2, with standard errors.
+/// Mean over independent networks of their empirical kernels between x1 and x2, [n1, n2], with standard errors.
 ///
 /// Resuming: give `so_far` the result of draws 0 .. k - 1 and first_draw = k; the result is the same bit for
 /// bit as that of one run. Errors as FiniteNetwork; ArgumentError for fewer than one draw or a `so_far` of

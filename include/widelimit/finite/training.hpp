@@ -17,7 +17,9 @@ enum class Loss {
   cross_entropy  ///< - sum targets o log softmax(outputs); targets are probabilities of the classes.
 };
 
+/// parameters -= learning_rate gradient.
 struct GradientDescent {};
+/// Gradient descent with momentum.
 struct Momentum {
   double decay = 0.9;  ///< v <- decay v + gradient, parameters -= learning_rate v; in [0, 1).
 };

@@ -32,6 +32,7 @@ struct CalibrationBin {
   double accuracy;         ///< share of them that are right; 0 if there are none
 };
 
+/// How well confidences agree with accuracies.
 struct Calibration {
   std::vector<CalibrationBin> bins;  ///< equal widths over [0, 1]: what a reliability diagram shows
   double expected_error;             ///< sum over bins of count / n |accuracy - mean confidence|

@@ -25,6 +25,7 @@ class DoubleMatrix {
   /// Machine epsilon of the type that the numbers come from, at least that of double.
   [[nodiscard]] double epsilon() const noexcept { return epsilon_; }
 
+  /// The matrix itself, moved out.
   [[nodiscard]] Matrix<double> take() && { return std::move(matrix_); }
 
  private:

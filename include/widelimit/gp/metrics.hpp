@@ -31,9 +31,10 @@ namespace widelimit::gp {
                                                      const Vector<double>& latent_variances,
                                                      double noise_variance, const Matrix<double>& targets);
 
-/// Entry (true class, predicted class) is the number of inputs; [classes, classes]. Labels are 0 .. classes
-/// - 1.
+/// Numbers of inputs, [true class, predicted class].
 using ConfusionMatrix = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// Counts of true and predicted classes, [classes, classes]; labels and predictions are 0 .. classes - 1, as many of
+/// one as of the other.
 [[nodiscard]] ConfusionMatrix confusion_matrix(std::span<const int> labels, std::span<const int> predicted,
                                                int classes);
 

@@ -9,6 +9,7 @@ namespace widelimit::gp {
 /// (ArgumentError).
 class RelativeRegulariser {
  public:
+  /// eps > 0.
   explicit RelativeRegulariser(double value);
   [[nodiscard]] double value() const noexcept { return value_; }
 
@@ -20,6 +21,7 @@ class RelativeRegulariser {
 /// Positive and finite (ArgumentError).
 class AbsoluteNoise {
  public:
+  /// lambda > 0.
   explicit AbsoluteNoise(double variance);
   [[nodiscard]] double variance() const noexcept { return variance_; }
 

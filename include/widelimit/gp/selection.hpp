@@ -24,6 +24,7 @@ struct RegulariserScore {
   double mean_squared_error;
 };
 
+/// What select_regulariser() chose, and how the whole grid did.
 struct Selection {
   RelativeRegulariser best;
   std::vector<RegulariserScore> scores;  ///< one for each value of the grid, in its order

@@ -62,12 +62,13 @@ struct GramResult {
 /// Cost    n (n + 1) / 2 pairs. A pair costs time proportional to its demanded covariance entries (at most the product
 ///         of the two true lengths) times layers; attention adds matrix products of d x d. Memory: the result, the
 ///         state (see GramOptions), and workspaces of a few MB a thread.
+/// Source  docs/theory/kernel-recursion.md and attention.md.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x,
                                       const GramOptions& options = {});
 
-/// The kernels between two batches of equal channels. Shapes may differ where the network allows it:
-/// sequences of different length.
+/// The kernels between two batches of equal channels, [n1, n2]. Shapes may differ where the network allows it:
+/// sequences of different length. Errors as above, and ArgumentError for different channels.
 template <typename Scalar>
 [[nodiscard]] GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1,
                                       const Inputs<Scalar>& x2, const GramOptions& options = {});

@@ -62,11 +62,13 @@ class Inputs {
   /// in 1..longest.
   Inputs(const Inputs& padded, std::span<const Index> lengths);
 
+  /// Number of inputs n.
   [[nodiscard]] Index size() const { return static_cast<Index>(data_.size()); }
+  /// Channels C of every position, at least 1.
   [[nodiscard]] Index channels() const { return channels_; }
   /// Spatial sizes of all inputs. Throws ArgumentError for a ragged batch.
   [[nodiscard]] const Shape& shape() const;
-  /// Spatial sizes of input i.
+  /// Spatial sizes of input i, 0 <= i < size().
   [[nodiscard]] const Shape& shape(Index i) const {
     return shapes_.size() == 1 ? shapes_.front() : shapes_[static_cast<std::size_t>(i)];
   }
@@ -75,7 +77,7 @@ class Inputs {
   /// True for batches made of a list or with lengths: only those may differ in shape, within and between
   /// batches.
   [[nodiscard]] bool is_ragged() const { return is_ragged_; }
-  /// Input i: [spatial..., C] numbers.
+  /// Input i, 0 <= i < size(): [spatial..., C] numbers.
   [[nodiscard]] std::span<const Scalar> operator[](Index i) const;
 
  private:

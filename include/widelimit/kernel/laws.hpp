@@ -20,6 +20,7 @@ struct LawRow {
   std::string detail;
 };
 
+/// How a layer or network fared.
 struct LawReport {
   std::vector<LawRow> rows;
 

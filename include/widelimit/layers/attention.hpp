@@ -26,6 +26,7 @@ enum class AttentionMask { none, causal };
 /// The function that turns logits into attention weights: softmax over the seen positions, or elementwise.
 class AttentionWeights {
  public:
+  /// Softmax over the positions that are seen, row by row.
   [[nodiscard]] static AttentionWeights softmax() { return {}; }
   /// Any nonlinearity layer, e.g. relu(); ArgumentError for another layer.
   [[nodiscard]] static AttentionWeights elementwise(Layer nonlinearity);
@@ -88,7 +89,8 @@ struct AttentionOptions {
 /// Cost    inverse_width: two d x d x d' products a pair for the NNGP, four with the NTK; one for both before
 ///         flatten, none before global pooling. inverse_sqrt_width: see docs/layers.md.
 ///
-/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540.
+/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540; equations of all
+///         options: docs/theory/attention.md.
 [[nodiscard]] Layer attention(const AttentionOptions& options = {});
 
 }  // namespace widelimit::layers

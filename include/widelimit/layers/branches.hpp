@@ -7,8 +7,8 @@
 
 namespace widelimit::layers {
 
-/// A branch of a sum or product: its output is multiplied by `scale`, its covariances by scale^2. No layers:
-/// the skip connection.
+/// A branch of a sum or product: its output is multiplied by `scale`, any finite number, its covariances by scale^2. No
+/// layers: the skip connection.
 struct Branch {
   double scale = 1;
   Layers layers = {};
@@ -20,14 +20,19 @@ struct ConcatBranch {
   Layers layers = {};
 };
 
-/// Sum of branches with independent weights. All but one branch must end in fresh weights, followed by linear
-/// layers or norms only. Throws ArgumentError for no branch or a scale that is not finite.
+/// Sum of branches with independent weights: K' = sum_i scale_i^2 K_i, T' = sum_i scale_i^2 T_i. All but one branch
+/// must end in fresh weights, followed by linear layers or norms only, and all must leave equal shapes (else a
+/// NetworkError when the network is applied). ArgumentError for no branch or a scale that is not finite.
+///
+/// Source  docs/theory/kernel-recursion.md, section 2.3, for all of this header.
 [[nodiscard]] Layer sum(std::vector<Branch> branches);
 
-/// Elementwise product of independent branches; same condition.
+/// Elementwise product of independent branches, K' = prod_i scale_i^2 K_i and T' = prod_i scale_i^2 sum_i T_i
+/// prod_{j != i} K_j; conditions and errors as sum().
 [[nodiscard]] Layer product(std::vector<Branch> branches);
 
-/// Channels of the branches side by side; the shares must sum to 1 (ArgumentError).
+/// Channels of the branches side by side: K' = sum_i share_i K_i, T' likewise. The shares must sum to 1
+/// (ArgumentError); a nonlinearity behind it acts on each group of channels.
 [[nodiscard]] Layer concat(std::vector<ConcatBranch> branches);
 
 /// The layers `times` times over, with new weights each time. times >= 1 (ArgumentError).

@@ -21,7 +21,8 @@ struct ConvolutionOptions {
 /// Source  Novak et al. 2019 (arXiv:1810.05148), Garriga-Alonso et al. 2019 (arXiv:1808.05587).
 [[nodiscard]] Layer conv(const ConvolutionOptions& options);
 
-/// Convolution with weights of its own at every position: entries of different output positions vanish.
+/// Convolution with weights of its own at every position: entries of different output positions vanish. Errors as
+/// conv().
 /// Source  Novak et al. 2019, section 3.
 [[nodiscard]] Layer local_conv(const ConvolutionOptions& options);
 

@@ -12,6 +12,8 @@ struct DenseOptions {
 
 /// Fully connected layer, applied at every position: K' = w K + b, T' = K' + w T. Throws ArgumentError for
 /// variances that are negative or not finite.
+///
+/// Source  Lee et al. 2018 (arXiv:1711.00165), Jacot et al. 2018 (arXiv:1806.07572); docs/theory/kernel-recursion.md.
 [[nodiscard]] Layer dense(const DenseOptions& options = {});
 
 }  // namespace widelimit::layers

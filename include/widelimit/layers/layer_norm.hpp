@@ -15,10 +15,12 @@ struct NormOptions {
 /// Layer norm: subtracts the mean and divides by the standard deviation, over channels or over channels and
 /// positions. K' = K / sqrt((p + eps) (q + eps)) and the same factor on T, p and q the variances of the two
 /// positions or their means over positions. Needs Gaussian channels, or raw inputs, where the mean is removed
-/// exactly.
+/// exactly. ArgumentError for an epsilon that is negative or not finite.
+///
+/// Source  docs/theory/kernel-recursion.md, section 2.3.
 [[nodiscard]] Layer layer_norm(const NormOptions& options = {});
 
-/// The same without removing the mean; stands behind anything.
+/// The same without removing the mean; stands behind anything. Errors as layer_norm().
 [[nodiscard]] Layer rms_norm(const NormOptions& options = {});
 
 }  // namespace widelimit::layers

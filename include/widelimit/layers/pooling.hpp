@@ -13,19 +13,24 @@ struct PoolingOptions {
   Padding padding = Padding::valid;  ///< `same` or `valid`; padded positions count as zeros in the mean.
 };
 
-/// Mean over windows of positions. Throws ArgumentError for bad options.
+/// Mean over windows of positions: K' = mean of K over the pairs of positions of two windows, T' likewise; the divisor
+/// is the whole window, padding included. ArgumentError for bad options; NetworkError where inputs have another number
+/// of axes or are smaller than a valid window.
+///
+/// Source  docs/theory/kernel-recursion.md, section 2.3, for all of this header.
 [[nodiscard]] Layer average_pool(const PoolingOptions& options);
 
-/// Sum over windows of positions.
+/// Sum over windows of positions; otherwise as average_pool().
 [[nodiscard]] Layer sum_pool(const PoolingOptions& options);
 
 /// Mean over all positions: K' = mean of K over all pairs of positions. Behind it there are no positions.
 [[nodiscard]] Layer global_average_pool();
 
-/// Sum over all positions.
+/// Sum over all positions: K' = sum of K over all pairs of positions.
 [[nodiscard]] Layer global_sum_pool();
 
-/// All positions side by side as one vector: K' = mean of K over the diagonal. Needs inputs of equal shape.
+/// All positions side by side as one vector: K' = mean of K over the diagonal. NetworkError for inputs of unequal
+/// shapes.
 [[nodiscard]] Layer flatten();
 
 }  // namespace widelimit::layers

@@ -8,6 +8,7 @@
 /// network.
 namespace widelimit::models {
 
+/// Options of residual_attention().
 struct ResidualAttentionOptions {
   double skip_share = 0.75;  ///< alpha in [0, 1].
   layers::StructuredPositions positions{.rho = 1, .phi = 2.5};
@@ -30,6 +31,7 @@ struct ResidualAttentionOptions {
 /// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, section 5.
 [[nodiscard]] Layers residual_attention(const ResidualAttentionOptions& options = {});
 
+/// Options of transformer_block().
 struct TransformerBlockOptions {
   layers::AttentionOptions attention{};
   Layer activation = layers::relu();

@@ -11,11 +11,13 @@ class LayerModel;
 /// One layer of a network: an immutable value, cheap to copy. Made by the functions in widelimit/layers/.
 class Layer {
  public:
+  /// For the library's own layers; a user's are made by widelimit/layers/custom.hpp.
   explicit Layer(std::shared_ptr<const LayerModel> model);
 
   /// The kind as network files write it, e.g. "dense".
   [[nodiscard]] std::string kind() const;
 
+  /// For the library's own use: the type is complete within it only.
   [[nodiscard]] const LayerModel& model() const { return *model_; }
 
   /// Equal kind and equal parameters.

@@ -11,9 +11,11 @@ namespace widelimit {
 /// A named sequence of layers. An immutable value that knows nothing of threads, memory or precision.
 class Network {
  public:
+  /// Any layers; whether they fit each other and an input is found when the network is applied.
   explicit Network(Layers layers) : Network("", std::move(layers)) {}
   Network(std::string name, Layers layers) : name_{std::move(name)}, layers_{std::move(layers)} {}
 
+  /// "" if it has none.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Layers& layers() const { return layers_; }
 

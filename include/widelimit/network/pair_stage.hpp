@@ -16,8 +16,8 @@ enum class Entries { diagonal, all };
 /// The covariance of one input with itself, as a stage's prepare() sees it.
 template <typename Scalar>
 struct SelfView {
-  Eigen::Map<const Matrix<Scalar>>
-      nngp;            ///< [d, d]; only the entries asked for by self_entries() are defined, others NaN.
+  /// [d, d]; only the entries asked for by self_entries() are defined, others are NaN.
+  Eigen::Map<const Matrix<Scalar>> nngp;
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
   StopRequest stop{};  ///< Stages that take long check it now and then.
 };
@@ -80,6 +80,7 @@ class PairStage {
  public:
   virtual ~PairStage() = default;
 
+  /// What may stand in front of the stage, and what it leaves.
   [[nodiscard]] virtual StageLaw law() const = 0;
 
   /// Shape behind the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot

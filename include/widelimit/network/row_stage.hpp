@@ -40,6 +40,7 @@ class RowStage {
  public:
   virtual ~RowStage() = default;
 
+  /// What may stand in front of the stage, and what it leaves.
   [[nodiscard]] virtual StageLaw law() const = 0;
 
   /// Auxiliary numbers a position.
@@ -54,6 +55,7 @@ class RowStage {
   /// The engine then need not clear the gaps between rows of positions before a convolution; false is always right.
   [[nodiscard]] virtual bool clears_gaps() const { return false; }
 
+  /// What the stage makes of inputs that are multiples of each other (docs/theory/accuracy.md, section 2).
   [[nodiscard]] virtual Multiples multiples() const { return Multiples::unknown; }
 
   /// Transforms a row of entries in place.

@@ -17,6 +17,7 @@ class RandomStream {
  public:
   using result_type = std::uint32_t;
 
+  /// Stream number `stream` of a seed, from its beginning.
   explicit RandomStream(std::uint64_t seed, std::uint64_t stream = 0);
 
   static constexpr result_type min() { return 0; }

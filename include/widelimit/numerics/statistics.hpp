@@ -39,13 +39,13 @@ struct Estimate {
 /// P(K > x) of the Kolmogorov distribution. 2e-16 absolute.
 [[nodiscard]] double kolmogorov_tail(double x);
 
-/// Probability of a larger distance between samples of one law, by Kolmogorov's limit with Stephens'
+/// Probability of a larger distance between samples of one distribution, by Kolmogorov's limit with Stephens'
 /// correction: within 0.01 from about 20 values on. Equal to `size` for the one-sample test; for two samples
 /// N M / (N + M).
 [[nodiscard]] double kolmogorov_smirnov_p_value(double distance, double effective_size);
 [[nodiscard]] double two_sample_effective_size(std::size_t first, std::size_t second);
 
-/// Gaussian kernel density estimate.
+/// Gaussian kernel density estimate. Source  Silverman, "Density estimation", 1986, equation 3.31, for the bandwidth.
 class KernelDensity {
  public:
   /// Bandwidth by Silverman's rule 0.9 min(sd, IQR / 1.34) N^{-1/5}. Error: ArgumentError if the sample is

@@ -7,7 +7,7 @@
 
 namespace widelimit::specialization {
 
-/// State of the heads in order parameters. In the limit D -> infinity the scores have the law
+/// State of the heads in order parameters. In the limit D -> infinity the scores are distributed as
 ///     chi[h][l] = sum_f m[h][f] chi*[f][l] + sum_h' r[h][h'] xi[h'][l].
 struct HeadParameters {
   Matrix<double> m;  ///< H x F: overlaps of the heads with the spikes.

@@ -7,7 +7,7 @@
 
 namespace widelimit::specialization {
 
-/// Law of the features theta (F) that mix the hidden spikes into the signal of a sequence.
+/// Distribution of the features theta (F) that mix the hidden spikes into the signal of a sequence.
 ///
 /// All nu are variances (squared lengths), not amplitudes. Signs and permutations of features are the caller's.
 ///
@@ -43,7 +43,7 @@ class Prior {
   /// Gaussian priors: nu_f; empty for discrete ones.
   const Vector<double>& variances() const { return variances_; }
 
-  /// Whether the law is unchanged when feature f changes sign. ArgumentError for f out of range.
+  /// Whether the distribution is unchanged when feature f changes sign. ArgumentError for f out of range.
   bool symmetric_in(Eigen::Index feature) const;
 
   /// One draw; theta is resized to F.

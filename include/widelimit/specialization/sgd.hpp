@@ -79,7 +79,7 @@ struct MatchedFlow {
 };
 MatchedFlow matched_flow(const SgdPoint& point);
 
-/// State of SGD as the Gram matrix of heads and spikes: the same process in law without vectors of length D.
+/// State of SGD as the Gram matrix of heads and spikes: the same process in distribution without vectors of length D.
 struct GramState {
   Matrix<double> gram;  ///< (H + F) x (H + F): q, m; m^T, p.
   Vector<double> b;
@@ -98,7 +98,7 @@ struct GramBatch {
   std::vector<Eigen::Index> eps;  ///< N.
 };
 
-/// The Gram matrix of random_start in law: Wishart. ArgumentError as random_start and for D < H + F.
+/// The Gram matrix of random_start in distribution: Wishart. ArgumentError as random_start and for D < H + F.
 GramState random_gram_start(HeadActivation activation, Eigen::Index heads, Eigen::Index features,
                             Eigen::Index dimension, double eta, std::uint64_t seed);
 GramState plant(GramState start, const Matrix<double>& m);
