@@ -32,23 +32,29 @@ constexpr const char* out_of_range_advice =
     sizeof(Scalar) == 4 ? "it leaves the range of float: rescale the inputs or weights, or use double"
                         : "it leaves the range of double: rescale the inputs or weights";
 
-/// Throws NumericalError unless the variances of all positions are finite.
+/// Throws NumericalError unless the variances of all positions are 0 or normal numbers.
 template <typename Scalar>
 void check_variances(const Scalar* variances, Index positions) {
   for (Index i = 0; i < positions; ++i)
-    if (!std::isfinite(variances[i]))
-      throw NumericalError(fmt::format("the variance of {} is not finite, {}",
-                                       positions == 1 ? "the vector" : fmt::format("position {}", i),
-                                       out_of_range_advice<Scalar>));
+    if (variances[i] != 0 && !std::isnormal(variances[i]))
+      throw NumericalError(fmt::format(
+          "the variance of {} is {}, {}", positions == 1 ? "the vector" : fmt::format("position {}", i),
+          std::isfinite(variances[i]) ? fmt::format("{:g}", variances[i]) : "not finite",
+          out_of_range_advice<Scalar>));
+}
+
+/// Throws NumericalError if no variance is left of an input that is not 0 but for rounding: a layer behind it
+/// that knows no scale (sign, a norm) would make zeros of what should be ones.
+template <typename Scalar>
+[[noreturn]] void throw_vanished() {
+  throw NumericalError(fmt::format("variances above 0 are rounded to 0, {}", out_of_range_advice<Scalar>));
 }
 
 /// Throws NumericalError unless the variance of a vector that is not 0 can be told from 0.
 template <typename Scalar>
 void check_input_variance(Scalar variance, bool is_zero) {
   check_variances(&variance, 1);
-  if (!is_zero && variance < std::numeric_limits<Scalar>::min())
-    throw NumericalError(fmt::format("the variance of a vector that is not 0 is {:g}, {}", variance,
-                                     out_of_range_advice<Scalar>));
+  if (!is_zero && variance == 0) throw_vanished<Scalar>();
 }
 
 }  // namespace widelimit

@@ -13,8 +13,10 @@
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 
 namespace widelimit::testing {
@@ -149,6 +151,57 @@ TEST_CASE("networks with positions name the layer and the input too") {
   x(2, 1, 1, 0) = 1e9F;
   CHECK(message(Network({conv, layers::relu(), layers::flatten(), layers::dense()}))
             .find("gram: input 2 of x: layers[1] (relu): a variance before a ReLU-like activation") == 0);
+}
+
+/// Behind them, layers that know no scale would make zeros of ones.
+TEST_CASE_TEMPLATE("variances that rounding makes 0, or nearly, are errors", Scalar, float, double) {
+  const double tiny = sizeof(Scalar) == 4 ? 1e-30 : 1e-200;
+  const double subnormal = sizeof(Scalar) == 4 ? 1e-42 : 1e-315;
+  const auto dense = [](double weight) { return layers::dense({.weight_variance = weight}); };
+  const Layer sign = layers::sign(), cube = layers::polynomial({0, 0, 0, 1});
+  const Layer square = layers::product({{1, {dense(1)}}, {1, {dense(1)}}});
+  const Layer conv = layers::conv({.filter = {3}}), pool = layers::global_average_pool();
+  const auto refuses = [](const std::vector<Layer>& list, const xt::xarray<Scalar>& x, const char* layer) {
+    std::string message;
+    try {
+      static_cast<void>(gram<Scalar>(Network(list), x));
+    } catch (const NumericalError& error) {
+      message = error.what();
+    }
+    CAPTURE(layer);
+    CAPTURE(message);
+    CHECK(message.find("gram: input 0 of x: ") == 0);
+    CHECK(message.find(layer) != std::string::npos);
+    CHECK(message.find("it leaves the range of ") != std::string::npos);
+  };
+  const auto x = vectors<Scalar>(1, 0.7);
+  refuses({dense(tiny), cube, dense(1), sign, dense(1)}, x, "layers[1] (polynomial)");
+  refuses({dense(tiny), cube, dense(1), layers::rms_norm({.epsilon = 0})}, x, "layers[1] (polynomial)");
+  refuses({dense(tiny), dense(tiny), sign, dense(1)}, x, "layers[1] (dense)");
+  refuses({dense(tiny), square, dense(1), sign, dense(1)}, x, "layers[1]");
+  refuses({dense(subnormal), sign, dense(1)}, x, "layers[0] (dense)");
+  xt::xarray<Scalar> sequences = xt::ones<Scalar>({2, 4, 2});
+  refuses({dense(tiny), cube, conv, sign, conv, pool}, sequences, "layers[1] (polynomial)");
+  refuses({conv, dense(tiny), dense(tiny), sign, conv, pool}, sequences, "layers[2] (dense)");
+  refuses({dense(subnormal), sign, conv, pool}, sequences, "layers[1] (sign)");
+  sequences *= static_cast<Scalar>(tiny);
+  refuses({conv, sign, conv, pool}, sequences, "input");
+}
+
+TEST_CASE("zeros that are none of rounding's are no errors") {
+  xt::xarray<float> images = xt::zeros<float>({3, 4, 4, 1});
+  images(1, 2, 2, 0) = 1;
+  images(2, 2, 2, 0) = 1;
+  images(2, 0, 0, 0) = 1e-25F;  // 0 beside a 1
+  const Layer conv = layers::conv({.filter = {3, 3}, .bias_variance = 0.1});
+  const Layer plain = layers::conv({.filter = {3, 3}});
+  const Layer pool = layers::global_average_pool(), zero = layers::polynomial({0});
+  CHECK(gram<float>(Network({conv, layers::relu(), conv, pool}), images).nngp.allFinite());
+  CHECK(gram<float>(Network({plain, layers::erf(), plain, pool}), images).nngp(0, 0) == 0);
+  CHECK(gram<float>(Network({plain, zero, conv, pool}), images).nngp(1, 1) > 0);
+  CHECK(gram<float>(Network({layers::flatten(), layers::dense(), zero, layers::dense({.bias_variance = 1})}),
+                    images)
+            .nngp(1, 1) == 1);
 }
 
 }  // namespace widelimit::testing

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "kernel/interpreter.hpp"
@@ -8,6 +9,7 @@
 #include "kernel/planes/placed_instruction.hpp"
 #include "kernel/planes/product_blocks.hpp"
 #include "kernel/planes/tile_run.hpp"
+#include "kernel/vanishing_check.hpp"
 
 namespace widelimit {
 
@@ -80,9 +82,24 @@ class PlaneEvaluator {
     throw_no_instruction(*placed_[i].instruction);
   }
 
-  void finish(std::size_t /*i*/) const {}
+  void finish(std::size_t i) {
+    const NodeId node = placed_[i].instruction->node;
+    // Row stages that nobody reads were not evaluated.
+    if (!run_.recording() || !placed_[i].at.is_diagonal || run_.pair.geometry.demanded[node].empty()) return;
+    vanishing_.note(i, *placed_[i].instruction, run_.pair.node(node).operation, positive_variances(i));
+  }
 
  private:
+  [[nodiscard]] Positive positive_variances(std::size_t i) const {
+    const PlaneLayout& layout = placed_[i].at.layout;
+    Index count = 0;
+    for_each_row(layout.extent, [&](Index x, Index y) {
+      const Scalar* row = placed_[i].planes.nngp + layout.at(x, y);
+      count += std::count_if(row, row + layout.extent[2], [](Scalar variance) { return variance > 0; });
+    });
+    return count == 0 ? Positive::none : count == product(layout.extent) ? Positive::all : Positive::some;
+  }
+
   [[nodiscard]] const PlacedInstruction<Scalar>& input_of(std::size_t i, std::size_t k) const {
     return placed_[placed_[i].instruction->inputs[k]];
   }
@@ -100,6 +117,7 @@ class PlaneEvaluator {
   std::vector<PlacedInstruction<Scalar>>& placed_;
   ProductBlocks<Scalar>* blocks_;
   const Stack& stack_;
+  VanishingCheck<Scalar> vanishing_;
 };
 
 }  // namespace widelimit

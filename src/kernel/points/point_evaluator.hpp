@@ -5,6 +5,7 @@
 #include "kernel/interpreter.hpp"
 #include "kernel/points/point_memory.hpp"
 #include "kernel/points/point_row_stage.hpp"
+#include "kernel/vanishing_check.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit {
@@ -73,8 +74,12 @@ class PointEvaluator {
     throw_no_instruction(run_.instruction(i));
   }
 
-  void finish(std::size_t i) const {
-    if (recorded_ != nullptr) check_variances(result(i).nngp, 1);
+  void finish(std::size_t i) {
+    if (recorded_ == nullptr) return;
+    const Scalar variance = result(i).nngp[0];
+    check_variances(&variance, 1);
+    vanishing_.note(i, run_.instruction(i), run_.program.graph.nodes[run_.node(i)].operation,
+                    variance > 0 ? Positive::all : Positive::none);
   }
 
  private:
@@ -130,6 +135,7 @@ class PointEvaluator {
   const PointRun<Scalar>& run_;
   const PointRows<Scalar>& rows_;
   InputState<Scalar>* recorded_;
+  VanishingCheck<Scalar> vanishing_;
 };
 
 }  // namespace widelimit

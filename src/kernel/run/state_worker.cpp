@@ -1,6 +1,8 @@
 #include "kernel/run/state_worker.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "kernel/features.hpp"
 #include "kernel/multiples.hpp"
@@ -8,6 +10,20 @@
 #include "kernel/variance_checks.hpp"
 
 namespace widelimit {
+namespace {
+
+/// Throws NumericalError if the variance of no position can be told from 0, while the input is not 0. Single
+/// positions far smaller than others may well be 0 beside them.
+template <typename Scalar>
+void check_features(const Features<Scalar>& features) {
+  Scalar largest = 0;
+  for (const Scalar value : features.values) largest = std::max(largest, std::abs(value));
+  if (largest > 0 &&
+      largest * largest / static_cast<Scalar>(features.channels) < std::numeric_limits<Scalar>::min())
+    throw_vanished<Scalar>();
+}
+
+}  // namespace
 
 template <typename Scalar>
 StateWorker<Scalar>::StateWorker(const GramPlan& plan)
@@ -71,6 +87,7 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
       std::copy(features.values.begin(), features.values.end(), state.array(id, 0));
       continue;
     }
+    name_layer(nodes[id], [&] { check_features(features); });
     const PlaneLayout& layout = state.layout().planes[id];
     const Scalar* row = features.values.data();
     for (Index channel = 0; channel < features.channels; ++channel)

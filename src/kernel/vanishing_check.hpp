@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/plan/program.hpp"
+
+namespace widelimit {
+
+/// At how many positions an instruction's variances are above 0.
+enum class Positive { none, some, all };
+
+/// Follows the variances of an input through the instructions of a run, and finds where rounding leaves none
+/// of them above 0 although exact arithmetic would.
+template <typename Scalar>
+class VanishingCheck {
+ public:
+  /// Behind every instruction that was evaluated, in order. Throws NumericalError.
+  void note(std::size_t number, const Instruction& instruction, const Operation& operation,
+            Positive positive);
+
+ private:
+  [[nodiscard]] bool must_stay_positive(const Instruction& instruction, const Operation& operation) const;
+
+  std::vector<Positive> positive_;  ///< [instruction]
+};
+
+}  // namespace widelimit
