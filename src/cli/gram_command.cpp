@@ -64,11 +64,13 @@ nlohmann::ordered_json shape_of(const xt::xarray<Scalar>& array) {
 
 template <typename Scalar>
 void run(const GramArguments& arguments, const RunContext& context) {
-  const auto x = read_finite<Scalar>(arguments.x);
+  const auto x = data::read_npy_as<Scalar>(arguments.x);
   std::optional<xt::xarray<Scalar>> x2;
-  if (!arguments.x2.empty()) x2 = read_finite<Scalar>(arguments.x2);
+  if (!arguments.x2.empty()) x2 = data::read_npy_as<Scalar>(arguments.x2);
   const auto left = cut_inputs(inputs_of(x, arguments.x), arguments.lengths);
   const auto right = x2 ? cut_inputs(inputs_of(*x2, arguments.x2), arguments.lengths2) : left;
+  check_finite_inputs(left, arguments.x);
+  if (x2) check_finite_inputs(right, arguments.x2);
   const Network network = network_from_argument(arguments.network, left.axes());
   OutputFolder folder(arguments.out, {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy"},
                       arguments.other_files);

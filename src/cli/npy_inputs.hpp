@@ -8,6 +8,7 @@
 
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/kernel/inputs.hpp"
 
 namespace widelimit::cli {
 
@@ -21,6 +22,19 @@ xt::xarray<Scalar> read_finite(const std::filesystem::path& file) {
     throw DataError(fmt::format("{}: values must be finite, got {} at entry {} in row-major order",
                                 file.string(), *bad, bad - array.begin()));
   return array;
+}
+
+/// DataError, naming the file, unless what belongs to the inputs is finite: padding may be anything.
+template <typename Scalar>
+void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
+  for (Index i = 0; i < inputs.size(); ++i) {
+    const auto input = inputs[i];
+    const auto bad =
+        std::find_if_not(input.begin(), input.end(), [](Scalar value) { return std::isfinite(value); });
+    if (bad != input.end())
+      throw DataError(fmt::format("{}: values must be finite, got {} at entry {} of input {}", file.string(),
+                                  *bad, bad - input.begin(), i));
+  }
 }
 
 }  // namespace widelimit::cli

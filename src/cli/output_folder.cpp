@@ -30,6 +30,12 @@ std::set<std::string> listed_files(const fs::path& folder) {
   return names;
 }
 
+/// Whether a file is what a run left behind that was killed while it wrote one of `names`.
+bool is_left_behind(const std::string& file, const std::set<std::string>& names) {
+  const std::optional<std::string> target = files::target_of_dead_writer(file);
+  return target && names.contains(*target);
+}
+
 /// Whether some name lies in this folder.
 bool leads_to_any(const std::set<std::string>& names, const std::string& folder) {
   const auto next = names.lower_bound(folder + "/");
@@ -43,7 +49,8 @@ struct Content {
   std::set<std::string> others;
 };
 
-Content content_of(const fs::path& folder, const std::set<std::string>& listed) {
+Content content_of(const fs::path& folder, const std::set<std::string>& listed,
+                   const std::set<std::string>& names) {
   Content content;
   for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator();
        ++entry) {
@@ -51,7 +58,8 @@ Content content_of(const fs::path& folder, const std::set<std::string>& listed) 
     const auto status = entry->symlink_status();
     if (fs::is_directory(status) && leads_to_any(listed, name)) continue;
     if (fs::is_directory(status)) entry.disable_recursion_pending();
-    const bool is_listed = listed.contains(name) && !fs::is_directory(status);
+    const bool is_listed =
+        (listed.contains(name) || is_left_behind(name, names)) && !fs::is_directory(status);
     (is_listed ? content.listed : content.others).insert(name);
   }
   return content;
@@ -81,7 +89,9 @@ OutputFolder::OutputFolder(fs::path folder, const std::vector<std::string>& name
     : folder_{std::move(folder)} {
   make_folder(folder_);
   try {
-    const Content content = content_of(folder_, listed_files(folder_));
+    Names known(names.begin(), names.end());
+    known.insert(record_name);
+    const Content content = content_of(folder_, listed_files(folder_), known);
     earlier_ = content.listed;
     if (others == OtherFiles::refused && !content.others.empty())
       throw DataError(

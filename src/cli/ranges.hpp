@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -47,7 +48,8 @@ inline CLI::Validator seed_number() { return whole_number<std::uint64_t>(0); }
 inline CLI::Validator thread_count() { return whole_number(0, 4096); }
 
 inline CLI::Validator positive_number() {
-  return number_in_range("a number above 0", [](double number) { return number > 0; });
+  return number_in_range("a finite number above 0",
+                         [](double number) { return number > 0 && std::isfinite(number); });
 }
 
 inline CLI::Validator number_not_negative() {

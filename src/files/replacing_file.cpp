@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -105,6 +106,15 @@ void ReplacingFile::fail(std::string_view action, int code) const {
 }
 
 void check_replaceable(const fs::path& target) { const ReplacingFile file(target); }
+
+std::optional<std::string> target_of_dead_writer(const std::string& name) {
+  static const std::regex pattern(R"((.+)\.(\d{1,9})-\d+\.part)");
+  std::smatch parts;
+  if (!std::regex_match(name, parts, pattern)) return {};
+  const auto writer = static_cast<pid_t>(std::stol(parts[2]));
+  const bool lives = kill(writer, 0) == 0 || errno == EPERM;
+  return lives ? std::nullopt : std::optional(parts[1].str());
+}
 
 void replace_file(const fs::path& target, std::string_view text) {
   ReplacingFile file(target);

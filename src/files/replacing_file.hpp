@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "files/temporary_path.hpp"
@@ -45,6 +47,10 @@ class ReplacingFile {
 /// Throws now what writing `target` would throw later: it is no regular file, or its folder does not exist or
 /// cannot be written to. Leaves nothing behind.
 void check_replaceable(const std::filesystem::path& target);
+
+/// If a file's name is that of a temporary one, and the process that wrote it runs no more on this machine:
+/// the target's name. Only kill -9 and power failures leave such files behind.
+std::optional<std::string> target_of_dead_writer(const std::string& name);
 
 /// Writes a whole file.
 void replace_file(const std::filesystem::path& target, std::string_view text);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <utility>
 
 #include "layers/builtin_kinds.hpp"
@@ -11,19 +12,29 @@
 namespace widelimit::layers {
 namespace {
 
-void check_kind(const std::string& kind) {
-  static const LayerReaders builtin = builtin_layer_readers();
-  if (kind.empty()) throw ArgumentError("a layer of your own needs a kind, got an empty name");
-  if (builtin.contains(kind))
-    throw ArgumentError(
-        fmt::format("{}: this kind is a layer of the library; choose another name for your own", kind));
+/// A name as a hurried reader takes it: without case and blanks.
+std::string plain(const std::string& kind) {
+  std::string text;
+  for (const unsigned char c : kind)
+    if (std::isspace(c) == 0) text.push_back(static_cast<char>(std::tolower(c)));
+  return text;
 }
 
 }  // namespace
 
+void check_user_kind(const std::string& kind) {
+  static const LayerReaders builtin = builtin_layer_readers();
+  const std::string name = plain(kind);
+  if (name.empty()) throw ArgumentError("a layer of your own needs a kind, got an empty name");
+  // The weights of attention are named by a kind or by this word.
+  if (builtin.contains(name) || name == "softmax")
+    throw ArgumentError(
+        fmt::format("{}: this kind is a layer of the library; choose another name for your own", kind));
+}
+
 UserKind::UserKind(std::string kind, std::optional<nlohmann::ordered_json> parameters)
     : name_{std::move(kind)}, parameters_(std::move(parameters)) {
-  check_kind(name_);
+  check_user_kind(name_);
   if (!parameters_) return;
   if (!parameters_->is_object())
     throw ArgumentError(

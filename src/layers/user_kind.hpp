@@ -6,6 +6,9 @@
 
 namespace widelimit::layers {
 
+/// Throws ArgumentError for an empty kind and for one of the library's, whatever its case and blanks.
+void check_user_kind(const std::string& kind);
+
 /// The name of a layer of a user's own, and its parameters as files write them.
 class UserKind {
  public:

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "layers/builtin_kinds.hpp"
+#include "layers/user_kind.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -84,6 +85,7 @@ Layers read_layers(const nlohmann::json& array, const std::string& path) {
 }
 
 void register_layer_kind(const std::string& kind, LayerReader reader) {
+  if (!is_registered(kind)) layers::check_user_kind(kind);
   Registry::instance().add(kind, std::move(reader));
 }
 

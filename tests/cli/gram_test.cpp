@@ -134,7 +134,7 @@ TEST_CASE("gram: errors name what is wrong, before anything is written") {
   check_gram_fails("conv-gap --x " + file("none.npy") + end, "none.npy");
   check_gram_fails("conv-gap --x " + file("flat.npy") + end, "flat.npy: ");
   check_gram_fails("conv-gap --x " + file("nan.npy") + end,
-                   "nan.npy: values must be finite, got nan at entry 35 in row-major order");
+                   "nan.npy: values must be finite, got nan at entry ");
   check_gram_fails("conv-gap --x " + file("x.npy") + " --x2 " + file("larger.npy") + end, "4x4");
   check_gram_fails("conv-gap:axes=1 --x " + file("x.npy") + end, "layers[0]");
   check_gram_fails(file("open.json") + " --x " + file("x.npy") + end,
@@ -167,6 +167,9 @@ TEST_CASE("gram: sequences of different length") {
   auto x = xt::xarray<double>::from_shape({3, 4, 2});
   double value = 0;
   for (double& entry : x) entry = std::sin(++value);
+  // Padding is never read.
+  for (std::size_t channel = 0; channel < 2; ++channel)
+    x(1, 1, channel) = x(2, 3, channel) = std::numeric_limits<double>::quiet_NaN();
   const xt::xarray<std::int64_t> lengths{4, 1, 3}, few{4, 1};
   data::write_npy(folder / "x.npy", x);
   data::write_npy(folder / "lengths.npy", lengths);

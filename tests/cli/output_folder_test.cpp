@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -149,6 +151,22 @@ TEST_CASE("output folder: other files are refused at once, and stay with --force
   fs::remove(quick.out() / "mine.txt");
   std::ofstream(quick.out() / "run.json") << R"({"files": ["nngp.npy", "ntk.npy"]})";
   check_refused(run_program(quick.arguments()), "(nngp.npy, ntk.npy, run.json)");
+}
+
+TEST_CASE("output folder: what a killed run left half written is no other file, and is removed") {
+  const GramFolder folder;
+  fs::create_directories(folder.out());
+  // No process has this number: it is above what Linux gives.
+  std::ofstream(folder.out() / "nngp.npy.99999999-0.part") << "half";
+  REQUIRE(run_program(folder.arguments()).code == 0);
+  CHECK(files_in(folder.out()) == Names{"nngp.npy", "ntk.npy", "run.json"});
+  // Of a process that runs, or of a file that this command does not write, they are somebody's.
+  for (const std::string& name :
+       {fmt::format("ntk.npy.{}-0.part", getpid()), std::string("a.99999999-0.part")}) {
+    std::ofstream(folder.out() / name) << "half";
+    check_refused(run_program(folder.arguments()), "(" + name + ")");
+    fs::remove(folder.out() / name);
+  }
 }
 
 TEST_CASE("output folder: a run.json that lists files elsewhere removes none of them") {

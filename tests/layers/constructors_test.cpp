@@ -146,7 +146,8 @@ TEST_CASE("stages of a user's own") {
 /// They would be taken for the library's.
 TEST_CASE("layers of a user's own cannot be called like the library's") {
   const auto activation = numerics::tanh();
-  for (const std::string kind : {"identity", "relu", "dense", "flatten", "attention", "repeat", "softplus"}) {
+  for (const std::string kind : {"identity", "relu", "dense", "flatten", "attention", "repeat", "softplus",
+                                 "softmax", "Relu", " relu"}) {
     CAPTURE(kind);
     const std::string refused =
         kind + ": this kind is a layer of the library; choose another name for your own";
@@ -159,6 +160,9 @@ TEST_CASE("layers of a user's own cannot be called like the library's") {
       CHECK(error_of([&] { return nonlinearity(kind, activation); }) != "no error");
   CHECK(error_of([&] { return nonlinearity("", activation); }) ==
         "a layer of your own needs a kind, got an empty name");
+  const LayerReader reader = [](FieldReader&) { return relu(); };
+  for (const char* kind : {"softmax", "Dense", "", " "})
+    CHECK_THROWS_AS(register_layer_kind(kind, reader), ArgumentError);
   CHECK(error_of([&] { return nonlinearity("mine", activation, 5); }) ==
         "mine: parameters must be a JSON object, got 5");
   CHECK(error_of([&] {
