@@ -9,3 +9,4 @@
 #include "widelimit/numerics/quadrature_activation.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/numerics/statistics.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"

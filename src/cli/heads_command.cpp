@@ -14,6 +14,8 @@
 #include "cli/gnuplot.hpp"
 #include "cli/origin.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/experiment.hpp"
@@ -28,6 +30,7 @@ struct HeadsArguments {
   std::filesystem::path config;
   std::filesystem::path out;
   std::filesystem::path plot;
+  int threads = 0;
 };
 
 /// An experiment, what it is for and how its table is drawn: columns whose names begin with one of `curves`
@@ -128,7 +131,12 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
   const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
     origin.configuration = config;
-    return specialization::run_experiment(experiment.name, config);
+    ProgressBar bar(experiment.name);
+    return specialization::run_experiment(
+        experiment.name, config,
+        {.threads = arguments.threads,
+         .stop = context.interrupt.token(),
+         .progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); }});
   });
   origin.seed = table.seed;
   if (arguments.out.empty()) {
@@ -157,6 +165,10 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
     command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
         ->type_name("FILE");
     command->add_option("--plot", arguments->plot, "Picture, drawn with gnuplot")->type_name("FILE.png");
+    command
+        ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
+        ->check(thread_count())
+        ->type_name("N");
     command->footer(fields_text(experiment.name));
     command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }

@@ -13,6 +13,7 @@
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/relu_drift.hpp"
 #include "numerics/count.hpp"
+#include "numerics/roots.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -73,14 +74,6 @@ double node_distance(double time, double rate) {
 Index node_count(std::string_view where, double distances, double time) {
   return numerics::checked_count(std::ceil(distances), most_nodes,
                                  fmt::format("{}: nodes on one side of the start at time {:g}", where, time));
-}
-
-template <typename Function>
-double root_of(const Function& function, double low, double high) {
-  std::uintmax_t iterations = 200;
-  const auto bracket = boost::math::tools::toms748_solve(
-      function, low, high, boost::math::tools::eps_tolerance<double>(50), iterations);
-  return (bracket.first + bracket.second) / 2;
 }
 
 void require_probability(std::string_view where, double p, double mass) {
@@ -166,14 +159,17 @@ double DiffusionLaw::density(double x) const {
 
 double DiffusionLaw::quantile(double p) const {
   require_probability("DiffusionLaw::quantile", p, total_mass());
-  return to_x(root_of([&](double z) { return z_distribution(z) - p; }, first_, last()));
+  return to_x(
+      numerics::bracketed_root([&](double z) { return z_distribution(z) - p; }, first_, last()).value());
 }
 
 double DiffusionLaw::absolute_quantile(double p) const {
   if (coordinates_.chart == Chart::gap) return quantile(p);
   require_probability("DiffusionLaw::absolute_quantile", p, total_mass());
   const double end = std::max(std::abs(first_), std::abs(last()));
-  return to_x(root_of([&](double z) { return z_distribution(z) - z_distribution(-z) - p; }, 0.0, end));
+  return to_x(
+      numerics::bracketed_root([&](double z) { return z_distribution(z) - z_distribution(-z) - p; }, 0.0, end)
+          .value());
 }
 
 DiffusionLaw correlation_law(const SdeModel& model, double rho0, double time) {

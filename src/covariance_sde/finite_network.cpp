@@ -5,7 +5,8 @@
 #include "covariance_sde/explicit_network.hpp"
 #include "covariance_sde/network_chain.hpp"
 #include "covariance_sde/path_bounds.hpp"
-#include "widelimit/covariance_sde/psd_root.hpp"
+#include "numerics/tasks.hpp"
+#include "widelimit/covariance_sde/lower_root.hpp"
 #include "widelimit/stop_request.hpp"
 
 namespace widelimit::covariance_sde {
@@ -73,9 +74,12 @@ template <typename Chain>
 void run_networks(const NetworkSpec& network, const Matrix<double>& v0, const NetworkOptions& options,
                   CovarianceEnsemble& ensemble) {
   const typename Chain::Square start = v0;
-  for_each_path(options.samples, options.threads, [&](Index sample) {
+  const auto run_sample = [&](Index sample) {
     Chain chain(network, v0.rows());
     run_network(chain, start, network, options, sample, ensemble);
+  };
+  numerics::on_threads(options.threads, [&] {
+    numerics::for_each_task(options.samples, {.stop = options.stop}, run_sample, paths_a_task);
   });
 }
 

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
@@ -13,8 +9,11 @@
 #include "covariance_sde/guarded_cholesky.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 
-/// What paths of the SDE and of finite networks share: stopping, and the loop over paths.
+/// What paths of the SDE and of finite networks share.
 namespace widelimit::covariance_sde {
+
+/// Threads take paths in groups of at least so many.
+inline constexpr Index paths_a_task = 8;
 
 inline void require_bounds(std::string_view where, const StopBounds& bounds) {
   if (!(bounds.lower >= 0 && bounds.upper > bounds.lower))
@@ -46,18 +45,6 @@ inline void require_start(std::string_view where, const Matrix<double>& v0, cons
     throw ArgumentError(
         fmt::format("{}: the eigenvalues of V_0 must lie within the stopping bounds {} and {}", where,
                     bounds.lower, bounds.upper));
-}
-
-/// Runs body(path) for every path on the given number of threads, 0 for all; never on more than there are.
-template <typename Body>
-void for_each_path(Index paths, int threads, const Body& body) {
-  const int available = tbb::this_task_arena::max_concurrency();
-  tbb::task_arena arena(threads > 0 ? std::min(threads, available) : available);
-  arena.execute([&] {
-    tbb::parallel_for(tbb::blocked_range<Index>(0, paths, 8), [&](const tbb::blocked_range<Index>& range) {
-      for (Index path = range.begin(); path < range.end(); ++path) body(path);
-    });
-  });
 }
 
 }  // namespace widelimit::covariance_sde

@@ -8,9 +8,10 @@
 #include "covariance_sde/step_kernel.hpp"
 #include "covariance_sde/step_limits.hpp"
 #include "numerics/count.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
-#include "widelimit/covariance_sde/psd_root.hpp"
 #include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/stop_request.hpp"
 
 namespace widelimit::covariance_sde {
@@ -152,7 +153,7 @@ class PathRunner {
   bool dense_step(RandomStream& stream, double step) {
     const Index m = v_.rows();
     const Matrix<double> v = v_;
-    const Matrix<double> root = symmetric_root(diffusion(model_, v));
+    const Matrix<double> root = numerics::symmetric_root(diffusion(model_, v));
     Vector<double> normals(root.rows());
     for (double& z : normals) z = stream.normal();
     const Vector<double> noise = std::sqrt(step) * (root * normals);
@@ -191,8 +192,10 @@ class PathRunner {
 template <int M>
 void run_paths(const SdeModel& model, const Matrix<double>& v0, const SimulationOptions& options,
                CovarianceEnsemble& ensemble) {
-  for_each_path(options.paths, options.threads,
-                [&](Index path) { PathRunner<M>(model, v0, options).run(path, ensemble); });
+  const auto run_path = [&](Index path) { PathRunner<M>(model, v0, options).run(path, ensemble); };
+  numerics::on_threads(options.threads, [&] {
+    numerics::for_each_task(options.paths, {.stop = options.stop}, run_path, paths_a_task);
+  });
 }
 
 }  // namespace

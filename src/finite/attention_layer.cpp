@@ -1,6 +1,5 @@
 #include "finite/attention_layer.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "finite/affine_map.hpp"
@@ -8,6 +7,7 @@
 #include "finite/head_weights.hpp"
 #include "finite/normalised_rows.hpp"
 #include "layers/attention_positions.hpp"
+#include "numerics/semidefinite.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::finite {
@@ -20,10 +20,7 @@ using layers::QueryKeyWeights;
 /// A square root of the encodings' covariance, times the root of their weight; it may be singular.
 Matrix<double> position_root(const layers::PositionalEncodings& positions, const Shape& shape) {
   const Matrix<double> covariance = layers::position_covariance(positions, shape, shape);
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(covariance);
-  const Vector<double> roots =
-      (positions.position_weight * solver.eigenvalues().array().max(0.0)).sqrt().matrix();
-  return solver.eigenvectors() * roots.asDiagonal();
+  return std::sqrt(positions.position_weight) * numerics::semidefinite_roots(covariance).factor();
 }
 
 enum class Tying { tied, untied };

@@ -1,13 +1,9 @@
 #include "widelimit/propagation/estimators.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <cmath>
-#include <mutex>
 
 #include "numerics/blas_threads.hpp"
+#include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -27,20 +23,8 @@ void for_each_network(const char* where, const SampleOptions& options, const Bod
   require_at_least(where, "width", static_cast<double>(options.width), 1);
   require_at_least(where, "threads", options.threads, 0);
   const numerics::BlasThreads single(1);
-  std::mutex reporting;
-  Index done = 0;
-  const int available = tbb::this_task_arena::max_concurrency();
-  tbb::task_arena arena(options.threads > 0 ? std::min(options.threads, available) : available);
-  arena.execute([&] {
-    tbb::parallel_for(tbb::blocked_range<Index>(0, options.networks, 1), [&](const auto& range) {
-      for (Index network = range.begin(); network < range.end(); ++network) {
-        if (options.stop.stop_requested()) throw Cancelled(fmt::format("{}: stopped on request", where));
-        body(network);
-        const std::lock_guard lock(reporting);
-        ++done;
-        if (options.progress) options.progress(done, options.networks);
-      }
-    });
+  numerics::on_threads(options.threads, [&] {
+    numerics::for_each_task(options.networks, {.stop = options.stop, .progress = options.progress}, body);
   });
 }
 

@@ -1,11 +1,7 @@
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
+#include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/exponent_at.hpp"
 
@@ -45,14 +41,13 @@ class MlpTable {
         rows_{changes_mlp(y.coordinate) ? y.values.size() : 1},
         entries_(columns_ * rows_) {}
 
-  void fill() {
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, entries_.size()), [&](const auto& range) {
-      for (std::size_t i = range.begin(); i < range.end(); ++i) {
-        PlaneParameters point = base_;
-        set_coordinate(point, x_.coordinate, x_.values[i % columns_]);
-        set_coordinate(point, y_.coordinate, y_.values[i / columns_]);
-        entries_[i] = mlp_statistics(point.parameters);
-      }
+  void fill(const std::stop_token& stop) {
+    numerics::for_each_task(static_cast<Index>(entries_.size()), {.stop = stop}, [&](Index place) {
+      const auto i = static_cast<std::size_t>(place);
+      PlaneParameters point = base_;
+      set_coordinate(point, x_.coordinate, x_.values[i % columns_]);
+      set_coordinate(point, y_.coordinate, y_.values[i / columns_]);
+      entries_[i] = mlp_statistics(point.parameters);
     });
   }
 
@@ -99,10 +94,7 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
   PhaseDiagram diagram{x, y, Matrix<double>::Constant(rows, columns, std::nan("")),
                        Matrix<double>::Constant(rows, columns, std::nan(""))};
   MlpTable mlp(point, x, y);
-  std::mutex reporting;
-  Index done = 0;
   const auto fill_row = [&](Index row) {
-    if (run.stop.stop_requested()) throw Cancelled("phase_diagram: stopped on request");
     PlaneParameters here = point;
     set_coordinate(here, y.coordinate, y.values[static_cast<std::size_t>(row)]);
     for (Index column = 0; column < columns; ++column) {
@@ -112,17 +104,10 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
       diagram.lambda_a(row, column) = exponent_at(Exponent::angle, here, statistics);
       diagram.lambda_g(row, column) = exponent_at(Exponent::gradient, here, statistics);
     }
-    const std::lock_guard lock(reporting);
-    ++done;
-    if (run.progress) run.progress(done, rows);
   };
-  const int available = tbb::this_task_arena::max_concurrency();
-  tbb::task_arena arena(run.threads > 0 ? std::min(run.threads, available) : available);
-  arena.execute([&] {
-    mlp.fill();
-    tbb::parallel_for(tbb::blocked_range<Index>(0, rows, 1), [&](const auto& range) {
-      for (Index row = range.begin(); row < range.end(); ++row) fill_row(row);
-    });
+  numerics::on_threads(run.threads, [&] {
+    mlp.fill(run.stop);
+    numerics::for_each_task(rows, {.stop = run.stop, .progress = run.progress}, fill_row);
   });
   return diagram;
 }

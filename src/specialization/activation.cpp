@@ -10,8 +10,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
-
 namespace {
 
 constexpr std::array<std::pair<std::string_view, HeadActivation>, 4> kNames = {

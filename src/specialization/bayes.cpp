@@ -1,17 +1,14 @@
 #include "widelimit/specialization/bayes.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "checks.hpp"
+#include "monte_carlo.hpp"
 #include "normals.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -32,19 +29,14 @@ Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, con
   return softmax_of(scores);
 }
 
-struct Sums {
-  double value = 0;
-  double square = 0;
-};
-
-Sums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block, Index size) {
+MonteCarloSums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block, Index size) {
   const Index features = prior.features();
   std::vector<float> normals(static_cast<std::size_t>(kBlock * tokens * features));
   fill_normals(normals, seed, 2 * static_cast<std::uint64_t>(block));
   numerics::RandomStream random(seed, 2 * static_cast<std::uint64_t>(block) + 1);
   Vector<double> theta(features), chi_star(features), scores(tokens);
   const float* next = normals.data();
-  Sums sums;
+  MonteCarloSums sums;
   for (Index i = 0; i < size; ++i) {
     prior.sample(random, theta);
     for (Index l = 0; l < tokens; ++l, next += features) {
@@ -53,8 +45,7 @@ Sums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index b
       scores[l] = prior.token_score(chi_star);
     }
     const double risk = 1 - softmax_of(scores).squaredNorm();
-    sums.value += risk;
-    sums.square += risk * risk;
+    sums.add(risk);
   }
   return sums;
 }
@@ -71,22 +62,14 @@ Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_sta
                    [&](const Vector<double>& token) { return prior.token_score(token, spike_gram); });
 }
 
-BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_t seed) {
+BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_t seed,
+                     const RunControl& run) {
   check_at_least("bayes_risk", "tokens L", tokens, 1);
   check_at_least("bayes_risk", "count n", count, 2);
-  const Index blocks = (count + kBlock - 1) / kBlock;
-  std::vector<Sums> sums(static_cast<std::size_t>(blocks));
-  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
-    const Index size = std::min(kBlock, count - block * kBlock);
-    sums[static_cast<std::size_t>(block)] = risk_of_block(prior, tokens, seed, block, size);
+  const MonteCarloSums total = sum_blocks(count, kBlock, run, [&](Index block, Index size) {
+    return risk_of_block(prior, tokens, seed, block, size);
   });
-  Sums total;
-  for (const Sums& part : sums) {
-    total.value += part.value;
-    total.square += part.square;
-  }
-  const double n = static_cast<double>(count), mean = total.value / n;
-  return {mean, std::sqrt(std::max(total.square / n - mean * mean, 0.0) / n)};
+  return {total.mean(), total.standard_error()};
 }
 
 HeadParameters bayes_optimal_heads(const Prior& prior, Index heads) {

@@ -7,7 +7,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
 using nlohmann::json;
 
 namespace {

@@ -17,8 +17,8 @@ class CaseFields {
   template <typename Derived>
   void add(const std::string& name, const Eigen::MatrixBase<Derived>& matrix) {
     std::vector<double>& list = values_[name];
-    for (Eigen::Index i = 0; i < matrix.rows(); ++i)
-      for (Eigen::Index j = 0; j < matrix.cols(); ++j) list.push_back(static_cast<double>(matrix(i, j)));
+    for (Index i = 0; i < matrix.rows(); ++i)
+      for (Index j = 0; j < matrix.cols(); ++j) list.push_back(static_cast<double>(matrix(i, j)));
   }
   /// ArgumentError if the case gave no such field.
   const std::vector<double>& at(const std::string& name) const;

@@ -4,8 +4,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
-
 namespace {
 
 CaseFields geometry_case(const JsonFields& in) {

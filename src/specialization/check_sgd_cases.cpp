@@ -3,8 +3,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
-
 namespace {
 
 /// Rows of a nested list X[n][l][d] as one matrix.

@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "check_cases.hpp"
+#include "checks.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/sgd.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -100,7 +100,8 @@ Index step_count(double tau, double step) {
 
 StochasticFields flow_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
   const Prior prior = Prior::from_json(in.at("prior"));
-  const HeadParameters start{in.matrix("m"), symmetric_root(in.matrix("S")), in.vector("b"), in.vector("v")};
+  const HeadParameters start{in.matrix("m"), numerics::symmetric_root(in.matrix("S"), overlap_rounding),
+                             in.vector("b"), in.vector("v")};
   FlowOptions options;
   options.step = in.number("step");
   for (const double tau : in.flat("tau")) options.record.push_back(step_count(tau, options.step));

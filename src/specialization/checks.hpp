@@ -12,10 +12,13 @@
 /// Argument checks shared by the functions of this folder; messages read "where: field must ..., got ...".
 namespace widelimit::specialization {
 
+/// Of numerics::symmetric_root(), for differences of overlaps.
+inline constexpr double overlap_rounding = 1e-6;
+
 template <typename Derived>
 void check_finite(std::string_view where, std::string_view field, const Eigen::MatrixBase<Derived>& values) {
-  for (Eigen::Index i = 0; i < values.rows(); ++i)
-    for (Eigen::Index j = 0; j < values.cols(); ++j)
+  for (Index i = 0; i < values.rows(); ++i)
+    for (Index j = 0; j < values.cols(); ++j)
       if (!std::isfinite(values(i, j)))
         throw ArgumentError(
             fmt::format("{}: {} must be finite, got {} at ({}, {})", where, field, values(i, j), i, j));
@@ -23,7 +26,7 @@ void check_finite(std::string_view where, std::string_view field, const Eigen::M
 
 template <typename Derived>
 void check_shape(std::string_view where, std::string_view field, const Eigen::MatrixBase<Derived>& values,
-                 Eigen::Index rows, Eigen::Index columns) {
+                 Index rows, Index columns) {
   if (values.rows() != rows || values.cols() != columns)
     throw ArgumentError(fmt::format("{}: {} must be {} x {}, got {} x {}", where, field, rows, columns,
                                     values.rows(), values.cols()));
@@ -34,18 +37,17 @@ inline void check_positive(std::string_view where, std::string_view field, doubl
     throw ArgumentError(fmt::format("{}: {} must be positive and finite, got {}", where, field, value));
 }
 
-inline void check_at_least(std::string_view where, std::string_view field, Eigen::Index value,
-                           Eigen::Index least) {
+inline void check_at_least(std::string_view where, std::string_view field, Index value, Index least) {
   if (value < least)
     throw ArgumentError(fmt::format("{}: {} must be at least {}, got {}", where, field, least, value));
 }
 
 /// b has one entry a head, v as many as the activation has scales.
-inline void check_offsets(std::string_view where, HeadActivation activation, Eigen::Index heads,
+inline void check_offsets(std::string_view where, HeadActivation activation, Index heads,
                           const Vector<double>& b, const Vector<double>& v) {
   if (b.size() != heads)
     throw ArgumentError(fmt::format("{}: b must have one entry a head ({}), got {}", where, heads, b.size()));
-  const Eigen::Index scales = scale_count(activation, heads);
+  const Index scales = scale_count(activation, heads);
   if (v.size() != scales)
     throw ArgumentError(fmt::format("{}: v of {} must have {} entries for {} heads, got {}", where,
                                     head_activation_name(activation), scales, heads, v.size()));

@@ -10,15 +10,14 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
 using nlohmann::json;
 
 namespace {
 
-ExperimentTable bayes_experiment(const JsonFields& in) {
+ExperimentTable bayes_experiment(const JsonFields& in, const RunControl& run) {
   allow_fields_of("bayes", in);
   const BayesRisk risk =
-      bayes_risk(prior_of(in), in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in));
+      bayes_risk(prior_of(in), in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in), run);
   ExperimentTable table;
   table.columns = {"bayes_risk", "standard_error"};
   table.rows = {{risk.risk, risk.standard_error}};
@@ -26,7 +25,7 @@ ExperimentTable bayes_experiment(const JsonFields& in) {
   return table;
 }
 
-ExperimentTable hessian_experiment(const JsonFields& in) {
+ExperimentTable hessian_experiment(const JsonFields& in, const RunControl& run) {
   allow_fields_of("hessian", in);
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
@@ -42,14 +41,14 @@ ExperimentTable hessian_experiment(const JsonFields& in) {
   }
   table.summary = {{"c1", c.c1}, {"c2", c.c2}, {"c3", c.c3}, {"c4", c.c4},
                    {"c5", c.c5}, {"b", c.b},   {"v", c.v},   {"initial_pull", c.initial_pull}};
-  if (const auto rate = saddle_rate(in, activation, prior)) {
+  if (const auto rate = saddle_rate(in, activation, prior, run)) {
     table.summary["saddle_split_rate"] = rate->rate;
     table.summary["saddle_split_rate_standard_error"] = rate->standard_error;
   }
   return table;
 }
 
-using Experiment = ExperimentTable (*)(const JsonFields&);
+using Experiment = ExperimentTable (*)(const JsonFields&, const RunControl&);
 
 constexpr std::array<std::pair<const char*, Experiment>, 7> kExperiments = {
     {{"flow", flow_experiment},
@@ -72,11 +71,11 @@ const std::vector<std::string>& experiment_names() {
   return names;
 }
 
-ExperimentTable run_experiment(std::string_view name, const json& config) {
-  for (const auto& [known, run] : kExperiments) {
+ExperimentTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
+  for (const auto& [known, experiment] : kExperiments) {
     if (name != known) continue;
     const JsonFields in(config, "config");
-    ExperimentTable table = run(in);
+    ExperimentTable table = experiment(in, run);
     table.seed = seed_of(in);
     return table;
   }

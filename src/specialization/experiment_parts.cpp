@@ -10,7 +10,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
 using nlohmann::json;
 
 namespace {
@@ -99,12 +98,13 @@ std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>
 
 json time_or_null(const std::optional<double>& time) { return time ? json(*time) : json(nullptr); }
 
-std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior) {
+std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior,
+                                     const RunControl& run) {
   const auto strengths = flip_strengths(prior);
   const bool known = activation == HeadActivation::softmax || activation == HeadActivation::bayes;
   if (!strengths || !known || in.integer("heads") < 2) return std::nullopt;
   return split_rate_by_sampling(activation, in.integer("tokens"), in.integer("heads"), strengths->first,
-                                strengths->second, 1'000'000, seed_of(in));
+                                strengths->second, 1'000'000, seed_of(in), run);
 }
 
 }  // namespace widelimit::specialization

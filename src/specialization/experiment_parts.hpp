@@ -44,23 +44,22 @@ SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise);
 
 /// Number of steps of a size, which the given field has set, in the time "tau", or where there is none in
 /// `otherwise`.
-Eigen::Index steps_in(const JsonFields& in, const std::string& field, double step,
-                      std::optional<double> otherwise = std::nullopt);
+Index steps_in(const JsonFields& in, const std::string& field, double step,
+               std::optional<double> otherwise = std::nullopt);
 /// Steps to record, about "records" of them.
-std::vector<Eigen::Index> records_of(const JsonFields& in, Eigen::Index steps, Eigen::Index otherwise);
+std::vector<Index> records_of(const JsonFields& in, Index steps, Index otherwise);
 
 /// Appends the names of a matrix' entries: m00, m01, ...
-void name_entries(std::vector<std::string>& columns, const std::string& prefix, Eigen::Index rows,
-                  Eigen::Index cols);
+void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols);
 /// tau, loss, entries of m and S, b, v: a trajectory's columns, and a row of them.
-std::vector<std::string> trajectory_columns(Eigen::Index heads, Eigen::Index features, Eigen::Index scales);
+std::vector<std::string> trajectory_columns(Index heads, Index features, Index scales);
 std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>& m, const Matrix<double>& S,
                                    const Vector<double>& b, const Vector<double>& v);
 
 template <typename Derived>
 void append(std::vector<double>& row, const Eigen::MatrixBase<Derived>& matrix) {
-  for (Eigen::Index i = 0; i < matrix.rows(); ++i)
-    for (Eigen::Index j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
+  for (Index i = 0; i < matrix.rows(); ++i)
+    for (Index j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
 }
 
 nlohmann::json to_json(const Matrix<double>& matrix);
@@ -68,15 +67,16 @@ nlohmann::json to_json(const Vector<double>& vector);
 nlohmann::json time_or_null(const std::optional<double>& time);
 
 /// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
-std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior);
+std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior,
+                                     const RunControl& run);
 
 /// Experiments on the flow, in flow_experiments.cpp.
-ExperimentTable flow_experiment(const JsonFields& in);
-ExperimentTable prune_experiment(const JsonFields& in);
+ExperimentTable flow_experiment(const JsonFields& in, const RunControl& run);
+ExperimentTable prune_experiment(const JsonFields& in, const RunControl& run);
 
 /// Experiments on SGD, in sgd_experiments.cpp.
-ExperimentTable sgd_experiment(const JsonFields& in);
-ExperimentTable compare_experiment(const JsonFields& in);
-ExperimentTable phase_transition_experiment(const JsonFields& in);
+ExperimentTable sgd_experiment(const JsonFields& in, const RunControl& run);
+ExperimentTable compare_experiment(const JsonFields& in, const RunControl& run);
+ExperimentTable phase_transition_experiment(const JsonFields& in, const RunControl& run);
 
 }  // namespace widelimit::specialization

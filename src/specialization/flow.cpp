@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "checks.hpp"
+#include "numerics/tasks.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
 namespace odeint = boost::numeric::odeint;
 
 namespace {
@@ -87,9 +88,10 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
   auto next = record.begin();
   for (Index step = 0; step <= options.steps; ++step) {
     if (!finite(state)) report_divergence(step, options.step);
-    SampledLoss now = sampled_loss(activation, state, samples, detail);
+    SampledLoss now = sampled_loss(activation, state, samples, detail, {.stop = options.run.stop});
     shape_gradient(activation, options.variant, now.gradient);
     FlowPoint point = flow_point(static_cast<double>(step) * options.step, now, state);
+    if (options.run.progress) options.run.progress(step, options.steps);
     const bool stop = at_rest(point, options) || step == options.steps;
     if (step == *next || stop) points.push_back(std::move(point));
     if (stop) break;
@@ -99,8 +101,8 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
     state.b -= options.step * now.gradient.b;
     state.v -= options.step * now.gradient.v;
     if (options.batch_noise > 0 && finite(state))
-      state.r =
-          symmetric_root(state.r * state.r.transpose() + options.step * options.batch_noise * now.noise);
+      state.r = numerics::symmetric_root(
+          state.r * state.r.transpose() + options.step * options.batch_noise * now.noise, overlap_rounding);
   }
   return points;
 }
@@ -157,7 +159,8 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   const auto step_at = [&](double tau) { return static_cast<Index>(tau / options.step); };
   const auto loss_at = [&](const HeadParameters& parameters, double tau) {
     if (!finite(parameters)) report_divergence(step_at(tau), options.step);
-    SampledLoss now = sampled_loss(activation, parameters, samples, LossDetail::gradients);
+    SampledLoss now =
+        sampled_loss(activation, parameters, samples, LossDetail::gradients, {.stop = options.run.stop});
     shape_gradient(activation, options.variant, now.gradient);
     return now;
   };
@@ -166,13 +169,14 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
     for (double& entry : velocity) entry = -entry;
   };
   std::vector<FlowPoint> points;
+  std::vector<double> times;
+  for (const Index step : recorded_steps(options)) times.push_back(static_cast<double>(step) * options.step);
   const auto visit = [&](const State& state, double tau) {
     const HeadParameters parameters = packing.unpack(state);
     points.push_back(flow_point(tau, loss_at(parameters, tau), parameters));
+    if (options.run.progress) options.run.progress(std::ssize(points), std::ssize(times));
     return !at_rest(points.back(), options);
   };
-  std::vector<double> times;
-  for (const Index step : recorded_steps(options)) times.push_back(static_cast<double>(step) * options.step);
   if (options.stepper == FlowStepper::runge_kutta4)
     visit_times(odeint::runge_kutta4<State>(), derivative, packing.pack(start), times, options.step, visit);
   else
@@ -210,8 +214,10 @@ template <typename Scalar>
 std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,
                                      const SampleSet<Scalar>& samples, const FlowOptions& options) {
   check_options(options);
-  if (options.stepper == FlowStepper::euler) return euler_flow(activation, start, samples, options);
-  return odeint_flow(activation, start, samples, options);
+  return numerics::on_threads(options.run.threads, [&] {
+    return options.stepper == FlowStepper::euler ? euler_flow(activation, start, samples, options)
+                                                 : odeint_flow(activation, start, samples, options);
+  });
 }
 
 template std::vector<FlowPoint> gradient_flow(HeadActivation, const HeadParameters&, const SampleSet<float>&,

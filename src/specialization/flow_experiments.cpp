@@ -3,13 +3,13 @@
 
 #include "checks.hpp"
 #include "experiment_parts.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
 using nlohmann::json;
 
 namespace {
@@ -28,8 +28,8 @@ HeadParameters given_start(const JsonFields& in, HeadActivation activation, Inde
     throw ArgumentError(
         fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
   check_shape("config.start", start.has("S") ? "S" : "r", given, heads, heads);
-  HeadParameters parameters =
-      with_initial_offsets(activation, m, start.has("S") ? symmetric_root(given) : given);
+  HeadParameters parameters = with_initial_offsets(
+      activation, m, start.has("S") ? numerics::symmetric_root(given, overlap_rounding) : given);
   if (start.has("b")) parameters.b = start.vector("b");
   if (start.has("v")) parameters.v = start.vector("v");
   return parameters;
@@ -61,13 +61,14 @@ struct FlowRun {
   std::vector<TrainedStart> starts;
 };
 
-FlowRun run_flow(const JsonFields& in, Index starts) {
+FlowRun run_flow(const JsonFields& in, Index starts, const RunControl& control) {
   TrainingSetup setup;
   setup.activation = activation_of(in);
   setup.prior = prior_of(in);
   setup.tokens = in.integer("tokens");
   setup.heads = in.integer("heads");
   setup.flow = flow_options(in);
+  setup.flow.run = control;
   setup.samples = in.integer("samples", 100'000);
   setup.fresh_samples = in.integer("fresh_samples", 200'000);
   setup.symmetry = symmetry_of(in, "plain");
@@ -127,9 +128,9 @@ void append_row(ExperimentTable& table, std::size_t start, std::vector<double> r
 
 }  // namespace
 
-ExperimentTable flow_experiment(const JsonFields& in) {
+ExperimentTable flow_experiment(const JsonFields& in, const RunControl& control) {
   allow_fields_of("flow", in);
-  const FlowRun run = run_flow(in, 1);
+  const FlowRun run = run_flow(in, 1, control);
   ExperimentTable table;
   table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
                                      scale_count(run.setup.activation, run.setup.heads));
@@ -143,13 +144,13 @@ ExperimentTable flow_experiment(const JsonFields& in) {
   return table;
 }
 
-ExperimentTable prune_experiment(const JsonFields& in) {
+ExperimentTable prune_experiment(const JsonFields& in, const RunControl& control) {
   allow_fields_of("prune", in);
   const auto normaliser = choice<PruneNormaliser>(
       in, "normaliser",
       {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}},
       "kept_heads");
-  const FlowRun run = run_flow(in, 5);
+  const FlowRun run = run_flow(in, 5, control);
   const SampleSet<float> fresh = fresh_samples(run.setup);
   ExperimentTable table;
   table.columns = {"removed", "loss", "head"};
@@ -157,7 +158,7 @@ ExperimentTable prune_experiment(const JsonFields& in) {
   std::vector<std::vector<double>> losses(static_cast<std::size_t>(run.setup.heads));
   for (std::size_t k = 0; k < run.starts.size(); ++k) {
     const PruneResult result =
-        greedy_prune(run.setup.activation, run.starts[k].end().parameters, fresh, normaliser);
+        greedy_prune(run.setup.activation, run.starts[k].end().parameters, fresh, normaliser, control);
     for (std::size_t i = 0; i < result.losses.size(); ++i) {
       losses[i].push_back(result.losses[i]);
       append_row(table, k,

@@ -1,5 +1,3 @@
-#include <tbb/parallel_for.h>
-
 #include <Eigen/Cholesky>
 #include <boost/random/chi_squared_distribution.hpp>
 #include <cmath>
@@ -8,8 +6,6 @@
 #include "vector_sgd.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -230,27 +226,30 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
   const BlockDraw draw(prior, state, options.tokens, options.seed);
   std::vector<SgdPoint> points;
   auto next = record.begin();
-  for (Index step = 0; step <= options.steps; ++step) {
-    const GramState before = state;
-    const Matrix<double> C = cholesky(before.gram);
-    std::vector<GramSums> parts(static_cast<std::size_t>(blocks));
-    tbb::parallel_for(Index{0}, blocks, [&](Index block) {
-      const Index count = std::min(kGramBlock, options.batch - block * kGramBlock);
-      Matrix<double> z, T, theta;
-      draw(static_cast<std::uint64_t>(step * blocks + block), count, z, T, theta);
-      const std::vector<Index> eps(static_cast<std::size_t>(count), 0);
-      parts[static_cast<std::size_t>(block)] =
-          sum_block(activation, before, C, options.tokens, {z, T, theta, eps.data()});
-    });
-    const double loss = apply_step(state, C, parts, options.batch, options.gamma);
-    if (step != *next) continue;
-    ++next;
-    points.push_back({options.gamma * static_cast<double>(step), loss,
-                      order_parameters(before.gram.topLeftCorner(heads, heads),
-                                       before.gram.topRightCorner(heads, features),
-                                       before.gram.bottomRightCorner(features, features)),
-                      before.b, before.v});
-  }
+  numerics::on_threads(options.run.threads, [&] {
+    for (Index step = 0; step <= options.steps; ++step) {
+      const GramState before = state;
+      const Matrix<double> C = cholesky(before.gram);
+      std::vector<GramSums> parts(static_cast<std::size_t>(blocks));
+      numerics::for_each_task(blocks, {.stop = options.run.stop}, [&](Index block) {
+        const Index count = std::min(kGramBlock, options.batch - block * kGramBlock);
+        Matrix<double> z, T, theta;
+        draw(static_cast<std::uint64_t>(step * blocks + block), count, z, T, theta);
+        const std::vector<Index> eps(static_cast<std::size_t>(count), 0);
+        parts[static_cast<std::size_t>(block)] =
+            sum_block(activation, before, C, options.tokens, {z, T, theta, eps.data()});
+      });
+      const double loss = apply_step(state, C, parts, options.batch, options.gamma);
+      if (options.run.progress) options.run.progress(step, options.steps);
+      if (step != *next) continue;
+      ++next;
+      points.push_back({options.gamma * static_cast<double>(step), loss,
+                        order_parameters(before.gram.topLeftCorner(heads, heads),
+                                         before.gram.topRightCorner(heads, features),
+                                         before.gram.bottomRightCorner(features, features)),
+                        before.b, before.v});
+    }
+  });
   return points;
 }
 

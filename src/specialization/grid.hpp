@@ -1,11 +1,10 @@
 #pragma once
 
-#include <tbb/parallel_for.h>
-
 #include <cmath>
 #include <vector>
 
 #include "checks.hpp"
+#include "numerics/tasks.hpp"
 
 namespace widelimit::specialization {
 
@@ -13,12 +12,12 @@ namespace widelimit::specialization {
 /// Converges geometrically in the spacing; 0.3 gives about 1e-9.
 class NormalGrid {
  public:
-  NormalGrid(Eigen::Index points, double span, Eigen::Index dimensions) : dimensions_{dimensions} {
+  NormalGrid(Index points, double span, Index dimensions) : dimensions_{dimensions} {
     check_at_least("quadrature", "points", points, 2);
     check_at_least("quadrature", "dimensions", dimensions, 1);
     check_positive("quadrature", "span", span);
     double total = 0;
-    for (Eigen::Index i = 0; i < points; ++i) {
+    for (Index i = 0; i < points; ++i) {
       nodes_.push_back(-span + 2 * span * static_cast<double>(i) / static_cast<double>(points - 1));
       weights_.push_back(std::exp(-nodes_.back() * nodes_.back() / 2));
       total += weights_.back();
@@ -26,13 +25,13 @@ class NormalGrid {
     for (double& weight : weights_) weight /= total;
   }
 
-  Eigen::Index points() const { return static_cast<Eigen::Index>(nodes_.size()); }
+  Index points() const { return static_cast<Index>(nodes_.size()); }
   double size() const { return std::pow(static_cast<double>(points()), static_cast<double>(dimensions_)); }
 
   /// Node number `index` in the first `digits` dimensions; returns its weight.
-  double node(Eigen::Index index, Eigen::Index digits, double* z) const {
+  double node(Index index, Index digits, double* z) const {
     double weight = 1;
-    for (Eigen::Index k = 0; k < digits; ++k) {
+    for (Index k = 0; k < digits; ++k) {
       const auto digit = static_cast<std::size_t>(index % points());
       z[k] = nodes_[digit];
       weight *= weights_[digit];
@@ -43,32 +42,36 @@ class NormalGrid {
 
   /// E f(z), f called with a pointer to `dimensions` numbers, from several threads.
   template <typename Function>
-  double mean(const Function& f) const {
+  double mean(const Function& f, const RunControl& run) const {
     std::vector<double> sums(nodes_.size());
-    const Eigen::Index inner = power(dimensions_ - 1);
-    tbb::parallel_for(std::size_t{0}, nodes_.size(), [&](std::size_t outer) {
+    const Index inner = power(dimensions_ - 1);
+    const auto sum_slice = [&](Index slice) {
+      const auto outer = static_cast<std::size_t>(slice);
+      const StopRequest stop(run.stop);
       std::vector<double> z(static_cast<std::size_t>(dimensions_));
       z.back() = nodes_[outer];
       double sum = 0;
-      for (Eigen::Index i = 0; i < inner; ++i) {
+      for (Index i = 0; i < inner; ++i) {
+        stop.check();
         const double weight = node(i, dimensions_ - 1, z.data());
         sum += weight * f(z.data());
       }
       sums[outer] = weights_[outer] * sum;
-    });
+    };
+    numerics::on_threads(run.threads, [&] { numerics::for_each_task(points(), run, sum_slice); });
     double total = 0;
     for (const double sum : sums) total += sum;
     return total;
   }
 
-  Eigen::Index power(Eigen::Index exponent) const {
-    Eigen::Index result = 1;
-    for (Eigen::Index k = 0; k < exponent; ++k) result *= points();
+  Index power(Index exponent) const {
+    Index result = 1;
+    for (Index k = 0; k < exponent; ++k) result *= points();
     return result;
   }
 
  private:
-  Eigen::Index dimensions_;
+  Index dimensions_;
   std::vector<double> nodes_;
   std::vector<double> weights_;
 };

@@ -5,7 +5,7 @@
 
 namespace widelimit::specialization {
 
-HeadPass::HeadPass(HeadActivation activation, Eigen::Index heads, Eigen::Index tokens)
+HeadPass::HeadPass(HeadActivation activation, Index heads, Index tokens)
     : s(static_cast<std::size_t>(heads * tokens)),
       rest(static_cast<std::size_t>(heads)),
       a(static_cast<std::size_t>(tokens)),
@@ -16,7 +16,7 @@ HeadPass::HeadPass(HeadActivation activation, Eigen::Index heads, Eigen::Index t
       heads_{rest.size()},
       tokens_{a.size()} {}
 
-double HeadPass::factor(Eigen::Index head, const double* v) const {
+double HeadPass::factor(Index head, const double* v) const {
   switch (activation_) {
     case HeadActivation::softmax:
       return 1;
@@ -64,7 +64,7 @@ void HeadPass::forward(const double* chi, const double* b, const double* v) {
   }
   std::fill(a.begin(), a.end(), 0.0);
   for (std::size_t h = 0; h < heads_; ++h) {
-    const double share = factor(static_cast<Eigen::Index>(h), v) / static_cast<double>(heads_);
+    const double share = factor(static_cast<Index>(h), v) / static_cast<double>(heads_);
     for (std::size_t l = 0; l < tokens_; ++l) a[l] += share * s[h * tokens_ + l];
   }
 }
@@ -78,7 +78,7 @@ void HeadPass::backward(const double* g, const double* v) {
     const double* weight = s.data() + h * tokens_;
     double own = 0;
     for (std::size_t l = 0; l < tokens_; ++l) own += g[l] * weight[l];
-    const double share = factor(static_cast<Eigen::Index>(h), v) / heads;
+    const double share = factor(static_cast<Index>(h), v) / heads;
     const double mean = activation_ == HeadActivation::bayes ? joint : own;
     double sum = 0;
     for (std::size_t l = 0; l < tokens_; ++l)

@@ -11,7 +11,7 @@ namespace widelimit::specialization {
 /// The normalised weights s satisfy sigma[h][l] = factor(h) s[h][l] with factor 1, v[h], v or H.
 class HeadPass {
  public:
-  HeadPass(HeadActivation activation, Eigen::Index heads, Eigen::Index tokens);
+  HeadPass(HeadActivation activation, Index heads, Index tokens);
 
   /// From scores chi[h * L + l] to s and a.
   void forward(const double* chi, const double* b, const double* v);
@@ -19,7 +19,7 @@ class HeadPass {
   /// From g[l] = dLoss/da[l] to the gradients below; after forward with the same b and v.
   void backward(const double* g, const double* v);
 
-  double factor(Eigen::Index head, const double* v) const;
+  double factor(Index head, const double* v) const;
 
   std::vector<double> s;             ///< H x L.
   std::vector<double> rest;          ///< softmax1: 1 - sum_l s[h][l], without cancellation; 0 otherwise.

@@ -1,14 +1,11 @@
 #include "widelimit/specialization/hessian.hpp"
 
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
-#include <cstdint>
 
 #include "checks.hpp"
+#include "numerics/roots.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -32,15 +29,12 @@ Softmax1Point softmax1_fixed_point(Index tokens, Index heads, double b0, double 
   const auto conserved = [&](double b, double v) { return b - L * std::exp(-b) + v * v / (2 * H); };
   const double value = conserved(b0, v0);
   const auto excess = [&](double b) { return conserved(b, v_at(b)) - value; };
-  if (!(excess(-kBiasRange) < 0 && excess(kBiasRange) > 0))
+  const std::optional<double> b = numerics::bracketed_root(excess, -kBiasRange, kBiasRange);
+  if (!b)
     throw NumericalError(
         fmt::format("softmax1_fixed_point: from b = {}, v = {} the end lies outside [-{}, {}]", b0, v0,
                     kBiasRange, kBiasRange));
-  std::uintmax_t iterations = 200;
-  const auto bracket = boost::math::tools::toms748_solve(
-      excess, -kBiasRange, kBiasRange, boost::math::tools::eps_tolerance<double>(), iterations);
-  const double b = (bracket.first + bracket.second) / 2;
-  return {b, v_at(b)};
+  return {*b, v_at(*b)};
 }
 
 HessianConstants hessian_constants(HeadActivation activation, Index tokens, Index heads) {

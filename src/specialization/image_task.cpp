@@ -4,12 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "monte_carlo.hpp"
 #include "normals.hpp"
 #include "vector_sgd.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -52,13 +51,9 @@ Vector<double> normalised(Vector<double> scores) {
 }
 
 BayesRisk mean_and_error(const std::vector<double>& values) {
-  double sum = 0, square = 0;
-  for (const double value : values) {
-    sum += value;
-    square += value * value;
-  }
-  const double n = static_cast<double>(values.size()), mean = sum / n;
-  return {mean, std::sqrt(std::max(square / n - mean * mean, 0.0) / n)};
+  MonteCarloSums sums;
+  for (const double value : values) sums.add(value);
+  return {sums.mean(), sums.standard_error()};
 }
 
 void check_heads(const char* where, HeadActivation activation, const ImageTask& task,
@@ -130,14 +125,14 @@ Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
   return normalised(scores);
 }
 
-BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed) const {
+BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, const RunControl& run) const {
   check_at_least("ImageTask::bayes_risk", "tokens L", tokens, 1);
   check_at_least("ImageTask::bayes_risk", "count n", count, 2);
   const ImageDraw draw(*this, tokens, seed);
   const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
   std::vector<double> losses(static_cast<std::size_t>(count));
   const Index blocks = (count + kSequencesPerBlock - 1) / kSequencesPerBlock;
-  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+  const auto lose = [&](Index block) {
     const Index first = block * kSequencesPerBlock, size = std::min(kSequencesPerBlock, count - first);
     Matrix<float> X(size * tokens, dimension());
     draw(static_cast<std::uint64_t>(block), size, X);
@@ -151,7 +146,8 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed) c
       losses[static_cast<std::size_t>(first + mu)] =
           static_cast<double>(residual.squaredNorm()) / static_cast<double>(dimension());
     }
-  });
+  };
+  numerics::on_threads(run.threads, [&] { numerics::for_each_task(blocks, run, lose); });
   return mean_and_error(losses);
 }
 
@@ -172,33 +168,36 @@ std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask&
   const Index blocks = (options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock;
   std::vector<ImageSgdPoint> points;
   const auto batch = [&](Index step, const HeadVectors& heads) {
-    return mean_over_batch<float>(activation, heads, options.tokens, options.batch,
+    return mean_over_batch<float>(activation, heads, options.tokens, options.batch, options.run,
                                   [&](Index block, Index size, Matrix<float>& X, std::vector<Index>&) {
                                     draw(static_cast<std::uint64_t>(step * blocks + block), size, X);
                                   });
   };
-  run_sgd(options, start, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
-    points.push_back({options.gamma * static_cast<double>(step), loss, heads});
+  numerics::on_threads(options.run.threads, [&] {
+    run_sgd(options, start, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
+      points.push_back({options.gamma * static_cast<double>(step), loss, heads});
+    });
   });
   return points;
 }
 
 BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads, Index tokens,
-                     Index count, std::uint64_t seed) {
+                     Index count, std::uint64_t seed, const RunControl& run) {
   check_heads("image_loss", activation, task, heads);
   check_at_least("image_loss", "tokens L", tokens, 1);
   check_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);
   const Matrix<float> k = heads.k.cast<float>();
   std::vector<double> losses(static_cast<std::size_t>(count));
-  tbb::parallel_for(Index{0}, count, [&](Index mu) {
+  const auto lose = [&](Index mu) {
     Matrix<float> X(tokens, task.dimension());
     draw(static_cast<std::uint64_t>(mu), 1, X);
     const Index eps = 0;
     losses[static_cast<std::size_t>(mu)] =
         sum_sequences(activation, k, heads.b, heads.v, X, tokens, &eps).loss /
         static_cast<double>(task.dimension());
-  });
+  };
+  numerics::on_threads(run.threads, [&] { numerics::for_each_task(count, run, lose); });
   return mean_and_error(losses);
 }
 

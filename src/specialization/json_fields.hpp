@@ -25,12 +25,12 @@ class JsonFields {
   std::string text(const std::string& field) const;
   double number(const std::string& field) const;
   double number(const std::string& field, double otherwise) const;
-  Eigen::Index integer(const std::string& field) const;
-  Eigen::Index integer(const std::string& field, Eigen::Index otherwise) const;
+  Index integer(const std::string& field) const;
+  Index integer(const std::string& field, Index otherwise) const;
   /// A list of numbers; a single number counts as a list of one.
   Vector<double> vector(const std::string& field) const;
   Matrix<double> matrix(const std::string& field) const;
-  std::vector<Eigen::Index> integers(const std::string& field) const;
+  std::vector<Index> integers(const std::string& field) const;
   /// All numbers of a nested list, in row-major order.
   std::vector<double> flat(const std::string& field) const;
 

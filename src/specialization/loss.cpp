@@ -1,17 +1,15 @@
 #include "widelimit/specialization/loss.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "checks.hpp"
 #include "loss_kernel.hpp"
+#include "numerics/tasks.hpp"
+#include "sample_tiles.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -44,19 +42,20 @@ KernelSums kernel_sums(LossDetail detail) {
 
 /// Sums over all blocks, each block on its own and then in order.
 template <typename Scalar>
-std::vector<double> sum_blocks(const KernelBlock<Scalar>& model, const SampleSet<Scalar>& samples,
-                               std::size_t size) {
-  constexpr Index tiles_per_block = SampleSet<Scalar>::kBlock / SampleSet<Scalar>::kTile;
+std::vector<double> sum_kernel_blocks(const KernelBlock<Scalar>& model, const SampleTiles<Scalar>& samples,
+                                      std::size_t size, const RunControl& run) {
+  constexpr Index tiles_per_block = SampleTiles<Scalar>::kBlock / SampleTiles<Scalar>::kTile;
   const Index blocks = (samples.tiles() + tiles_per_block - 1) / tiles_per_block;
   std::vector<double> partial(static_cast<std::size_t>(blocks) * size, 0.0);
-  tbb::parallel_for(Index{0}, blocks, [&](Index index) {
+  const auto add = [&](Index index) {
     KernelBlock<Scalar> block = model;
     const Index first = index * tiles_per_block;
     block.values = samples.tile(first);
     block.sample_weights = samples.tile_weights(first);
     block.tiles = static_cast<std::size_t>(std::min(tiles_per_block, samples.tiles() - first));
     add_block(block, partial.data() + static_cast<std::size_t>(index) * size);
-  });
+  };
+  numerics::on_threads(run.threads, [&] { numerics::for_each_task(blocks, {.stop = run.stop}, add); });
   std::vector<double> sums(size, 0.0);
   for (std::size_t at = 0; at < partial.size(); ++at) sums[at % size] += partial[at];
   return sums;
@@ -91,7 +90,7 @@ HeadParameters noise_start(HeadActivation activation, Index heads, Index feature
 
 template <typename Scalar>
 SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parameters,
-                         const SampleSet<Scalar>& samples, LossDetail detail) {
+                         const SampleSet<Scalar>& samples, LossDetail detail, const RunControl& run) {
   check_parameters(activation, parameters, samples);
   const Index heads = parameters.m.rows(), features = samples.features(), rows = features + samples.noises();
   Matrix<double> head_rows(heads, rows);
@@ -110,7 +109,7 @@ SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parame
   model.b = b.data();
   model.v = v.data();
   const KernelLayout layout(activation, model.heads, model.rows);
-  std::vector<double> sums = sum_blocks(model, samples, layout.size);
+  std::vector<double> sums = sum_kernel_blocks(model, tiles_of(samples), layout.size, run);
   for (double& sum : sums) sum /= samples.weight_sum();
 
   SampledLoss result;
@@ -129,8 +128,9 @@ SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parame
   return result;
 }
 
-template SampledLoss sampled_loss(HeadActivation, const HeadParameters&, const SampleSet<float>&, LossDetail);
-template SampledLoss sampled_loss(HeadActivation, const HeadParameters&, const SampleSet<double>&,
-                                  LossDetail);
+template SampledLoss sampled_loss(HeadActivation, const HeadParameters&, const SampleSet<float>&, LossDetail,
+                                  const RunControl&);
+template SampledLoss sampled_loss(HeadActivation, const HeadParameters&, const SampleSet<double>&, LossDetail,
+                                  const RunControl&);
 
 }  // namespace widelimit::specialization

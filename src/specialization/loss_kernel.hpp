@@ -30,7 +30,7 @@ struct KernelLayout {
   KernelLayout(HeadActivation activation, std::size_t heads, std::size_t rows)
       : b{head_rows + heads * rows},
         v{b + heads},
-        noise{v + static_cast<std::size_t>(scale_count(activation, static_cast<Eigen::Index>(heads)))},
+        noise{v + static_cast<std::size_t>(scale_count(activation, static_cast<Index>(heads)))},
         size{noise + heads * heads} {}
   static constexpr std::size_t loss = 0;          ///< sum of w l.
   static constexpr std::size_t squared_loss = 1;  ///< sum of w l^2.

@@ -4,17 +4,15 @@
 #include <algorithm>
 
 #include "checks.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
 using Solver = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
 
 constexpr double kRelativeRank = 1e-12;
-constexpr double kNegativeTolerance = 1e-6;
 
 Solver decompose(const Matrix<double>& matrix) {
   Solver solver(Eigen::MatrixXd((matrix + matrix.transpose()) / 2));
@@ -49,23 +47,8 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
         lambda[0], lambda[features - 1], features));
   OrderParameters result{m, q, p, {}, {}, m * solver.operatorInverseSqrt()};
   result.S = q - result.m_whitened * result.m_whitened.transpose();
-  result.r = symmetric_root(result.S);
+  result.r = numerics::symmetric_root(result.S, overlap_rounding);
   return result;
-}
-
-Matrix<double> symmetric_root(const Matrix<double>& matrix) {
-  check_shape("symmetric_root", "matrix", matrix, matrix.rows(), matrix.rows());
-  check_finite("symmetric_root", "matrix", matrix);
-  const Solver solver = decompose(matrix);
-  const Eigen::VectorXd& lambda = solver.eigenvalues();
-  const double largest = std::max(lambda.maxCoeff(), 0.0);
-  if (lambda.minCoeff() < -kNegativeTolerance * std::max(largest, kNegativeTolerance))
-    throw NumericalError(fmt::format(
-        "symmetric_root: the matrix is not positive semidefinite, its smallest eigenvalue is {} and its "
-        "largest {}",
-        lambda.minCoeff(), largest));
-  const Eigen::VectorXd roots = lambda.cwiseMax(0.0).cwiseSqrt();
-  return solver.eigenvectors() * roots.asDiagonal() * solver.eigenvectors().transpose();
 }
 
 Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S) {

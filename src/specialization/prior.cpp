@@ -10,8 +10,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
-
 namespace {
 
 constexpr double kProbabilityTolerance = 1e-12;

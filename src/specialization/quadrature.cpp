@@ -1,18 +1,15 @@
 #include "widelimit/specialization/quadrature.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "checks.hpp"
 #include "grid.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -75,7 +72,8 @@ void add_weighted(SampledLoss& total, const SampledLoss& part, double weight) {
 }  // namespace
 
 SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& parameters,
-                               const Prior& prior, Index tokens, const GridShape& shape) {
+                               const Prior& prior, Index tokens, const GridShape& shape,
+                               const RunControl& run) {
   check_at_least("loss_by_quadrature", "tokens L", tokens, 1);
   const Index heads = parameters.m.rows(), features = prior.features();
   check_shape("loss_by_quadrature", "m", parameters.m, heads, features);
@@ -93,13 +91,14 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   for (const Component& component : parts) {
     std::vector<SampledLoss> results(static_cast<std::size_t>(chunks));
     std::vector<double> weights(results.size());
-    tbb::parallel_for(Index{0}, chunks, [&](Index chunk) {
+    const auto sum_chunk = [&](Index chunk) {
       const Index first = chunk * kChunk;
       const SampleSet<double> samples(
           nodes_as_samples(grid, component, tokens, noises, first, std::min(kChunk, size - first)));
       weights[static_cast<std::size_t>(chunk)] = samples.weight_sum();
       results[static_cast<std::size_t>(chunk)] = sampled_loss(activation, model, samples);
-    });
+    };
+    numerics::on_threads(run.threads, [&] { numerics::for_each_task(chunks, run, sum_chunk); });
     for (std::size_t chunk = 0; chunk < results.size(); ++chunk)
       add_weighted(total, results[chunk], weights[chunk]);
   }
@@ -107,7 +106,8 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   return total;
 }
 
-double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShape& shape) {
+double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShape& shape,
+                                const RunControl& run) {
   check_at_least("bayes_risk_by_quadrature", "tokens L", tokens, 1);
   const Index features = prior.features();
   const NormalGrid grid(shape.points, shape.span, features * tokens);
@@ -115,17 +115,21 @@ double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShap
   check_size(grid, parts.size());
   double risk = 0;
   for (const Component& component : parts)
-    risk += component.probability * grid.mean([&](const double* z) {
-      thread_local Vector<double> token, odds;
-      odds.resize(tokens);
-      for (Index l = 0; l < tokens; ++l) {
-        token = Eigen::Map<const Vector<double>>(z + l * features, features);
-        if (l == 0) token = component.shift + component.scale.cwiseProduct(token);
-        odds[l] = prior.token_score(token);
-      }
-      odds = (odds.array() - odds.maxCoeff()).exp().matrix();
-      return 1 - odds.squaredNorm() / (odds.sum() * odds.sum());
-    });
+    risk += component.probability * grid.mean(
+                                        [&](const double* z) {
+                                          thread_local Vector<double> token, odds;
+                                          odds.resize(tokens);
+                                          for (Index l = 0; l < tokens; ++l) {
+                                            token =
+                                                Eigen::Map<const Vector<double>>(z + l * features, features);
+                                            if (l == 0)
+                                              token = component.shift + component.scale.cwiseProduct(token);
+                                            odds[l] = prior.token_score(token);
+                                          }
+                                          odds = (odds.array() - odds.maxCoeff()).exp().matrix();
+                                          return 1 - odds.squaredNorm() / (odds.sum() * odds.sum());
+                                        },
+                                        run);
   return risk;
 }
 

@@ -1,21 +1,18 @@
 #include "widelimit/specialization/samples.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
-#include <new>
+#include <utility>
+#include <vector>
 
 #include "checks.hpp"
 #include "normals.hpp"
 #include "numerics/memory.hpp"
+#include "numerics/tasks.hpp"
+#include "sample_tiles.hpp"
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
-
 namespace {
-
-constexpr std::align_val_t kCacheLine{64};
 
 /// Numbers of a sample set; refused before they are taken if the machine has no room for them.
 void check_memory(const SampleShape& shape, Index features, std::size_t scalar_bytes) {
@@ -25,15 +22,6 @@ void check_memory(const SampleShape& shape, Index features, std::size_t scalar_b
                            fmt::format("{} samples of {} tokens, {} features and {} heads", shape.count,
                                        shape.tokens, features, shape.heads),
                            numbers * static_cast<double>(scalar_bytes), "take fewer samples");
-}
-
-template <typename Scalar>
-std::shared_ptr<Scalar[]> allocate_zeros(Index size) {
-  const auto bytes = static_cast<std::size_t>(size) * sizeof(Scalar);
-  auto* memory = static_cast<Scalar*>(::operator new[](bytes, kCacheLine));
-  std::shared_ptr<Scalar[]> owner(memory, [](Scalar* values) { ::operator delete[](values, kCacheLine); });
-  std::fill_n(memory, size, Scalar{0});
-  return owner;
 }
 
 void check_values(const SampleValues& values) {
@@ -61,67 +49,115 @@ void check_values(const SampleValues& values) {
   check_finite(where, "xi", flat(values.xi));
 }
 
-}  // namespace
+template <typename Scalar>
+using TilesPointer = std::shared_ptr<const SampleTiles<Scalar>>;
 
 template <typename Scalar>
-SampleSet<Scalar>::SampleSet(const SampleShape& shape, Index features)
-    : count_{shape.count},
-      tokens_{shape.tokens},
-      features_{features},
-      noises_{shape.heads},
-      weight_sum_{static_cast<double>(shape.count)},
-      squared_weight_sum_{static_cast<double>(shape.count)},
-      values_{(check_memory(shape, features, sizeof(Scalar)), allocate_zeros<Scalar>(tiles() * tile_size()))},
-      weights_{allocate_zeros<Scalar>(tiles() * kTile)} {
-  std::fill_n(weights_.get(), count_, Scalar{1});
-}
-
-template <typename Scalar>
-SampleSet<Scalar>::SampleSet(const SampleValues& values)
-    : SampleSet((check_values(values), SampleShape{values.tokens, values.noises, values.count}),
-                values.features) {
-  if (!values.weights.empty()) {
-    weight_sum_ = squared_weight_sum_ = 0;
-    for (Index i = 0; i < count_; ++i) {
-      const double weight = values.weights[static_cast<std::size_t>(i)];
-      weights_[i] = static_cast<Scalar>(weight);
-      weight_sum_ += weight;
-      squared_weight_sum_ += weight * weight;
-    }
-  }
-  for (Index i = 0; i < count_; ++i)
-    for (Index l = 0; l < tokens_; ++l) {
+TilesPointer<Scalar> tiles_from(const SampleValues& values) {
+  check_values(values);
+  const SampleShape shape{values.tokens, values.noises, values.count};
+  check_memory(shape, values.features, sizeof(Scalar));
+  auto tiles = std::make_shared<SampleTiles<Scalar>>(shape, values.features);
+  for (Index i = 0; i < values.count; ++i) {
+    if (!values.weights.empty())
+      tiles->weight(i) = static_cast<Scalar>(values.weights[static_cast<std::size_t>(i)]);
+    for (Index l = 0; l < values.tokens; ++l) {
       const Index eps = values.eps[static_cast<std::size_t>(i)];
       const Index token = l == eps ? 0 : l == 0 ? eps : l;
-      const auto from = static_cast<std::size_t>(i * tokens_ + l);
-      for (Index f = 0; f < features_; ++f)
-        values_[place(i, token, f)] = static_cast<Scalar>(
-            values.chi_star[from * static_cast<std::size_t>(features_) + static_cast<std::size_t>(f)]);
-      for (Index h = 0; h < noises_; ++h)
-        values_[place(i, token, features_ + h)] = static_cast<Scalar>(
-            values.xi[from * static_cast<std::size_t>(noises_) + static_cast<std::size_t>(h)]);
+      const Index from = i * values.tokens + l;
+      for (Index f = 0; f < values.features; ++f)
+        tiles->value(i, token, f) =
+            static_cast<Scalar>(values.chi_star[static_cast<std::size_t>(from * values.features + f)]);
+      for (Index h = 0; h < values.noises; ++h)
+        tiles->value(i, token, values.features + h) =
+            static_cast<Scalar>(values.xi[static_cast<std::size_t>(from * values.noises + h)]);
     }
+  }
+  return tiles;
 }
 
 template <typename Scalar>
-void SampleSet<Scalar>::draw_block(const Prior& prior, std::uint64_t seed, const Matrix<double>& theta_map,
-                                   Index block) {
-  const Index first = block * kBlock, last = std::min(first + kBlock, count_);
-  const Index tiles = (last - first + kTile - 1) / kTile;
+void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t seed,
+                const Matrix<double>& theta_map, Index block) {
+  constexpr Index block_size = SampleTiles<Scalar>::kBlock, tile = SampleTiles<Scalar>::kTile;
+  const Index first = block * block_size, last = std::min(first + block_size, tiles.shape().count);
   // A whole block is drawn even if the set ends within it, so that the first samples do not depend on n.
-  std::vector<float> normals(static_cast<std::size_t>(kBlock / kTile * tile_size()));
+  std::vector<float> normals(static_cast<std::size_t>(block_size / tile * tiles.tile_size()));
   const auto stream = static_cast<std::uint64_t>(block);
   fill_normals(normals, seed, 2 * stream);
-  std::copy_n(normals.begin(), tiles * tile_size(), values_.get() + first / kTile * tile_size());
+  std::copy_n(normals.begin(), (last - first + tile - 1) / tile * tiles.tile_size(),
+              tiles.tile(first / tile));
   numerics::RandomStream random(seed, 2 * stream + 1);
   Vector<double> theta;
   for (Index i = first; i < last; ++i) {
     prior.sample(random, theta);
     if (theta_map.size() > 0) theta = (theta_map * theta).eval();
-    for (Index f = 0; f < features_; ++f) {
-      Scalar& signal = values_[place(i, 0, f)];
+    for (Index f = 0; f < tiles.features(); ++f) {
+      Scalar& signal = tiles.value(i, 0, f);
       signal = static_cast<Scalar>(static_cast<double>(signal) + theta[f]);
     }
+  }
+}
+
+/// Number of symmetries under which a set is to be closed.
+Index group_size(const Prior& prior, Index heads, SampleSymmetry symmetry) {
+  if (symmetry == SampleSymmetry::plain) return 1;
+  constexpr Index largest_group = 1'000'000;
+  Index group = heads;
+  for (Index f = 0; f < prior.features() && group <= largest_group; ++f)
+    if (prior.symmetric_in(f)) group *= 2;
+  if (group > largest_group)
+    throw ArgumentError(
+        fmt::format("samples: symmetry closed expects at most {} symmetries of heads and features, {} heads "
+                    "and {} features have more; take plain",
+                    largest_group, heads, prior.features()));
+  return group;
+}
+
+/// The images of every sample under the group, one after the other.
+template <typename Scalar>
+TilesPointer<Scalar> closed_under_symmetries(const SampleTiles<Scalar>& plain, const Prior& prior,
+                                             Index group, const RunControl& run) {
+  const auto [tokens, heads, count] = plain.shape();
+  const Index features = plain.features(), noises = heads;
+  auto closed = std::make_shared<SampleTiles<Scalar>>(SampleShape{tokens, noises, count * group}, features);
+  std::vector<Index> symmetric;
+  for (Index f = 0; f < features; ++f)
+    if (prior.symmetric_in(f)) symmetric.push_back(f);
+  const auto flips = [&symmetric, noises](Index element, Index f) {
+    const auto place = std::find(symmetric.begin(), symmetric.end(), f);
+    return place != symmetric.end() && (((element / noises) >> (place - symmetric.begin())) & 1);
+  };
+  const auto fill_images = [&, sequence = tokens](Index base) {
+    for (Index element = 0; element < group; ++element) {
+      const Index i = base * group + element, shift = element % noises;
+      for (Index l = 0; l < sequence; ++l) {
+        for (Index f = 0; f < features; ++f)
+          closed->value(i, l, f) = flips(element, f) ? -plain.value(base, l, f) : plain.value(base, l, f);
+        for (Index h = 0; h < noises; ++h)
+          closed->value(i, l, features + h) = plain.value(base, l, features + (h + shift) % noises);
+      }
+    }
+  };
+  numerics::for_each_task(count, {.stop = run.stop}, fill_images);
+  return closed;
+}
+
+}  // namespace
+
+template <typename Scalar>
+SampleSet<Scalar>::SampleSet(std::shared_ptr<const SampleTiles<Scalar>> tiles)
+    : tiles_{std::move(tiles)},
+      weight_sum_{static_cast<double>(tiles_->shape().count)},
+      squared_weight_sum_{weight_sum_} {}
+
+template <typename Scalar>
+SampleSet<Scalar>::SampleSet(const SampleValues& values) : SampleSet(tiles_from<Scalar>(values)) {
+  if (values.weights.empty()) return;
+  weight_sum_ = squared_weight_sum_ = 0;
+  for (const double weight : values.weights) {
+    weight_sum_ += weight;
+    squared_weight_sum_ += weight * weight;
   }
 }
 
@@ -135,52 +171,47 @@ SampleSet<Scalar> SampleSet<Scalar>::draw(const Prior& prior, const SampleShape&
   if (options.theta_map.size() > 0)
     check_shape("samples", "theta_map", options.theta_map, features, features);
   check_memory(shape, features, sizeof(Scalar));
-
-  Index group = 1;
-  if (options.symmetry == SampleSymmetry::closed) {
-    constexpr Index largest_group = 1'000'000;
-    group = shape.heads;
-    for (Index f = 0; f < features && group <= largest_group; ++f)
-      if (prior.symmetric_in(f)) group *= 2;
-    if (group > largest_group)
-      throw ArgumentError(fmt::format(
-          "samples: symmetry closed expects at most {} symmetries of heads and features, {} heads "
-          "and {} features have more; take plain",
-          largest_group, shape.heads, features));
-  }
-  SampleShape base = shape;
-  base.count = (shape.count + group - 1) / group;
-  SampleSet set(base, features);
-  tbb::parallel_for(Index{0}, (set.count_ + kBlock - 1) / kBlock,
-                    [&](Index block) { set.draw_block(prior, seed, options.theta_map, block); });
-  if (options.symmetry == SampleSymmetry::plain) return set;
-  return set.closed_under_symmetries(prior, group, base.count * group);
+  const Index group = group_size(prior, shape.heads, options.symmetry);
+  const Index drawn = (shape.count + group - 1) / group;
+  return numerics::on_threads(options.run.threads, [&] {
+    auto tiles =
+        std::make_shared<SampleTiles<Scalar>>(SampleShape{shape.tokens, shape.heads, drawn}, features);
+    const Index blocks = (drawn + SampleTiles<Scalar>::kBlock - 1) / SampleTiles<Scalar>::kBlock;
+    numerics::for_each_task(blocks, {.stop = options.run.stop},
+                            [&](Index block) { draw_block(*tiles, prior, seed, options.theta_map, block); });
+    if (options.symmetry == SampleSymmetry::plain) return SampleSet(std::move(tiles));
+    return SampleSet(closed_under_symmetries<Scalar>(*tiles, prior, group, options.run));
+  });
 }
 
 template <typename Scalar>
-SampleSet<Scalar> SampleSet<Scalar>::closed_under_symmetries(const Prior& prior, Index group,
-                                                             Index wanted) const {
-  SampleSet closed(SampleShape{tokens_, noises_, wanted}, features_);
-  std::vector<Index> symmetric;
-  for (Index f = 0; f < features_; ++f)
-    if (prior.symmetric_in(f)) symmetric.push_back(f);
-  tbb::parallel_for(Index{0}, count_, [&](Index base) {
-    for (Index element = 0; element < group; ++element) {
-      const Index i = base * group + element, shift = element % noises_;
-      for (Index l = 0; l < tokens_; ++l) {
-        for (Index f = 0; f < features_; ++f) closed.values_[closed.place(i, l, f)] = value(base, l, f);
-        for (std::size_t k = 0; k < symmetric.size(); ++k)
-          if (((element / noises_) >> k) & 1) {
-            Scalar& flipped = closed.values_[closed.place(i, l, symmetric[k])];
-            flipped = -flipped;
-          }
-        for (Index h = 0; h < noises_; ++h)
-          closed.values_[closed.place(i, l, features_ + h)] =
-              value(base, l, features_ + (h + shift) % noises_);
-      }
-    }
-  });
-  return closed;
+Index SampleSet<Scalar>::count() const {
+  return tiles_->shape().count;
+}
+
+template <typename Scalar>
+Index SampleSet<Scalar>::tokens() const {
+  return tiles_->shape().tokens;
+}
+
+template <typename Scalar>
+Index SampleSet<Scalar>::features() const {
+  return tiles_->features();
+}
+
+template <typename Scalar>
+Index SampleSet<Scalar>::noises() const {
+  return tiles_->shape().heads;
+}
+
+template <typename Scalar>
+Scalar SampleSet<Scalar>::value(Index sample, Index token, Index row) const {
+  return tiles_->value(sample, token, row);
+}
+
+template <typename Scalar>
+double SampleSet<Scalar>::weight(Index sample) const {
+  return static_cast<double>(tiles_->weight(sample));
 }
 
 template class SampleSet<float>;

@@ -4,10 +4,9 @@
 
 #include "normals.hpp"
 #include "vector_sgd.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -35,7 +34,7 @@ void fill_normal_matrix(Matrix<double>& matrix, double deviation, numerics::Rand
 BatchLoss batch_loss(HeadActivation activation, const HeadVectors& heads, const TokenBatch& batch) {
   check_batch(activation, heads, batch);
   const Index sequences = static_cast<Index>(batch.eps.size());
-  return mean_over_batch<double>(activation, heads, batch.tokens, sequences,
+  return mean_over_batch<double>(activation, heads, batch.tokens, sequences, {},
                                  [&](Index block, Index size, Matrix<double>& X, std::vector<Index>& eps) {
                                    const Index first = block * kSequencesPerBlock;
                                    X = batch.X.middleRows(first * batch.tokens, size * batch.tokens);
@@ -109,18 +108,21 @@ std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const S
         X.row(mu * tokens) += theta.cast<float>().transpose() * spikes;
       }
     };
-    return mean_over_batch<float>(activation, heads, tokens, options.batch, draw);
+    return mean_over_batch<float>(activation, heads, tokens, options.batch, options.run, draw);
   };
   std::vector<SgdPoint> points;
-  run_sgd(options, start.heads, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
-    points.push_back({options.gamma * static_cast<double>(step), loss,
-                      order_parameters(heads.k, start.k_star), heads.b, heads.v});
+  numerics::on_threads(options.run.threads, [&] {
+    run_sgd(options, start.heads, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
+      points.push_back({options.gamma * static_cast<double>(step), loss,
+                        order_parameters(heads.k, start.k_star), heads.b, heads.v});
+    });
   });
   return points;
 }
 
 MatchedFlow matched_flow(const SgdPoint& point) {
-  return {{point.overlaps.m_whitened, point.overlaps.r, point.b, point.v}, symmetric_root(point.overlaps.p)};
+  return {{point.overlaps.m_whitened, point.overlaps.r, point.b, point.v},
+          numerics::symmetric_root(point.overlaps.p, overlap_rounding)};
 }
 
 }  // namespace widelimit::specialization

@@ -11,7 +11,6 @@
 
 namespace widelimit::specialization {
 
-using Eigen::Index;
 using nlohmann::json;
 
 namespace {
@@ -28,7 +27,7 @@ struct SgdRun {
   std::vector<SgdPoint> points;
 };
 
-SgdRun run_sgd_experiment(const JsonFields& in) {
+SgdRun run_sgd_experiment(const JsonFields& in, const RunControl& control) {
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads"), dimension = in.integer("dimension"), features = prior.features();
@@ -39,6 +38,7 @@ SgdRun run_sgd_experiment(const JsonFields& in) {
   options.steps = steps_in(in, "gamma", options.gamma);
   options.record = records_of(in, options.steps, 100);
   options.seed = seed_of(in);
+  options.run = control;
   const double eta = in.number("eta", 1);
   const auto form =
       choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}}, "gram");
@@ -58,11 +58,13 @@ SgdRun run_sgd_experiment(const JsonFields& in) {
 }
 
 /// The flow from SGD's own start, at SGD's recorded times.
-std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, const MatchedFlow& matched) {
+std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, const MatchedFlow& matched,
+                                   const RunControl& control) {
   FlowOptions options;
   options.step = in.number("step", 0.1);
   options.steps = steps_in(in, "step", options.step);
   options.batch_noise = run.noise;
+  options.run = control;
   for (const SgdPoint& point : run.points) {
     const Index step = numerics::checked_count(std::round(point.tau / options.step), numerics::most_steps,
                                                "config.step: steps up to a recorded time");
@@ -75,13 +77,13 @@ std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, cons
   }
   const auto samples =
       SampleSet<float>::draw(run.prior, {run.tokens, run.heads, in.integer("samples", 100'000)}, seed_of(in),
-                             {symmetry_of(in, "plain"), matched.spike_root});
+                             {symmetry_of(in, "plain"), matched.spike_root, control});
   return gradient_flow(run.activation, matched.start, samples, options);
 }
 
 /// Specialisation time of the flow from a random start of D dimensions, spikes whitened.
 std::optional<double> flow_split_time(const JsonFields& in, const Prior& prior, double eta,
-                                      std::uint64_t seed) {
+                                      std::uint64_t seed, const RunControl& control) {
   const HeadActivation activation = activation_of(in);
   const Index heads = in.integer("heads"), features = prior.features();
   const GramState start =
@@ -94,11 +96,12 @@ std::optional<double> flow_split_time(const JsonFields& in, const Prior& prior, 
   const MatchedFlow matched = matched_flow(point);
   const auto samples =
       SampleSet<float>::draw(prior, {in.integer("tokens"), heads, in.integer("samples", 20'000)}, seed,
-                             {symmetry_of(in, "closed"), matched.spike_root});
+                             {symmetry_of(in, "closed"), matched.spike_root, control});
   FlowOptions options;
   options.step = in.number("step", 0.1);
   options.steps = steps_in(in, "step", options.step);
   options.record = record_every(1, options.steps);
+  options.run = control;
   std::vector<double> tau;
   std::vector<Matrix<double>> m;
   for (const FlowPoint& flow : gradient_flow(activation, matched.start, samples, options)) {
@@ -124,9 +127,9 @@ double least_squares_slope(const std::vector<std::pair<double, double>>& points)
 
 }  // namespace
 
-ExperimentTable sgd_experiment(const JsonFields& in) {
+ExperimentTable sgd_experiment(const JsonFields& in, const RunControl& control) {
   allow_fields_of("sgd", in);
-  const SgdRun run = run_sgd_experiment(in);
+  const SgdRun run = run_sgd_experiment(in, control);
   ExperimentTable table;
   table.columns = trajectory_columns(run.heads, run.prior.features(), scale_count(run.activation, run.heads));
   std::vector<double> tau;
@@ -143,11 +146,11 @@ ExperimentTable sgd_experiment(const JsonFields& in) {
   return table;
 }
 
-ExperimentTable compare_experiment(const JsonFields& in) {
+ExperimentTable compare_experiment(const JsonFields& in, const RunControl& control) {
   allow_fields_of("compare", in);
-  const SgdRun run = run_sgd_experiment(in);
+  const SgdRun run = run_sgd_experiment(in, control);
   const MatchedFlow matched = matched_flow(run.points.front());
-  const std::vector<FlowPoint> flow = flow_beside(in, run, matched);
+  const std::vector<FlowPoint> flow = flow_beside(in, run, matched, control);
   ExperimentTable table;
   table.columns = {"tau", "loss_sgd", "loss_flow"};
   name_entries(table.columns, "m_sgd_", run.heads, run.prior.features());
@@ -167,7 +170,7 @@ ExperimentTable compare_experiment(const JsonFields& in) {
   return table;
 }
 
-ExperimentTable phase_transition_experiment(const JsonFields& in) {
+ExperimentTable phase_transition_experiment(const JsonFields& in, const RunControl& control) {
   allow_fields_of("phase-transition", in);
   const Prior prior = prior_of(in);
   const Index runs = in.integer("runs", 2);
@@ -182,7 +185,8 @@ ExperimentTable phase_transition_experiment(const JsonFields& in) {
   for (const double eta : etas) {
     const double scale = std::log(std::sqrt(in.number("dimension")) / eta);
     for (Index run = 0; run < runs; ++run) {
-      const auto time = flow_split_time(in, prior, eta, seed_of(in) + static_cast<std::uint64_t>(run));
+      const auto time =
+          flow_split_time(in, prior, eta, seed_of(in) + static_cast<std::uint64_t>(run), control);
       const double tau = time.value_or(kMissing);
       table.rows.push_back({eta, static_cast<double>(run), scale, tau, tau / scale});
       if (time) points.emplace_back(scale, tau);
@@ -190,7 +194,7 @@ ExperimentTable phase_transition_experiment(const JsonFields& in) {
   }
   const double slope = least_squares_slope(points);
   table.summary = {{"slope", std::isnan(slope) ? json(nullptr) : json(slope)}};
-  if (const auto rate = saddle_rate(in, activation_of(in), prior))
+  if (const auto rate = saddle_rate(in, activation_of(in), prior, control))
     table.summary["inverse_rate"] = 1 / rate->rate;
   return table;
 }

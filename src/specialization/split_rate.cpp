@@ -1,17 +1,14 @@
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "checks.hpp"
 #include "grid.hpp"
+#include "monte_carlo.hpp"
 #include "normals.hpp"
 #include "widelimit/specialization/hessian.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -69,46 +66,39 @@ double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
 }  // namespace
 
 SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Index heads, double nu1,
-                                   double nu2, Index points, double span) {
+                                   double nu2, Index points, double span, const RunControl& run) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
   const NormalGrid grid(points, span, tokens);
   if (!(grid.size() <= kLargestSplitGrid))
     throw ArgumentError(
         fmt::format("split_rate: {} nodes for L = {} tokens are too many; use split_rate_by_sampling",
                     grid.size(), tokens));
-  const double rate = grid.mean([&](const double* z) {
-    thread_local std::vector<double> s;
-    s.resize(static_cast<std::size_t>(tokens));
-    return rate_sample(at, z, s);
-  });
+  const double rate = grid.mean(
+      [&](const double* z) {
+        thread_local std::vector<double> s;
+        s.resize(static_cast<std::size_t>(tokens));
+        return rate_sample(at, z, s);
+      },
+      run);
   return {rate, 0};
 }
 
 SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index heads, double nu1, double nu2,
-                                 Index count, std::uint64_t seed) {
+                                 Index count, std::uint64_t seed, const RunControl& run) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
   check_at_least("split_rate", "count", count, 2);
-  const Index blocks = (count + kSplitBlock - 1) / kSplitBlock;
-  std::vector<double> sums(static_cast<std::size_t>(blocks)), squares(sums.size());
-  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
-    const Index size = std::min(kSplitBlock, count - block * kSplitBlock);
+  const MonteCarloSums sums = sum_blocks(count, kSplitBlock, run, [&](Index block, Index size) {
     std::vector<float> normals(static_cast<std::size_t>(kSplitBlock * tokens));
     fill_normals(normals, seed, static_cast<std::uint64_t>(block));
     std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());
+    MonteCarloSums part;
     for (Index i = 0; i < size; ++i) {
       std::copy_n(normals.begin() + i * tokens, tokens, z.begin());
-      const double value = rate_sample(at, z.data(), s);
-      sums[static_cast<std::size_t>(block)] += value;
-      squares[static_cast<std::size_t>(block)] += value * value;
+      part.add(rate_sample(at, z.data(), s));
     }
+    return part;
   });
-  double sum = 0, square = 0;
-  for (std::size_t block = 0; block < sums.size(); ++block) {
-    sum += sums[block];
-    square += squares[block];
-  }
-  const double n = static_cast<double>(count), mean = sum / n;
-  return {mean, std::sqrt(std::max(square / n - mean * mean, 0.0) / n)};
+  return {sums.mean(), sums.standard_error()};
 }
 
 }  // namespace widelimit::specialization

@@ -1,17 +1,15 @@
 #include "widelimit/specialization/trained_heads.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "checks.hpp"
 #include "head_pass.hpp"
+#include "numerics/tasks.hpp"
+#include "sample_tiles.hpp"
 
 namespace widelimit::specialization {
-
-using Eigen::Index;
 
 namespace {
 
@@ -37,11 +35,13 @@ HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
 /// order.
 template <typename Scalar, typename Function>
 Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters& parameters,
-                                 const SampleSet<Scalar>& samples, Index width, const Function& f) {
+                                 const SampleSet<Scalar>& samples, Index width, const RunControl& run,
+                                 const Function& f) {
   const Index heads = parameters.m.rows(), features = samples.features(), tokens = samples.tokens();
   const Index blocks = (samples.count() + kTrainedBlock - 1) / kTrainedBlock;
+  const SampleTiles<Scalar>& tiles = tiles_of(samples);
   Matrix<double> sums = Matrix<double>::Zero(blocks, width);
-  tbb::parallel_for(Index{0}, blocks, [&](Index block) {
+  const auto add_block = [&](Index block) {
     HeadPass pass(activation, heads, tokens);
     Matrix<double> chi(heads, tokens), inputs(features + samples.noises(), tokens);
     Matrix<double> rows(heads, inputs.rows());
@@ -50,13 +50,14 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
     const Index last = std::min((block + 1) * kTrainedBlock, samples.count());
     for (Index i = block * kTrainedBlock; i < last; ++i) {
       for (Index row = 0; row < inputs.rows(); ++row)
-        for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(samples.value(i, l, row));
+        for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(tiles.value(i, l, row));
       chi.noalias() = rows * inputs;
       pass.forward(chi.data(), parameters.b.data(), parameters.v.data());
       f(pass, out);
       sums.row(block) += samples.weight(i) * out.transpose();
     }
-  });
+  };
+  numerics::on_threads(run.threads, [&] { numerics::for_each_task(blocks, {.stop = run.stop}, add_block); });
   return sums.colwise().sum().transpose() / samples.weight_sum();
 }
 
@@ -64,7 +65,7 @@ Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters
 template <typename Scalar>
 std::vector<double> full_model_losses(HeadActivation activation, const HeadParameters& parameters,
                                       const SampleSet<Scalar>& samples,
-                                      const std::vector<std::vector<Index>>& trials) {
+                                      const std::vector<std::vector<Index>>& trials, const RunControl& run) {
   const Index tokens = samples.tokens();
   const auto losses_of = [&](const HeadPass& pass, Vector<double>& out) {
     for (std::size_t trial = 0; trial < trials.size(); ++trial) {
@@ -80,22 +81,22 @@ std::vector<double> full_model_losses(HeadActivation activation, const HeadParam
     }
   };
   const Vector<double> mean =
-      mean_over_samples(activation, parameters, samples, static_cast<Index>(trials.size()), losses_of);
+      mean_over_samples(activation, parameters, samples, static_cast<Index>(trials.size()), run, losses_of);
   return {mean.begin(), mean.end()};
 }
 
 template <typename Scalar>
 std::vector<double> trial_losses(HeadActivation activation, const HeadParameters& parameters,
                                  const SampleSet<Scalar>& samples, PruneNormaliser normaliser,
-                                 const std::vector<std::vector<Index>>& trials) {
+                                 const std::vector<std::vector<Index>>& trials, const RunControl& run) {
   if (normaliser == PruneNormaliser::full_model)
-    return full_model_losses(activation, parameters, samples, trials);
+    return full_model_losses(activation, parameters, samples, trials, run);
   std::vector<double> losses;
   losses.reserve(trials.size());
   for (const std::vector<Index>& kept : trials)
-    losses.push_back(
-        sampled_loss(activation, keep_heads(activation, parameters, kept), samples, LossDetail::loss_only)
-            .loss);
+    losses.push_back(sampled_loss(activation, keep_heads(activation, parameters, kept), samples,
+                                  LossDetail::loss_only, run)
+                         .loss);
   return losses;
 }
 
@@ -154,12 +155,12 @@ Matrix<double> attention_map(HeadActivation activation, const HeadParameters& pa
 
 template <typename Scalar>
 AttentionMass attention_mass(HeadActivation activation, const HeadParameters& parameters,
-                             const SampleSet<Scalar>& samples) {
+                             const SampleSet<Scalar>& samples, const RunControl& run) {
   check_shape("attention_mass", "m", parameters.m, parameters.m.rows(), samples.features());
   check_shape("attention_mass", "r", parameters.r, parameters.m.rows(), samples.noises());
   check_offsets("attention_mass", activation, parameters.m.rows(), parameters.b, parameters.v);
-  const Vector<double> mass =
-      mean_over_samples(activation, parameters, samples, 2, [](const HeadPass& pass, Vector<double>& out) {
+  const Vector<double> mass = mean_over_samples(
+      activation, parameters, samples, 2, run, [](const HeadPass& pass, Vector<double>& out) {
         out[0] = pass.a[0];
         out[1] = std::accumulate(pass.a.begin() + 1, pass.a.end(), 0.0);
       });
@@ -168,19 +169,20 @@ AttentionMass attention_mass(HeadActivation activation, const HeadParameters& pa
 
 template <typename Scalar>
 PruneResult greedy_prune(HeadActivation activation, const HeadParameters& parameters,
-                         const SampleSet<Scalar>& samples, PruneNormaliser normaliser) {
+                         const SampleSet<Scalar>& samples, PruneNormaliser normaliser,
+                         const RunControl& run) {
   const Index heads = parameters.m.rows();
   std::vector<Index> kept(static_cast<std::size_t>(heads));
   std::iota(kept.begin(), kept.end(), Index{0});
   PruneResult result;
-  result.losses.push_back(sampled_loss(activation, parameters, samples, LossDetail::loss_only).loss);
+  result.losses.push_back(sampled_loss(activation, parameters, samples, LossDetail::loss_only, run).loss);
   while (kept.size() > 1) {
     std::vector<std::vector<Index>> trials;
     for (std::size_t out = 0; out < kept.size(); ++out) {
       trials.push_back(kept);
       trials.back().erase(trials.back().begin() + static_cast<std::ptrdiff_t>(out));
     }
-    const std::vector<double> losses = trial_losses(activation, parameters, samples, normaliser, trials);
+    const std::vector<double> losses = trial_losses(activation, parameters, samples, normaliser, trials, run);
     const auto best = std::min_element(losses.begin(), losses.end()) - losses.begin();
     result.losses.push_back(losses[static_cast<std::size_t>(best)]);
     result.removed.push_back(kept[static_cast<std::size_t>(best)]);
@@ -189,11 +191,13 @@ PruneResult greedy_prune(HeadActivation activation, const HeadParameters& parame
   return result;
 }
 
-template AttentionMass attention_mass(HeadActivation, const HeadParameters&, const SampleSet<float>&);
-template AttentionMass attention_mass(HeadActivation, const HeadParameters&, const SampleSet<double>&);
+template AttentionMass attention_mass(HeadActivation, const HeadParameters&, const SampleSet<float>&,
+                                      const RunControl&);
+template AttentionMass attention_mass(HeadActivation, const HeadParameters&, const SampleSet<double>&,
+                                      const RunControl&);
 template PruneResult greedy_prune(HeadActivation, const HeadParameters&, const SampleSet<float>&,
-                                  PruneNormaliser);
+                                  PruneNormaliser, const RunControl&);
 template PruneResult greedy_prune(HeadActivation, const HeadParameters&, const SampleSet<double>&,
-                                  PruneNormaliser);
+                                  PruneNormaliser, const RunControl&);
 
 }  // namespace widelimit::specialization

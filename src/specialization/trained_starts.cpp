@@ -19,15 +19,15 @@ std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start
   check_at_least("train_from_starts", "starts", setup.starts, 1);
   const SampleSet<float> judge = fresh_samples(setup);
   std::vector<TrainedStart> results;
-  for (Eigen::Index k = 0; k < setup.starts; ++k) {
+  for (Index k = 0; k < setup.starts; ++k) {
     TrainedStart result;
     result.seed = setup.seed + static_cast<std::uint64_t>(k);
     const auto samples = SampleSet<float>::draw(setup.prior, {setup.tokens, setup.heads, setup.samples},
-                                                result.seed, {setup.symmetry, {}});
+                                                result.seed, {setup.symmetry, {}, setup.flow.run});
     result.points = gradient_flow(setup.activation, start_of(result.seed), samples, setup.flow);
     result.converged = result.end().gradient < setup.flow.stop_gradient;
     const SampledLoss loss =
-        sampled_loss(setup.activation, result.end().parameters, judge, LossDetail::loss_only);
+        sampled_loss(setup.activation, result.end().parameters, judge, LossDetail::loss_only, setup.flow.run);
     result.loss = loss.loss;
     result.standard_error = loss.standard_error;
     results.push_back(std::move(result));
@@ -39,7 +39,7 @@ std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start
 
 SampleSet<float> fresh_samples(const TrainingSetup& setup) {
   return SampleSet<float>::draw(setup.prior, {setup.tokens, setup.heads, setup.fresh_samples},
-                                setup.seed + kJudgeSeed);
+                                setup.seed + kJudgeSeed, {.run = setup.flow.run});
 }
 
 std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup) {

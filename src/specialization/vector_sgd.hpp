@@ -1,19 +1,18 @@
 #pragma once
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "checks.hpp"
 #include "head_pass.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/specialization/sgd.hpp"
 
 namespace widelimit::specialization {
 
 /// Sequences a thread works on together; part of the fixed order of summation.
-inline constexpr Eigen::Index kSequencesPerBlock = 16;
+inline constexpr Index kSequencesPerBlock = 16;
 
 /// Sums over sequences of the loss D |..|^2 and of the gradients.
 struct BatchSums {
@@ -26,16 +25,15 @@ struct BatchSums {
 /// Sums over the sequences X ((n L) x D).
 template <typename Scalar>
 BatchSums sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, const Vector<double>& b,
-                        const Vector<double>& v, const Matrix<Scalar>& X, Eigen::Index tokens,
-                        const Eigen::Index* eps) {
-  const Eigen::Index heads = k.rows(), dimension = k.cols(), count = X.rows() / tokens;
+                        const Vector<double>& v, const Matrix<Scalar>& X, Index tokens, const Index* eps) {
+  const Index heads = k.rows(), dimension = k.cols(), count = X.rows() / tokens;
   HeadPass pass(activation, heads, tokens);
   BatchSums sums{0, {}, Vector<double>::Zero(heads), Vector<double>::Zero(v.size())};
   const Matrix<Scalar> chi = k * X.transpose();
   Matrix<Scalar> gradients(heads, X.rows());
   Matrix<double> own(heads, tokens);
-  for (Eigen::Index mu = 0; mu < count; ++mu) {
-    const Eigen::Index first = mu * tokens;
+  for (Index mu = 0; mu < count; ++mu) {
+    const Index first = mu * tokens;
     own = chi.middleCols(first, tokens).template cast<double>();
     pass.forward(own.data(), b.data(), v.data());
     Vector<double> miss = Eigen::Map<const Vector<double>>(pass.a.data(), tokens);
@@ -56,15 +54,15 @@ BatchSums sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
 
 /// Mean over `count` sequences. draw(block, size, X, eps) fills the tokens of one block.
 template <typename Scalar, typename Draw>
-BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, Eigen::Index tokens,
-                          Eigen::Index count, const Draw& draw) {
-  const Eigen::Index blocks = (count + kSequencesPerBlock - 1) / kSequencesPerBlock;
+BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, Index tokens, Index count,
+                          const RunControl& run, const Draw& draw) {
+  const Index blocks = (count + kSequencesPerBlock - 1) / kSequencesPerBlock;
   const Matrix<Scalar> k = heads.k.cast<Scalar>();
   std::vector<BatchSums> parts(static_cast<std::size_t>(blocks));
-  tbb::parallel_for(Eigen::Index{0}, blocks, [&](Eigen::Index block) {
-    const Eigen::Index size = std::min(kSequencesPerBlock, count - block * kSequencesPerBlock);
+  numerics::for_each_task(blocks, {.stop = run.stop}, [&](Index block) {
+    const Index size = std::min(kSequencesPerBlock, count - block * kSequencesPerBlock);
     Matrix<Scalar> X(size * tokens, k.cols());
-    std::vector<Eigen::Index> eps(static_cast<std::size_t>(size), 0);
+    std::vector<Index> eps(static_cast<std::size_t>(size), 0);
     draw(block, size, X, eps);
     parts[static_cast<std::size_t>(block)] =
         sum_sequences(activation, k, heads.b, heads.v, X, tokens, eps.data());
@@ -87,20 +85,21 @@ BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, E
 }
 
 /// Checks shared by all forms of SGD; returns the record with the last step in it.
-std::vector<Eigen::Index> check_sgd_options(const char* where, const SgdOptions& options);
+std::vector<Index> check_sgd_options(const char* where, const SgdOptions& options);
 
 /// The loop of SGD: `batch(step)` gives loss and gradient, `observe(step, loss, heads)` is called at recorded
 /// steps.
 template <typename Batch, typename Observe>
-void run_sgd(const SgdOptions& options, HeadVectors heads, const std::vector<Eigen::Index>& record,
+void run_sgd(const SgdOptions& options, HeadVectors heads, const std::vector<Index>& record,
              const Batch& batch, const Observe& observe) {
   auto next = record.begin();
-  for (Eigen::Index step = 0; step <= options.steps; ++step) {
+  for (Index step = 0; step <= options.steps; ++step) {
     const BatchLoss now = batch(step, heads);
     if (step == *next) {
       observe(step, now.loss, heads);
       ++next;
     }
+    if (options.run.progress) options.run.progress(step, options.steps);
     if (step == options.steps) break;
     heads.k -= options.gamma * now.gradient.k;
     heads.b -= options.gamma * now.gradient.b;

@@ -7,8 +7,9 @@
 #include <numbers>
 
 #include "covariance_sde/example_covariances.hpp"
-#include "widelimit/covariance_sde/psd_root.hpp"
+#include "widelimit/covariance_sde/lower_root.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 
 using namespace widelimit;
 using namespace widelimit::covariance_sde;
@@ -261,14 +262,13 @@ TEST_CASE("coefficients: what is no covariance is named") {
 TEST_CASE("psd roots: both reproduce the matrix, singular or not") {
   for (const Dense& v : {examples::c(), examples::e(), examples::f(), Dense(Dense::Constant(3, 3, 2)),
                          Dense(Dense::Zero(2, 2))}) {
-    const Dense root = symmetric_root(v), lower = lower_root(v);
+    const Dense root = numerics::symmetric_root(v), lower = lower_root(v);
     CHECK(largest_difference(root * root, v) < 1e-14);
     CHECK(largest_difference(root, root.transpose()) < 1e-15);
     CHECK(largest_difference(lower * lower.transpose(), v) < 1e-15);
     CHECK(lower.isLowerTriangular());
   }
-  CHECK_THROWS_WITH_AS(
-      (void)symmetric_root(Dense{{1, 0}, {0, -1}}),
-      "symmetric_root: a covariance must be positive semidefinite, got eigenvalues from -1 to 1",
-      ArgumentError);
+  CHECK_THROWS_WITH_AS((void)lower_root(Dense{{1, 0}, {0, -1}}),
+                       "lower_root: a covariance must be positive semidefinite, got eigenvalues from -1 to 1",
+                       ArgumentError);
 }

@@ -7,6 +7,7 @@
 
 #include "support.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 
 using namespace widelimit;
@@ -95,7 +96,7 @@ TEST_CASE(
   S << 1.6, -0.7, 0.2, -0.7, 0.8, 0.3, 0.2, 0.3, 0.4;
   Matrix<double> m(3, 2);
   m << 0.6, 0.4, -0.5, 0.1, 0.3, -0.6;
-  const Matrix<double> root = symmetric_root(S);
+  const Matrix<double> root = numerics::symmetric_root(S);
   numerics::RandomStream random(4);
   const Eigen::HouseholderQR<Eigen::MatrixXd> qr(Eigen::MatrixXd(random_matrix(3, 3, random)));
   const Matrix<double> rotation = qr.householderQ();

@@ -40,16 +40,6 @@ TEST_CASE("order parameters: dependent spikes and wrong shapes are rejected") {
         "order_parameters: k_star must be 2 x 3, got 2 x 4");
 }
 
-TEST_CASE("symmetric root: rounding below zero is cut, a negative matrix is not") {
-  Matrix<double> matrix = Matrix<double>::Zero(2, 2);
-  matrix(0, 0) = 4;
-  matrix(1, 1) = -1e-12;
-  CHECK(distance(symmetric_root(matrix), Eigen::Vector2d(2, 0).asDiagonal().toDenseMatrix()) < 1e-15);
-  matrix(1, 1) = -0.1;
-  CHECK_THROWS_AS(symmetric_root(matrix), NumericalError);
-  CHECK(symmetric_root(Matrix<double>::Zero(3, 3)).isZero(0));
-}
-
 TEST_CASE("cosine similarity: of vectors, and a head of length 0") {
   Matrix<double> m(2, 2);
   m << 3, 0, 1, 1;

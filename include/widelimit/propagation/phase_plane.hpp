@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
-#include <stop_token>
 #include <string_view>
 #include <vector>
 
 #include "widelimit/matrix.hpp"
 #include "widelimit/propagation/exponents.hpp"
+#include "widelimit/run_control.hpp"
 
 /// Exponents over planes of two parameters: grids, and the lines where an exponent vanishes.
 namespace widelimit::propagation {
@@ -55,12 +54,8 @@ struct Axis {
 /// `count` >= 2 values from `from` to `to`; tokens, depth and mlp_depth are rounded to integers.
 [[nodiscard]] Axis evenly_spaced(Coordinate coordinate, double from, double to, Index count);
 
-struct PhaseOptions {
-  int threads = 0;  ///< 0: as many as there are processors.
-  /// Called now and then with the rows done and all rows, from one thread at a time.
-  std::function<void(Index, Index)> progress;
-  std::stop_token stop;  ///< Cancelled is thrown once a stop was asked for.
-};
+/// Progress counts rows.
+using PhaseOptions = RunControl;
 
 /// Both exponents over a plane; entry (row, column) belongs to y.values[row], x.values[column].
 struct PhaseDiagram {

@@ -14,6 +14,8 @@
 /// Source  Sagitova, Duranthon, Zdeborova, arXiv:2603.03993v2.
 namespace widelimit::specialization {
 
+using Eigen::Index;
+
 /// How the scores of a sequence become the heads' weights sigma (H x L):
 ///   softmax    exp(chi[h][l]) / sum_l exp(chi[h][l])
 ///   softmaxv   v[h] times softmax
@@ -22,26 +24,26 @@ namespace widelimit::specialization {
 enum class HeadActivation { softmax, softmaxv, softmax1, bayes };
 
 /// "softmax", "softmaxv", "softmax1" or "bayes"; ArgumentError for any other name.
-HeadActivation head_activation_from_name(std::string_view name);
-std::string_view head_activation_name(HeadActivation activation);
+[[nodiscard]] HeadActivation head_activation_from_name(std::string_view name);
+[[nodiscard]] std::string_view head_activation_name(HeadActivation activation);
 
 /// Number of trained scales v: H for softmaxv, 1 otherwise (softmax and bayes have none and ignore the one).
-Eigen::Index scale_count(HeadActivation activation, Eigen::Index heads);
+[[nodiscard]] Index scale_count(HeadActivation activation, Index heads);
 
 /// Whether the loss depends on b (softmax1, bayes) and on v (softmax1, softmaxv).
-bool has_bias(HeadActivation activation);
-bool has_scale(HeadActivation activation);
+[[nodiscard]] bool has_bias(HeadActivation activation);
+[[nodiscard]] bool has_scale(HeadActivation activation);
 
 /// sigma (H x L) for scores chi (H x L), biases b (H) and scales v (scale_count).
 ///
 /// Edges    scores of any finite size: maxima are subtracted before exponentiating.
 /// Errors   ArgumentError for H < 1 or L < 1, sizes that do not match and non-finite values, naming the
 /// field.
-Matrix<double> head_activation(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
-                               const Vector<double>& v);
+[[nodiscard]] Matrix<double> head_activation(HeadActivation activation, const Matrix<double>& chi,
+                                             const Vector<double>& b, const Vector<double>& v);
 
 /// a (L): the mean of sigma over the heads.
-Vector<double> aggregate(const Matrix<double>& sigma);
+[[nodiscard]] Vector<double> aggregate(const Matrix<double>& sigma);
 
 /// Derivatives of sigma. Row h * L + l stands for sigma[h][l].
 struct ActivationJacobians {
@@ -51,8 +53,9 @@ struct ActivationJacobians {
 };
 
 /// Arguments and errors as head_activation.
-ActivationJacobians head_activation_jacobians(HeadActivation activation, const Matrix<double>& chi,
-                                              const Vector<double>& b, const Vector<double>& v);
+[[nodiscard]] ActivationJacobians head_activation_jacobians(HeadActivation activation,
+                                                            const Matrix<double>& chi,
+                                                            const Vector<double>& b, const Vector<double>& v);
 
 /// Loss of one sequence in the limit D -> infinity, sum_l (delta_{l, eps} - a_l)^2, and its derivatives.
 struct TokenLoss {
@@ -64,7 +67,7 @@ struct TokenLoss {
 };
 
 /// Errors   as head_activation; ArgumentError unless 0 <= eps < L.
-TokenLoss token_loss(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
-                     const Vector<double>& v, Eigen::Index eps);
+[[nodiscard]] TokenLoss token_loss(HeadActivation activation, const Matrix<double>& chi,
+                                   const Vector<double>& b, const Vector<double>& v, Index eps);
 
 }  // namespace widelimit::specialization

@@ -10,9 +10,9 @@ namespace widelimit::specialization {
 /// Posterior probability of each token to carry the signal, from the projections chi_star (L x F) of the
 /// tokens on the spikes. The Bayes-optimal prediction is sum_l p_l X_l. Without `spike_gram` in the limit
 /// norm, with it (p, F x F) in the exact norm of finite D. ArgumentError for shapes that do not match.
-Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star);
-Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
-                               const Matrix<double>& spike_gram);
+[[nodiscard]] Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star);
+[[nodiscard]] Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
+                                             const Matrix<double>& spike_gram);
 
 struct BayesRisk {
   double risk = 0;
@@ -20,12 +20,14 @@ struct BayesRisk {
 };
 
 /// Monte-Carlo estimate of the smallest loss, E[1 - sum_l p_l^2] at D -> infinity, from n draws.
-/// The result depends on the seed, not on the number of threads. ArgumentError for L < 1 or n < 2.
-BayesRisk bayes_risk(const Prior& prior, Eigen::Index tokens, Eigen::Index count, std::uint64_t seed);
+/// The result depends on the seed, not on the number of threads; progress counts blocks of 4096 draws.
+/// ArgumentError for L < 1 or n < 2.
+[[nodiscard]] BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_t seed,
+                                   const RunControl& run = {});
 
 /// Heads with which the bayes activation is Bayes optimal for a discrete prior: r = 0, m_h = theta^h,
 /// b_h = ln P(theta^h) - |theta^h|^2 / 2. Heads beyond the number of points repeat the points in order.
 /// ArgumentError for Gaussian priors, points of probability 0 and fewer heads than points.
-HeadParameters bayes_optimal_heads(const Prior& prior, Eigen::Index heads);
+[[nodiscard]] HeadParameters bayes_optimal_heads(const Prior& prior, Index heads);
 
 }  // namespace widelimit::specialization

@@ -15,6 +15,6 @@ namespace widelimit::specialization {
 ///
 /// Errors   ArgumentError for another subject, an unknown function and missing fields.
 /// Cost     about a minute on two cores for the project's file, most of it for the SGD runs.
-check::CheckReport check_reference(const nlohmann::json& file);
+[[nodiscard]] check::CheckReport check_reference(const nlohmann::json& file);
 
 }  // namespace widelimit::specialization

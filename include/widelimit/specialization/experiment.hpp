@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "widelimit/run_control.hpp"
+
 namespace widelimit::specialization {
 
 /// The outcome of an experiment: a table of numbers and named results.
@@ -17,7 +19,7 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
 };
 
 /// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition".
-const std::vector<std::string>& experiment_names();
+[[nodiscard]] const std::vector<std::string>& experiment_names();
 
 /// One field of an experiment's JSON description.
 struct ExperimentField {
@@ -28,7 +30,7 @@ struct ExperimentField {
 };
 
 /// All fields of an experiment. ArgumentError for an unknown one.
-const std::vector<ExperimentField>& experiment_fields(std::string_view experiment);
+[[nodiscard]] const std::vector<ExperimentField>& experiment_fields(std::string_view experiment);
 
 /// Runs an experiment described in JSON by its experiment_fields().
 ///
@@ -42,8 +44,11 @@ const std::vector<ExperimentField>& experiment_fields(std::string_view experimen
 ///   hessian           constants and rates at the origin; the prior gives the eigenvalues
 ///   phase-transition  specialisation times of flows from random starts of D dimensions
 ///
+/// Progress is that of each part of an experiment.
+///
 /// Errors  ArgumentError for an unknown experiment, naming missing, unknown and unfit fields; and those of
 ///         the functions that do the work.
-ExperimentTable run_experiment(std::string_view name, const nlohmann::json& config);
+[[nodiscard]] ExperimentTable run_experiment(std::string_view name, const nlohmann::json& config,
+                                             const RunControl& run = {});
 
 }  // namespace widelimit::specialization

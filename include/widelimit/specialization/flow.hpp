@@ -18,9 +18,9 @@ enum class FlowStepper { euler, runge_kutta4, dormand_prince };
 
 struct FlowOptions {
   double step = 0.02;         ///< Time of one step; for dormand_prince of one record unit. > 0.
-  Eigen::Index steps = 1000;  ///< Last step, >= 0; always recorded.
+  Index steps = 1000;  ///< Last step, >= 0; always recorded.
   /// Steps to record before they are taken, increasing; empty: 0 and the last.
-  std::vector<Eigen::Index> record = {};
+  std::vector<Index> record = {};
   FlowVariant variant = FlowVariant::frame;
   FlowStepper stepper = FlowStepper::euler;
   /// gamma D / N_b of an SGD whose batch noise enters S (euler only); 0: none.
@@ -29,6 +29,7 @@ struct FlowOptions {
   /// every step, the others at the recorded ones.
   double stop_gradient = 0;
   double tolerance = 1e-7;  ///< dormand_prince: relative and absolute error of a step.
+  RunControl run = {};      ///< Progress counts steps of the euler stepper, recorded ones of the others.
 };
 
 struct FlowPoint {
@@ -41,9 +42,9 @@ struct FlowPoint {
 };
 
 /// 0, stride, 2 stride, ..., steps.
-std::vector<Eigen::Index> record_every(Eigen::Index stride, Eigen::Index steps);
+[[nodiscard]] std::vector<Index> record_every(Index stride, Index steps);
 /// 0, steps, and up to `count` steps between them at equal ratios: plateaus come at all scales of time.
-std::vector<Eigen::Index> record_growing(Eigen::Index count, Eigen::Index steps);
+[[nodiscard]] std::vector<Index> record_growing(Index count, Index steps);
 
 /// Gradient flow of the population loss over a fixed sample set: the limit of online SGD, with tau = gamma t.
 ///
@@ -53,7 +54,8 @@ std::vector<Eigen::Index> record_growing(Eigen::Index count, Eigen::Index steps)
 ///         the state stopped being finite.
 /// Source  arXiv:2603.03993, Prop. III.2, with r free instead of a symmetric root.
 template <typename Scalar>
-std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,
-                                     const SampleSet<Scalar>& samples, const FlowOptions& options);
+[[nodiscard]] std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,
+                                                   const SampleSet<Scalar>& samples,
+                                                   const FlowOptions& options);
 
 }  // namespace widelimit::specialization

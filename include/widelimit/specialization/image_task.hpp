@@ -19,27 +19,28 @@ class ImageTask {
   ///         without an image, pixels outside [0, 255] and amplitude < 0.
   ImageTask(const Matrix<double>& pixels, std::vector<int> labels, double amplitude);
 
-  const Matrix<double>& images() const { return images_; }  ///< N x D, centred.
-  const std::vector<int>& labels() const { return labels_; }
-  double amplitude() const { return amplitude_; }
-  Eigen::Index dimension() const { return images_.cols(); }
+  [[nodiscard]] const Matrix<double>& images() const { return images_; }  ///< N x D, centred.
+  [[nodiscard]] const std::vector<int>& labels() const { return labels_; }
+  [[nodiscard]] double amplitude() const { return amplitude_; }
+  [[nodiscard]] Index dimension() const { return images_.cols(); }
 
   /// Mean of the centred images of each class (classes x D).
-  const Matrix<double>& class_means() const { return class_means_; }
+  [[nodiscard]] const Matrix<double>& class_means() const { return class_means_; }
 
   /// noise (L x D) with the signal of `image` added to token eps. ArgumentError for eps or image out of
   /// range.
-  Matrix<double> tokens(const Matrix<double>& noise, Eigen::Index eps, Eigen::Index image) const;
+  [[nodiscard]] Matrix<double> tokens(const Matrix<double>& noise, Index eps, Index image) const;
 
   /// Posterior probability (L) of each token to carry an image, given tokens (L x D). Cost N L D.
-  Vector<double> posterior(const Matrix<double>& tokens) const;
+  [[nodiscard]] Vector<double> posterior(const Matrix<double>& tokens) const;
 
   /// Bayes risk E (1/D) |y - sum_l p_l X_l|^2 over n drawn sequences. Cost n N L D multiply-adds in single
   /// precision.
-  BayesRisk bayes_risk(Eigen::Index tokens, Eigen::Index count, std::uint64_t seed) const;
+  [[nodiscard]] BayesRisk bayes_risk(Index tokens, Index count, std::uint64_t seed,
+                                     const RunControl& run = {}) const;
 
   /// Cosines of the heads k (H x D) with the class means (H x classes). ArgumentError for a head of length 0.
-  Matrix<double> class_cosines(const Matrix<double>& k) const;
+  [[nodiscard]] Matrix<double> class_cosines(const Matrix<double>& k) const;
 
  private:
   Matrix<double> images_;
@@ -55,11 +56,11 @@ struct ImageSgdPoint {
 };
 
 /// Online SGD on the image task from k ~ N(0, eta^2 I/D), b = 0, v = 1; otherwise as sgd.
-std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
-                                     const HeadVectors& start, const SgdOptions& options);
+[[nodiscard]] std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
+                                                   const HeadVectors& start, const SgdOptions& options);
 
 /// Mean loss of given heads over `count` fresh sequences, and its standard error.
-BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads,
-                     Eigen::Index tokens, Eigen::Index count, std::uint64_t seed);
+[[nodiscard]] BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads,
+                                   Index tokens, Index count, std::uint64_t seed, const RunControl& run = {});
 
 }  // namespace widelimit::specialization

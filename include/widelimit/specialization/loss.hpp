@@ -17,13 +17,14 @@ struct HeadParameters {
 };
 
 /// b = 0 and v = 1, the start of training, for given m and r.
-HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m, Matrix<double> r);
+[[nodiscard]] HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m,
+                                                  Matrix<double> r);
 
 /// A start away from SGD: m ~ N(0, 1e-4) entry by entry, r = eta I plus symmetric noise of variance 1e-4
 /// (standard deviation 0.01, the size of m at D = 10^4), b = 0, v = 1. ArgumentError for H or F < 1 and eta <
 /// 0.
-HeadParameters noise_start(HeadActivation activation, Eigen::Index heads, Eigen::Index features, double eta,
-                           std::uint64_t seed);
+[[nodiscard]] HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,
+                                         std::uint64_t seed);
 
 /// What sampled_loss computes besides the loss.
 enum class LossDetail { loss_only, gradients, gradients_and_noise };
@@ -38,13 +39,14 @@ struct SampledLoss {
 /// Population loss E sum_l (delta_{l, eps} - a_l)^2 over a fixed set of samples, and its gradients.
 ///
 /// Accuracy  float: about 1e-7 relative; double: rounding.
-/// Threads   oneTBB's current arena; sums are made per block of 1024 samples and then in order, so the result has the
-///           same bits for any number of threads.
+/// Threads   sums are made per block of 1024 samples and then in order, so the result has the
+///           same bits for any number of threads. Progress is not told.
 /// Errors    ArgumentError where m, r, b or v does not fit the samples (m: H x F, r: H x noises) or is not finite.
 /// Cost      2 n L H (F + H) multiply-adds twice and n L H exponentials.
 /// Source    arXiv:2603.03993, (9).
 template <typename Scalar>
-SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parameters,
-                         const SampleSet<Scalar>& samples, LossDetail detail = LossDetail::gradients);
+[[nodiscard]] SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parameters,
+                                       const SampleSet<Scalar>& samples,
+                                       LossDetail detail = LossDetail::gradients, const RunControl& run = {});
 
 }  // namespace widelimit::specialization

@@ -16,16 +16,13 @@ struct OrderParameters {
 
 /// Errors  ArgumentError for shapes that do not match or non-finite entries; NumericalError where p is singular (always
 ///         for D < F).
-OrderParameters order_parameters(const Matrix<double>& k, const Matrix<double>& k_star);
+[[nodiscard]] OrderParameters order_parameters(const Matrix<double>& k, const Matrix<double>& k_star);
 
 /// The same from q, m and p alone.
-OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& m, const Matrix<double>& p);
-
-/// Symmetric root of a positive semidefinite matrix. Negative eigenvalues, left by rounding, count as 0;
-/// NumericalError for eigenvalues below -1e-6 of the largest.
-Matrix<double> symmetric_root(const Matrix<double>& matrix);
+[[nodiscard]] OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& m,
+                                               const Matrix<double>& p);
 
 /// q_{h h'} / sqrt(q_{hh} q_{h'h'}) for q = m m^T + S. ArgumentError for a head of length 0.
-Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S);
+[[nodiscard]] Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S);
 
 }  // namespace widelimit::specialization

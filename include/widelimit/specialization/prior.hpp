@@ -7,6 +7,8 @@
 
 namespace widelimit::specialization {
 
+using Eigen::Index;
+
 /// Distribution of the features theta (F) that mix the hidden spikes into the signal of a sequence.
 ///
 /// All nu are variances (squared lengths), not amplitudes. Signs and permutations of features are the caller's.
@@ -19,32 +21,32 @@ class Prior {
   enum class Kind { discrete, gaussian };
 
   /// (sqrt(nu1), +-sqrt(nu2)), each sign with probability 1/2; F = 2.
-  static Prior flip2(double nu1, double nu2);
+  [[nodiscard]] static Prior flip2(double nu1, double nu2);
   /// sqrt(nu) e_f with f uniform in [0, features).
-  static Prior spikes(Eigen::Index features, double nu);
+  [[nodiscard]] static Prior spikes(Index features, double nu);
   /// theta_f ~ N(0, variances[f]), independent.
-  static Prior gaussian(const Vector<double>& variances);
+  [[nodiscard]] static Prior gaussian(const Vector<double>& variances);
   /// theta = points.row(k) with probability probabilities[k].
-  static Prior discrete(const Matrix<double>& points, const Vector<double>& probabilities);
+  [[nodiscard]] static Prior discrete(const Matrix<double>& points, const Vector<double>& probabilities);
 
   /// From {"kind": "flip2", "nu1", "nu2"}, {"kind": "spikes", "features", "nu"}, {"kind": "gaussian",
   /// "variances"} (or "nu1", "nu2", "features": linear_variances) or {"kind": "discrete", "points", "probs"};
   /// ArgumentError names the missing or unknown field.
-  static Prior from_json(const nlohmann::json& description);
+  [[nodiscard]] static Prior from_json(const nlohmann::json& description);
 
-  Kind kind() const { return kind_; }
-  Eigen::Index features() const { return mean_.size(); }
-  const Vector<double>& mean() const { return mean_; }
-  const Matrix<double>& covariance() const { return covariance_; }
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] Index features() const { return mean_.size(); }
+  [[nodiscard]] const Vector<double>& mean() const { return mean_; }
+  [[nodiscard]] const Matrix<double>& covariance() const { return covariance_; }
 
   /// Discrete priors: the support (points x F) and its probabilities; empty for Gaussian ones.
-  const Matrix<double>& points() const { return points_; }
-  const Vector<double>& probabilities() const { return probabilities_; }
+  [[nodiscard]] const Matrix<double>& points() const { return points_; }
+  [[nodiscard]] const Vector<double>& probabilities() const { return probabilities_; }
   /// Gaussian priors: nu_f; empty for discrete ones.
-  const Vector<double>& variances() const { return variances_; }
+  [[nodiscard]] const Vector<double>& variances() const { return variances_; }
 
   /// Whether the distribution is unchanged when feature f changes sign. ArgumentError for f out of range.
-  bool symmetric_in(Eigen::Index feature) const;
+  [[nodiscard]] bool symmetric_in(Index feature) const;
 
   /// One draw; theta is resized to F.
   void sample(numerics::RandomStream& random, Vector<double>& theta) const;
@@ -53,12 +55,12 @@ class Prior {
   /// on the spikes to be the one that carries the signal. `spike_gram` is p = k* k*^T (F x F) at finite D,
   /// where |theta|^2 becomes theta^T p theta ("exact norm"); without it the limit p = I is used ("limit
   /// norm").
-  double token_score(const Vector<double>& chi_star) const;
-  double token_score(const Vector<double>& chi_star, const Matrix<double>& spike_gram) const;
+  [[nodiscard]] double token_score(const Vector<double>& chi_star) const;
+  [[nodiscard]] double token_score(const Vector<double>& chi_star, const Matrix<double>& spike_gram) const;
 
  private:
   Prior() = default;
-  double log_odds(const Vector<double>& chi_star, const Matrix<double>* spike_gram) const;
+  [[nodiscard]] double log_odds(const Vector<double>& chi_star, const Matrix<double>* spike_gram) const;
 
   Kind kind_ = Kind::discrete;
   Matrix<double> points_;
@@ -71,6 +73,6 @@ class Prior {
 };
 
 /// F variances equally spaced from first to last (F = 1: first). ArgumentError for F < 1 or negative ends.
-Vector<double> linear_variances(Eigen::Index features, double first, double last);
+[[nodiscard]] Vector<double> linear_variances(Index features, double first, double last);
 
 }  // namespace widelimit::specialization

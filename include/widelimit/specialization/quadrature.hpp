@@ -7,7 +7,7 @@ namespace widelimit::specialization {
 
 /// Nodes of the tensor trapezoid rule: `points` on [-span, span] for every Gaussian variable.
 struct GridShape {
-  Eigen::Index points = 61;
+  Index points = 61;
   double span = 8;
 };
 
@@ -18,10 +18,12 @@ struct GridShape {
 /// Accuracy  about 1e-9 for spacings up to 0.3.
 /// Errors    ArgumentError for more than 1e9 nodes and as sampled_loss.
 /// Cost      points^(number of variables) samples, times the points of a discrete prior.
-SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& parameters,
-                               const Prior& prior, Eigen::Index tokens, const GridShape& grid = {});
+[[nodiscard]] SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& parameters,
+                                             const Prior& prior, Index tokens, const GridShape& grid = {},
+                                             const RunControl& run = {});
 
 /// Bayes risk by quadrature over chi*; errors and cost as above.
-double bayes_risk_by_quadrature(const Prior& prior, Eigen::Index tokens, const GridShape& grid = {});
+[[nodiscard]] double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShape& grid = {},
+                                              const RunControl& run = {});
 
 }  // namespace widelimit::specialization

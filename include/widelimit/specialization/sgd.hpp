@@ -18,9 +18,9 @@ struct HeadVectors {
 
 /// Sequences with their label tokens.
 struct TokenBatch {
-  Eigen::Index tokens = 0;        ///< L.
-  Matrix<double> X;               ///< (N L) x D; sequence mu owns rows mu L to mu L + L - 1.
-  std::vector<Eigen::Index> eps;  ///< N.
+  Index tokens = 0;        ///< L.
+  Matrix<double> X;        ///< (N L) x D; sequence mu owns rows mu L to mu L + L - 1.
+  std::vector<Index> eps;  ///< N.
 };
 
 /// (1/N) sum (1/D) |y - y_hat|^2 with the true inner products of the tokens, and its gradients.
@@ -30,16 +30,18 @@ struct BatchLoss {
 };
 
 /// Errors   ArgumentError for shapes that do not match, N < 1, eps outside [0, L), non-finite values.
-BatchLoss batch_loss(HeadActivation activation, const HeadVectors& heads, const TokenBatch& batch);
+[[nodiscard]] BatchLoss batch_loss(HeadActivation activation, const HeadVectors& heads,
+                                   const TokenBatch& batch);
 
 /// Sizes and rates of an online run; a fresh batch every step.
 struct SgdOptions {
-  Eigen::Index tokens = 0;  ///< L.
-  Eigen::Index batch = 0;   ///< N_b >= 1; the paper takes D.
-  double gamma = 0.02;      ///< Learning rate of k, b and v; time is tau = gamma t.
-  Eigen::Index steps = 0;
-  std::vector<Eigen::Index> record;  ///< As FlowOptions::record.
+  Index tokens = 0;     ///< L.
+  Index batch = 0;      ///< N_b >= 1; the paper takes D.
+  double gamma = 0.02;  ///< Learning rate of k, b and v; time is tau = gamma t.
+  Index steps = 0;
+  std::vector<Index> record;  ///< As FlowOptions::record.
   std::uint64_t seed = 0;
+  RunControl run = {};  ///< Progress counts steps.
 };
 
 struct SgdPoint {
@@ -57,11 +59,11 @@ struct SgdStart {
 };
 
 /// k* ~ N(0, I/D), k ~ N(0, eta^2 I/D), b = 0, v = 1. ArgumentError for sizes < 1 and eta < 0.
-SgdStart random_start(HeadActivation activation, Eigen::Index heads, Eigen::Index features,
-                      Eigen::Index dimension, double eta, std::uint64_t seed);
+[[nodiscard]] SgdStart random_start(HeadActivation activation, Index heads, Index features, Index dimension,
+                                    double eta, std::uint64_t seed);
 
 /// Changes the part of k in the span of the spikes such that k k*^T = m.
-SgdStart plant(SgdStart start, const Matrix<double>& m);
+[[nodiscard]] SgdStart plant(SgdStart start, const Matrix<double>& m);
 
 /// Online SGD with vectors: k <- k - gamma grad, likewise b and v.
 ///
@@ -69,48 +71,49 @@ SgdStart plant(SgdStart start, const Matrix<double>& m);
 /// Errors   ArgumentError for gamma <= 0, N_b < 1, L < 1, shapes; NumericalError naming the step at which
 ///          the state stopped being finite.
 /// Cost     N_b L D (2H + 3) multiply-adds and N_b L D normals a step.
-std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const SgdStart& start,
-                          const SgdOptions& options);
+[[nodiscard]] std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const SgdStart& start,
+                                        const SgdOptions& options);
 
 /// The flow that belongs to a point of SGD at finite D: spikes whitened, so that p = I.
 struct MatchedFlow {
   HeadParameters start;       ///< Flow start: m p^(-1/2), symmetric root of S, b, v.
   Matrix<double> spike_root;  ///< p^(1/2): SampleOptions::theta_map, and m = m_flow spike_root.
 };
-MatchedFlow matched_flow(const SgdPoint& point);
+[[nodiscard]] MatchedFlow matched_flow(const SgdPoint& point);
 
 /// State of SGD as the Gram matrix of heads and spikes: the same process in distribution without vectors of length D.
 struct GramState {
   Matrix<double> gram;  ///< (H + F) x (H + F): q, m; m^T, p.
   Vector<double> b;
   Vector<double> v;
-  Eigen::Index dimension = 0;  ///< D.
+  Index dimension = 0;  ///< D.
 };
 
 /// Gaussian variables of one step: z ((N L) x (H + F)) gives the projections of the tokens, T ((N L) x L,
 /// lower triangular for every sequence) the Gram matrices T T^T of their parts orthogonal to heads and
 /// spikes.
 struct GramBatch {
-  Eigen::Index tokens = 0;
+  Index tokens = 0;
   Matrix<double> z;
   Matrix<double> T;
-  Matrix<double> theta;           ///< N x F.
-  std::vector<Eigen::Index> eps;  ///< N.
+  Matrix<double> theta;    ///< N x F.
+  std::vector<Index> eps;  ///< N.
 };
 
 /// The Gram matrix of random_start in distribution: Wishart. ArgumentError as random_start and for D < H + F.
-GramState random_gram_start(HeadActivation activation, Eigen::Index heads, Eigen::Index features,
-                            Eigen::Index dimension, double eta, std::uint64_t seed);
-GramState plant(GramState start, const Matrix<double>& m);
+[[nodiscard]] GramState random_gram_start(HeadActivation activation, Index heads, Index features,
+                                          Index dimension, double eta, std::uint64_t seed);
+[[nodiscard]] GramState plant(GramState start, const Matrix<double>& m);
 
 /// One step on given variables; returns the loss of the batch. Products of different sequences, of zero mean
 /// and relative size D^(-1/2), are left out of the change of q. NumericalError where the Gram matrix is not
 /// positive definite.
-double gram_step(HeadActivation activation, GramState& state, const GramBatch& batch, double gamma);
+[[nodiscard]] double gram_step(HeadActivation activation, GramState& state, const GramBatch& batch,
+                               double gamma);
 
 /// Online SGD in Gram form. Errors as sgd, and ArgumentError for D < H + F + L. Cost N_b L (H + F + L)^2 a
 /// step: hundreds of times less than sgd at D = 10^4.
-std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, GramState start,
-                               const SgdOptions& options);
+[[nodiscard]] std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, GramState start,
+                                             const SgdOptions& options);
 
 }  // namespace widelimit::specialization

@@ -15,15 +15,15 @@ namespace widelimit::specialization {
 struct TrainingSetup {
   HeadActivation activation = HeadActivation::softmax;
   Prior prior = Prior::spikes(1, 1);
-  Eigen::Index tokens = 0;
-  Eigen::Index heads = 0;
-  FlowOptions flow{.stop_gradient = 1e-4};
-  Eigen::Index samples = 100'000;        ///< Training set of each start, drawn anew for each.
-  Eigen::Index fresh_samples = 200'000;  ///< On which all starts are judged.
+  Index tokens = 0;
+  Index heads = 0;
+  FlowOptions flow{.stop_gradient = 1e-4};  ///< Its `run` is that of everything here.
+  Index samples = 100'000;                  ///< Training set of each start, drawn anew for each.
+  Index fresh_samples = 200'000;            ///< On which all starts are judged.
   SampleSymmetry symmetry = SampleSymmetry::plain;
-  double eta = 1;           ///< Size of the random start; see noise_start.
-  Eigen::Index starts = 5;  ///< >= 1
-  std::uint64_t seed = 1;   ///< Start k uses seed + k.
+  double eta = 1;          ///< Size of the random start; see noise_start.
+  Index starts = 5;        ///< >= 1
+  std::uint64_t seed = 1;  ///< Start k uses seed + k.
 };
 
 /// The heads after one flow.
@@ -34,20 +34,21 @@ struct TrainedStart {
   double loss = 0;         ///< On the fresh samples, with its standard error.
   double standard_error = 0;
 
-  const FlowPoint& end() const { return points.back(); }
+  [[nodiscard]] const FlowPoint& end() const { return points.back(); }
 };
 
 /// The set on which all starts of a setup are judged.
-SampleSet<float> fresh_samples(const TrainingSetup& setup);
+[[nodiscard]] SampleSet<float> fresh_samples(const TrainingSetup& setup);
 
 /// One start after the other, each on all threads. Results depend on the setup alone.
 /// Errors  ArgumentError for starts < 1, and as SampleSet::draw, noise_start and gradient_flow.
-std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup);
+[[nodiscard]] std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup);
 /// The same from given parameters: only the training samples differ between the starts.
-std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup, const HeadParameters& start);
+[[nodiscard]] std::vector<TrainedStart> train_from_starts(const TrainingSetup& setup,
+                                                          const HeadParameters& start);
 
 /// Index of the start with the median loss, the lower of the middle two; ArgumentError if there is none.
-std::size_t median_start(const std::vector<TrainedStart>& starts);
+[[nodiscard]] std::size_t median_start(const std::vector<TrainedStart>& starts);
 
 /// Median (between the middle two for an even number) and ends; ArgumentError for an empty list.
 struct Spread {
@@ -55,7 +56,7 @@ struct Spread {
   double least = 0;
   double greatest = 0;
 };
-Spread spread_of(std::span<const double> values);
-Spread loss_spread(const std::vector<TrainedStart>& starts);
+[[nodiscard]] Spread spread_of(std::span<const double> values);
+[[nodiscard]] Spread loss_spread(const std::vector<TrainedStart>& starts);
 
 }  // namespace widelimit::specialization

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::numerics {
+
+/// The symmetric positive semidefinite root R of S = R R, by eigendecomposition; S [n, n] is symmetrised
+/// first.
+///
+/// Edges     eigenvalues between -`rounding` times the largest and 0 count as 0.
+/// Errors    ArgumentError if S is not square or not finite; NumericalError if an eigenvalue lies below that.
+/// Cost      O(n^3).
+[[nodiscard]] Matrix<double> symmetric_root(const Matrix<double>& matrix, double rounding = 1e-10);
+
+}  // namespace widelimit::numerics

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+
+namespace widelimit {
+
+/// How a computation runs, apart from what it computes: results do not depend on it.
+struct RunControl {
+  int threads = 0;            ///< 0: as many as the caller's oneTBB arena has.
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
+  /// Called now and then with the steps done and all steps, from one thread at a time.
+  std::function<void(std::ptrdiff_t, std::ptrdiff_t)> progress = {};
+};
+
+}  // namespace widelimit

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+
+#include "widelimit/run_control.hpp"
+#include "widelimit/stop_request.hpp"
+
+/// Tasks on threads: the one way in which the theories use them.
+namespace widelimit::numerics {
+
+/// body() with the given number of threads, 0 for all; never more than there are.
+template <typename Body>
+auto on_threads(int threads, const Body& body) {
+  if (threads == 0) return body();
+  return tbb::task_arena(std::min(threads, tbb::this_task_arena::max_concurrency())).execute(body);
+}
+
+/// body(i) for i < count, `grain` of them at least a thread at a time. Throws Cancelled before the next one
+/// once a stop was asked for. `run.threads` is not looked at: see on_threads().
+template <typename Body>
+void for_each_task(std::ptrdiff_t count, const RunControl& run, const Body& body, std::ptrdiff_t grain = 1) {
+  const StopRequest stop(run.stop);
+  std::mutex reporting;
+  std::ptrdiff_t done = 0;
+  tbb::parallel_for(tbb::blocked_range<std::ptrdiff_t>(0, count, static_cast<std::size_t>(grain)),
+                    [&](const tbb::blocked_range<std::ptrdiff_t>& range) {
+                      for (std::ptrdiff_t i = range.begin(); i < range.end(); ++i) {
+                        stop.check();
+                        body(i);
+                        if (!run.progress) continue;
+                        const std::lock_guard lock(reporting);
+                        run.progress(++done, count);
+                      }
+                    });
+}
+
+}  // namespace widelimit::numerics

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "widelimit/specialization/samples.hpp"
+
+namespace widelimit::specialization {
+
+/// The numbers of a sample set where the loss kernel reads them: tiles of 64 samples, [row][token][sample],
+/// and their weights [sample] (0 past the last sample). Row f < F is chi*_f, row F + h is xi_h.
+template <typename Scalar>
+class SampleTiles {
+ public:
+  static constexpr Index kTile = 64;     ///< Samples a kernel pass reads together.
+  static constexpr Index kBlock = 1024;  ///< Samples summed before the sum over blocks; one random stream.
+
+  SampleTiles(const SampleShape& shape, Index features)
+      : shape_{shape},
+        features_{features},
+        values_{allocate_zeros(tiles() * tile_size())},
+        weights_{allocate_zeros(tiles() * kTile)} {
+    std::fill_n(weights_.get(), shape.count, Scalar{1});
+  }
+
+  [[nodiscard]] const SampleShape& shape() const { return shape_; }
+  [[nodiscard]] Index features() const { return features_; }
+  [[nodiscard]] Index tiles() const { return (shape_.count + kTile - 1) / kTile; }
+  [[nodiscard]] Index tile_size() const { return (features_ + shape_.heads) * shape_.tokens * kTile; }
+  [[nodiscard]] const Scalar* tile(Index index) const { return values_.get() + index * tile_size(); }
+  [[nodiscard]] Scalar* tile(Index index) { return values_.get() + index * tile_size(); }
+  [[nodiscard]] const Scalar* tile_weights(Index index) const { return weights_.get() + index * kTile; }
+
+  [[nodiscard]] Scalar value(Index sample, Index token, Index row) const {
+    return values_[place(sample, token, row)];
+  }
+  [[nodiscard]] Scalar& value(Index sample, Index token, Index row) {
+    return values_[place(sample, token, row)];
+  }
+  [[nodiscard]] Scalar weight(Index sample) const { return weights_[sample]; }
+  [[nodiscard]] Scalar& weight(Index sample) { return weights_[sample]; }
+
+ private:
+  static constexpr std::align_val_t kCacheLine{64};
+
+  struct Release {
+    void operator()(Scalar* values) const { ::operator delete[](values, kCacheLine); }
+  };
+  using Numbers = std::unique_ptr<Scalar[], Release>;
+
+  static Numbers allocate_zeros(Index size) {
+    const auto bytes = static_cast<std::size_t>(size) * sizeof(Scalar);
+    Numbers numbers(static_cast<Scalar*>(::operator new[](bytes, kCacheLine)));
+    std::fill_n(numbers.get(), size, Scalar{0});
+    return numbers;
+  }
+
+  [[nodiscard]] Index place(Index sample, Index token, Index row) const {
+    return (sample / kTile) * tile_size() + (row * shape_.tokens + token) * kTile + sample % kTile;
+  }
+
+  SampleShape shape_;
+  Index features_;
+  Numbers values_;
+  Numbers weights_;
+};
+
+template <typename Scalar>
+const SampleTiles<Scalar>& tiles_of(const SampleSet<Scalar>& samples) {
+  return *samples.tiles_;
+}
+
+}  // namespace widelimit::specialization
