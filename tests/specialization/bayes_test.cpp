@@ -120,17 +120,20 @@ TEST_CASE("quadrature: agrees with samples, and includes the noise directions") 
 
 TEST_CASE("bayes: rejections name the field") {
   const Prior prior = three_points();
-  CHECK(message_of([&] { bayes_posterior(prior, Matrix<double>::Zero(3, 1)); }) ==
+  CHECK(message_of([&] { (void)bayes_posterior(prior, Matrix<double>::Zero(3, 1)); }) ==
         "bayes_posterior: chi_star must be 3 x 2, got 3 x 1");
-  CHECK(message_of([&] { bayes_posterior(prior, Matrix<double>::Zero(3, 2), Matrix<double>::Zero(1, 1)); }) ==
-        "prior: spike_gram must be 2 x 2, got 1 x 1");
-  CHECK(message_of([&] { bayes_risk(prior, 0, 10, 1); }) == "bayes_risk: tokens L must be at least 1, got 0");
-  CHECK(message_of([&] { bayes_risk(prior, 2, 1, 1); }) == "bayes_risk: count n must be at least 2, got 1");
-  CHECK(message_of([&] { bayes_optimal_heads(prior, 2); }) ==
+  CHECK(message_of([&] {
+          (void)bayes_posterior(prior, Matrix<double>::Zero(3, 2), Matrix<double>::Zero(1, 1));
+        }) == "prior: spike_gram must be 2 x 2, got 1 x 1");
+  CHECK(message_of([&] { (void)bayes_risk(prior, 0, 10, 1); }) ==
+        "bayes_risk: tokens L must be at least 1, got 0");
+  CHECK(message_of([&] { (void)bayes_risk(prior, 2, 1, 1); }) ==
+        "bayes_risk: count n must be at least 2, got 1");
+  CHECK(message_of([&] { (void)bayes_optimal_heads(prior, 2); }) ==
         "bayes_optimal_heads: heads H (one a point of the prior) must be at least 3, got 2");
   CHECK(message_of([] {
-          bayes_optimal_heads(Prior::gaussian(linear_variances(1, 1, 1)), 2);
+          (void)bayes_optimal_heads(Prior::gaussian(linear_variances(1, 1, 1)), 2);
         }).find("must be discrete") != std::string::npos);
-  CHECK(message_of([&] { bayes_risk_by_quadrature(prior, 9); }).find("use samples instead") !=
+  CHECK(message_of([&] { (void)bayes_risk_by_quadrature(prior, 9); }).find("use samples instead") !=
         std::string::npos);
 }

@@ -23,7 +23,7 @@ json flow_config() {
 }
 
 std::string error_of(const std::string& name, const json& config) {
-  return message_of([&] { run_experiment(name, config); });
+  return message_of([&] { (void)run_experiment(name, config); });
 }
 
 }  // namespace

@@ -113,24 +113,24 @@ TEST_CASE("prior: points of probability 0 and large projections are harmless") {
 }
 
 TEST_CASE("prior: rejections name the field") {
-  CHECK(message_of([] { Prior::flip2(-1, 2); }) ==
+  CHECK(message_of([] { (void)Prior::flip2(-1, 2); }) ==
         "prior: nu1 is a variance and must be >= 0 and finite, got -1");
-  CHECK(message_of([] { Prior::flip2(1, -2); }) ==
+  CHECK(message_of([] { (void)Prior::flip2(1, -2); }) ==
         "prior: nu2 is a variance and must be >= 0 and finite, got -2");
-  CHECK(message_of([] { Prior::spikes(2, -1); }) ==
+  CHECK(message_of([] { (void)Prior::spikes(2, -1); }) ==
         "prior: nu is a variance and must be >= 0 and finite, got -1");
-  CHECK(message_of([] { Prior::spikes(0, 1); }) == "prior: features must be at least 1, got 0");
-  CHECK(message_of([] { Prior::gaussian({}); }) == "prior: variances must not be empty");
-  CHECK(message_of([] { Prior::discrete({}, {}); }).find("the support is empty") != std::string::npos);
+  CHECK(message_of([] { (void)Prior::spikes(0, 1); }) == "prior: features must be at least 1, got 0");
+  CHECK(message_of([] { (void)Prior::gaussian({}); }) == "prior: variances must not be empty");
+  CHECK(message_of([] { (void)Prior::discrete({}, {}); }).find("the support is empty") != std::string::npos);
   const Matrix<double> two = Matrix<double>::Ones(2, 1);
-  CHECK(message_of([&] { Prior::discrete(two, vector_of({1})); }) ==
+  CHECK(message_of([&] { (void)Prior::discrete(two, vector_of({1})); }) ==
         "prior: probs must have one entry a point (2), got 1");
   CHECK(message_of([&] {
-          Prior::discrete(two, vector_of({1.5, -.5}));
+          (void)Prior::discrete(two, vector_of({1.5, -.5}));
         }) == "prior: probs must be >= 0, got -0.5");
-  CHECK(message_of([&] { Prior::discrete(two, vector_of({.5, .5 + 1e-13})); }).empty());
+  CHECK(message_of([&] { (void)Prior::discrete(two, vector_of({.5, .5 + 1e-13})); }).empty());
   CHECK(message_of([&] {
-          Prior::discrete(two, vector_of({.5, .5 + 1e-11}));
+          (void)Prior::discrete(two, vector_of({.5, .5 + 1e-11}));
         }).find("must sum to 1") != std::string::npos);
 }
 
@@ -143,14 +143,15 @@ TEST_CASE("prior: JSON descriptions") {
         linear_variances(3, 20, 1));
   CHECK(Prior::from_json({{"kind", "gaussian"}, {"variances", {4, 1}}}).variances() == vector_of({4, 1}));
   CHECK(message_of([] {
-          Prior::from_json({{"kind", "flip3"}});
+          (void)Prior::from_json({{"kind", "flip3"}});
         }) == "prior.kind: expected flip2, spikes, gaussian or discrete, got \"flip3\"");
-  CHECK(message_of([] { Prior::from_json({{"kind", "flip2"}, {"nu1", 2}}); }) == "prior.nu2: missing");
+  CHECK(message_of([] { (void)Prior::from_json({{"kind", "flip2"}, {"nu1", 2}}); }) == "prior.nu2: missing");
   CHECK(message_of([] {
-          Prior::from_json({{"kind", "spikes"}, {"nu", 2}, {"F", 2}});
+          (void)Prior::from_json({{"kind", "spikes"}, {"nu", 2}, {"F", 2}});
         }) == "prior.F: unknown field; known are kind, features, nu");
   CHECK(message_of([] {
-          Prior::from_json({{"kind", "gaussian"}, {"variances", "big"}});
+          (void)Prior::from_json({{"kind", "gaussian"}, {"variances", "big"}});
         }) == "prior.variances: expected a list of numbers, got \"big\"");
-  CHECK(message_of([] { Prior::from_json(json::array()); }) == "prior: expected a JSON object, got array");
+  CHECK(message_of([] { (void)Prior::from_json(json::array()); }) ==
+        "prior: expected a JSON object, got array");
 }

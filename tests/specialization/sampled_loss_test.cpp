@@ -234,7 +234,7 @@ TEST_CASE("sampled loss: rejections name the field") {
   const auto run = [&](const auto& spoil, HeadActivation activation = HeadActivation::softmax) {
     HeadParameters at = good;
     spoil(at);
-    return message_of([&] { sampled_loss(activation, at, samples); });
+    return message_of([&] { (void)sampled_loss(activation, at, samples); });
   };
   CHECK(run([](HeadParameters&) {}).empty());
   CHECK(run([](HeadParameters& at) { at.m.resize(2, 3); }) == "sampled_loss: m must be 2 x 2, got 2 x 3");
@@ -253,7 +253,7 @@ TEST_CASE("sampled loss: rejections name the field") {
   const auto pack = [&](const auto& spoil) {
     SampleValues spoiled = values;
     spoil(spoiled);
-    return message_of([&] { SampleSet<double>{spoiled}; });
+    return message_of([&] { (void)SampleSet<double>{spoiled}; });
   };
   CHECK(pack([](SampleValues&) {}).empty());
   CHECK(pack([](SampleValues& v) { v.count = 0; }) == "samples: count n must be at least 1, got 0");
@@ -264,13 +264,13 @@ TEST_CASE("sampled loss: rejections name the field") {
   CHECK(pack([](SampleValues& v) { v.weights = {1, 1}; }) == "samples: weights must have 4 entries, got 2");
   CHECK(pack([](SampleValues& v) { v.xi.pop_back(); }) == "samples: xi must have 24 entries, got 23");
   const auto draw = [](const SampleShape& shape, const SampleOptions& options = {}) {
-    return message_of([&] { SampleSet<float>::draw(Prior::flip2(1, 1), shape, 1, options); });
+    return message_of([&] { (void)SampleSet<float>::draw(Prior::flip2(1, 1), shape, 1, options); });
   };
   CHECK(draw({3, 2, 0}) == "samples: count n must be at least 1, got 0");
   CHECK(draw({0, 2, 5}) == "samples: tokens L must be at least 1, got 0");
   CHECK(draw({3, 0, 5}) == "samples: heads H must be at least 1, got 0");
   CHECK(draw({3, 2, 5}, {SampleSymmetry::plain, Matrix<double>::Identity(3, 3)}) ==
         "samples: theta_map must be 2 x 2, got 3 x 3");
-  CHECK(message_of([] { noise_start(HeadActivation::softmax, 2, 2, -1, 1); }) ==
+  CHECK(message_of([] { (void)noise_start(HeadActivation::softmax, 2, 2, -1, 1); }) ==
         "noise_start: eta must be >= 0 and finite, got -1");
 }

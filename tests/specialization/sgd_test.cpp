@@ -230,7 +230,7 @@ TEST_CASE("sgd: rejections name the field") {
     SgdOptions options = options_for(8, 0.04, 1);
     GramState state = gram;
     set(options, state);
-    return message_of([&] { gram_sgd(HeadActivation::softmax, prior, state, options); });
+    return message_of([&] { (void)gram_sgd(HeadActivation::softmax, prior, state, options); });
   };
   CHECK(run([](SgdOptions&, GramState&) {}).empty());
   CHECK(run([](SgdOptions& o, GramState&) { o.gamma = 0; }) ==
@@ -246,24 +246,24 @@ TEST_CASE("sgd: rejections name the field") {
           s.gram(0, 1) = s.gram(1, 0) = 9;
         }).find("not positive definite") != std::string::npos);
   SgdOptions options = options_for(8, 0.04, 1);
-  CHECK(message_of([&] { sgd(HeadActivation::softmax, Prior::spikes(3, 1), start, options); }) ==
+  CHECK(message_of([&] { (void)sgd(HeadActivation::softmax, Prior::spikes(3, 1), start, options); }) ==
         "sgd: k_star must be 3 x 30, got 2 x 30");
   options.gamma = -1;
-  CHECK(message_of([&] { sgd(HeadActivation::softmax, prior, start, options); }) ==
+  CHECK(message_of([&] { (void)sgd(HeadActivation::softmax, prior, start, options); }) ==
         "sgd: gamma must be positive and finite, got -1");
-  CHECK(message_of([] { random_start(HeadActivation::softmax, 2, 2, 0, 1, 1); }) ==
+  CHECK(message_of([] { (void)random_start(HeadActivation::softmax, 2, 2, 0, 1, 1); }) ==
         "random_start: dimension D must be at least 1, got 0");
-  CHECK(message_of([] { random_gram_start(HeadActivation::softmax, 2, 2, 3, 1, 1); }) ==
+  CHECK(message_of([] { (void)random_gram_start(HeadActivation::softmax, 2, 2, 3, 1, 1); }) ==
         "random_gram_start: dimension D must be at least 4, got 3");
   numerics::RandomStream random(1);
   const HeadVectors heads = start.heads;
   CHECK(message_of([&] {
-          batch_loss(HeadActivation::softmax, heads, {2, Matrix<double>::Zero(4, 29), {0, 1}});
+          (void)batch_loss(HeadActivation::softmax, heads, {2, Matrix<double>::Zero(4, 29), {0, 1}});
         }) == "batch_loss: X must be 4 x 30, got 4 x 29");
   CHECK(message_of([&] {
-          batch_loss(HeadActivation::softmax, heads, {2, Matrix<double>::Zero(4, 30), {0, 2}});
+          (void)batch_loss(HeadActivation::softmax, heads, {2, Matrix<double>::Zero(4, 30), {0, 2}});
         }) == "batch_loss: eps must be in [0, 2), got 2");
   CHECK(message_of([&] {
-          batch_loss(HeadActivation::softmax, heads, {2, {}, {}});
+          (void)batch_loss(HeadActivation::softmax, heads, {2, {}, {}});
         }) == "batch_loss: sequences N must be at least 1, got 0");
 }

@@ -17,7 +17,7 @@ enum class FlowVariant { frame, symmetric };
 enum class FlowStepper { euler, runge_kutta4, dormand_prince };
 
 struct FlowOptions {
-  double step = 0.02;         ///< Time of one step; for dormand_prince of one record unit. > 0.
+  double step = 0.02;  ///< Time of one step; for dormand_prince of one record unit. > 0.
   Index steps = 1000;  ///< Last step, >= 0; always recorded.
   /// Steps to record before they are taken, increasing; empty: 0 and the last.
   std::vector<Index> record = {};
