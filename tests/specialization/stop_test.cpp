@@ -80,7 +80,7 @@ TEST_CASE("stop: averages by sampling and by quadrature, drawing, pruning, exper
   check_stops("split_rate_by_quadrature",
               [](const RunControl& run) { return split_rate_by_quadrature(bayes, 4, 3, 2, 2, 160, 9, run); });
   check_stops("bayes_risk_by_quadrature", [](const RunControl& run) {
-    return bayes_risk_by_quadrature(flip, 2, {170, 8}, run);
+    return bayes_risk_by_quadrature(flip, 2, {145, 8}, run);
   });
   check_stops("loss_by_quadrature", [](const RunControl& run) {
     const HeadParameters heads = bayes_optimal_heads(flip, 2);
