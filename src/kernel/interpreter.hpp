@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 #include "kernel/plan/program.hpp"

@@ -39,6 +39,7 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
 /// The demanded offsets along an axis, each alone.
 std::vector<AxisOffsets> single_offsets(const std::vector<Index>& offsets) {
   std::vector<AxisOffsets> result;
+  result.reserve(offsets.size());
   for (const Index offset : offsets) result.push_back({{offset, 0}, 1});
   return result;
 }

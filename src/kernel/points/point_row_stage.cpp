@@ -33,6 +33,7 @@ class TakenEntries {
 
   [[nodiscard]] Values gathered(const Scalar* row) const {
     Values values;
+    values.reserve(places_.size());
     for (const Index place : places_) values.push_back(row[place]);
     return values;
   }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "kernel/run/gram_computation.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -61,8 +62,12 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
       compute(computation, target_of(result));
       return computation.is_finite();
     };
-    const bool finite = plan.in_double ? compute_in(GramComputation<double, Scalar>(plan, options, progress))
-                                       : compute_in(GramComputation<Scalar, Scalar>(plan, options, progress));
+    const auto compute_all = [&] {
+      if constexpr (!std::is_same_v<Scalar, double>)
+        if (plan.in_double) return compute_in(GramComputation<double, Scalar>(plan, options, progress));
+      return compute_in(GramComputation<Scalar, Scalar>(plan, options, progress));
+    };
+    const bool finite = compute_all();
     // A pair that was forgotten must not pass unnoticed.
     if (progress.done() - before != task.pairs)
       throw std::logic_error(

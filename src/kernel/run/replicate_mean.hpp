@@ -1,6 +1,7 @@
 #pragma once
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
 
 namespace widelimit {
 
