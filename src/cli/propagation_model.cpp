@@ -56,6 +56,9 @@ Parameters PropagationModel::parameters() const {
   result.alpha_M = alpha_M.value_or(alpha);
   result.sigma_w = sigma_w;
   result.sigma_out = gain_of(sigma_out);
+  constexpr int deepest_mlp = 1'000'000;
+  if (mlp_depth > deepest_mlp)
+    throw ArgumentError(fmt::format("--mlp-depth: expected at most {}, got {}", deepest_mlp, mlp_depth));
   result.mlp_depth = mlp_depth;
   result.activation = activation_named(activation);
   return result;

@@ -27,6 +27,13 @@ inline void require_at_least(std::string_view where, std::string_view what, Eige
     throw ArgumentError(fmt::format("{}: {} must be at least {}, got {}", where, what, least, value));
 }
 
+/// Bounds what would run for days, or for ever, if a number were mistyped.
+inline void require_at_most(std::string_view where, std::string_view what, Eigen::Index value,
+                            Eigen::Index most) {
+  if (value > most)
+    throw ArgumentError(fmt::format("{}: {} must be at most {}, got {}", where, what, most, value));
+}
+
 template <typename Derived>
 void require_shape(std::string_view where, std::string_view what, const Eigen::MatrixBase<Derived>& matrix,
                    Eigen::Index rows, Eigen::Index columns) {

@@ -32,6 +32,8 @@ void require_options(const NetworkSpec& network, const Matrix<double>& v0, const
           fmt::format("sample_networks: layers must increase from at least 1, got {} after {}", layer, last));
     last = layer;
   }
+  require_at_most(where, "the depth", last, 1'000'000'000);
+  require_at_most(where, "the width", network.width, 1'000'000'000);
 }
 
 std::vector<double> layer_times(const NetworkSpec& network, const std::vector<Index>& layers) {

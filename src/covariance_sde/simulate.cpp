@@ -20,6 +20,9 @@ namespace {
 
 using numerics::RandomStream;
 
+/// Steps in proportion to less would not end.
+constexpr double smallest_step_control = 1e-6;
+
 constexpr double clipped_eigenvalue = 1e-12;  // of the largest
 
 /// Number of equal steps that cover the times between two. (to - from) / h is often an integer only up to
@@ -39,8 +42,12 @@ void require_options(const SdeModel& model, const Matrix<double>& v0, const Simu
   require_at_least(where, "paths", options.paths, 1);
   require_at_least(where, "threads", options.threads, 0);
   require_positive(where, "max_step", options.max_step);
-  if (options.step_control && *options.step_control != 0)
+  if (options.step_control && *options.step_control != 0) {
     require_positive(where, "step_control", *options.step_control);
+    if (*options.step_control < smallest_step_control)
+      throw ArgumentError(fmt::format("simulate: step_control must be 0 or at least {:g}, got {:g}",
+                                      smallest_step_control, *options.step_control));
+  }
   if (options.times.empty()) throw ArgumentError("simulate: times must hold at least the horizon, got none");
   double last = 0;
   for (const double time : options.times) {

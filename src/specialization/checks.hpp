@@ -42,6 +42,12 @@ inline void check_at_least(std::string_view where, std::string_view field, Index
     throw ArgumentError(fmt::format("{}: {} must be at least {}, got {}", where, field, least, value));
 }
 
+/// Bounds what would run for days, or for ever, if a number were mistyped.
+inline void check_at_most(std::string_view where, std::string_view field, Index value, Index most) {
+  if (value > most)
+    throw ArgumentError(fmt::format("{}: {} must be at most {}, got {}", where, field, most, value));
+}
+
 /// b has one entry a head, v as many as the activation has scales.
 inline void check_offsets(std::string_view where, HeadActivation activation, Index heads,
                           const Vector<double>& b, const Vector<double>& v) {

@@ -38,14 +38,31 @@ SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise) {
       in, "symmetry", {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}}, otherwise);
 }
 
+namespace {
+
+/// A flow is asked for at its last time. An SGD ends within half a step of it, but takes one at least.
+void check_whole_steps(const std::string& field, double tau, double step, Index steps) {
+  constexpr double rounding = 1e-9;
+  const double end = static_cast<double>(steps) * step;
+  const bool is_flow = field == "step";
+  if ((is_flow && std::abs(end - tau) > rounding * tau) || (tau > 0 && steps == 0))
+    throw ArgumentError(fmt::format("config.tau: expected {} of {} {:g}, got {:g}, which is {:g} of them",
+                                    is_flow ? "whole steps" : "at least half a step", field, step, tau,
+                                    tau / step));
+}
+
+}  // namespace
+
 Index steps_in(const JsonFields& in, const std::string& field, double step, std::optional<double> otherwise) {
   const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
   if (!(tau >= 0) || !std::isfinite(tau))
     throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
   check_positive("config", field, step);
-  return numerics::checked_count(
-      std::round(tau / step), numerics::most_steps,
-      fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
+  const Index steps =
+      numerics::checked_count(std::round(tau / step), numerics::most_steps,
+                              fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
+  if (in.has("tau")) check_whole_steps(field, tau, step, steps);
+  return steps;
 }
 
 std::vector<Index> records_of(const JsonFields& in, Index steps, Index otherwise) {

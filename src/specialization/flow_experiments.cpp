@@ -75,6 +75,8 @@ FlowRun run_flow(const JsonFields& in, Index starts, const RunControl& control) 
   setup.eta = in.number("eta", 1);
   setup.starts = in.integer("starts", starts);
   check_at_least("config", "starts", setup.starts, 1);
+  check_at_most("config", "starts", setup.starts, 100'000);
+  check_at_most("config", "heads", setup.heads, 1'000);
   setup.seed = seed_of(in);
   auto trained = in.has("start") ? train_from_starts(setup, given_start(in, setup.activation, setup.heads))
                                  : train_from_starts(setup);

@@ -217,6 +217,12 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
   check({{"eta", -1}}, "noise_start: eta must be >= 0 and finite, got -1");
   check({{"step", 0}}, "config: step must be positive and finite, got 0");
   check({{"tau", -1}}, "config.tau: must be >= 0, got -1");
+  check({{"tau", 40}, {"step", 100}},
+        "config.tau: expected whole steps of step 100, got 40, which is 0.4 of them");
+  check({{"tau", 1}, {"step", 0.3}},
+        "config.tau: expected whole steps of step 0.3, got 1, which is 3.33333 of them");
+  check({{"heads", 100'000}}, "config: heads must be at most 1000, got 100000");
+  check({{"starts", 1'000'000'000}}, "config: starts must be at most 100000, got 1000000000");
   check({{"tau", 1e30}}, "config.tau: steps of step 0.1 up to tau 1e+30: expected 0 to 1e+09, got 1e+31");
   check({{"records", 0}}, "config: records must be at least 1, got 0");
   check({{"seed", -1}}, "config: seed must be at least 0, got -1");

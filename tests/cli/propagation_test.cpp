@@ -225,6 +225,7 @@ TEST_CASE("propagation: errors name the parameter") {
               "there is no fixed point");
   check_error("exponents --sigma-out big", "--sigma-out: expected unit, shared or a number, got 'big'");
   check_error("trajectory --depth 2.5", "--depth: expected a whole number of at least 1, got 2.5");
+  check_error("trajectory --mlp-depth 1000000000", "--mlp-depth: expected at most 1000000, got 1000000000");
   check_error("trajectory --depth 1e30", "--depth: expected 0 to 1e+07, got 1e+30");
   check_error("phase --x sigma_w:1:2:1e30", "--x: COUNT: expected 0 to 100000, got 1e+30");
   check_error("phase --x alpha:0.1", "--x: expected NAME:FROM:TO[:COUNT], got 'alpha:0.1'");

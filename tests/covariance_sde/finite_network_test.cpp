@@ -237,6 +237,12 @@ TEST_CASE("finite network: errors name the option") {
   CHECK_NOTHROW(run(shaped_attention(3, residual, 1), options_for({1}, 2)));
   CHECK_THROWS_WITH_AS(run(shaped_attention(16, residual, 1), options_for({2, 2}, 2)),
                        "sample_networks: layers must increase from at least 1, got 2 after 2", ArgumentError);
+  CHECK_THROWS_WITH_AS(run(shaped_attention(16, residual, 1), options_for({1'000'000'000'000}, 2)),
+                       "sample_networks: the depth must be at most 1000000000, got 1000000000000",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(run(shaped_attention(1'000'000'000'000, residual, 1), options_for({2}, 2)),
+                       "sample_networks: the width must be at most 1000000000, got 1000000000000",
+                       ArgumentError);
   CHECK_THROWS_WITH_AS(run(shaped_attention(16, residual, 1), options_for({}, 2)),
                        "sample_networks: layers must hold at least the depth, got none", ArgumentError);
   CHECK_THROWS_WITH_AS(run({.width = 16}, options_for({1}, 2)),

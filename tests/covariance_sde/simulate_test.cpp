@@ -318,6 +318,8 @@ TEST_CASE("simulate: errors name the option") {
                        "simulate: max_step must be positive and finite, got 0", ArgumentError);
   CHECK_THROWS_WITH_AS(run([](auto& o) { o.paths = 0; }), "simulate: paths must be at least 1, got 0",
                        ArgumentError);
+  CHECK_THROWS_WITH_AS(run([](auto& o) { o.step_control = 1e-300; }),
+                       "simulate: step_control must be 0 or at least 1e-06, got 1e-300", ArgumentError);
   CHECK_THROWS_WITH_AS(run([](auto& o) { o.step_control = -1; }),
                        "simulate: step_control must be positive and finite, got -1", ArgumentError);
   CHECK_THROWS_WITH_AS(run([](auto& o) { o.max_step = 1e-20; }),
