@@ -51,12 +51,7 @@ GramOptions Settings::gram_options() const {
 }
 
 void add_arguments(CLI::App& app, Settings& settings, const std::string& default_folder) {
-  settings.out = default_folder;
-  app.add_flag("--quick", settings.quick, "A size that takes about two minutes on two cores");
-  app.add_option("--out", settings.out, "Folder for CSV files and pictures; made if it is missing")
-      ->capture_default_str();
-  app.add_flag("--force", settings.force, "Write into a folder with files that are not of an earlier run");
-  app.add_flag("--no-plots", settings.no_pictures, "CSV files only, no pictures (which need gnuplot)");
+  add_common_arguments(app, settings, default_folder);
   app.add_option("--threads", settings.threads, "Worker threads; 0: one a core")->check(CLI::Range(0, 4096));
 }
 
@@ -73,23 +68,6 @@ void add_image_arguments(CLI::App& app, Settings& settings) {
   app.add_option("--seed", settings.seed, "Seed of the choice of images");
   app.add_option("--kernel", settings.kernels, "nngp, ntk or both")
       ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
-}
-
-int run_example(CLI::App& app, int argc, char** argv, Settings& settings, const std::function<int()>& body) {
-  try {
-    app.parse(argc, argv);
-    const Clock clock;
-    settings.output = std::make_shared<Output>(
-        argc, argv, Output::Options{settings.out, !settings.no_pictures, settings.force});
-    const int status = body();
-    fmt::print("{:.1f} s; files in {}\n", clock.seconds(), settings.out.string());
-    return status;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", argv[0], error.what());
-    return 1;
-  }
 }
 
 ImageTask load_images(const Settings& settings, const Sizes& sizes) {
@@ -152,13 +130,6 @@ double mean_variance(const Layers& layers, const ImageSet& images, const GramOpt
   probe_options.kernels = Kernels::nngp;
   probe_options.progress = nullptr;
   return gram_diagonal(Network(probe), images.inputs(), probe_options).nngp.cast<double>().mean();
-}
-
-void plot(const Settings& settings, const std::string& name, const std::string& commands) {
-  // Rows of other curves, which come out as NaN, must not break a line.
-  settings.output->plot(
-      name, "pngcairo size 1100,560 noenhanced font ',11'",
-      "set grid\nset datafile missing NaN\nset offsets 0, 0, graph 0.05, graph 0.05\n" + commands);
 }
 
 }  // namespace examples

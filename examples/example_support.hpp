@@ -1,11 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +10,9 @@
 #include <widelimit/kernel/gram.hpp>
 #include <xtensor/xtensor.hpp>
 
-#include "output.hpp"
+#include "figure.hpp"
 
-/// What the attention examples share: arguments, image classification tasks, CSV files and pictures.
+/// What the attention examples share: arguments, image classification tasks.
 namespace examples {
 
 using widelimit::GramOptions;
@@ -35,38 +32,29 @@ struct Sizes {
   std::size_t test;
 };
 
-/// Arguments that the examples have in common; see add_arguments().
-struct Settings {
+/// Arguments of the attention examples; see add_arguments().
+struct Settings : CommonSettings {
+  Settings() {
+    // Rows of other curves, which come out as NaN, must not break a line.
+    picture_settings += "set datafile missing NaN\nset offsets 0, 0, graph 0.05, graph 0.05\n";
+  }
+
   std::filesystem::path data;  ///< Folder of CIFAR-10; empty: generated images.
-  std::filesystem::path out;
-  bool quick = false;
-  bool no_pictures = false;
-  bool force = false;
-  std::shared_ptr<Output> output;  ///< Once run_example() has begun.
   int threads = 0;
   std::uint64_t seed = 0;
   std::optional<std::size_t> side, train, validation, test;
   Kernels kernels = Kernels::both;
 
-  /// The number for the published size, or for --quick.
-  template <typename T>
-  T size(T published, T quick_size) const {
-    return quick ? quick_size : published;
-  }
-  /// The same for images; sizes that were given as arguments win.
+  /// The number for the published size, or for --quick, of images; sizes that were given as arguments win.
   Sizes sizes(const Sizes& published, const Sizes& quick_sizes) const;
   GramOptions gram_options() const;
 };
 
-/// --quick, --out, --no-plots, --threads.
+/// The common arguments and --threads.
 void add_arguments(CLI::App& app, Settings& settings, const std::string& default_folder);
 
 /// --data, --size, --train, --validation, --test, --seed, --kernel.
 void add_image_arguments(CLI::App& app, Settings& settings);
-
-/// Parses the arguments, makes the output folder, runs `body` and says how long it took. Returns the exit
-/// status: what `body` returns, or 1 with a message after an exception.
-int run_example(CLI::App& app, int argc, char** argv, Settings& settings, const std::function<int()>& body);
 
 struct ImageSet {
   xt::xtensor<float, 4> x;  ///< [n, side, side, 3]; every pixel standardised over its channels.
@@ -114,26 +102,5 @@ double accuracy_with(double regulariser, const Matrix<float>& train_gram, const 
 /// Mean variance of a position over all positions and images behind `layers`: what rho of an image task
 /// refers to.
 double mean_variance(const Layers& layers, const ImageSet& images, const GramOptions& options);
-
-/// A CSV file in the output folder.
-class Csv : public CsvFile {
- public:
-  Csv(const Settings& settings, const std::string& name, const std::string& header)
-      : CsvFile(*settings.output, name, header) {}
-};
-
-/// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
-void plot(const Settings& settings, const std::string& name, const std::string& commands);
-
-/// Seconds since it was made.
-class Clock {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 }  // namespace examples

@@ -1,23 +1,15 @@
 #pragma once
 
-#include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <initializer_list>
-#include <iostream>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 #include <widelimit/specialization/bayes.hpp>
 #include <widelimit/specialization/flow.hpp>
 #include <widelimit/specialization/trained_heads.hpp>
 
-#include "output.hpp"
+#include "figure.hpp"
 
-/// What the heads_* examples share: arguments, one training run, CSV files and pictures.
+/// What the heads_* examples share: a training run, its table and its picture.
 namespace heads {
 
 using namespace widelimit::specialization;
@@ -25,61 +17,21 @@ using Eigen::Index;
 using widelimit::Matrix;
 using widelimit::Vector;
 
-/// --quick: sizes that take seconds. --out FOLDER: where CSV files and pictures go [NAME-results].
-/// --no-plots: CSV only. --force: write into a folder with files of others too.
-struct Settings {
-  bool quick = false;
-  bool plots = true;
-  bool force = false;
-  std::filesystem::path out;
-  std::shared_ptr<examples::Output> output;
-  std::string only;
+using examples::Clock;
+using examples::Csv;
+using examples::plot;
 
-  /// The number for the published size, or for --quick.
-  template <typename T>
-  T size(T full, T small) const {
-    return quick ? small : full;
+/// The common arguments, and --only: the panels whose names begin so.
+struct Settings : examples::CommonSettings {
+  Settings() {
+    digits = 7;
+    picture_size = "1100,700";
+    picture_settings += "set key outside\n";
   }
+
+  std::string only;
   bool wants(const std::string& name) const { return name.rfind(only, 0) == 0; }
 };
-
-inline Settings parse(int argc, char** argv) {
-  Settings settings;
-  settings.out = std::filesystem::path(argv[0]).filename().string() + "-results";
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      settings.quick = true;
-    } else if (argument == "--no-plots") {
-      settings.plots = false;
-    } else if (argument == "--force") {
-      settings.force = true;
-    } else if (argument == "--out" && i + 1 < argc) {
-      settings.out = argv[++i];
-    } else if (argument == "--only" && i + 1 < argc) {
-      settings.only = argv[++i];
-    } else {
-      throw std::runtime_error("unknown argument " + argument +
-                               "; known are --quick, --no-plots, --force, --out FOLDER, --only NAME");
-    }
-  }
-  settings.output = std::make_shared<examples::Output>(
-      argc, argv, examples::Output::Options{settings.out, settings.plots, settings.force});
-  return settings;
-}
-
-/// A CSV file in the output folder.
-class Csv : public examples::CsvFile {
- public:
-  Csv(const Settings& settings, const std::string& name, const std::string& header)
-      : CsvFile(*settings.output, name, header, 7) {}
-};
-
-/// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
-inline void plot(const Settings& settings, const std::string& name, const std::string& commands) {
-  settings.output->plot(name, "pngcairo size 1100,700 noenhanced font ',11'",
-                        "set grid\nset key outside\n" + commands);
-}
 
 /// One flow from the noise start, and the loss of its end on fresh samples.
 struct Training {
@@ -168,27 +120,21 @@ inline std::string fixed(double value) {
   return text;
 }
 
-/// Seconds since the call that made it.
-class Clock {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+/// Runs an example's body; `add(app, settings)` adds arguments of its own.
+template <typename Body, typename Add>
+int run_example(int argc, char** argv, const Body& body, const Add& add) {
+  return examples::run_figure(
+      argc, argv, Settings(),
+      [&](CLI::App& app, Settings& settings) {
+        app.add_option("--only", settings.only, "Panels whose names begin so [all]");
+        add(app);
+      },
+      body);
+}
 
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-/// Runs an example's body and reports errors as a program should.
 template <typename Body>
 int run_example(int argc, char** argv, const Body& body) {
-  try {
-    body(parse(argc, argv));
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << argv[0] << ": " << error.what() << '\n';
-    return 1;
-  }
+  return run_example(argc, argv, body, [](CLI::App&) {});
 }
 
 }  // namespace heads

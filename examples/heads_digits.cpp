@@ -47,15 +47,7 @@ void write_heads(const Settings& settings, const std::string& name, const Matrix
 
 int main(int argc, char** argv) {
   std::string folder;
-  std::vector<char*> rest;
-  for (int i = 0; i < argc; ++i) {
-    if (std::string(argv[i]) == "--mnist" && i + 1 < argc) {
-      folder = argv[++i];
-    } else {
-      rest.push_back(argv[i]);
-    }
-  }
-  return run_example(static_cast<int>(rest.size()), rest.data(), [&](const Settings& settings) {
+  const auto body = [&](const Settings& settings) {
     const Index count = settings.size<Index>(10'000, 300);
     const ImageTask task = folder.empty() ? bars(count, 0.3) : digits(folder, count, 0.3);
     const BayesRisk risk = task.bayes_risk(5, settings.size<Index>(1'000, 50), 3);
@@ -86,5 +78,8 @@ int main(int argc, char** argv) {
       commands += "set title '" + name + "'\nplot 'fig5_heads_" + name + ".csv' using 1:2:3 with image\n";
     }
     plot(settings, "fig5_digits", commands + "unset multiplot\n");
+  };
+  return run_example(argc, argv, body, [&](CLI::App& app) {
+    app.add_option("--mnist", folder, "Folder of MNIST; left out: generated bars");
   });
 }

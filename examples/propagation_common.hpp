@@ -1,19 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <filesystem>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 #include <widelimit/propagation/critical.hpp>
 #include <widelimit/propagation/estimators.hpp>
 
-#include "output.hpp"
+#include "figure.hpp"
 
 /// What the propagation_* examples share: arguments, CSV files and pictures.
 namespace propagation_examples {
@@ -22,63 +16,22 @@ using namespace widelimit::propagation;
 using widelimit::Matrix;
 using widelimit::numerics::Estimate;
 
-/// --quick: sizes that take seconds. --networks N: another number of networks. --out FOLDER: where CSV files
-/// and pictures go [NAME-results]. --no-plots: CSV only. --force: write into a
-/// folder with files of others too.
-struct Settings {
-  bool quick = false;
-  bool plots = true;
-  bool force = false;
-  Index networks = 0;
-  std::filesystem::path out;
-  std::shared_ptr<examples::Output> output;
-  std::filesystem::path data;
+using examples::Csv;
+using examples::plot;
 
-  [[nodiscard]] Index size(Index full, Index small) const { return quick ? small : full; }
-  [[nodiscard]] Index network_count(Index full) const { return networks > 0 ? networks : size(full, 2); }
-};
-
-inline Settings parse(int argc, char** argv) {
-  Settings settings;
-  settings.out = std::filesystem::path(argv[0]).filename().string() + "-results";
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      settings.quick = true;
-    } else if (argument == "--no-plots") {
-      settings.plots = false;
-    } else if (argument == "--force") {
-      settings.force = true;
-    } else if (argument == "--networks" && i + 1 < argc) {
-      settings.networks = std::stol(argv[++i]);
-    } else if (argument == "--out" && i + 1 < argc) {
-      settings.out = argv[++i];
-    } else if (argument == "--data" && i + 1 < argc) {
-      settings.data = argv[++i];
-    } else {
-      throw std::runtime_error(
-          "unknown argument " + argument +
-          "; known are --quick, --networks N, --no-plots, --force, --out FOLDER, --data FOLDER");
-    }
+/// The common arguments, and --networks N: another number of networks.
+struct Settings : examples::CommonSettings {
+  Settings() {
+    digits = 9;
+    picture_size = "1150,520";
+    picture_settings.clear();
   }
-  settings.output = std::make_shared<examples::Output>(
-      argc, argv, examples::Output::Options{settings.out, settings.plots, settings.force});
-  return settings;
-}
 
-/// A CSV file in the output folder.
-class Csv : public examples::CsvFile {
- public:
-  Csv(const Settings& settings, const std::string& name, const std::string& header)
-      : CsvFile(*settings.output, name, header, 9) {}
+  Index networks = 0;
+  [[nodiscard]] Index network_count(Index full) const {
+    return networks > 0 ? networks : size<Index>(full, 2);
+  }
 };
-
-/// Draws NAME.png with gnuplot from commands that read the CSV files of the output folder.
-inline void plot(const Settings& settings, const std::string& name, const std::string& commands,
-                 int width = 1150) {
-  settings.output->plot(name, "pngcairo size " + std::to_string(width) + ",520 noenhanced font ',11'",
-                        commands);
-}
 
 /// The two slices of the paper's figures.
 struct Slice {
@@ -128,19 +81,21 @@ inline std::string map_settings(const Slice& slice, double range) {
          std::string(coordinate_name(slice.plane.y)) + "'\nset key top left opaque\n";
 }
 
+/// Runs an example's body; `add(app)` adds arguments of its own.
+template <typename Body, typename Add>
+int run_example(int argc, char** argv, const Body& body, const Add& add) {
+  return examples::run_figure(
+      argc, argv, Settings(),
+      [&](CLI::App& app, Settings& settings) {
+        app.add_option("--networks", settings.networks, "Number of networks")->check(CLI::PositiveNumber);
+        add(app);
+      },
+      body);
+}
+
 template <typename Body>
 int run_example(int argc, char** argv, const Body& body) {
-  try {
-    const auto began = std::chrono::steady_clock::now();
-    const Settings settings = parse(argc, argv);
-    body(settings);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
-    std::printf("%.1f s; files in %s\n", taken.count(), settings.out.string().c_str());
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return run_example(argc, argv, body, [](CLI::App&) {});
 }
 
 }  // namespace propagation_examples

@@ -96,7 +96,7 @@ void run(const Settings& settings, double sigma_w) {
            "set autoscale\nset key top right\nset ylabel 'density'\nset xlabel 'squared norm / d'\n" +
            lines[0] + histograms(name + "_norms") + "unset arrow\nset xlabel 'cosine'\nset yrange [0:8]\n" +
            lines[1] + histograms(name + "_cosines") + "unset multiplot\n",
-       1500);
+       "1500,520");
 }
 
 }  // namespace

@@ -38,6 +38,6 @@ int main(int argc, char** argv) {
          "using 1:3:4 with yerrorbars pt 4 title 'networks', 'figure3.csv' skip 1 using 1:2 with lines lw "
          "2 "
          "title 'theory'\n",
-         760);
+         "760,520");
   });
 }

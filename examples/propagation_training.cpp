@@ -25,12 +25,12 @@ struct Task {
   std::vector<int> labels;
 };
 
-Task load(const Settings& settings, std::size_t count) {
+/// From MNIST's test files in a folder; generated images without one.
+Task load(const std::filesystem::path& folder, std::size_t count) {
   const auto images =
-      settings.data.empty()
-          ? widelimit::data::generate_synthetic_images(count, 1)
-          : widelimit::data::random_subset(
-                widelimit::data::read_mnist(widelimit::data::mnist_test_files(settings.data)), count, 1);
+      folder.empty() ? widelimit::data::generate_synthetic_images(count, 1)
+                     : widelimit::data::random_subset(
+                           widelimit::data::read_mnist(widelimit::data::mnist_test_files(folder)), count, 1);
   Task task{{}, images.labels};
   for (std::size_t i = 0; i < images.size(); ++i) {
     Matrix<double> rows(patches, patch * patch);
@@ -168,12 +168,13 @@ double trained_loss(const Parameters& parameters, const Task& task, std::size_t 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example(argc, argv, [](const Settings& settings) {
+  std::filesystem::path folder;
+  const auto body = [&](const Settings& settings) {
     const auto training = static_cast<std::size_t>(settings.size(4000, 20));
     const auto test = static_cast<std::size_t>(settings.size(500, 10));
     const auto batch = static_cast<std::size_t>(settings.size(32, 2));
     const int steps = static_cast<int>(settings.size(150, 2));
-    const Task task = load(settings, training + test);
+    const Task task = load(folder, training + test);
     const Axis alphas = evenly_spaced(Coordinate::alpha, 0.1, 0.95, settings.size(6, 3));
     const Axis gains = evenly_spaced(Coordinate::sigma_w, 0.5, 4, settings.size(6, 2));
     std::vector<Parameters> sweep;
@@ -214,6 +215,10 @@ int main(int argc, char** argv) {
          {std::pair{"lambda_a (log)", "3"}, {"lambda_g", "4"}, {"predicted loss", "6"}})
       commands += "set xlabel '" + std::string(label) + "'\nplot 'training.csv' skip 1 using " + column +
                   ":5:1 with points pt 7 palette\n";
-    plot(settings, "training", "set cblabel 'alpha'\n" + commands + "unset multiplot\n", 1500);
+    plot(settings, "training", "set cblabel 'alpha'\n" + commands + "unset multiplot\n", "1500,520");
+  };
+  return run_example(argc, argv, body, [&](CLI::App& app) {
+    app.add_option("--data", folder, "Folder of MNIST's test files; left out: generated images")
+        ->check(CLI::ExistingDirectory);
   });
 }

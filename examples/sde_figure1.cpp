@@ -24,8 +24,9 @@ void left(const Settings& settings) {
   std::string commands =
       "set xlabel 'layer'\nset ylabel 'mean correlation'\nset yrange [0:1.02]\nset key right center\nplot ";
   for (const NamedNetwork& curve : curves) {
-    const CovarianceEnsemble ensemble = networks(
-        curve.network, start(2), all_layers(settings.size(depth, 10)), settings.sample_count(4096, 64));
+    const CovarianceEnsemble ensemble =
+        networks(curve.network, start(2), all_layers(settings.size<Index>(depth, 10)),
+                 settings.sample_count(4096, 64));
     for (std::size_t k = 0; k < ensemble.times().size(); ++k) {
       const numerics::Estimate mean = numerics::mean(ensemble.mean_correlations(static_cast<Index>(k)));
       table.row(curve.name, k + 1, mean.value, mean.standard_error);
