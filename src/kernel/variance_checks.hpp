@@ -43,6 +43,14 @@ void check_variances(const Scalar* variances, Index positions) {
           out_of_range_advice<Scalar>));
 }
 
+/// Throws NumericalError unless the NTK of an input with itself is finite at some positions.
+template <typename Scalar>
+void check_ntk(const Scalar* ntk, Index positions) {
+  for (Index i = 0; i < positions; ++i)
+    if (!std::isfinite(ntk[i]))
+      throw NumericalError(fmt::format("the ntk is not finite, {}", out_of_range_advice<Scalar>));
+}
+
 /// Throws NumericalError if no variance is left of an input that is not 0 but for rounding: a layer behind it
 /// that knows no scale (sign, a norm) would make zeros of what should be ones.
 template <typename Scalar>

@@ -9,6 +9,7 @@
 #include <vector>
 #include <xtensor/xarray.hpp>
 
+#include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -202,6 +203,49 @@ TEST_CASE("zeros that are none of rounding's are no errors") {
   CHECK(gram<float>(Network({layers::flatten(), layers::dense(), zero, layers::dense({.bias_variance = 1})}),
                     images)
             .nngp(1, 1) == 1);
+}
+
+/// The NTK of deep networks leaves the range before their NNGP does.
+TEST_CASE("an ntk out of range names the layer and the input") {
+  const Layer dense = layers::dense({.weight_variance = 2});
+  const Layer conv = layers::conv({.filter = {3}, .weight_variance = 2});
+  const auto message = [](const std::vector<Layer>& list, const auto& x) -> std::string {
+    const Network network(list);
+    CHECK(gram(network, x, {.kernels = Kernels::nngp}).nngp.allFinite());
+    try {
+      static_cast<void>(gram(network, x));
+    } catch (const NumericalError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  std::vector<Layer> vectors_network, sequences_network;
+  for (int i = 0; i < 9; ++i)
+    for (const Layer& layer : {dense, layers::erf()}) vectors_network.push_back(layer);
+  const auto scale = [](std::vector<Layer> list, double variance) {
+    list.push_back(layers::dense({.weight_variance = variance}));
+    return list;
+  };
+  const auto x = random_inputs<float>(3, {3, 5});
+  const Inputs<float> vectors_in = x;
+  CHECK(message(scale(vectors_network, 1e38), vectors_in) ==
+        "gram: input 0 of x: layers[18] (dense): the ntk is not finite, it leaves the range of float: "
+        "rescale the "
+        "inputs or weights, or use double");
+  const auto y = random_inputs<float>(4, {3, 6, 2});
+  const Inputs<float> sequences_in = y;
+  for (const bool attends : {false, true}) {
+    std::vector<Layer> list;
+    for (int i = 0; i < 9; ++i)
+      for (const Layer& layer : {conv, layers::erf()}) list.push_back(layer);
+    list.push_back(layers::conv({.filter = {1}, .weight_variance = 1e38}));
+    list.push_back(layers::erf());
+    if (attends) list.push_back(layers::attention());
+    for (const Layer& layer : {conv, layers::erf(), layers::global_average_pool()}) list.push_back(layer);
+    const std::string found = message(list, sequences_in);
+    CAPTURE(found);
+    CHECK(found.find("gram: input 0 of x: layers[18] (conv): the ntk is not finite") == 0);
+  }
 }
 
 }  // namespace widelimit::testing

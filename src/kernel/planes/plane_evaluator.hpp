@@ -87,6 +87,10 @@ class PlaneEvaluator {
     // Row stages that nobody reads were not evaluated.
     if (!run_.recording() || !placed_[i].at.is_diagonal || run_.pair.geometry.demanded[node].empty()) return;
     vanishing_.note(i, *placed_[i].instruction, run_.pair.node(node).operation, positive_variances(i));
+    const PlaneLayout& layout = placed_[i].at.layout;
+    if (const Scalar* ntk = placed_[i].result().ntk; ntk != nullptr)
+      for_each_row(layout.extent,
+                   [&](Index x, Index y) { check_ntk(ntk + layout.at(x, y), layout.extent[2]); });
   }
 
  private:

@@ -78,6 +78,7 @@ class PointEvaluator {
     if (recorded_ == nullptr) return;
     const Scalar variance = result(i).nngp[0];
     check_variances(&variance, 1);
+    if (run_.memory.with_ntk()) check_ntk(result(i).ntk, 1);
     vanishing_.note(i, run_.instruction(i), run_.program.graph.nodes[run_.node(i)].operation,
                     variance > 0 ? Positive::all : Positive::none);
   }

@@ -34,6 +34,7 @@ void GramComputation<Scalar, Result>::symmetric(const Inputs<Result>& inputs,
     }
     first = left.end();
   }
+  if (!is_finite_) find_out_of_range(x);
 }
 
 template <typename Scalar, typename Result>
@@ -50,6 +51,9 @@ void GramComputation<Scalar, Result>::rectangular(const Inputs<Result>& inputs1,
     }
     first = left.end();
   }
+  if (is_finite_) return;
+  find_out_of_range(x1);
+  find_out_of_range(x2);
 }
 
 template <typename Scalar, typename Result>
@@ -71,6 +75,7 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
     collect_seconds(workers);
     first = block.end();
   }
+  if (!is_finite_) find_out_of_range(x);
 }
 
 /// The end of the block that begins at `begin`: inputs whose states fit into half of the memory allowed (a
@@ -120,23 +125,34 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
   std::vector<const StateLayout*> layouts;
   for (Index i = begin; i < block_end(x, begin); ++i) layouts.push_back(&x.layout(i));
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
-  parallel(block.end() - begin, [&](Index i) {
-    try {
-      run_state(x.input(begin + i), block.states[begin + i]);
-    } catch (const NumericalError& error) {
-      throw NumericalError(fmt::format("gram: {}: {}", x.name(begin + i), error.what()));
-    }
-  });
+  parallel(block.end() - begin,
+           [&](Index i) { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
   state_workers_.clear();  // their memory, before that of the pairs is taken
   return block;
 }
 
 template <typename Scalar, typename Result>
-void GramComputation<Scalar, Result>::run_state(std::span<const Result> input, InputState<Scalar>& state) {
-  if constexpr (std::is_same_v<Scalar, Result>)
-    state_workers_.local().run(input, state);
-  else
-    state_workers_.local().run(std::vector<Scalar>(input.begin(), input.end()), state);
+void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
+                                                Index i, InputState<Scalar>& state) const {
+  const std::span<const Result> input = x.input(i);
+  try {
+    if constexpr (std::is_same_v<Scalar, Result>)
+      worker.run(input, state);
+    else
+      worker.run(std::vector<Scalar>(input.begin(), input.end()), state);
+  } catch (const NumericalError& error) {
+    throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
+  }
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Result>& x) {
+  if (plan_.kernel != Kernel::with_ntk) return;
+  StateWorker<Scalar> worker(plan_, Kernel::with_ntk);
+  for (Index i = 0; i < x.size(); ++i) {
+    StateBlock<Scalar> state({&x.layout(i)}, i);
+    run_state(worker, x, i, state[i]);
+  }
 }
 
 /// Cuts a block into sides of tiles: inputs of one shape into sides of nearly equal size; vectors on a

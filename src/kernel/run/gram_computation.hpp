@@ -56,8 +56,12 @@ class GramComputation {
   [[nodiscard]] Index block_end(const OrderedInputs<Result>& x, Index begin) const;
   template <typename Body>
   void parallel(Index count, const Body& body);
+  /// Throws NumericalError for the first input whose own NTK leaves the range, naming the layer.
+  void find_out_of_range(const OrderedInputs<Result>& x);
   [[nodiscard]] Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin);
-  void run_state(std::span<const Result> input, InputState<Scalar>& state);
+  /// Makes the state of input i. Errors of numbers name the input.
+  void run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x, Index i,
+                 InputState<Scalar>& state) const;
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;
   void compute(const Block<Scalar, Result>& left, const Block<Scalar, Result>& right, Batches batches,
                const GramTarget<Result>& target);

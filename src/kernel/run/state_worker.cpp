@@ -26,10 +26,10 @@ void check_features(const Features<Scalar>& features) {
 }  // namespace
 
 template <typename Scalar>
-StateWorker<Scalar>::StateWorker(const GramPlan& plan)
+StateWorker<Scalar>::StateWorker(const GramPlan& plan, Kernel kernel)
     : plan_{plan},
-      planes_(plan.program, plan.demand(Purpose::state), 1, plan.stop),
-      points_(plan.program, plan.any_layout(), Kernel::nngp_only, 1, 1, plan.stop) {}
+      planes_(plan.program, {Purpose::state, kernel, plan.demand_everything}, 1, plan.stop),
+      points_(plan.program, plan.any_layout(), kernel, 1, 1, plan.stop) {}
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {
@@ -37,16 +37,19 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
   if (!plan_.vectors_only) planes_.record_state(state);
   for (std::size_t s = 0; s < points_.source_nodes().size(); ++s) {
     const NodeId node = points_.source_nodes()[s];
-    Scalar& nngp = points_.source(s).nngp[0];
+    const Plane<Scalar> source = points_.source(s);
+    const auto put = [&](const auto& values) {
+      source.nngp[0] = static_cast<Scalar>(values.nngp);
+      if (source.ntk != nullptr) source.ntk[0] = static_cast<Scalar>(values.ntk);
+    };
     const InputState<Scalar>* itself = &state;
     if (is_input(plan_, node))
-      nngp = record_variance(node, state);
+      put(FeatureStage::Values{record_variance(node, state), 0});
     else if (feature_node(plan_, node) != nullptr)
-      feature_values<Scalar>(
-          plan_, node, state, {&itself, 1},
-          [&](std::size_t, const FeatureStage::Values& values) { nngp = static_cast<Scalar>(values.nngp); });
+      feature_values<Scalar>(plan_, node, state, {&itself, 1},
+                             [&](std::size_t, const FeatureStage::Values& values) { put(values); });
     else
-      nngp = planes_.readout(node, 0).nngp;
+      put(planes_.readout(node, 0));
   }
   points_.record_state(state);
 }
