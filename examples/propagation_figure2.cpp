@@ -52,7 +52,7 @@ void run(const Settings& settings, double sigma_w) {
   for (std::size_t t = 0; t < theory.size(); ++t)
     table.row(t, theory[t].q, theory[t].cosine(), measured[t].q.value, measured[t].q.standard_error,
               measured[t].cosine.value, measured[t].cosine.standard_error);
-  for (const std::size_t t : {1, 4, 8, 16})
+  for (const std::size_t t : {1UL, 4UL, 8UL, 16UL})
     std::printf("sigma_w %g block %2zu: q %.4f (theory) %.4f +- %.4f, cosine %.4f %.4f +- %.4f\n", sigma_w, t,
                 theory[t].q, measured[t].q.value, measured[t].q.standard_error, theory[t].cosine(),
                 measured[t].cosine.value, measured[t].cosine.standard_error);
