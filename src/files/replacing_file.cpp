@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <ctime>
-#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -108,12 +108,21 @@ void ReplacingFile::fail(std::string_view action, int code) const {
 void check_replaceable(const fs::path& target) { const ReplacingFile file(target); }
 
 std::optional<std::string> target_of_dead_writer(const std::string& name) {
-  static const std::regex pattern(R"((.+)\.(\d{1,9})-\d+\.part)");
-  std::smatch parts;
-  if (!std::regex_match(name, parts, pattern)) return {};
-  const auto writer = static_cast<pid_t>(std::stol(parts[2]));
+  constexpr std::string_view ending = ".part";
+  if (!name.ends_with(ending)) return {};
+  const std::size_t dash = name.rfind('-'), dot = dash == 0 ? name.npos : name.rfind('.', dash - 1);
+  if (dash == name.npos || dot == name.npos || dot == 0) return {};
+  const auto number = [](std::string_view digits) {
+    int value = -1;
+    const char* end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, value);
+    return error == std::errc{} && stop == end ? value : -1;
+  };
+  const std::string_view text = name;
+  const int writer = number(text.substr(dot + 1, dash - dot - 1));
+  if (writer <= 0 || number(text.substr(dash + 1, text.size() - ending.size() - dash - 1)) < 0) return {};
   const bool lives = kill(writer, 0) == 0 || errno == EPERM;
-  return lives ? std::nullopt : std::optional(parts[1].str());
+  return lives ? std::nullopt : std::optional(name.substr(0, dot));
 }
 
 void replace_file(const fs::path& target, std::string_view text) {

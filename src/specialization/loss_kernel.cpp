@@ -5,7 +5,7 @@
 #include <algorithm>
 
 // Arrays of vectors, as used here, do not exist for instruction sets with vectors of unknown length.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "specialization/loss_kernel.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
