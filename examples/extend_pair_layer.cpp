@@ -37,9 +37,9 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
   explicit DistanceMixing(double reach) : reach_{reach} {}
 
   // A linear map of whatever comes in: Gaussian channels stay Gaussian.
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
 

@@ -26,9 +26,9 @@ class SoftGain final : public RowStageOf<SoftGain> {
  public:
   explicit SoftGain(double strength) : strength_{strength} {}
 
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
 

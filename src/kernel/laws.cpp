@@ -35,9 +35,9 @@ struct Subject {
 /// them.
 class SelfProbe final : public PairStageOf<SelfProbe> {
  public:
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
   Shape output_shape(const Shape& input) const override { return input; }

@@ -13,9 +13,9 @@ class ActivationStage final : public RowStage {
  public:
   explicit ActivationStage(numerics::ActivationPtr activation) : activation_{std::move(activation)} {}
 
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::gaussian,
-            .leaves = StageLaw::Leaves::not_gaussian,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::gaussian,
+            .leaves = StageRules::Leaves::not_gaussian,
             .fresh_weights = false};
   }
   std::size_t auxiliary_count() const override { return activation_->auxiliary_count(); }

@@ -12,15 +12,16 @@
 
 namespace widelimit::layers {
 
-/// What all attention stages share: law, shape, and the interpolation with positional encodings.
+/// What all attention stages share: rules, shape, and the interpolation with positional encodings.
 template <typename Derived>
 class AttentionStage : public PairStageOf<Derived> {
  public:
   explicit AttentionStage(AttentionOptions options) : options_{std::move(options)} {}
 
-  StageLaw law() const override {
-    return {
-        .accepts = StageLaw::Accepts::anything, .leaves = StageLaw::Leaves::gaussian, .fresh_weights = true};
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::gaussian,
+            .fresh_weights = true};
   }
 
   Shape output_shape(const Shape& input) const override {

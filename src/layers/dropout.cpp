@@ -14,7 +14,7 @@ class DropoutStage final : public RowStageOf<DropoutStage> {
  public:
   explicit DropoutStage(double keep) : keep_{keep} {}
 
-  StageLaw law() const override { return {.leaves = StageLaw::Leaves::not_gaussian}; }
+  StageRules rules() const override { return {.leaves = StageRules::Leaves::not_gaussian}; }
   std::size_t auxiliary_count() const override { return 0; }
 
   template <typename Scalar>

@@ -21,11 +21,11 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
  public:
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
 
-  StageLaw law() const override {
-    return {
-        .accepts = kind_ == NormKind::layer_norm ? StageLaw::Accepts::gaussian : StageLaw::Accepts::anything,
-        .leaves = StageLaw::Leaves::as_it_was,
-        .fresh_weights = false};
+  StageRules rules() const override {
+    return {.accepts =
+                kind_ == NormKind::layer_norm ? StageRules::Accepts::gaussian : StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
+            .fresh_weights = false};
   }
 
   std::size_t auxiliary_count() const override { return 1; }

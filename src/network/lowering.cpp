@@ -14,18 +14,25 @@ namespace {
 
 constexpr std::uint64_t all_levels = ~std::uint64_t{0};
 
-std::string law_name(Law law) {
-  switch (law) {
-    case Law::raw:
+std::string distribution_name(ChannelDistribution distribution) {
+  switch (distribution) {
+    case ChannelDistribution::raw:
       return "raw inputs";
-    case Law::gaussian:
+    case ChannelDistribution::gaussian:
       return "Gaussian channels";
-    case Law::mixture:
+    case ChannelDistribution::mixture:
       return "a mixture of channel groups";
-    case Law::other:
+    case ChannelDistribution::other:
       return "channels that are not Gaussian";
   }
   return {};
+}
+
+ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribution before) {
+  const bool stays_gaussian =
+      rules.leaves == StageRules::Leaves::as_it_was && before == ChannelDistribution::gaussian;
+  return stays_gaussian || rules.leaves == StageRules::Leaves::gaussian ? ChannelDistribution::gaussian
+                                                                        : ChannelDistribution::other;
 }
 
 std::string summary(const Layer& layer) {
@@ -89,7 +96,11 @@ State Lowering::start(const Shape& input) {
     throw NetworkError(
         fmt::format("input: expected at most {:.3g} positions, got {}", most_positions, to_string(input)));
   network_input_ = input;
-  return {.node = add(InputNode{}, {}), .shape = input, .law = Law::raw, .groups = {}, .fresh = 0};
+  return {.node = add(InputNode{}, {}),
+          .shape = input,
+          .distribution = ChannelDistribution::raw,
+          .groups = {},
+          .fresh = 0};
 }
 
 NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
@@ -112,7 +123,7 @@ State Lowering::append(const State& input, Operation operation) {
   return state;
 }
 
-/// Linear layers without weights keep the law; a mixture's groups go along.
+/// Linear layers without weights keep the distribution; a mixture's groups go along.
 State Lowering::append_linear(const State& input, const Operation& operation) {
   State state = append(input, operation);
   for (ChannelGroup& group : state.groups) group.node = add(operation, {group.node});
@@ -130,7 +141,7 @@ State Lowering::append_feature(const State& input, const FeatureTransform& trans
 
 State Lowering::affine(const State& input, const AffineNode& node) {
   State state = append(input, node);
-  state.law = Law::gaussian;
+  state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
   return state;
@@ -138,47 +149,47 @@ State Lowering::affine(const State& input, const AffineNode& node) {
 
 State Lowering::local_affine(const State& input, const AffineNode& node) {
   State state = append(input, LocalAffineNode{node});
-  state.law = Law::gaussian;
+  state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
   return state;
 }
 
 State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
-  const StageLaw law = stage->law();
+  const StageRules rules = stage->rules();
   const bool nonlinearity =
-      law.accepts == StageLaw::Accepts::gaussian && law.leaves == StageLaw::Leaves::not_gaussian;
-  if (law.accepts == StageLaw::Accepts::gaussian) {
-    const auto is_gaussian = [](const ChannelGroup& group) { return group.law == Law::gaussian; };
-    const bool fits =
-        input.law == Law::gaussian ||
-        (input.law == Law::mixture && std::all_of(input.groups.begin(), input.groups.end(), is_gaussian));
+      rules.accepts == StageRules::Accepts::gaussian && rules.leaves == StageRules::Leaves::not_gaussian;
+  if (rules.accepts == StageRules::Accepts::gaussian) {
+    const auto is_gaussian = [](const ChannelGroup& group) {
+      return group.distribution == ChannelDistribution::gaussian;
+    };
+    const bool fits = input.distribution == ChannelDistribution::gaussian ||
+                      (input.distribution == ChannelDistribution::mixture &&
+                       std::all_of(input.groups.begin(), input.groups.end(), is_gaussian));
     if (!fits)
       reject(
           fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
-                      law_name(input.law)));
+                      distribution_name(input.distribution)));
   }
-  if (nonlinearity && input.law == Law::mixture) {
+  if (nonlinearity && input.distribution == ChannelDistribution::mixture) {
     // phi acts channel by channel, so on each group with the group's own covariances.
     SumNode merge;
     std::vector<NodeId> nodes;
     State state = input;
     for (ChannelGroup& group : state.groups) {
       group.node = add(RowNode{stage}, {group.node});
-      group.law = Law::other;
+      group.distribution = ChannelDistribution::other;
       merge.factors.push_back(group.share);
       nodes.push_back(group.node);
     }
     state.node = add(std::move(merge), std::move(nodes));
-    state.fresh = law.fresh_weights ? all_levels : 0;
+    state.fresh = rules.fresh_weights ? all_levels : 0;
     return state;
   }
   State state = append(input, RowNode{std::move(stage)});
-  if (law.leaves == StageLaw::Leaves::gaussian) state.law = Law::gaussian;
-  if (law.leaves == StageLaw::Leaves::not_gaussian || state.law == Law::mixture || state.law == Law::raw)
-    state.law = Law::other;
+  state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
-  if (law.fresh_weights)
+  if (rules.fresh_weights)
     state.fresh = all_levels;
   else if (nonlinearity)
     state.fresh = 0;
@@ -187,33 +198,31 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
 
 State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
                      std::shared_ptr<const RowStage> stage) {
-  if (input.law == Law::raw) return append_feature(input, feature_norm);
+  if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
   return row(input, std::move(stage));
 }
 
 State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
-  if (input.law == Law::raw) return append_feature(input, FeaturePool{window, kind});
+  if (input.distribution == ChannelDistribution::raw) return append_feature(input, FeaturePool{window, kind});
   return append_linear(input, PoolNode{window, kind});
 }
 
 State Lowering::readout(const State& input, ReadoutKind kind) {
-  if (input.law == Law::raw) return append_feature(input, FeatureReadout{kind});
+  if (input.distribution == ChannelDistribution::raw) return append_feature(input, FeatureReadout{kind});
   return append_linear(input, ReadoutNode{kind});
 }
 
 State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage) {
-  const StageLaw law = stage->law();
-  if (law.accepts == StageLaw::Accepts::gaussian && input.law != Law::gaussian)
+  const StageRules rules = stage->rules();
+  if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
     reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
-                       law_name(input.law)));
+                       distribution_name(input.distribution)));
   State state = append(input, PairNode{std::move(stage)});
-  if (law.leaves == StageLaw::Leaves::gaussian) state.law = Law::gaussian;
-  if (law.leaves == StageLaw::Leaves::not_gaussian || state.law == Law::mixture || state.law == Law::raw)
-    state.law = Law::other;
+  state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
-  if (law.fresh_weights)
+  if (rules.fresh_weights)
     state.fresh = all_levels;
-  else if (law.leaves != StageLaw::Leaves::as_it_was)
+  else if (rules.leaves != StageRules::Leaves::as_it_was)
     state.fresh = 0;
   return state;
 }
@@ -282,10 +291,10 @@ State Lowering::sum(const std::vector<LoweredBranch>& branches) {
   bool gaussian = true;
   for (const LoweredBranch& branch : branches) {
     node.factors.push_back(branch.factor);
-    gaussian = gaussian && branch.state.law == Law::gaussian;
+    gaussian = gaussian && branch.state.distribution == ChannelDistribution::gaussian;
   }
   State state = joined(branches, std::move(node));
-  state.law = gaussian ? Law::gaussian : Law::other;
+  state.distribution = gaussian ? ChannelDistribution::gaussian : ChannelDistribution::other;
   return state;
 }
 
@@ -294,7 +303,7 @@ State Lowering::product(const std::vector<LoweredBranch>& branches) {
   ProductNode node{1};
   for (const LoweredBranch& branch : branches) node.factor *= branch.factor;
   State state = joined(branches, node);
-  state.law = Law::other;
+  state.distribution = ChannelDistribution::other;
   return state;
 }
 
@@ -303,13 +312,13 @@ State Lowering::concatenation(const std::vector<LoweredBranch>& branches) {
   std::vector<ChannelGroup> groups;
   for (const LoweredBranch& branch : branches) {
     node.factors.push_back(branch.factor);
-    if (branch.state.law != Law::mixture)
-      groups.push_back({branch.state.node, branch.factor, branch.state.law});
+    if (branch.state.distribution != ChannelDistribution::mixture)
+      groups.push_back({branch.state.node, branch.factor, branch.state.distribution});
     for (const ChannelGroup& group : branch.state.groups)
-      groups.push_back({group.node, group.share * branch.factor, group.law});
+      groups.push_back({group.node, group.share * branch.factor, group.distribution});
   }
   State state = joined(branches, std::move(node));
-  state.law = Law::mixture;
+  state.distribution = ChannelDistribution::mixture;
   state.groups = std::move(groups);
   return state;
 }

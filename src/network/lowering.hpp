@@ -11,10 +11,10 @@
 namespace widelimit {
 
 /// The distribution of the channels at a position, as far as later layers care.
-enum class Law {
+enum class ChannelDistribution {
   raw,       ///< The inputs themselves, linear images of them included.
   gaussian,  ///< Zero-mean Gaussian.
-  mixture,   ///< Groups of channels with a law each (concatenation).
+  mixture,   ///< Groups of channels with a distribution each (concatenation).
   other,     ///< Anything else.
 };
 
@@ -22,14 +22,14 @@ enum class Law {
 struct ChannelGroup {
   NodeId node;
   double share;
-  Law law;
+  ChannelDistribution distribution;
 };
 
 /// What lowering knows behind a layer.
 struct State {
   NodeId node = 0;
   Shape shape;
-  Law law = Law::raw;
+  ChannelDistribution distribution = ChannelDistribution::raw;
   std::vector<ChannelGroup> groups;  ///< Of a mixture.
   /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or
   /// norms only.

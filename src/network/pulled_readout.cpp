@@ -255,9 +255,9 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
  public:
   PulledReadout(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
 
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
 

@@ -129,9 +129,9 @@ class Doubling final : public finite::FiniteLayer<Scalar> {
 /// The same as a pair stage: covariances are multiplied by 4.
 class DoublingStage final : public PairStageOf<DoublingStage> {
  public:
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
   Shape output_shape(const Shape& input) const override { return input; }

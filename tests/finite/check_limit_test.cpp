@@ -86,9 +86,9 @@ TEST_CASE("attention converges to its limits at widths 128, 256, 512 [slow]") {
 class GainStage final : public RowStageOf<GainStage> {
  public:
   explicit GainStage(double gain) : gain_{gain} {}
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
   std::size_t auxiliary_count() const override { return 0; }

@@ -37,7 +37,7 @@ enum class Fault { none, exchange, negative, demand, unrepeatable, tiles, self, 
 class FaultyPair final : public PairStageOf<FaultyPair> {
  public:
   explicit FaultyPair(Fault fault) : fault_{fault} {}
-  StageLaw law() const override { return {.leaves = StageLaw::Leaves::not_gaussian}; }
+  StageRules rules() const override { return {.leaves = StageRules::Leaves::not_gaussian}; }
   Shape output_shape(const Shape& input) const override { return input; }
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>&, Scalar*) const {}
@@ -69,7 +69,7 @@ class FaultyPair final : public PairStageOf<FaultyPair> {
 class FaultyRow final : public RowStageOf<FaultyRow> {
  public:
   explicit FaultyRow(Fault fault) : fault_{fault} {}
-  StageLaw law() const override { return {.leaves = StageLaw::Leaves::not_gaussian}; }
+  StageRules rules() const override { return {.leaves = StageRules::Leaves::not_gaussian}; }
   std::size_t auxiliary_count() const override { return 1; }
   bool clears_gaps() const override { return fault_ == Fault::gaps; }
 

@@ -53,7 +53,9 @@ class SlowStage final : public PairStageOf<SlowStage> {
  public:
   explicit SlowStage(Slow slow) : slow_{slow} {}
 
-  StageLaw law() const override { return {.leaves = StageLaw::Leaves::gaussian, .fresh_weights = true}; }
+  StageRules rules() const override {
+    return {.leaves = StageRules::Leaves::gaussian, .fresh_weights = true};
+  }
   Shape output_shape(const Shape& input) const override { return input; }
 
   template <typename Scalar>

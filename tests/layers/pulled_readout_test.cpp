@@ -33,9 +33,9 @@ xt::xarray<Scalar> images(Index count, Index side, Index channels) {
 /// Does nothing; lowering cannot know that, so that a readout behind it is not pulled back.
 class Opaque final : public RowStageOf<Opaque> {
  public:
-  StageLaw law() const override {
-    return {.accepts = StageLaw::Accepts::anything,
-            .leaves = StageLaw::Leaves::as_it_was,
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
             .fresh_weights = false};
   }
   std::size_t auxiliary_count() const override { return 0; }

@@ -64,7 +64,7 @@ TEST_CASE("a nonlinearity accepts Gaussian channels only") {
             insert_weights);
 }
 
-TEST_CASE("pooling, flatten and norms leave the law as it was") {
+TEST_CASE("pooling, flatten and norms leave the distribution as it was") {
   for (const Layer& layer : {pool2(), flatten(), global_average_pool(), global_sum_pool(), rms_norm()}) {
     CAPTURE(layer.kind());
     CHECK(lowered({layer}) == "accepted");

@@ -81,7 +81,7 @@ class PairStage {
   virtual ~PairStage() = default;
 
   /// What may stand in front of the stage, and what it leaves.
-  [[nodiscard]] virtual StageLaw law() const = 0;
+  [[nodiscard]] virtual StageRules rules() const = 0;
 
   /// Shape behind the stage. Throws ArgumentError, saying what was expected, for a shape the layer cannot
   /// take.

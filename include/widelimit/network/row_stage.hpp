@@ -7,7 +7,7 @@
 namespace widelimit {
 
 /// What a layer accepts at its input and leaves at its output (docs/layers.md, "What may follow what").
-struct StageLaw {
+struct StageRules {
   enum class Accepts { anything, gaussian };
   enum class Leaves { gaussian, as_it_was, not_gaussian };
   Accepts accepts = Accepts::anything;
@@ -41,7 +41,7 @@ class RowStage {
   virtual ~RowStage() = default;
 
   /// What may stand in front of the stage, and what it leaves.
-  [[nodiscard]] virtual StageLaw law() const = 0;
+  [[nodiscard]] virtual StageRules rules() const = 0;
 
   /// Auxiliary numbers a position.
   [[nodiscard]] virtual std::size_t auxiliary_count() const = 0;
