@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "numerics/blas_threads.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/finite/finite_network.hpp"
 
@@ -40,7 +41,7 @@ class Pieces {
 /// body(i) for i < count, on `threads` threads with one of BLAS each.
 template <typename Body>
 void parallel(Index count, int threads, const Body& body) {
-  const numerics::BlasThreads one_thread_a_task(1);
+  const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(threads));
   if (count == 1 || threads == 1) {
     for (Index i = 0; i < count; ++i) body(i);
     return;

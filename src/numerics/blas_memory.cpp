@@ -5,19 +5,38 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <vector>
 
 #include "widelimit/error.hpp"
+
+// OpenBLAS exports its pool, though no header declares it. Weak, since another build may hide it: then we
+// only look whether the buffers fit.
+extern "C" {
+[[gnu::weak]] void* blas_memory_alloc(int position);
+[[gnu::weak]] void blas_memory_free(void* buffer);
+}
 
 namespace widelimit::numerics {
 namespace {
 
 constexpr int most_threads = 1024;
 
-[[noreturn]] void fail(int buffers, int fitting) {
-  throw Error(
-      fmt::format("out of address space: BLAS needs a buffer of {} MiB for each of {} threads more, {} fit; "
-                  "raise the limit (ulimit -v) or use fewer threads",
-                  blas_buffer_bytes >> 20, buffers, fitting));
+/// Address space that the C library reserves for the allocations of a thread (twice its HEAP_MAX_SIZE).
+constexpr std::size_t malloc_arena_bytes = std::size_t{128} << 20;
+
+/// OpenBLAS's pool has room for two buffers for every thread that it was built for (Debian: 128).
+constexpr int most_reserved = 128;
+
+/// Throws unless the system would give so many buffers, each with `more_bytes` beside it.
+void require_room(int buffers, std::size_t more_bytes) {
+  const int fitting = blas_buffers_that_fit(buffers, more_bytes);
+  if (fitting >= buffers) return;
+  throw Error(fmt::format(
+      "out of address space: BLAS and allocations need {} MiB for each of {} threads more, {} fit; "
+      "raise the limit (ulimit -v) or use fewer threads",
+      (blas_buffer_bytes + more_bytes) >> 20, buffers, fitting));
 }
 
 }  // namespace
@@ -41,17 +60,26 @@ std::size_t thread_stack_bytes() noexcept {
   return stack.rlim_cur;
 }
 
-void require_blas_buffer() {
-  thread_local bool is_known = false;
-  if (is_known) return;
-  if (blas_buffers_that_fit(1, 0) < 1) fail(1, 0);
-  is_known = true;
+void reserve_blas_buffers(int callers, int others) {
+  static std::mutex mutex;
+  static std::atomic<int> reserved = 0;
+  const int total = std::min(callers + others, most_reserved);
+  if (reserved.load(std::memory_order_acquire) >= total) return;
+  const std::lock_guard lock(mutex);
+  // Buffers that others hold now come on top: they are not given to us a second time.
+  const int missing = std::min(total - reserved + others, total);
+  require_room(missing, malloc_arena_bytes);
+  if (blas_memory_alloc != nullptr && blas_memory_free != nullptr) {
+    std::vector<void*> buffers(static_cast<std::size_t>(total));
+    for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
+    for (void* buffer : buffers) blas_memory_free(buffer);
+  }
+  reserved.store(std::max<int>(reserved, total), std::memory_order_release);
 }
 
 void require_blas_threads(int count) {
   if (count <= 0) return;
-  const int fitting = blas_buffers_that_fit(count, thread_stack_bytes());
-  if (fitting < count) fail(count, fitting);
+  require_room(count, thread_stack_bytes());
 }
 
 }  // namespace widelimit::numerics

@@ -16,9 +16,12 @@ int blas_buffers_that_fit(int wanted, std::size_t more_bytes) noexcept;
 /// Size of the stack of a thread that OpenBLAS starts.
 std::size_t thread_stack_bytes() noexcept;
 
-/// Throws Error if this thread, which is about to call BLAS, would get no buffer. Looks at its first call
-/// only.
-void require_blas_buffer();
+/// Makes OpenBLAS take the buffers with which `callers` threads more can call it at once, while up to `others`
+/// do already; it keeps them, so that later calls cost nothing. Throws Error if they do not fit.
+///
+/// To be called before those threads start: asking whether a buffer fits and taking it are two steps, and a
+/// thread's first allocation, for which the C library reserves as much again, can come between them.
+void reserve_blas_buffers(int callers, int others);
 
 /// Throws Error if OpenBLAS could not start so many threads.
 void require_blas_threads(int count);

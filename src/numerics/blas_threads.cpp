@@ -17,6 +17,7 @@ namespace {
 struct LivingGuard {
   const BlasThreads* guard;
   int count;
+  int callers;
 };
 
 // A plain "save and restore" in each guard would leave the count wrong for good where two guards of different
@@ -43,16 +44,20 @@ int resolve_threads(int requested, const char* where) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-BlasThreads::BlasThreads(int count) {
+BlasThreads::BlasThreads(int count, int callers) {
   if (count < 1) throw ArgumentError(fmt::format("BlasThreads: count must be at least 1, got {}", count));
+  if (callers < 1)
+    throw ArgumentError(fmt::format("BlasThreads: callers must be at least 1, got {}", callers));
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   if (all.guards.empty()) all.original_count = openblas_get_num_threads();
   all.started = std::max(all.started, all.original_count);
+  int others = 0;
+  for (const LivingGuard& entry : all.guards) others += entry.callers;
+  reserve_blas_buffers(callers, others);
   require_blas_threads(count - all.started);
-  require_blas_buffer();
   all.started = std::max(all.started, count);
-  all.guards.push_back({this, count});
+  all.guards.push_back({this, count, callers});
   openblas_set_num_threads(count);
 }
 

@@ -14,9 +14,10 @@ int resolve_threads(int requested, const char* where);
 /// decides, and the count found by the first one comes back when the last one ends.
 class BlasThreads {
  public:
-  /// `count` >= 1; OpenBLAS itself caps it at what it was built for. Throws Error if there is no address space
-  /// for its buffers.
-  explicit BlasThreads(int count);
+  /// `count` >= 1 is the number of threads of one product; OpenBLAS itself caps it at what it was built for.
+  /// `callers` >= 1 is the number of threads that will call OpenBLAS at once. Throws Error if there is no
+  /// address space for their buffers.
+  explicit BlasThreads(int count, int callers = 1);
   ~BlasThreads();
   BlasThreads(const BlasThreads&) = delete;
   BlasThreads& operator=(const BlasThreads&) = delete;

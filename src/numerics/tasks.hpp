@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -13,6 +14,12 @@
 
 /// Tasks on threads: the one way in which the theories use them.
 namespace widelimit::numerics {
+
+/// How many threads of an arena of so many can run at once: no more than there are.
+inline int threads_at_once(int arena_threads) {
+  const auto most = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  return std::min(arena_threads, static_cast<int>(most));
+}
 
 /// body() with the given number of threads, 0 for all; never more than there are.
 template <typename Body>

@@ -22,7 +22,8 @@ void for_each_network(const char* where, const SampleOptions& options, const Bod
   require_at_least(where, "networks", static_cast<double>(options.networks), 2);
   require_at_least(where, "width", static_cast<double>(options.width), 1);
   require_at_least(where, "threads", options.threads, 0);
-  const numerics::BlasThreads single(1);
+  const numerics::BlasThreads single(
+      1, numerics::threads_at_once(numerics::resolve_threads(options.threads, where)));
   numerics::on_threads(options.threads, [&] {
     numerics::for_each_task(options.networks, {.stop = options.stop, .progress = options.progress}, body);
   });

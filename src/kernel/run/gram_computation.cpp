@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "numerics/blas_threads.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -97,7 +98,7 @@ Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x,
 template <typename Scalar, typename Result>
 template <typename Body>
 void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
-  const numerics::BlasThreads one_thread_a_task(1);
+  const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(arena_.max_concurrency()));
   // In order, whoever is free: with the largest tasks first, threads finish together.
   std::atomic<Index> next = 0;
   try {
