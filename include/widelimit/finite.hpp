@@ -7,5 +7,6 @@
 #include "widelimit/finite/empirical_kernel.hpp"
 #include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/finite/finite_network.hpp"
+#include "widelimit/finite/heads.hpp"
 #include "widelimit/finite/monte_carlo.hpp"
 #include "widelimit/finite/training.hpp"

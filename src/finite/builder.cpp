@@ -6,10 +6,8 @@
 #include <cmath>
 #include <optional>
 
-#include "finite/attention_layer.hpp"
 #include "finite/branch_layers.hpp"
-#include "finite/seeds.hpp"
-#include "finite/simple_layers.hpp"
+#include "layers/finite/seeds.hpp"
 #include "layers/layer_parts.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
@@ -20,6 +18,9 @@ namespace {
 
 using layers::BranchKind;
 using layers::BranchParts;
+
+template <typename Scalar>
+using LayerPointer = std::unique_ptr<FiniteLayer<Scalar>>;
 
 /// A layer with its path; repetitions written out.
 struct PathLayer {
@@ -42,6 +43,23 @@ std::vector<PathLayer> unrolled(const Layers& layers, const std::string& prefix)
   return list;
 }
 
+OutputChannels channels_of(const Layer& layer) {
+  const auto counterpart = layer.model().finite_counterpart();
+  return counterpart ? counterpart->channels() : OutputChannels::kept;
+}
+
+template <typename Scalar>
+LayerPointer<Scalar> made(const Layer& layer, const Site& site) {
+  const auto counterpart = layer.model().finite_counterpart();
+  if (!counterpart)
+    throw ArgumentError(
+        "expected a layer with a finite counterpart; pass one to pair_layer() or row_layer()");
+  if constexpr (std::is_same_v<Scalar, float>)
+    return counterpart->make_float(site);
+  else
+    return counterpart->make_double(site);
+}
+
 bool opens_channels(const Layers& layers);
 
 /// True if the channels behind the layer can be asked for.
@@ -50,7 +68,7 @@ bool opens_channels(const Layer& layer) {
     return std::all_of(branches->branches.begin(), branches->branches.end(),
                        [](const auto& branch) { return opens_channels(branch.layers); });
   if (const auto repeat = layers::repeat_parts(layer)) return opens_channels(repeat->layers);
-  return chooses_channels(layer);
+  return channels_of(layer) == OutputChannels::chosen;
 }
 
 bool opens_channels(const Layers& layers) {
@@ -75,15 +93,13 @@ std::vector<Index> shared_out(Index total, const BranchParts& parts) {
 
 template <typename Scalar>
 class Builder {
-  using LayerPtr = std::unique_ptr<FiniteLayer<Scalar>>;
-
  public:
   Builder(const Widths& widths, const Heads& heads, std::uint64_t seed)
       : widths_{widths}, heads_{heads}, seed_{seed} {}
 
   /// Channels are as many as `wanted` where the layers leave them open.
-  LayerPtr sequence(const Layers& layers, const Form& input, std::optional<Index> wanted,
-                    const std::string& prefix) {
+  LayerPointer<Scalar> sequence(const Layers& layers, const Form& input, std::optional<Index> wanted,
+                                const std::string& prefix) {
     const auto list = unrolled(layers, prefix);
     const auto last = last_opening(list);
     Parts<Scalar> parts;
@@ -103,37 +119,29 @@ class Builder {
   }
 
  private:
-  /// The layer whose channels are those behind the whole list; flatten multiplies them, so that no count can
-  /// be asked for in front of it.
+  /// The layer whose channels are those behind the whole list, if there is one.
   static std::optional<std::size_t> last_opening(const std::vector<PathLayer>& list) {
     for (std::size_t i = list.size(); i-- > 0;) {
-      if (is_builtin(list[i].layer, "flatten")) return std::nullopt;
+      if (channels_of(list[i].layer) == OutputChannels::joined) return std::nullopt;
       if (opens_channels(list[i].layer)) return i;
     }
     return std::nullopt;
   }
 
-  LayerPtr layer(const PathLayer& place, const Form& input, std::optional<Index> wanted) {
+  LayerPointer<Scalar> layer(const PathLayer& place, const Form& input, std::optional<Index> wanted) {
     try {
       const bool opens = opens_channels(place.layer);
       const Index channels = !opens ? input.channels : wanted ? *wanted : next_width();
       if (const auto branches = layers::branch_parts(place.layer))
         return joined(*branches, input, opens ? std::optional(channels) : std::nullopt, place.path);
-      const Site site{input, channels, mixed_seed(seed_, layers_++)};
-      if (const auto options = layers::attention_options(place.layer))
-        return make_attention<Scalar>(site, *options, head_widths());
-      LayerPtr made = make_simple_layer<Scalar>(place.layer, site);
-      if (!made)
-        throw ArgumentError(
-            "expected a layer with a finite counterpart; pass one to pair_layer() or row_layer()");
-      return made;
+      return made<Scalar>(place.layer, {input, channels, mixed_seed(seed_, layers_++), head_widths()});
     } catch (const ArgumentError& error) {
       throw NetworkError(fmt::format("{} ({}): {}", place.path, place.layer.kind(), error.what()));
     }
   }
 
-  LayerPtr joined(const BranchParts& parts, const Form& input, std::optional<Index> wanted,
-                  const std::string& path) {
+  LayerPointer<Scalar> joined(const BranchParts& parts, const Form& input, std::optional<Index> wanted,
+                              const std::string& path) {
     const std::size_t count = parts.branches.size();
     std::vector<std::optional<Index>> channels(count, wanted);
     Parts<Scalar> branches(count);
@@ -181,7 +189,7 @@ class Builder {
     }
   }
 
-  static LayerPtr join(const BranchParts& parts, Parts<Scalar> branches) {
+  static LayerPointer<Scalar> join(const BranchParts& parts, Parts<Scalar> branches) {
     std::vector<double> scales;
     for (const auto& branch : parts.branches) scales.push_back(branch.weight);
     switch (parts.kind) {
@@ -203,7 +211,8 @@ class Builder {
     return widths_.layers[next_width_++];
   }
 
-  HeadWidths head_widths() const {
+  /// The heads with their defaults filled in.
+  Heads head_widths() const {
     const Index usual = std::max<Index>(1, widths_.hidden / heads_.count);
     return {heads_.count, heads_.key_width == 0 ? usual : heads_.key_width,
             heads_.value_width == 0 ? usual : heads_.value_width, heads_.norm};

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "finite/line_fit.hpp"
-#include "finite/seeds.hpp"
+#include "layers/finite/seeds.hpp"
 #include "network/lowering.hpp"
 #include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"

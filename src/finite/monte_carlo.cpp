@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "finite/passes.hpp"
-#include "finite/seeds.hpp"
+#include "layers/finite/seeds.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::finite {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "finite/products.hpp"
+#include "layers/finite/products.hpp"
 
 namespace widelimit::finite {
 namespace {

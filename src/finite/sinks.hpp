@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finite/products.hpp"
+#include "layers/finite/products.hpp"
 #include "widelimit/finite/finite_layer.hpp"
 
 namespace widelimit::finite {

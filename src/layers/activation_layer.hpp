@@ -49,6 +49,7 @@ class ActivationLayer : public LayerModel {
   ActivationLayer(const std::string& kind, numerics::ActivationPtr activation);
 
   [[nodiscard]] State lower(Lowering& lowering, const State& input) const override;
+  [[nodiscard]] std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const override;
   [[nodiscard]] const numerics::ActivationPtr& activation() const { return activation_; }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "layers/activation_layer.hpp"
 #include "layers/builtin_kinds.hpp"
+#include "layers/finite/pointwise.hpp"
 #include "layers/user_kind.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activations.hpp"
@@ -36,7 +37,6 @@ class UserNonlinearity final : public ActivationLayer {
 
   std::string kind() const override { return kind_.name(); }
   ordered_json fields() const override { return kind_.fields("activation", activation().get()); }
-  bool is_builtin() const override { return false; }
   void check_writable(const std::string& path) const override { kind_.check_writable(path); }
 
  private:
@@ -57,6 +57,10 @@ ActivationLayer::ActivationLayer(const std::string& kind, numerics::ActivationPt
 
 State ActivationLayer::lower(Lowering& lowering, const State& input) const {
   return lowering.row(input, std::make_shared<ActivationStage>(activation_));
+}
+
+finite::CounterpartPointer ActivationLayer::finite_counterpart() const {
+  return finite::activation_counterpart(activation_);
 }
 
 Layer relu() { return make("relu", numerics::relu()); }

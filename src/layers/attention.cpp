@@ -7,7 +7,7 @@
 #include "layers/attention_stages.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
-#include "layers/layer_parts.hpp"
+#include "layers/finite/attention.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
@@ -92,10 +92,12 @@ class Attention final : public LayerModel {
       options_.weights.nonlinearity().model().check_writable(path + ".weights");
   }
 
-  const AttentionOptions& options() const { return options_; }
-
   State lower(Lowering& lowering, const State& input) const override {
     return lowering.pair(input, make_stage(lowering));
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::attention_counterpart(options_);
   }
 
  private:
@@ -201,11 +203,6 @@ AttentionWeights AttentionWeights::elementwise(Layer nonlinearity) {
 }
 
 Layer attention(const AttentionOptions& options) { return Layer(std::make_shared<Attention>(options)); }
-
-std::optional<AttentionOptions> attention_options(const Layer& layer) {
-  const auto* model = dynamic_cast<const Attention*>(&layer.model());
-  return model == nullptr ? std::nullopt : std::optional(model->options());
-}
 
 void add_attention_kinds(LayerReaders& readers) { readers["attention"] = read_attention; }
 

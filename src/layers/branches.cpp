@@ -11,6 +11,7 @@
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/finite/finite_layer.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -91,6 +92,8 @@ class Branches final : public LayerModel {
     return state;
   }
 
+  finite::CounterpartPointer finite_counterpart() const override { return nullptr; }
+
  private:
   const char* weight_name() const { return kind_ == BranchKind::concat ? "share" : "scale"; }
 
@@ -147,6 +150,8 @@ class Repeat final : public LayerModel {
     for (Index i = 0; i < times_; ++i) state = lowering.sequence(layers_, std::move(state), "layers");
     return state;
   }
+
+  finite::CounterpartPointer finite_counterpart() const override { return nullptr; }
 
  private:
   Index times_;

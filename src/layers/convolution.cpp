@@ -2,6 +2,7 @@
 
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
+#include "layers/finite/affine.hpp"
 #include "layers/padding_names.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
@@ -9,7 +10,7 @@
 namespace widelimit::layers {
 namespace {
 
-enum class Sharing { shared, local };
+using finite::Sharing;
 
 class Convolution final : public LayerModel {
  public:
@@ -40,6 +41,11 @@ class Convolution final : public LayerModel {
                                        : lowering.local_affine(input, affine_);
   }
 
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::convolution_counterpart(affine_.window, {affine_.weight_variance, affine_.bias_variance},
+                                           sharing_);
+  }
+
  private:
   AffineNode affine_;
   Sharing sharing_;
@@ -60,7 +66,7 @@ Layer conv(const ConvolutionOptions& options) {
 }
 
 Layer local_conv(const ConvolutionOptions& options) {
-  return Layer(std::make_shared<Convolution>(options, Sharing::local));
+  return Layer(std::make_shared<Convolution>(options, Sharing::by_position));
 }
 
 void add_convolution_kinds(LayerReaders& readers) {

@@ -2,38 +2,27 @@
 
 #include <fmt/format.h>
 
-#include "layers/layer_parts.hpp"
 #include "layers/user_kind.hpp"
 #include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/finite/finite_layer.hpp"
 
 namespace widelimit::layers {
 namespace {
 
-using Counterpart = std::shared_ptr<const finite::FiniteCounterpart>;
-
-/// What custom layers have besides their stage.
-class CustomModel : public LayerModel {
- public:
-  explicit CustomModel(Counterpart counterpart) : counterpart_{std::move(counterpart)} {}
-  const Counterpart& counterpart() const { return counterpart_; }
-
- private:
-  Counterpart counterpart_;
-};
+using Counterpart = finite::CounterpartPointer;
 
 /// A user's stage under a kind of its own.
 template <typename Stage>
-class CustomLayer final : public CustomModel {
+class CustomLayer final : public LayerModel {
  public:
   CustomLayer(UserKind kind, std::shared_ptr<const Stage> stage, Counterpart counterpart)
-      : CustomModel(std::move(counterpart)), kind_(std::move(kind)), stage_{std::move(stage)} {
+      : kind_(std::move(kind)), stage_{std::move(stage)}, counterpart_{std::move(counterpart)} {
     if (!stage_) throw ArgumentError(fmt::format("{}: expected a stage, got a null pointer", kind_.name()));
   }
 
   std::string kind() const override { return kind_.name(); }
   nlohmann::ordered_json fields() const override { return kind_.fields("stage", stage_.get()); }
-  bool is_builtin() const override { return false; }
   void check_writable(const std::string& path) const override { kind_.check_writable(path); }
 
   State lower(Lowering& lowering, const State& input) const override {
@@ -43,9 +32,12 @@ class CustomLayer final : public CustomModel {
       return lowering.row(input, stage_);
   }
 
+  Counterpart finite_counterpart() const override { return counterpart_; }
+
  private:
   UserKind kind_;
   std::shared_ptr<const Stage> stage_;
+  Counterpart counterpart_;
 };
 
 template <typename Stage>
@@ -70,11 +62,6 @@ Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counter
 Layer row_layer(std::string kind, std::shared_ptr<const RowStage> stage, Counterpart counterpart,
                 const nlohmann::ordered_json& parameters) {
   return custom_layer(UserKind(std::move(kind), parameters), std::move(stage), std::move(counterpart));
-}
-
-std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart_of(const Layer& layer) {
-  const auto* model = dynamic_cast<const CustomModel*>(&layer.model());
-  return model == nullptr ? nullptr : model->counterpart();
 }
 
 }  // namespace widelimit::layers

@@ -2,6 +2,7 @@
 
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
+#include "layers/finite/affine.hpp"
 #include "network/layer_model.hpp"
 
 namespace widelimit::layers {
@@ -22,6 +23,10 @@ class Dense final : public LayerModel {
 
   State lower(Lowering& lowering, const State& input) const override {
     return lowering.affine(input, {Window{}, options_.weight_variance, options_.bias_variance});
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::dense_counterpart({options_.weight_variance, options_.bias_variance});
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "layers/builtin_kinds.hpp"
+#include "layers/finite/pointwise.hpp"
 #include "network/layer_model.hpp"
 #include "widelimit/error.hpp"
 
@@ -50,6 +51,10 @@ class Dropout final : public LayerModel {
 
   State lower(Lowering& lowering, const State& input) const override {
     return lowering.row(input, std::make_shared<DropoutStage>(keep_));
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::dropout_counterpart(keep_);
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
+#include "layers/finite/norm.hpp"
 #include "network/layer_model.hpp"
 #include "network/linear_stages.hpp"
 #include "numerics/rows/linear_rows.hpp"
@@ -83,6 +84,11 @@ class Norm final : public LayerModel {
         kind_ == NormKind::layer_norm ? Centring::over_axes : Centring::none, options_.epsilon};
     return lowering.norm(input, feature_norm,
                          std::make_shared<NormStage>(kind_, options_.axes, options_.epsilon));
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::norm_counterpart(
+        kind_ == NormKind::layer_norm ? finite::Centring::mean : finite::Centring::none, options_);
   }
 
  private:

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "widelimit/finite/finite_layer.hpp"
-#include "widelimit/layers/attention.hpp"
 #include "widelimit/network/layer.hpp"
+#include "widelimit/network/shape.hpp"
 
-/// What layers are made of, where their fields do not tell all: for those that build something else of them
-/// (finite networks). Each function returns nothing for another sort of layer.
+/// The layers that a layer is made of, for those that build something else of them (finite networks). Each
+/// function returns nothing for another sort of layer.
 namespace widelimit::layers {
 
 enum class BranchKind { sum, product, concat };
@@ -30,10 +28,7 @@ struct RepeatParts {
   Layers layers;
 };
 
-std::optional<AttentionOptions> attention_options(const Layer& layer);
 std::optional<BranchParts> branch_parts(const Layer& layer);
 std::optional<RepeatParts> repeat_parts(const Layer& layer);
-/// Null as well for a user's layer without a finite counterpart.
-std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart_of(const Layer& layer);
 
 }  // namespace widelimit::layers

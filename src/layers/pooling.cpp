@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "layers/builtin_kinds.hpp"
+#include "layers/finite/pooling.hpp"
 #include "layers/padding_names.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
@@ -32,6 +33,11 @@ class Pooling final : public LayerModel {
     return lowering.pool(input, window_, kind_);
   }
 
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::pooling_counterpart(
+        window_, kind_ == PoolKind::average ? finite::PoolWeight::mean : finite::PoolWeight::sum);
+  }
+
  private:
   Window window_;
   PoolKind kind_;
@@ -57,6 +63,12 @@ class Readout final : public LayerModel {
 
   State lower(Lowering& lowering, const State& input) const override {
     return lowering.readout(input, kind_);
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    if (kind_ == ReadoutKind::flatten) return finite::flatten_counterpart();
+    return finite::global_pooling_counterpart(kind_ == ReadoutKind::average ? finite::PoolWeight::mean
+                                                                            : finite::PoolWeight::sum);
   }
 
  private:

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "network/lowering.hpp"
+
+namespace widelimit::finite {
+class FiniteCounterpart;
+}  // namespace widelimit::finite
 
 namespace widelimit {
 
@@ -24,9 +29,6 @@ class LayerModel {
   /// All fields but "layer", in the order of the format, defaults written out.
   [[nodiscard]] virtual nlohmann::ordered_json fields() const = 0;
 
-  /// False for layers of a user's own, whatever they are called.
-  [[nodiscard]] virtual bool is_builtin() const { return true; }
-
   /// Throws NetworkError, naming `path`, unless fields() can be read back from a file.
   virtual void check_writable(const std::string& /*path*/) const {}
 
@@ -35,13 +37,11 @@ class LayerModel {
 
   /// Appends the layer's operations behind `input`; rejects what may not stand there (Lowering::reject).
   [[nodiscard]] virtual State lower(Lowering& lowering, const State& input) const = 0;
-};
 
-/// True for a layer of the library with that kind. User's layers are told by what they do, never by their
-/// name.
-[[nodiscard]] inline bool is_builtin(const Layer& layer, const char* kind) {
-  return layer.model().is_builtin() && layer.kind() == kind;
-}
+  /// The layer at finite width (widelimit/finite/finite_layer.hpp). Null for layers made of layers, which finite
+  /// networks take apart (layers/layer_parts.hpp), and for a user's layer that was given none.
+  [[nodiscard]] virtual std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const = 0;
+};
 
 /// Checks all of them, "layers[0]" and so on for the path "layers".
 void check_writable(const Layers& layers, const std::string& path);

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "widelimit/finite/activations.hpp"
+#include "widelimit/finite/heads.hpp"
 
-/// How a layer looks at finite width. Built-in layers have their counterparts; a layer of a user's own gets
+/// How a layer looks at finite width. Built-in layers make their counterparts themselves; a layer of a user's own gets
 /// one by passing it to layers::pair_layer() or layers::row_layer() (docs/finite-networks.md).
 namespace widelimit::finite {
 
@@ -110,11 +111,15 @@ struct Site {
   Form input;
   Index channels;      ///< Wanted at the output; for layers that choose their channels.
   std::uint64_t seed;  ///< For layers that draw in every pass; no two layers of a network share it.
+  Heads heads = {};    ///< For attention; in a network no width is 0.
 };
 
-/// Whether a layer's output channels are those of its input or as many as it is asked for, because they come
-/// out of a weight matrix.
-enum class OutputChannels { kept, chosen };
+/// Where a layer's output channels come from.
+enum class OutputChannels {
+  kept,    ///< They are those of its input.
+  chosen,  ///< They come out of a weight matrix, as many as the layer is asked for.
+  joined,  ///< Those of all positions side by side, so that no count can be asked for in front of the layer.
+};
 
 /// Makes a layer's finite form. ArgumentError from make() is reported with the layer's path.
 class FiniteCounterpart {
@@ -125,6 +130,8 @@ class FiniteCounterpart {
   [[nodiscard]] virtual std::unique_ptr<FiniteLayer<float>> make_float(const Site& site) const = 0;
   [[nodiscard]] virtual std::unique_ptr<FiniteLayer<double>> make_double(const Site& site) const = 0;
 };
+
+using CounterpartPointer = std::shared_ptr<const FiniteCounterpart>;
 
 /// A counterpart made of a class template, see finite_counterpart().
 template <template <typename> class Model, typename... Arguments>
@@ -155,8 +162,7 @@ class CounterpartOf final : public FiniteCounterpart {
 /// The counterpart made of a class template `Model`, constructed as Model<Scalar>(site, arguments...):
 ///     pair_layer("mixing", stage, finite_counterpart<Mixing>(OutputChannels::kept, reach))
 template <template <typename> class Model, typename... Arguments>
-[[nodiscard]] std::shared_ptr<const FiniteCounterpart> finite_counterpart(OutputChannels channels,
-                                                                          Arguments... arguments) {
+[[nodiscard]] CounterpartPointer finite_counterpart(OutputChannels channels, Arguments... arguments) {
   return std::make_shared<CounterpartOf<Model, Arguments...>>(channels, std::move(arguments)...);
 }
 

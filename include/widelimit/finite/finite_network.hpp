@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/finite/heads.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/network.hpp"
@@ -19,18 +20,6 @@ struct Widths {
   /// In place of `hidden`: one number for every place where channels are open, in the order of the layers.
   /// A sum or product of branches is one place.
   std::vector<Index> layers = {};
-};
-
-/// Whether the output of each head is normalised over its channels before the heads are joined. The limits
-/// of the library's attention are those without.
-enum class HeadNorm { none, layer_norm };
-
-/// Attention heads of a finite network.
-struct Heads {
-  Index count = 8;
-  Index key_width = 0;    ///< Channels of queries and keys of a head; 0: hidden / count, at least 1.
-  Index value_width = 0;  ///< Channels of the values of a head; 0: the same.
-  HeadNorm norm = HeadNorm::none;
 };
 
 /// A network of finite width with parameters in the standard normal parametrisation: a weight is sigma /

@@ -1,4 +1,4 @@
-#include "finite/norm_layers.hpp"
+#include "layers/finite/norm.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -49,13 +49,8 @@ class Norm final : public FiniteLayer<Scalar> {
 
 }  // namespace
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_norm(const Site& site, Centring centring,
-                                               const layers::NormOptions& options) {
-  return std::make_unique<Norm<Scalar>>(site, centring, options);
+CounterpartPointer norm_counterpart(Centring centring, const layers::NormOptions& options) {
+  return finite_counterpart<Norm>(OutputChannels::kept, centring, options);
 }
-
-template std::unique_ptr<FiniteLayer<float>> make_norm(const Site&, Centring, const layers::NormOptions&);
-template std::unique_ptr<FiniteLayer<double>> make_norm(const Site&, Centring, const layers::NormOptions&);
 
 }  // namespace widelimit::finite

@@ -1,12 +1,12 @@
-#include "finite/attention_layer.hpp"
+#include "layers/finite/attention.hpp"
 
 #include <cmath>
 
-#include "finite/affine_map.hpp"
-#include "finite/head_products.hpp"
-#include "finite/head_weights.hpp"
-#include "finite/normalised_rows.hpp"
 #include "layers/attention_positions.hpp"
+#include "layers/finite/affine_map.hpp"
+#include "layers/finite/head_products.hpp"
+#include "layers/finite/head_weights.hpp"
+#include "layers/finite/normalised_rows.hpp"
 #include "numerics/semidefinite.hpp"
 #include "widelimit/error.hpp"
 
@@ -21,6 +21,15 @@ using layers::QueryKeyWeights;
 Matrix<double> position_root(const layers::PositionalEncodings& positions, const Shape& shape) {
   const Matrix<double> covariance = layers::position_covariance(positions, shape, shape);
   return std::sqrt(positions.position_weight) * numerics::semidefinite_roots(covariance).factor();
+}
+
+/// The shape of the site; ArgumentError if attention cannot act on it.
+const Shape& fitting_shape(const Site& site, const AttentionOptions& options) {
+  if (site.input.shape.empty())
+    throw ArgumentError(
+        "expected inputs with positions, got vectors; put attention before flatten or global pooling");
+  if (options.positions) layers::check_positions_fit(*options.positions, site.input.shape);
+  return site.input.shape;
 }
 
 enum class Tying { tied, untied };
@@ -49,7 +58,8 @@ struct AttentionMaps {
 };
 
 template <typename Scalar>
-AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& options, const HeadWidths& heads) {
+AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& options) {
+  const Heads& heads = site.heads;
   Index offset = options.positions ? position_count(site.input.shape) * site.input.channels : 0;
   const auto next = [&offset](Index in, Index out, double weight_variance, double bias_variance) {
     const AffineMap<Scalar> map(offset, in, out, weight_variance, bias_variance);
@@ -57,11 +67,12 @@ AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& option
     return map;
   };
   const Index channels = site.input.channels;
-  const auto query = next(channels, heads.count * heads.key, 1, 0);
-  const auto key = tying(options) == Tying::tied ? query : next(channels, heads.count * heads.key, 1, 0);
-  const auto value = next(channels, heads.count * heads.value, 1, 0);
-  const auto output =
-      next(heads.count * heads.value, site.channels, options.output_value_variance, options.bias_variance);
+  const auto query = next(channels, heads.count * heads.key_width, 1, 0);
+  const auto key =
+      tying(options) == Tying::tied ? query : next(channels, heads.count * heads.key_width, 1, 0);
+  const auto value = next(channels, heads.count * heads.value_width, 1, 0);
+  const auto output = next(heads.count * heads.value_width, site.channels, options.output_value_variance,
+                           options.bias_variance);
   return {query, key, value, output, offset};
 }
 
@@ -85,16 +96,16 @@ class Attention final : public FiniteLayer<Scalar> {
   static constexpr auto no = Transpose::no, yes = Transpose::yes;
 
  public:
-  Attention(const Site& site, const AttentionOptions& options, const HeadWidths& heads)
-      : output_{site.input.shape, site.channels},
-        heads_{heads},
+  Attention(const Site& site, const AttentionOptions& options)
+      : output_{fitting_shape(site, options), site.channels},
+        heads_{site.heads},
         d_{position_count(site.input.shape)},
         tying_{tying(options)},
         encodes_values_{!options.positions || options.positions->values == layers::ValueEncodings::present},
-        logit_scale_{static_cast<Scalar>(logit_scale(options, heads.key))},
+        logit_scale_{static_cast<Scalar>(logit_scale(options, heads_.key_width))},
         zeta_(options),
-        maps_{make_maps<Scalar>(site, options, heads)},
-        places_(d_, heads.count),
+        maps_{make_maps<Scalar>(site, options)},
+        places_(d_, heads_.count),
         norm_(Centring::mean, 1e-12) {
     if (!options.positions) return;
     input_scale_ = static_cast<Scalar>(std::sqrt(options.positions->input_weight));
@@ -115,13 +126,13 @@ class Attention final : public FiniteLayer<Scalar> {
     saved[saved_values] = maps_.value.apply(parameters, value_input(tape));
     saved[saved_weights].resize(input.inputs * heads_.count * d_, d_);
     if (!zeta_.is_softmax()) saved[saved_slopes].resize(input.inputs * heads_.count * d_, d_);
-    saved[saved_joined].resize(input.inputs * d_, heads_.count * heads_.value);
+    saved[saved_joined].resize(input.inputs * d_, heads_.count * heads_.value_width);
     for_each_head(input.inputs, [&](Index i, Index h) {
       const auto weights = places_.square(saved[saved_weights], i, h);
-      multiply_heads(no, yes, {d_, d_, heads_.key}, logit_scale_, part(saved[saved_queries], i, h),
+      multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(saved[saved_queries], i, h),
                      part(keys(tape), i, h), Scalar{0}, weights);
       zeta_.apply(weights.data, places_.square(saved[saved_slopes], i, h).data, d_);
-      multiply_heads(no, no, {d_, heads_.value, d_}, Scalar{1}, square(saved[saved_weights], i, h),
+      multiply_heads(no, no, {d_, heads_.value_width, d_}, Scalar{1}, square(saved[saved_weights], i, h),
                      part(saved[saved_values], i, h), Scalar{0},
                      places_.side_by_side(saved[saved_joined], i, h));
     });
@@ -137,18 +148,18 @@ class Attention final : public FiniteLayer<Scalar> {
     Mat joined = maps_.output.backward(parameters, saved[saved_joined], gradient.values, n, sink);
     if (heads_.norm == HeadNorm::layer_norm)
       norm_.differentiate(head_rows(saved[saved_joined]), saved[saved_roots], head_rows(joined));
-    Mat queries(n * d_, heads_.count * heads_.key), key_gradient(queries.rows(), queries.cols());
-    Mat values(n * d_, heads_.count * heads_.value), logits(d_, d_);
+    Mat queries(n * d_, heads_.count * heads_.key_width), key_gradient(queries.rows(), queries.cols());
+    Mat values(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
     for_each_head(n, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h), out = part(joined, i, h);
-      multiply_heads(yes, no, {d_, heads_.value, d_}, Scalar{1}, weights, out, Scalar{0},
+      multiply_heads(yes, no, {d_, heads_.value_width, d_}, Scalar{1}, weights, out, Scalar{0},
                      places_.side_by_side(values, i, h));
-      multiply_heads(no, yes, {d_, d_, heads_.value}, Scalar{1}, out, part(saved[saved_values], i, h),
+      multiply_heads(no, yes, {d_, d_, heads_.value_width}, Scalar{1}, out, part(saved[saved_values], i, h),
                      Scalar{0}, places_.square(logits, 0, 0));
       zeta_.differentiate(weights.data, square(saved[saved_slopes], i, h).data, logits);
-      multiply_heads(no, no, {d_, heads_.key, d_}, logit_scale_, square(logits, 0, 0), part(keys(tape), i, h),
-                     Scalar{0}, places_.side_by_side(queries, i, h));
-      multiply_heads(yes, no, {d_, heads_.key, d_}, logit_scale_, square(logits, 0, 0),
+      multiply_heads(no, no, {d_, heads_.key_width, d_}, logit_scale_, square(logits, 0, 0),
+                     part(keys(tape), i, h), Scalar{0}, places_.side_by_side(queries, i, h));
+      multiply_heads(yes, no, {d_, heads_.key_width, d_}, logit_scale_, square(logits, 0, 0),
                      part(saved[saved_queries], i, h), Scalar{0}, places_.side_by_side(key_gradient, i, h));
     });
     return input_gradient(parameters, tape, {queries, key_gradient, values}, gradient, sink);
@@ -165,19 +176,19 @@ class Attention final : public FiniteLayer<Scalar> {
         maps_.key.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
     const Mat values = maps_.value.tangent(parameters, value_input(tape),
                                            encodes_values_ ? encoded : direction.values, parameter_direction);
-    Mat joined(n * d_, heads_.count * heads_.value), logits(d_, d_);
+    Mat joined(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
     for_each_head(n, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h);
       const auto change = places_.square(logits, 0, 0);
-      multiply_heads(no, yes, {d_, d_, heads_.key}, logit_scale_, part(queries, i, h), part(keys(tape), i, h),
-                     Scalar{0}, change);
-      multiply_heads(no, yes, {d_, d_, heads_.key}, logit_scale_, part(saved[saved_queries], i, h),
+      multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(queries, i, h),
+                     part(keys(tape), i, h), Scalar{0}, change);
+      multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(saved[saved_queries], i, h),
                      part(keys_direction, i, h), Scalar{1}, change);
       zeta_.differentiate(weights.data, square(saved[saved_slopes], i, h).data, logits);
       const auto target = places_.side_by_side(joined, i, h);
-      multiply_heads(no, no, {d_, heads_.value, d_}, Scalar{1}, square(logits, 0, 0),
+      multiply_heads(no, no, {d_, heads_.value_width, d_}, Scalar{1}, square(logits, 0, 0),
                      part(saved[saved_values], i, h), Scalar{0}, target);
-      multiply_heads(no, no, {d_, heads_.value, d_}, Scalar{1}, weights, part(values, i, h), Scalar{1},
+      multiply_heads(no, no, {d_, heads_.value_width, d_}, Scalar{1}, weights, part(values, i, h), Scalar{1},
                      target);
     });
     if (heads_.norm == HeadNorm::layer_norm)
@@ -240,14 +251,14 @@ class Attention final : public FiniteLayer<Scalar> {
   HeadBlock<const Scalar> square(const Mat& all, Index i, Index h) const { return places_.square(all, i, h); }
   /// Every head of every position as a row.
   auto head_rows(Mat& all) const {
-    return Eigen::Map<Mat>(all.data(), all.size() / heads_.value, heads_.value);
+    return Eigen::Map<Mat>(all.data(), all.size() / heads_.value_width, heads_.value_width);
   }
   auto head_rows(const Mat& all) const {
-    return Eigen::Map<const Mat>(all.data(), all.size() / heads_.value, heads_.value);
+    return Eigen::Map<const Mat>(all.data(), all.size() / heads_.value_width, heads_.value_width);
   }
 
   Form output_;
-  HeadWidths heads_;
+  Heads heads_;
   Index d_;
   Tying tying_;
   bool encodes_values_;  ///< Or there is nothing to encode.
@@ -262,19 +273,8 @@ class Attention final : public FiniteLayer<Scalar> {
 
 }  // namespace
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_attention(const Site& site, const AttentionOptions& options,
-                                                    const HeadWidths& heads) {
-  if (site.input.shape.empty())
-    throw ArgumentError(
-        "expected inputs with positions, got vectors; put attention before flatten or global pooling");
-  if (options.positions) layers::check_positions_fit(*options.positions, site.input.shape);
-  return std::make_unique<Attention<Scalar>>(site, options, heads);
+CounterpartPointer attention_counterpart(const AttentionOptions& options) {
+  return finite_counterpart<Attention>(OutputChannels::chosen, options);
 }
-
-template std::unique_ptr<FiniteLayer<float>> make_attention(const Site&, const AttentionOptions&,
-                                                            const HeadWidths&);
-template std::unique_ptr<FiniteLayer<double>> make_attention(const Site&, const AttentionOptions&,
-                                                             const HeadWidths&);
 
 }  // namespace widelimit::finite

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "finite/products.hpp"
+#include "layers/finite/products.hpp"
 #include "widelimit/finite/finite_layer.hpp"
 
 namespace widelimit::finite {

@@ -1,20 +1,24 @@
-#include "finite/pooling_layers.hpp"
+#include "layers/finite/pooling.hpp"
 
-#include "finite/patches.hpp"
+#include "layers/finite/patches.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::finite {
 namespace {
 
+/// The form of the site; ArgumentError if it has no positions.
+const Form& form_with_positions(const Site& site) {
+  if (site.input.shape.empty())
+    throw ArgumentError("expected inputs with positions, got vectors; leave the layer out");
+  return site.input;
+}
+
 /// Windows that leave positions behind them. No tape: the layer is linear.
 template <typename Scalar>
-class Pooling final : public FiniteLayer<Scalar> {
+class Pooling : public FiniteLayer<Scalar> {
  public:
-  Pooling(const Site& site, const Window& window, PoolWeight weight, Shape output)
-      : input_{site.input.shape},
-        patches_(window, site.input.shape),
-        output_{std::move(output), site.input.channels},
-        factor_{weight == PoolWeight::sum ? Scalar{1} : 1 / static_cast<Scalar>(patches_.window_size())} {}
+  Pooling(const Site& site, const Window& window, PoolWeight weight)
+      : Pooling(site, window, weight, Patches(window, site.input.shape).output_shape()) {}
 
   Form output() const override { return output_; }
 
@@ -32,6 +36,13 @@ class Pooling final : public FiniteLayer<Scalar> {
     return pooled(direction);
   }
 
+ protected:
+  Pooling(const Site& site, const Window& window, PoolWeight weight, Shape output)
+      : input_{site.input.shape},
+        patches_(window, site.input.shape),
+        output_{std::move(output), site.input.channels},
+        factor_{weight == PoolWeight::sum ? Scalar{1} : 1 / static_cast<Scalar>(patches_.window_size())} {}
+
  private:
   Activations<Scalar> pooled(const Activations<Scalar>& input) const {
     return input.with(factor_ * patches_.window_sums(input.values, input.inputs), output_.shape);
@@ -43,10 +54,21 @@ class Pooling final : public FiniteLayer<Scalar> {
   Scalar factor_;
 };
 
+/// One window over everything, which leaves no positions.
+template <typename Scalar>
+class GlobalPooling final : public Pooling<Scalar> {
+ public:
+  GlobalPooling(const Site& site, PoolWeight weight)
+      : Pooling<Scalar>(site, window_over(form_with_positions(site).shape), weight, Shape{}) {}
+
+ private:
+  static Window window_over(const Shape& shape) { return {shape, shape, Padding::valid}; }
+};
+
 template <typename Scalar>
 class Flatten final : public FiniteLayer<Scalar> {
  public:
-  explicit Flatten(const Site& site) : input_{site.input} {}
+  explicit Flatten(const Site& site) : input_{form_with_positions(site)} {}
 
   Form output() const override { return {{}, input_.channels * position_count(input_.shape)}; }
 
@@ -77,37 +99,16 @@ class Flatten final : public FiniteLayer<Scalar> {
   Form input_;
 };
 
-void require_positions(const Site& site) {
-  if (site.input.shape.empty())
-    throw ArgumentError("expected inputs with positions, got vectors; leave the layer out");
-}
-
 }  // namespace
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_pooling(const Site& site, const Window& window, PoolWeight weight) {
-  return std::make_unique<Pooling<Scalar>>(site, window, weight,
-                                           Patches(window, site.input.shape).output_shape());
+CounterpartPointer pooling_counterpart(const Window& window, PoolWeight weight) {
+  return finite_counterpart<Pooling>(OutputChannels::kept, window, weight);
 }
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_global_pooling(const Site& site, PoolWeight weight) {
-  require_positions(site);
-  const Window everything{site.input.shape, site.input.shape, Padding::valid};
-  return std::make_unique<Pooling<Scalar>>(site, everything, weight, Shape{});
+CounterpartPointer global_pooling_counterpart(PoolWeight weight) {
+  return finite_counterpart<GlobalPooling>(OutputChannels::kept, weight);
 }
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_flatten(const Site& site) {
-  require_positions(site);
-  return std::make_unique<Flatten<Scalar>>(site);
-}
-
-template std::unique_ptr<FiniteLayer<float>> make_pooling(const Site&, const Window&, PoolWeight);
-template std::unique_ptr<FiniteLayer<double>> make_pooling(const Site&, const Window&, PoolWeight);
-template std::unique_ptr<FiniteLayer<float>> make_global_pooling(const Site&, PoolWeight);
-template std::unique_ptr<FiniteLayer<double>> make_global_pooling(const Site&, PoolWeight);
-template std::unique_ptr<FiniteLayer<float>> make_flatten(const Site&);
-template std::unique_ptr<FiniteLayer<double>> make_flatten(const Site&);
+CounterpartPointer flatten_counterpart() { return finite_counterpart<Flatten>(OutputChannels::joined); }
 
 }  // namespace widelimit::finite

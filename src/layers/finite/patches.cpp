@@ -1,4 +1,4 @@
-#include "finite/patches.hpp"
+#include "layers/finite/patches.hpp"
 
 #include "network/window.hpp"
 

@@ -1,6 +1,6 @@
-#include "finite/pointwise_layers.hpp"
+#include "layers/finite/pointwise.hpp"
 
-#include "finite/seeds.hpp"
+#include "layers/finite/seeds.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::finite {
@@ -45,7 +45,7 @@ class ActivationLayer final : public FiniteLayer<Scalar> {
   numerics::ActivationPtr activation_;
 };
 
-/// Tape: the mask, 1 / keep or 0.
+/// Tape: 1 / keep for every number that is kept, 0 for the others.
 template <typename Scalar>
 class Dropout final : public FiniteLayer<Scalar> {
  public:
@@ -55,16 +55,16 @@ class Dropout final : public FiniteLayer<Scalar> {
 
   Activations<Scalar> forward(const Scalar*, Activations<Scalar> input, Tape<Scalar>& tape) const override {
     const Index rows = input.positions();
-    Matrix<Scalar> mask(input.values.rows(), input.values.cols());
+    Matrix<Scalar> kept(input.values.rows(), input.values.cols());
     for (Index i = 0; i < input.inputs; ++i) {
       numerics::RandomStream stream(mixed_seed(seed_, input.pass),
                                     static_cast<std::uint64_t>(input.first_input + i));
-      for (Index k = 0; k < rows * mask.cols(); ++k)
-        mask.data()[i * rows * mask.cols() + k] =
+      for (Index k = 0; k < rows * kept.cols(); ++k)
+        kept.data()[i * rows * kept.cols() + k] =
             stream.uniform() < keep_ ? static_cast<Scalar>(1 / keep_) : Scalar{0};
     }
-    input.values.array() *= mask.array();
-    tape.saved.push_back(std::move(mask));
+    input.values.array() *= kept.array();
+    tape.saved.push_back(std::move(kept));
     return input;
   }
 
@@ -88,19 +88,12 @@ class Dropout final : public FiniteLayer<Scalar> {
 
 }  // namespace
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_activation(const Site& site, numerics::ActivationPtr activation) {
-  return std::make_unique<ActivationLayer<Scalar>>(site, std::move(activation));
+CounterpartPointer activation_counterpart(numerics::ActivationPtr activation) {
+  return finite_counterpart<ActivationLayer>(OutputChannels::kept, std::move(activation));
 }
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_dropout(const Site& site, double keep) {
-  return std::make_unique<Dropout<Scalar>>(site, keep);
+CounterpartPointer dropout_counterpart(double keep) {
+  return finite_counterpart<Dropout>(OutputChannels::kept, keep);
 }
-
-template std::unique_ptr<FiniteLayer<float>> make_activation(const Site&, numerics::ActivationPtr);
-template std::unique_ptr<FiniteLayer<double>> make_activation(const Site&, numerics::ActivationPtr);
-template std::unique_ptr<FiniteLayer<float>> make_dropout(const Site&, double);
-template std::unique_ptr<FiniteLayer<double>> make_dropout(const Site&, double);
 
 }  // namespace widelimit::finite

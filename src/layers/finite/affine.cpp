@@ -1,9 +1,9 @@
-#include "finite/affine_layers.hpp"
+#include "layers/finite/affine.hpp"
 
 #include <cmath>
 
-#include "finite/affine_map.hpp"
-#include "finite/patches.hpp"
+#include "layers/finite/affine_map.hpp"
+#include "layers/finite/patches.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -162,24 +162,15 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
 
 }  // namespace
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_dense(const Site& site, const AffineVariances& variances) {
-  return std::make_unique<Dense<Scalar>>(site, variances);
+CounterpartPointer dense_counterpart(const AffineVariances& variances) {
+  return finite_counterpart<Dense>(OutputChannels::chosen, variances);
 }
 
-template <typename Scalar>
-std::unique_ptr<FiniteLayer<Scalar>> make_convolution(const Site& site, const Window& window,
-                                                      const AffineVariances& variances, Sharing sharing) {
+CounterpartPointer convolution_counterpart(const Window& window, const AffineVariances& variances,
+                                           Sharing sharing) {
   if (sharing == Sharing::by_position)
-    return std::make_unique<LocalConvolution<Scalar>>(site, window, variances);
-  return std::make_unique<Convolution<Scalar>>(site, window, variances);
+    return finite_counterpart<LocalConvolution>(OutputChannels::chosen, window, variances);
+  return finite_counterpart<Convolution>(OutputChannels::chosen, window, variances);
 }
-
-template std::unique_ptr<FiniteLayer<float>> make_dense(const Site&, const AffineVariances&);
-template std::unique_ptr<FiniteLayer<double>> make_dense(const Site&, const AffineVariances&);
-template std::unique_ptr<FiniteLayer<float>> make_convolution(const Site&, const Window&,
-                                                              const AffineVariances&, Sharing);
-template std::unique_ptr<FiniteLayer<double>> make_convolution(const Site&, const Window&,
-                                                               const AffineVariances&, Sharing);
 
 }  // namespace widelimit::finite

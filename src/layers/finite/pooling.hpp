@@ -1,0 +1,21 @@
+#pragma once
+
+#include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/layers/window.hpp"
+
+/// Layers that put positions together.
+namespace widelimit::finite {
+
+enum class PoolWeight { mean, sum };
+
+/// Mean or sum over windows; padded positions count as zeros. make_*() throws ArgumentError if the window
+/// does not fit.
+CounterpartPointer pooling_counterpart(const Window& window, PoolWeight weight);
+
+/// Mean or sum over all positions. make_*() throws ArgumentError if there are none.
+CounterpartPointer global_pooling_counterpart(PoolWeight weight);
+
+/// All positions side by side. make_*() throws ArgumentError if there are none.
+CounterpartPointer flatten_counterpart();
+
+}  // namespace widelimit::finite
