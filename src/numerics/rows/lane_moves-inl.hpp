@@ -36,6 +36,27 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> entries_from(D d, hwy::HWY_NAMESPACE::Vec<
 }
 #endif
 
+// Of two neighbouring vectors, every second entry.
+#if HWY_TARGET == HWY_SCALAR
+template <class D, class V>
+V even_entries(D /*d*/, V low, V /*high*/) {
+  return low;
+}
+template <class D, class V>
+V odd_entries(D /*d*/, V /*low*/, V high) {
+  return high;
+}
+#else
+template <class D, class V>
+HWY_INLINE V even_entries(D d, V low, V high) {
+  return hwy::HWY_NAMESPACE::ConcatEven(d, high, low);
+}
+template <class D, class V>
+HWY_INLINE V odd_entries(D d, V low, V high) {
+  return hwy::HWY_NAMESPACE::ConcatOdd(d, high, low);
+}
+#endif
+
 }  // namespace HWY_NAMESPACE
 }  // namespace widelimit::numerics
 HWY_AFTER_NAMESPACE();

@@ -1,4 +1,4 @@
-// Vectors of entries of window sums (window_rows.cpp). Included once for every instruction set: the guard
+// Vectors of entries of window sums. Included once for every instruction set: the guard
 // follows Highway's convention.
 #if defined(WIDELIMIT_WINDOW_VECTORS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef WIDELIMIT_WINDOW_VECTORS_INL
@@ -13,65 +13,13 @@
 #include <type_traits>
 
 #include "numerics/rows/lane_moves-inl.hpp"
+#include "numerics/rows/window_parts.hpp"
 #include "numerics/rows/window_rows.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// The source rows of a window.
-template <typename Scalar>
-struct WindowOfRows {
-  const Scalar* first;
-  std::ptrdiff_t slabs;
-  std::ptrdiff_t rows;
-  std::ptrdiff_t ntk;  ///< How far the ntk's rows are from these.
-};
-
-/// A target row, and what its sums are added to.
-template <typename Scalar>
-struct TargetRow {
-  Scalar* first;
-  const Scalar* start;
-  Scalar scale;
-  Scalar bias;
-  std::ptrdiff_t ntk;  ///< How far the ntk's row is from this.
-};
-
-/// What sums are added to: the bias; numbers; or, for a kernel and its ntk together, the bias and the kernel.
-enum class Start { bias, numbers, bias_and_nngp };
-
-// Of two neighbouring vectors, every second entry.
-#if HWY_TARGET == HWY_SCALAR
-template <class D, class V>
-V even_entries(D /*d*/, V low, V /*high*/) {
-  return low;
-}
-template <class D, class V>
-V odd_entries(D /*d*/, V /*low*/, V high) {
-  return high;
-}
-#else
-template <class D, class V>
-HWY_INLINE V even_entries(D d, V low, V high) {
-  return hn::ConcatEven(d, high, low);
-}
-template <class D, class V>
-HWY_INLINE V odd_entries(D d, V low, V high) {
-  return hn::ConcatOdd(d, high, low);
-}
-#endif
-
-/// Neighbouring rows of windows and of the target.
-template <typename Scalar>
-struct WindowRows {
-  WindowOfRows<Scalar> window;
-  TargetRow<Scalar> target;
-  std::ptrdiff_t window_step;
-  std::ptrdiff_t target_step;
-  std::ptrdiff_t count;
-};
 
 /// Calls body(window, target) for each.
 template <typename Scalar, class Body>
@@ -83,18 +31,6 @@ HWY_INLINE void for_each(WindowRows<Scalar> rows, const Body& body) {
     if (rows.target.start != nullptr) rows.target.start += rows.target_step;
   }
 }
-
-/// What is known of a window when compiling; 0: not known. Small loops of known length save some per cent
-/// of a pooling.
-template <std::ptrdiff_t stride_, bool inside_, Start start_, std::ptrdiff_t rows_ = 0,
-          std::ptrdiff_t taps_ = 0>
-struct KnownWindow {
-  static constexpr std::ptrdiff_t stride = stride_;
-  static constexpr bool inside = inside_;  ///< Windows stay in the source and its guards along the last axis.
-  static constexpr Start start = start_;
-  static constexpr std::ptrdiff_t rows = rows_;  ///< Of a single slab.
-  static constexpr std::ptrdiff_t taps = taps_;  ///< Along the last axis.
-};
 
 /// Sums for vectors of type D of one row of the target, or of many.
 template <class D>
