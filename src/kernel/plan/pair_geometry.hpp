@@ -27,6 +27,8 @@ std::vector<OffsetMap> offset_maps(const Program& program, const Run& run,
 struct AxisOffsets {
   std::array<Index, 2> offset;
   Index count;
+
+  [[nodiscard]] bool operator==(const AxisOffsets&) const = default;
 };
 
 /// Offsets along every axis: what a plane is evaluated for.

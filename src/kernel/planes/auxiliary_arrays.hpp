@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "kernel/planes/stacks.hpp"
@@ -28,6 +29,11 @@ class SideArrays {
   SideArrays(const SideStates<Scalar>& states, bool complements, Index gap_rows)
       : states_{states}, strips_(states, complements, gap_rows) {}
 
+  /// From now on these inputs' arrays are read.
+  void read_inputs(std::span<const InputState<Scalar>* const> inputs) {
+    states_.inputs = inputs;
+    strips_.read_inputs(inputs);
+  }
   /// Takes `numbers` from `next` on for the packs of an array, of all inputs.
   void take_packs(Scalar*& next, Index numbers);
   [[nodiscard]] Strips<Scalar>& strips() { return strips_; }
@@ -71,6 +77,12 @@ class AuxiliaryArrays {
   AuxiliaryArrays(const SideStates<Scalar>& left, const SideStates<Scalar>& right, bool complements,
                   Index gap_rows);
 
+  /// From now on the arrays of these inputs of a tile are read.
+  void read_inputs(std::span<const InputState<Scalar>* const> left,
+                   std::span<const InputState<Scalar>* const> right) {
+    left_.read_inputs(left);
+    right_.read_inputs(right);
+  }
   /// Takes room for tiles of `side` inputs a side.
   void take_room(Scalar*& packs, Scalar*& strips, bool uses_strips, const PlaneSizes& sizes, Index side);
 

@@ -36,7 +36,7 @@ class PairStageRun {
 
   void apply() const {
     const FunctionalStage* functional = functional_stage(stage_);
-    for (Index pair = 0; pair < run_.tile.pair_count(); ++pair) {
+    for (Index pair = 0; pair < run_.tile().pair_count(); ++pair) {
       run_.stop.check();
       if (functional != nullptr)
         apply_functional(*functional, pair);
@@ -52,7 +52,7 @@ class PairStageRun {
 
   [[nodiscard]] PairView<Scalar> view(Index pair, const PairMatrices<Scalar>& matrices) const {
     const PairGeometry& geometry = run_.pair.geometry;
-    const InputState<Scalar>&left = run_.tile.left_of(pair), &right = run_.tile.right_of(pair);
+    const InputState<Scalar>&left = run_.tile().left_of(pair), &right = run_.tile().right_of(pair);
     const Shape &left_shape = geometry.shapes.left[input_], &right_shape = geometry.shapes.right[input_];
     const Index rows = position_count(left_shape), columns = position_count(right_shape);
     const bool with_ntk = run_.pair.with_ntk();
@@ -65,7 +65,7 @@ class PairStageRun {
         .right_state = right.extra(node_),
         .left_shape = left_shape,
         .right_shape = right_shape,
-        .same_input = run_.tile.pair(pair).same_input,
+        .same_input = run_.tile().pair(pair).same_input,
         .wanted = geometry.demanded[node_].entries(geometry.left_sizes[node_], geometry.right_sizes[node_]),
         .stop = run_.stop};
   }
@@ -89,8 +89,8 @@ class PairStageRun {
     const PairGeometry& geometry = run_.pair.geometry;
     const StoreLayout& layout = run_.stores.layout(input_);
     const Plane<Scalar> kept = run_.stores.at(input_, pair), target = run_.stores.at(node_, pair);
-    const FeaturePair<Scalar> features{run_.tile.left_of(pair).extra(node_),
-                                       run_.tile.right_of(pair).extra(node_), geometry.shapes.left[input_],
+    const FeaturePair<Scalar> features{run_.tile().left_of(pair).extra(node_),
+                                       run_.tile().right_of(pair).extra(node_), geometry.shapes.left[input_],
                                        geometry.shapes.right[input_]};
     const auto sum_up = [&](const PairSums<Scalar>& sums) {
       return stage.apply(sums, features, run_.workspace.part(WorkspacePart::matrices));
@@ -118,9 +118,9 @@ void execute(const TileRun<Scalar>& run, const InputStep& step) {
   const NodeId node = step.node;
   if (run.pair.geometry.demanded[node].empty()) return;
   const StoreLayout& layout = run.stores.layout(node);
-  for (Index pair = 0; pair < run.tile.pair_count(); ++pair) {
+  for (Index pair = 0; pair < run.tile().pair_count(); ++pair) {
     run.stop.check();
-    const InputState<Scalar>&left = run.tile.left_of(pair), &right = run.tile.right_of(pair);
+    const InputState<Scalar>&left = run.tile().left_of(pair), &right = run.tile().right_of(pair);
     const Plane<Scalar> target = run.stores.at(node, pair);
     const Index channels = left.layout().arrays[node];
     numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, layout.left_positions(),

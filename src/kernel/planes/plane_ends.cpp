@@ -10,11 +10,12 @@ template <typename Scalar>
 class ReadoutEnd final : public PlaneEnd<Scalar> {
  public:
   ReadoutEnd(const TileRun<Scalar>& run, ReadoutSums<Scalar>& sums, NodeId target)
-      : sums_{sums},
+      : run_{run},
+        sums_{sums},
         target_{target},
-        diagonal_only_{std::get<ReadoutNode>(run.pair.node(target).operation).kind == ReadoutKind::flatten} {
-    sums.clear(target, run.tile.pair_count());
-  }
+        diagonal_only_{std::get<ReadoutNode>(run.pair.node(target).operation).kind == ReadoutKind::flatten} {}
+
+  void begin_tile() override { sums_.clear(target_, run_.tile().pair_count()); }
 
   void put(const PlacedPlane& plane, const Stack& stack, const Plane<Scalar>& planes) override {
     if (diagonal_only_ && !plane.is_diagonal) return;
@@ -24,6 +25,7 @@ class ReadoutEnd final : public PlaneEnd<Scalar> {
   }
 
  private:
+  const TileRun<Scalar>& run_;
   ReadoutSums<Scalar>& sums_;
   NodeId target_;
   bool diagonal_only_;
@@ -33,11 +35,12 @@ template <typename Scalar>
 class PoolEnd final : public PlaneEnd<Scalar> {
  public:
   PoolEnd(const TileRun<Scalar>& run, NodeId target)
-      : pool_(run.pair, target, run.tile.pair_count(), run.stores.at(target, 0),
-              run.workspace.part(WorkspacePart::row_sums)),
+      : run_{run},
+        pool_(run.pair, target, run.stores.at(target, 0), run.workspace.part(WorkspacePart::row_sums)),
         scratch_{run.workspace.scratch(0).nngp},
         scratch_size_{run.pair.planes.capacity - row_padding} {}
 
+  void begin_tile() override { pool_.begin_tile(run_.tile().pair_count()); }
   void place(const PlacedPlane& plane) override { pool_.place(plane.axis, plane.layout); }
   void put(const PlacedPlane& /*plane*/, const Stack& stack, const Plane<Scalar>& planes) override {
     pool_.add(stack.first_pair, stack.count, planes);
@@ -45,6 +48,7 @@ class PoolEnd final : public PlaneEnd<Scalar> {
   void end_group() override { pool_.end_group(scratch_, scratch_size_); }
 
  private:
+  const TileRun<Scalar>& run_;
   PlanePool<Scalar> pool_;
   Scalar* scratch_;
   Index scratch_size_;
@@ -53,16 +57,16 @@ class PoolEnd final : public PlaneEnd<Scalar> {
 template <typename Scalar>
 class StoreEnd final : public PlaneEnd<Scalar> {
  public:
-  StoreEnd(const TileRun<Scalar>& run, NodeId target) : stores_{run.stores}, target_{target} {
-    stores_.forget(target, run.tile.pair_count());
-  }
+  StoreEnd(const TileRun<Scalar>& run, NodeId target) : run_{run}, target_{target} {}
+
+  void begin_tile() override { run_.stores.forget(target_, run_.tile().pair_count()); }
 
   void put(const PlacedPlane& plane, const Stack& stack, const Plane<Scalar>& planes) override {
-    stores_.save(target_, plane, stack.first_pair, stack.count, planes);
+    run_.stores.save(target_, plane, stack.first_pair, stack.count, planes);
   }
 
  private:
-  const PairStores<Scalar>& stores_;
+  const TileRun<Scalar>& run_;
   NodeId target_;
 };
 

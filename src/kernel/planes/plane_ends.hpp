@@ -16,6 +16,8 @@ class PlaneEnd {
  public:
   virtual ~PlaneEnd() = default;
 
+  /// What comes is of the run's current tile, and the end is empty.
+  virtual void begin_tile() = 0;
   /// The planes to come lie like this.
   virtual void place(const PlacedPlane& /*plane*/) {}
   /// Takes the planes of a stack; their guards are zero.
@@ -23,7 +25,7 @@ class PlaneEnd {
   virtual void end_group() {}
 };
 
-/// The end of a run that belongs to its target, empty at first. `run` and `sums` must outlive it.
+/// The end of a run that belongs to its target. `run` and `sums` must outlive it.
 template <typename Scalar>
 [[nodiscard]] std::unique_ptr<PlaneEnd<Scalar>> make_plane_end(const TileRun<Scalar>& run,
                                                                ReadoutSums<Scalar>& sums, NodeId target);

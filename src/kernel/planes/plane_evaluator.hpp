@@ -99,7 +99,7 @@ class PlaneEvaluator {
     Index count = 0;
     for_each_row(layout.extent, [&](Index x, Index y) {
       const Scalar* row = placed_[i].planes.nngp + layout.at(x, y);
-      count += std::count_if(row, row + layout.extent[2], [](Scalar variance) { return variance > 0; });
+      for (Index z = 0; z < layout.extent[2]; ++z) count += row[z] > 0 ? 1 : 0;
     });
     return count == 0 ? Positive::none : count == product(layout.extent) ? Positive::all : Positive::some;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernel/planes/matrix_steps.hpp"
-#include "kernel/planes/plane_step_run.hpp"
 
 namespace widelimit {
 
@@ -12,35 +11,54 @@ PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, const PairDemand& d
                                      StopRequest stop)
     : program_{program}, demand_{demand}, stop_{stop}, sums_(program.graph, largest_side * largest_side) {}
 
-/// Lays out pairs of the tile's shapes, and the workspace.
 template <typename Scalar>
-void PlaneExecutor<Scalar>::take_shapes(const Tile<Scalar>& tile) {
-  const Shape &left = tile.left[0]->layout().shape, &right = tile.right[0]->layout().shape;
+PlaneExecutor<Scalar>::Prepared::Prepared(PlaneExecutor& executor, const StateLayout& left_state,
+                                          const StateLayout& right_state, Index side)
+    : left{left_state.shape},
+      right{right_state.shape},
+      pair(executor.program_, executor.demand_, left, right),
+      run{executor.make_run(pair, left_state, side)} {
+  const auto& steps = pair.program.steps;
+  plane_steps.resize(steps.size());
+  for (std::size_t s = 0; s < steps.size(); ++s)
+    if (const auto* plane = std::get_if<PlaneStep>(&steps[s]))
+      plane_steps[s] = std::make_unique<PlaneStepRun<Scalar>>(run, left_state, *plane, pair.geometry.runs[s],
+                                                              executor.sums_);
+}
+
+/// Carves the workspace for tiles of so many inputs a side.
+template <typename Scalar>
+TileRun<Scalar> PlaneExecutor<Scalar>::make_run(const PairLayout& pair, const StateLayout& state,
+                                                Index side) {
+  workspace_.carve(WorkspaceLayout(pair, state, side), pair.planes, pair.with_ntk());
+  return {.pair = pair,
+          .side = side,
+          .workspace = workspace_,
+          .stores = {pair, workspace_.part(WorkspacePart::stores)},
+          .timer = timer_,
+          .stop = stop_};
+}
+
+/// For the tile's shapes, unless they are those of the last one.
+template <typename Scalar>
+void PlaneExecutor<Scalar>::prepare(const Tile<Scalar>& tile) {
+  const StateLayout &left = tile.left[0]->layout(), &right = tile.right[0]->layout();
   const auto side = static_cast<Index>(std::max(tile.left.size(), tile.right.size()));
-  const bool same_shapes = shapes_ && left == shapes_->left && right == shapes_->right;
-  if (same_shapes && side <= side_) return;
-  if (!same_shapes) shapes_.emplace(TileShapes{left, right, PairLayout(program_, demand_, left, right)});
-  side_ = side;
-  const PairLayout& pair = shapes_->pair;
-  workspace_.carve(WorkspaceLayout(pair, tile.left[0]->layout(), side), pair.planes, pair.with_ntk());
+  const bool fits = prepared_ && left.shape == prepared_->left && right.shape == prepared_->right &&
+                    side <= prepared_->run.side;
+  if (!fits) prepared_.emplace(*this, left, right, side);
 }
 
 template <typename Scalar>
 void PlaneExecutor<Scalar>::execute(const Tile<Scalar>& tile, InputState<Scalar>* recorded) {
-  take_shapes(tile);
-  const PairLayout& pair = shapes_->pair;
-  const TileRun<Scalar> run{.pair = pair,
-                            .tile = tile,
-                            .side = side_,
-                            .workspace = workspace_,
-                            .stores = {pair, workspace_.part(WorkspacePart::stores)},
-                            .recorded = recorded,
-                            .timer = timer_,
-                            .stop = stop_};
+  prepare(tile);
+  TileRun<Scalar>& run = prepared_->run;
+  run.current = &tile;
+  run.recorded = recorded;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
-    if (const auto* plane = std::get_if<PlaneStep>(&step))
-      PlaneStepRun<Scalar>(run, *plane, pair.geometry.runs[s], sums_).execute();
+    if (prepared_->plane_steps[s] != nullptr)
+      prepared_->plane_steps[s]->execute();
     else if (const auto* input = std::get_if<InputStep>(&step))
       timer_.time(input->node, [&] { widelimit::execute(run, *input); });
     else
@@ -61,7 +79,7 @@ void PlaneExecutor<Scalar>::record_state(InputState<Scalar>& state) {
 
 template <typename Scalar>
 typename PlaneExecutor<Scalar>::Entry PlaneExecutor<Scalar>::readout(NodeId node, Index pair) const {
-  const auto value = sums_.value(shapes_->pair, node, pair);
+  const auto value = sums_.value(prepared_->pair, node, pair);
   return {static_cast<Scalar>(value.nngp), static_cast<Scalar>(value.ntk)};
 }
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "kernel/planes/pair_layout.hpp"
+#include "kernel/planes/plane_step_run.hpp"
 #include "kernel/planes/readout_sums.hpp"
-#include "kernel/planes/tile.hpp"
+#include "kernel/planes/tile_run.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/step_timer.hpp"
 #include "widelimit/stop_request.hpp"
@@ -37,24 +40,29 @@ class PlaneExecutor {
   [[nodiscard]] StepTimer& timer() { return timer_; }
 
  private:
-  /// The shapes of a tile's inputs, and how pairs of them lie.
-  struct TileShapes {
+  /// What tiles of inputs of the same shapes share: how pairs lie, and the runs of plane steps.
+  struct Prepared {
     Shape left;
     Shape right;
     PairLayout pair;
+    TileRun<Scalar> run;
+    std::vector<std::unique_ptr<PlaneStepRun<Scalar>>> plane_steps;  ///< [step]; null for other steps.
+
+    Prepared(PlaneExecutor& executor, const StateLayout& left_state, const StateLayout& right_state,
+             Index side);
   };
 
+  [[nodiscard]] TileRun<Scalar> make_run(const PairLayout& pair, const StateLayout& state, Index side);
+  void prepare(const Tile<Scalar>& tile);
   void execute(const Tile<Scalar>& tile, InputState<Scalar>* recorded);
-  void take_shapes(const Tile<Scalar>& tile);
 
   const Program& program_;
   PairDemand demand_;
   StopRequest stop_;
-  std::optional<TileShapes> shapes_;  ///< Of the last tile.
-  Index side_ = 0;                    ///< Of the tiles that the workspace is made for.
   Workspace<Scalar> workspace_;
   ReadoutSums<Scalar> sums_;
   StepTimer timer_;
+  std::optional<Prepared> prepared_;  ///< For the shapes of the last tile.
 };
 
 }  // namespace widelimit

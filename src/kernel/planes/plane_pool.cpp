@@ -59,18 +59,22 @@ void PoolGeometry::follow(std::size_t axis, const AxisPieces& pieces,
 }
 
 template <typename Scalar>
-PlanePool<Scalar>::PlanePool(const PairLayout& pair, NodeId pool, Index pairs, const Plane<Scalar>& pooled,
+PlanePool<Scalar>::PlanePool(const PairLayout& pair, NodeId pool, const Plane<Scalar>& pooled,
                              Scalar* row_sums)
     : pool_(pair, pool),
       weight_{static_cast<Scalar>(pool_.weight())},
-      pairs_{pairs},
       pooled_{pooled},
       next_pooled_{pair.stores.size},
       row_sums_{row_sums + row_padding},
-      kernel_size_{kernel_row_sums(pair, pool)} {
+      kernel_size_{kernel_row_sums(pair, pool)} {}
+
+template <typename Scalar>
+void PlanePool<Scalar>::begin_tile(Index pairs) {
+  pairs_ = pairs;
+  group_.is_open = false;
   group_.begun.assign(static_cast<std::size_t>(pool_.layout().rows()), 0);
   for (Index number = 0; number < pairs; ++number)
-    fill_plane(pooled + number * next_pooled_, static_cast<std::size_t>(pool_.layout().size()), Scalar{0},
+    fill_plane(pooled_ + number * next_pooled_, static_cast<std::size_t>(pool_.layout().size()), Scalar{0},
                Scalar{0});
 }
 

@@ -53,10 +53,12 @@ class PoolGeometry {
 template <typename Scalar>
 class PlanePool {
  public:
-  /// Pools into the planes of `pairs` pairs, zero at first: `pooled` are the ones of the first pair, the
-  /// others follow one store further each. `row_sums`: room for pool_row_sums() numbers. The layout must
-  /// outlive the pool.
-  PlanePool(const PairLayout& pair, NodeId pool, Index pairs, const Plane<Scalar>& pooled, Scalar* row_sums);
+  /// Pools into the planes of pairs: `pooled` are the ones of the first pair, the others follow one store
+  /// further each. `row_sums`: room for pool_row_sums() numbers. The layout must outlive the pool.
+  PlanePool(const PairLayout& pair, NodeId pool, const Plane<Scalar>& pooled, Scalar* row_sums);
+
+  /// Sets the pooled planes of so many pairs to zero, which the planes to come belong to.
+  void begin_tile(Index pairs);
 
   /// Works out what planes add to: their offsets and positions along every axis, and their layout. A group
   /// begins with the first.
@@ -94,7 +96,7 @@ class PlanePool {
 
   PoolGeometry pool_;
   Scalar weight_;
-  Index pairs_;
+  Index pairs_ = 0;
   Plane<Scalar> pooled_;
   Index next_pooled_;
   Scalar* row_sums_;

@@ -24,38 +24,36 @@ bool is_zero_only(const AxisOffsets& axis) { return axis.count == 1 && axis.offs
 }  // namespace
 
 template <typename Scalar>
-PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const PlaneStep& step,
-                                   const RunGeometry& geometry, ReadoutSums<Scalar>& sums)
+PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const StateLayout& state,
+                                   const PlaneStep& step, const RunGeometry& geometry,
+                                   ReadoutSums<Scalar>& sums)
     : run_{run},
       step_{step},
       geometry_{geometry},
       placed_(step.run.instructions.size()),
-      stacks_(run.tile.pairs, static_cast<Index>(run.tile.right.size())),
       blocks_(run),
       end_{make_plane_end(run, sums, step.target)} {
   const auto& instructions = step.run.instructions;
-  for (std::size_t i = 0; i < instructions.size(); ++i) prepare(i);
+  for (std::size_t i = 0; i < instructions.size(); ++i) prepare(i, state);
   for (std::size_t i = 0; i < instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(i);
   take_room_for_arrays();
-  stacks_pay_ = stacks_pay();
   blocked_input_ = blocked_input(run, placed_);
 }
 
-/// What of an instruction does not depend on the offset.
+/// What of an instruction depends neither on the tile nor on the offset.
 template <typename Scalar>
-void PlaneStepRun<Scalar>::prepare(std::size_t number) {
+void PlaneStepRun<Scalar>::prepare(std::size_t number, const StateLayout& state) {
   PlacedInstruction<Scalar>& placed = placed_[number];
   placed.instruction = &step_.run.instructions[number];
   const NodeId node = placed.instruction->node;
   placed.planes = run_.workspace.slot(placed.instruction->slot);
   placed.affine = affine_of(run_, node);
   if (!reads_arrays(run_.pair.program, *placed.instruction)) return;
-  const Index arrays = run_.tile.left[0]->layout().arrays[node];
+  const Index arrays = state.arrays[node];
   const PairGeometry& geometry = run_.pair.geometry;
-  placed.arrays.emplace(
-      SideStates<Scalar>{Side::left, run_.tile.left, node, arrays, geometry.left_sizes[node]},
-      SideStates<Scalar>{Side::right, run_.tile.right, node, arrays, geometry.right_sizes[node]},
-      geometry_.complements, geometry_.complements ? geometry_.gap(number, 1) : 0);
+  placed.arrays.emplace(SideStates<Scalar>{Side::left, {}, node, arrays, geometry.left_sizes[node]},
+                        SideStates<Scalar>{Side::right, {}, node, arrays, geometry.right_sizes[node]},
+                        geometry_.complements, geometry_.complements ? geometry_.gap(number, 1) : 0);
 }
 
 /// True for inputs that only convolutions and dense layers read.
@@ -86,12 +84,24 @@ bool PlaneStepRun<Scalar>::stacks_pay() const {
   Index arrays = 0;
   for (const PlacedInstruction<Scalar>& placed : placed_)
     arrays += placed.arrays ? placed.arrays->count() : 0;
-  const auto side = static_cast<Index>(std::min(run_.tile.left.size(), run_.tile.right.size()));
+  const auto side = static_cast<Index>(std::min(run_.tile().left.size(), run_.tile().right.size()));
   return static_cast<Index>(placed_.size()) * (side - 1) > arrays;
 }
 
 template <typename Scalar>
+void PlaneStepRun<Scalar>::begin_tile() {
+  const Tile<Scalar>& tile = run_.tile();
+  for (PlacedInstruction<Scalar>& placed : placed_)
+    if (placed.arrays) placed.arrays->read_inputs(tile.left, tile.right);
+  stacks_.begin_tile(tile.pairs, static_cast<Index>(tile.right.size()));
+  stacks_pay_ = stacks_pay();
+  strips_at_.reset();
+  end_->begin_tile();
+}
+
+template <typename Scalar>
 void PlaneStepRun<Scalar>::execute() {
+  begin_tile();
   // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
   // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
   // input with itself add up to its recorded variances bit for bit.
@@ -117,7 +127,7 @@ void PlaneStepRun<Scalar>::end_group() {
 
 template <typename Scalar>
 void PlaneStepRun<Scalar>::execute_offset(const PlaneOffsets& offsets, bool is_demanded) {
-  place(offsets);
+  begin_offset(offsets);
   if (root().at.empty()) return;
   cut_stacks();
   if (is_demanded) end_->place(root().at);
@@ -126,17 +136,25 @@ void PlaneStepRun<Scalar>::execute_offset(const PlaneOffsets& offsets, bool is_d
   for (const Stack& stack : stacks_) execute_stack(stack, is_demanded);
 }
 
+template <typename Scalar>
+void PlaneStepRun<Scalar>::begin_offset(const PlaneOffsets& offsets) {
+  blocks_.begin_offset();
+  // Where only one is demanded, it is the last tile's.
+  if (placed_for_ != offsets) place(offsets);
+  placed_for_ = offsets;
+  for (PlacedInstruction<Scalar>& placed : placed_)
+    if (placed.arrays) placed.arrays->expect_packs(placed.at);
+}
+
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
 /// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
-  blocks_.begin_offset();
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     PlacedInstruction<Scalar>& placed = placed_[i];
     const auto& [node, loads, inputs, slot, gaps] = *placed.instruction;
     placed.at.place(geometry_, i, offsets, run_.pair.geometry.left_sizes[node],
                     run_.pair.geometry.right_sizes[node]);
-    if (placed.arrays) placed.arrays->expect_packs(placed.at);
     if (placed.affine && placed.affine->kind == Affine::Kind::strided && !inputs.empty())
       placed.windows = strided_windows(*placed.affine, placed_[inputs[0]].at, placed.at);
   }

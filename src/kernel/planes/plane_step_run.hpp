@@ -12,7 +12,7 @@
 
 namespace widelimit {
 
-/// Evaluates a run of instructions on a tile, plane by plane.
+/// Evaluates a run of instructions on tiles, plane by plane.
 ///
 /// For every offset the planes of the run are laid out once and the auxiliary arrays of both sides packed
 /// once; then the pairs of the tile go through all instructions of the run while their planes are in the
@@ -20,19 +20,21 @@ namespace widelimit {
 template <typename Scalar>
 class PlaneStepRun {
  public:
-  /// `geometry`: that of the step. All must outlive this.
-  PlaneStepRun(const TileRun<Scalar>& run, const PlaneStep& step, const RunGeometry& geometry,
-               ReadoutSums<Scalar>& sums);
+  /// `geometry`: that of the step; `state`: the layout of one of the inputs. All must outlive this.
+  PlaneStepRun(const TileRun<Scalar>& run, const StateLayout& state, const PlaneStep& step,
+               const RunGeometry& geometry, ReadoutSums<Scalar>& sums);
 
-  /// Evaluates all demanded offsets.
+  /// Evaluates all demanded offsets of the run's current tile.
   void execute();
 
  private:
-  void prepare(std::size_t number);
+  void prepare(std::size_t number, const StateLayout& state);
+  void begin_tile();
   [[nodiscard]] bool skips_ntk(std::size_t number) const;
   void take_room_for_arrays();
   [[nodiscard]] bool stacks_pay() const;
   void execute_offset(const PlaneOffsets& offsets, bool is_demanded);
+  void begin_offset(const PlaneOffsets& offsets);
   void place(const PlaneOffsets& offsets);
   void cut_stacks();
   void place_arrays();
@@ -45,11 +47,12 @@ class PlaneStepRun {
   const RunGeometry& geometry_;
   std::vector<PlacedInstruction<Scalar>> placed_;  ///< [instruction]
   PairStacks stacks_;
-  bool stacks_pay_;                           ///< Small planes are better stacked.
+  bool stacks_pay_ = false;                   ///< Small planes are better stacked.
   std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
   ProductBlocks<Scalar> blocks_;
   std::unique_ptr<PlaneEnd<Scalar>> end_;
-  std::optional<Index> strips_at_;  ///< The offset along the last axis for which strips are cut.
+  std::optional<PlaneOffsets> placed_for_;  ///< The offsets of the placed planes.
+  std::optional<Index> strips_at_;          ///< The offset along the last axis for which strips are cut.
 };
 
 }  // namespace widelimit

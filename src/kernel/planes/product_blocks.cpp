@@ -27,7 +27,7 @@ Plane<Scalar> ProductBlocks<Scalar>::product(const PlacedInstruction<Scalar>& in
 template <typename Scalar>
 std::size_t ProductBlocks<Scalar>::find_rows(const PlacedInstruction<Scalar>& input, Side side,
                                              Rows& rows) const {
-  const auto& inputs = side == Side::left ? run_.tile.left : run_.tile.right;
+  const auto& inputs = side == Side::left ? run_.tile().left : run_.tile().right;
   const Index begin = block_[static_cast<std::size_t>(side)] * block_side,
               count = std::min(block_side, static_cast<Index>(inputs.size()) - begin);
   const Index arrays = input.arrays->count();

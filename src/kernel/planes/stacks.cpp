@@ -23,8 +23,10 @@ Index planes_a_stack(Index plane_length) {
   return fitting >= fewest ? fitting : 1;
 }
 
-PairStacks::PairStacks(const std::vector<TilePair>& pairs, Index right_inputs)
-    : pairs_{pairs}, right_inputs_{right_inputs} {
+void PairStacks::begin_tile(const std::vector<TilePair>& pairs, Index right_inputs) {
+  pairs_ = &pairs;
+  right_inputs_ = right_inputs;
+  right_places_ = most_ = 0;
   for (const TilePair& pair : pairs) right_places_ = std::max(right_places_, right_place(pair) + 1);
 }
 
@@ -37,9 +39,9 @@ void PairStacks::cut(Index most) {
   most_ = most;
   has_many_ = false;
   stacks_.clear();
-  stacks_.reserve(pairs_.size());
-  for (Index number = 0; number < static_cast<Index>(pairs_.size()); ++number) {
-    const TilePair& pair = pairs_[static_cast<std::size_t>(number)];
+  stacks_.reserve(pairs_->size());
+  for (Index number = 0; number < static_cast<Index>(pairs_->size()); ++number) {
+    const TilePair& pair = (*pairs_)[static_cast<std::size_t>(number)];
     const Index place = right_place(pair);
     const bool joins =
         !stacks_.empty() && stacks_.back().count < most && continues(stacks_.back(), pair, place);

@@ -25,8 +25,8 @@ struct Stack {
 /// Cuts the pairs of a tile into stacks.
 class PairStacks {
  public:
-  /// The pairs of a tile with so many right inputs; they must outlive the stacks.
-  PairStacks(const std::vector<TilePair>& pairs, Index right_inputs);
+  /// Takes the pairs of a tile with so many right inputs; they must outlive the stacks.
+  void begin_tile(const std::vector<TilePair>& pairs, Index right_inputs);
 
   /// Cuts them into stacks of `most` planes at most; does nothing if they are. `most` = 1 : pairs stand
   /// alone.
@@ -45,10 +45,10 @@ class PairStacks {
  private:
   [[nodiscard]] Index right_place(const TilePair& pair) const;
 
-  const std::vector<TilePair>& pairs_;
-  Index right_inputs_;
+  const std::vector<TilePair>* pairs_ = nullptr;
+  Index right_inputs_ = 0;
   Index right_places_ = 0;
-  Index most_ = 0;  ///< 0: nothing is cut yet.
+  Index most_ = 0;  ///< 0: nothing of the tile is cut yet.
   bool has_many_ = false;
   std::vector<Stack> stacks_;
 };

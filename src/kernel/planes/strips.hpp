@@ -42,6 +42,8 @@ class Strips {
   Strips(const SideStates<Scalar>& states, bool complements, Index gap_rows)
       : states_{states}, complements_{complements}, gap_rows_{gap_rows} {}
 
+  /// From now on strips of these inputs are cut.
+  void read_inputs(std::span<const InputState<Scalar>* const> inputs) { states_.inputs = inputs; }
   /// Takes `numbers` from `next` on for every array, all inputs of the side.
   void take_room(Scalar*& next, Index numbers);
 

@@ -8,19 +8,21 @@
 
 namespace widelimit {
 
-/// What the steps of a program work on: a tile, how its pairs lie, and the memory of the thread.
+/// What the steps of a program work on: how pairs of inputs of some shapes lie, the memory of the thread, and
+/// one tile after the other.
 template <typename Scalar>
 struct TileRun {
   const PairLayout& pair;
-  const Tile<Scalar>& tile;
   Index side;  ///< Inputs a side that the workspace is made for.
   Workspace<Scalar>& workspace;
   PairStores<Scalar> stores;
-  InputState<Scalar>* recorded;  ///< Of the tile's only input, where its state is recorded; else null.
   StepTimer& timer;
   StopRequest stop;
+  const Tile<Scalar>* current = nullptr;
+  InputState<Scalar>* recorded = nullptr;  ///< Of the tile's only input, where states are recorded.
 
-  [[nodiscard]] bool recording() const { return recorded != nullptr; }
+  [[nodiscard]] const Tile<Scalar>& tile() const { return *current; }
+  [[nodiscard]] bool recording() const { return pair.purpose == Purpose::state; }
 };
 
 }  // namespace widelimit
