@@ -7,39 +7,12 @@
 #include <set>
 
 #include "kernel/planes/engine_program.hpp"
+#include "kernel/planes/random_states.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;
 
 namespace {
-
-/// States of some inputs, random wherever a position has a number, zero in the guards.
-class RandomStates {
- public:
-  RandomStates(const StateLayout& layout, Index inputs, NodeId node, std::mt19937& generator)
-      : block_(std::vector<const StateLayout*>(static_cast<std::size_t>(inputs), &layout), 0) {
-    const PlaneLayout& plane = layout.planes[node];
-    std::normal_distribution<double> normal;
-    for (Index i = 0; i < inputs; ++i) {
-      states_.push_back(&block_[i]);
-      for (Index k = 0; k < layout.arrays[node]; ++k)
-        for_each_row(plane.extent, [&](Index x, Index y) {
-          for (Index z = 0; z < plane.extent[2]; ++z)
-            block_[i].array(node, k)[plane.at(x, y) + z] = normal(generator);
-        });
-    }
-  }
-
-  [[nodiscard]] const std::vector<const InputState<double>*>& states() const { return states_; }
-
- private:
-  StateBlock<double> block_;
-  std::vector<const InputState<double>*> states_;
-};
-
-double value_at(const InputState<double>& state, NodeId node, Index k, const Index3& position) {
-  return state.array(node, k)[state.layout().planes[node].at(position[0], position[1]) + position[2]];
-}
 
 /// A run of a program whose arrays are laid out offset by offset, and checked.
 class ArrayCheck {
@@ -87,7 +60,8 @@ class ArrayCheck {
         PlacedPlane plane;
         plane.place(geometry_, number, {geometry_.offsets[0][0], y, z}, geometry.left_sizes[node],
                     geometry.right_sizes[node]);
-        PairStacks stacks(pairs, rights_);
+        PairStacks stacks;
+        stacks.begin_tile(pairs, rights_);
         stacks.cut(stacked ? planes_a_stack(plane.layout.length) : 1);
         auxiliary.expect_packs(plane);
         auxiliary.place(plane, {.uses_strips = strips,

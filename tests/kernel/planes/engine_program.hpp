@@ -21,17 +21,25 @@ struct EngineProgram {
 
   /// `layers`: the network's layers in JSON.
   EngineProgram(const std::string& layers, const Shape& shape, Index channels)
-      : program{scheduled(layers, shape)},
-        pair(program, {Purpose::result, Kernel::with_ntk, false}, shape, shape),
-        state{make_state_layout(program, node_shapes(program.graph, shape), shape, channels)} {}
+      : EngineProgram(layers, shape, shape, channels) {}
+  /// For pairs of inputs of different shape, the larger one first; the state is that of the left input.
+  EngineProgram(const std::string& layers, const Shape& left, const Shape& right, Index channels)
+      : program{scheduled(layers, left, right)},
+        pair(program, {Purpose::result, Kernel::with_ntk, false}, left, right),
+        state{make_state_layout(program, node_shapes(program.graph, left), left, channels)} {}
   EngineProgram(const EngineProgram&) = delete;
   EngineProgram& operator=(const EngineProgram&) = delete;
 
+  [[nodiscard]] const PlaneStep& plane_step(std::size_t number) const {
+    return std::get<PlaneStep>(program.steps.at(number));
+  }
+
  private:
-  static Program scheduled(const std::string& layers, const Shape& shape) {
+  static Program scheduled(const std::string& layers, const Shape& left, const Shape& right) {
     const Network network = parse_network(R"({"widelimit": 1, "layers": )" + layers + "}");
-    Graph graph = Lowering::lower(network, shape, Replicate{});
-    const std::vector<std::vector<Shape>> shapes{node_shapes(graph, shape)};
+    Graph graph = Lowering::lower(network, left, Replicate{});
+    std::vector<std::vector<Shape>> shapes{node_shapes(graph, left)};
+    if (right != left) shapes.push_back(node_shapes(graph, right));
     return make_program(std::move(graph), shapes, {});
   }
 };
