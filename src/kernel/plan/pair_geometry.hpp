@@ -45,9 +45,9 @@ struct RunGeometry {
   /// The demanded offsets of the root along every axis in the order of execution.
   std::array<std::vector<AxisOffsets>, 3> offsets{};
 
-  /// Between the planes of complementary offsets of an instruction.
+  /// Guards between the pieces of an instruction's planes; 0 where all are of one piece.
   [[nodiscard]] Index gap(std::size_t instruction, std::size_t axis) const {
-    return maps[instruction].stride[axis] * guard[axis];
+    return complements ? maps[instruction].stride[axis] * guard[axis] : 0;
   }
 };
 

@@ -17,7 +17,7 @@ void SideArrays<Scalar>::read_in_place(const PlacedPlane& plane, ArraySource sou
   source_ = source;
   const Index stride = plane.layout.stride[1];
   if (source == ArraySource::strips) {
-    place_ = {strips_.first_row(plane) * stride, strips_.rows() * stride};
+    place_ = {strips_.first_row(plane) * stride, states_.strip.rows() * stride};
     return;
   }
   const Index3 first = first_position(plane, states_.side);
@@ -33,8 +33,8 @@ void SideArrays<Scalar>::pack(const PlacedPlane& plane, bool from_strips, Index 
     Scalar* target = packs_[k];
     for (std::size_t input = 0; input < states_.inputs.size(); ++input, target += layout.length) {
       if (from_strips) {
-        const Index row = static_cast<Index>(input) * strips_.rows() + first_row;
-        pack_strip(strips_.arrays()[k] + row * stride, strips_.slab_rows(), layout, target);
+        const Index row = static_cast<Index>(input) * states_.strip.rows() + first_row;
+        pack_strip(strips_.arrays()[k] + row * stride, states_.strip.slab_rows, layout, target);
       } else {
         const PlaneLayout& kept = states_.layout(input);
         pack_plane(states_.row(input, static_cast<Index>(k), first[0], first[1]) + first[2],
@@ -63,9 +63,8 @@ void SideArrays<Scalar>::find_rows(Index input, Index place, const Scalar** rows
 }
 
 template <typename Scalar>
-AuxiliaryArrays<Scalar>::AuxiliaryArrays(const SideStates<Scalar>& left, const SideStates<Scalar>& right,
-                                         bool complements, Index gap_rows)
-    : left_(left, complements, gap_rows), right_(right, complements, gap_rows) {
+AuxiliaryArrays<Scalar>::AuxiliaryArrays(const SideStates<Scalar>& left, const SideStates<Scalar>& right)
+    : left_(left), right_(right) {
   for (auto& rows : rows_) rows.resize(static_cast<std::size_t>(left.arrays));
 }
 

@@ -26,8 +26,7 @@ struct ArrayPlacement {
 template <typename Scalar>
 class SideArrays {
  public:
-  SideArrays(const SideStates<Scalar>& states, bool complements, Index gap_rows)
-      : states_{states}, strips_(states, complements, gap_rows) {}
+  explicit SideArrays(const SideStates<Scalar>& states) : states_{states}, strips_(states) {}
 
   /// From now on these inputs' arrays are read.
   void read_inputs(std::span<const InputState<Scalar>* const> inputs) {
@@ -74,8 +73,7 @@ class SideArrays {
 template <typename Scalar>
 class AuxiliaryArrays {
  public:
-  AuxiliaryArrays(const SideStates<Scalar>& left, const SideStates<Scalar>& right, bool complements,
-                  Index gap_rows);
+  AuxiliaryArrays(const SideStates<Scalar>& left, const SideStates<Scalar>& right);
 
   /// From now on the arrays of these inputs of a tile are read.
   void read_inputs(std::span<const InputState<Scalar>* const> left,

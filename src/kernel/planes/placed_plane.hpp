@@ -7,7 +7,7 @@
 
 namespace widelimit {
 
-/// The plane of an offset, or of complementary ones: which positions it has, and how they lie.
+/// A plane: its offset or offsets, which positions it has, and how they lie.
 struct PlacedPlane {
   std::array<AxisPieces, 3> axis;
   PlaneLayout layout;

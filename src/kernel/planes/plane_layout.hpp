@@ -28,6 +28,9 @@ struct AxisPieces {
       start[j] = j == 0 ? 0 : extent[0] + gap;
     }
   }
+  /// The first position of the left axis behind which guards may stand: where the first piece ends, or, of a
+  /// plane without it, where the second one begins.
+  [[nodiscard]] Index first_gap() const { return offset[0] < 0 ? origin[0] : extent[0]; }
   /// That of the plane.
   [[nodiscard]] Index length() const { return count == 2 ? start[1] + extent[1] : extent[0]; }
 };

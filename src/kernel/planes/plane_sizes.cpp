@@ -3,20 +3,17 @@
 #include <algorithm>
 
 #include "kernel/planes/plane_layout.hpp"
+#include "kernel/planes/strip_layout.hpp"
 #include "kernel/planes/vector_padding.hpp"
 
 namespace widelimit {
 namespace {
 
-/// Rows of positions along the last axis.
-Index row_count(const Index3& sizes) { return sizes[0] * sizes[1]; }
-
 /// The largest plane of an instruction.
 PlaneLayout largest_plane(const RunGeometry& run, std::size_t instruction, const Index3& left,
                           const Index3& right) {
   Index3 extent;
-  for (std::size_t k = 0; k < 3; ++k)
-    extent[k] = std::min(left[k], right[k]) + (run.complements ? run.gap(instruction, k) : 0);
+  for (std::size_t k = 0; k < 3; ++k) extent[k] = std::min(left[k], right[k]) + run.gap(instruction, k);
   return {extent, run.guard};
 }
 
@@ -27,8 +24,8 @@ void make_room(const Run& run, const RunGeometry& of_run, const PairGeometry& ge
     const Index3 &left = geometry.left_sizes[run.instructions[i].node],
                  &right = geometry.right_sizes[run.instructions[i].node];
     const PlaneLayout layout = largest_plane(of_run, i, left, right);
-    Index rows = std::max(row_count(left), row_count(right));
-    if (of_run.complements) rows = 2 * rows + of_run.gap(i, 1);
+    const Index rows = std::max(StripLayout(of_run, i, left, Side::left).rows(),
+                                StripLayout(of_run, i, right, Side::right).rows());
     enlarge(sizes.strip, rows * layout.stride[1] + row_padding);
     enlarge(sizes.row, padded(std::min(left[2], right[2])));
     // Windows read less than a vector on both sides of a row.

@@ -49,11 +49,13 @@ void PlaneStepRun<Scalar>::prepare(std::size_t number, const StateLayout& state)
   placed.planes = run_.workspace.slot(placed.instruction->slot);
   placed.affine = affine_of(run_, node);
   if (!reads_arrays(run_.pair.program, *placed.instruction)) return;
-  const Index arrays = state.arrays[node];
+  const auto states_of = [&](Side side, const Index3& sizes) {
+    const StripLayout strip(geometry_, number, sizes, side);
+    return SideStates<Scalar>{side, {}, node, state.arrays[node], strip};
+  };
   const PairGeometry& geometry = run_.pair.geometry;
-  placed.arrays.emplace(SideStates<Scalar>{Side::left, {}, node, arrays, geometry.left_sizes[node]},
-                        SideStates<Scalar>{Side::right, {}, node, arrays, geometry.right_sizes[node]},
-                        geometry_.complements, geometry_.complements ? geometry_.gap(number, 1) : 0);
+  placed.arrays.emplace(states_of(Side::left, geometry.left_sizes[node]),
+                        states_of(Side::right, geometry.right_sizes[node]));
 }
 
 /// True for inputs that only convolutions and dense layers read.

@@ -12,27 +12,13 @@ void Strips<Scalar>::take_room(Scalar*& next, Index numbers) {
   for (Index k = 0; k < states_.arrays; ++k, next += numbers) arrays_.push_back(next);
 }
 
-template <typename Scalar>
-Index Strips<Scalar>::rows() const {
-  const Index rows = states_.sizes[0] * states_.sizes[1];
-  if (!complements_) return rows;
-  return (states_.side == Side::right ? 2 * rows : rows) + gap_rows_;
-}
-
-template <typename Scalar>
-Index Strips<Scalar>::first_row(const PlacedPlane& plane) const {
-  const Index3 position = first_position(plane, states_.side);
-  const Index row = position[0] * states_.sizes[1] + position[1];
-  // In left strips, the guards that stand before a row count as rows.
-  return states_.side == Side::left && position[1] > 0 ? row + gap_rows_ : row;
-}
-
 /// The rows of a slab.
 template <typename Scalar>
 void Strips<Scalar>::cut_rows(const AxisPieces& columns, const Scalar* source, Index source_step,
                               Index stride, Scalar* strip) const {
   const auto& rows = numerics::linear_rows<Scalar>();
-  const auto count = static_cast<std::size_t>(slab_rows()), target_step = static_cast<std::size_t>(stride);
+  const auto count = static_cast<std::size_t>(states_.strip.slab_rows),
+             target_step = static_cast<std::size_t>(stride);
   const auto block = [&](std::size_t piece) {
     const Index first =
         columns.origin[piece] + (states_.side == Side::right ? columns.offset[piece] : Index{0});
@@ -46,31 +32,30 @@ void Strips<Scalar>::cut_rows(const AxisPieces& columns, const Scalar* source, I
 
 template <typename Scalar>
 void Strips<Scalar>::cut(const PlacedPlane& plane) {
-  const Index stride = plane.layout.stride[1], slab = slab_rows() * stride;
-  const bool repeats = complements_ && states_.side == Side::right;
+  const StripLayout& layout = states_.strip;
+  const Index stride = plane.layout.stride[1], slab = layout.slab_rows * stride;
   for (Index k = 0; k < states_.arrays; ++k) {
     Scalar* strip = arrays_[static_cast<std::size_t>(k)];
     for (std::size_t input = 0; input < states_.inputs.size(); ++input) {
       const Scalar* first = strip;
-      for (Index x = 0; x < states_.sizes[0]; ++x, strip += slab)
+      for (Index x = 0; x < layout.slabs; ++x, strip += slab)
         cut_rows(plane.axis[2], states_.row(input, k, x, 0), states_.layout(input).stride[1], stride, strip);
-      strip = std::fill_n(strip, gap_rows_ * stride, Scalar{0});
-      if (repeats) strip = std::copy_n(first, slab, strip);
+      strip = std::fill_n(strip, layout.gap_rows * stride, Scalar{0});
+      if (layout.repeats) strip = std::copy_n(first, slab, strip);
     }
   }
-  gap_at_ = slab_rows();
+  gap_at_ = layout.slab_rows;
 }
 
 template <typename Scalar>
 void Strips<Scalar>::move_gap(const PlacedPlane& plane) {
-  const AxisPieces& pieces = plane.axis[1];
-  const Index stride = plane.layout.stride[1];
-  const Index gap = pieces.offset[0] < 0 ? pieces.origin[0] : pieces.extent[0];
-  if (states_.side == Side::right || gap_rows_ == 0 || gap >= gap_at_) return;
-  const Index strip = rows() * stride;
+  const StripLayout& layout = states_.strip;
+  const Index stride = plane.layout.stride[1], gap = plane.axis[1].first_gap();
+  if (!layout.moves_gap() || gap >= gap_at_) return;
+  const Index strip = layout.rows() * stride;
   for (Scalar* array : arrays_)
     for (std::size_t i = 0; i < states_.inputs.size(); ++i, array += strip) {
-      Scalar *from = array + gap * stride, *to = from + gap_rows_ * stride;
+      Scalar *from = array + gap * stride, *to = from + layout.gap_rows * stride;
       std::copy_backward(from, array + gap_at_ * stride, to + (gap_at_ - gap) * stride);
       std::fill(from, to, Scalar{0});
     }

@@ -5,10 +5,9 @@
 
 #include "kernel/planes/input_state.hpp"
 #include "kernel/planes/placed_plane.hpp"
+#include "kernel/planes/strip_layout.hpp"
 
 namespace widelimit {
-
-enum class Side { left, right };
 
 /// The auxiliary arrays of a node, of all inputs of a side of a tile: as the states keep them, laid out as
 /// the plane of offset 0.
@@ -18,7 +17,7 @@ struct SideStates {
   std::span<const InputState<Scalar>* const> inputs;
   NodeId node;
   Index arrays;  ///< Of an input.
-  Index3 sizes;  ///< Of the node's positions.
+  StripLayout strip;
 
   [[nodiscard]] const PlaneLayout& layout(std::size_t input) const {
     return inputs[input]->layout().planes[node];
@@ -29,18 +28,21 @@ struct SideStates {
   }
 };
 
+/// The first position of a plane in an input of this side.
+[[nodiscard]] inline Index3 first_position(const PlacedPlane& plane, Side side) {
+  Index3 position;
+  for (std::size_t k = 0; k < 3; ++k)
+    position[k] = plane.axis[k].origin[0] + (side == Side::right ? plane.axis[k].offset[0] : 0);
+  return position;
+}
+
 /// Auxiliary arrays of one side, cut once for all offsets that agree along the last axis: of every row the
-/// columns that the planes of these offsets have. A plane is a piece of its input's strip.
-///
-/// Planes of complementary offsets need every row, in two pieces. On the right they begin in the middle of
-/// the input and go on with its first rows, so these follow once more, behind guards. On the left all rows
-/// stand in order, but with guards where the pieces meet: these move from offset to offset.
+/// columns that the planes of these offsets have. A plane is a part of its input's strip.
 template <typename Scalar>
 class Strips {
  public:
-  /// Strips without room yet. `gap_rows`: guards between pieces.
-  Strips(const SideStates<Scalar>& states, bool complements, Index gap_rows)
-      : states_{states}, complements_{complements}, gap_rows_{gap_rows} {}
+  /// Strips without room yet.
+  explicit Strips(const SideStates<Scalar>& states) : states_{states} {}
 
   /// From now on strips of these inputs are cut.
   void read_inputs(std::span<const InputState<Scalar>* const> inputs) { states_.inputs = inputs; }
@@ -53,11 +55,9 @@ class Strips {
   void move_gap(const PlacedPlane& plane);
 
   /// Where the plane begins in the strip of an input: its first row.
-  [[nodiscard]] Index first_row(const PlacedPlane& plane) const;
-  /// Rows of one input's strip.
-  [[nodiscard]] Index rows() const;
-  /// Rows of a slab.
-  [[nodiscard]] Index slab_rows() const { return states_.sizes[1]; }
+  [[nodiscard]] Index first_row(const PlacedPlane& plane) const {
+    return states_.strip.row(first_position(plane, states_.side));
+  }
   /// The strips of every array, one input behind the other.
   [[nodiscard]] const std::vector<Scalar*>& arrays() const { return arrays_; }
 
@@ -66,18 +66,8 @@ class Strips {
                 Scalar* strip) const;
 
   SideStates<Scalar> states_;
-  bool complements_;
-  Index gap_rows_;
   Index gap_at_ = 0;  ///< The row of the left strips where the guards begin.
   std::vector<Scalar*> arrays_;
 };
-
-/// The first position of a plane in an input of this side.
-[[nodiscard]] inline Index3 first_position(const PlacedPlane& plane, Side side) {
-  Index3 position;
-  for (std::size_t k = 0; k < 3; ++k)
-    position[k] = plane.axis[k].origin[0] + (side == Side::right ? plane.axis[k].offset[0] : 0);
-  return position;
-}
 
 }  // namespace widelimit

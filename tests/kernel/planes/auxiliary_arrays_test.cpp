@@ -39,10 +39,10 @@ class ArrayCheck {
     const PairGeometry& geometry = engine_.pair.geometry;
     const RandomStates left(engine_.state, lefts_, node, generator_),
         right(engine_.state, rights_, node, generator_);
-    AuxiliaryArrays<double> auxiliary({Side::left, left.states(), node, arrays, geometry.left_sizes[node]},
-                                      {Side::right, right.states(), node, arrays, geometry.right_sizes[node]},
-                                      geometry_.complements,
-                                      geometry_.complements ? geometry_.gap(number, 1) : 0);
+    const StripLayout left_strip(geometry_, number, geometry.left_sizes[node], Side::left),
+        right_strip(geometry_, number, geometry.right_sizes[node], Side::right);
+    AuxiliaryArrays<double> auxiliary({Side::left, left.states(), node, arrays, left_strip},
+                                      {Side::right, right.states(), node, arrays, right_strip});
     const bool strips = geometry.uses_strips(step_.run.root);
     const PlaneSizes& sizes = engine_.pair.planes;
     std::vector<double> pack_room(static_cast<std::size_t>(3 * side * arrays * sizes.capacity)),

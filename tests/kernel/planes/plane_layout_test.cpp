@@ -59,6 +59,7 @@ std::set<PairOfPositions> values_of(const std::map<Index, PairOfPositions>& entr
 RunGeometry run_of(const Index3& guard, const OffsetMap& map) {
   RunGeometry run;
   run.guard = guard;
+  run.complements = true;
   run.maps = {map};
   return run;
 }

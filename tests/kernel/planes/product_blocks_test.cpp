@@ -67,10 +67,10 @@ class BlockCheck {
     const PairGeometry& geometry = engine_.pair.geometry;
     const RunGeometry& run = geometry.runs.front();
     const Index arrays = engine_.state.arrays[node_];
-    input.arrays.emplace(
-        SideStates<double>{Side::left, tile_.left, node_, arrays, geometry.left_sizes[node_]},
-        SideStates<double>{Side::right, tile_.right, node_, arrays, geometry.right_sizes[node_]},
-        run.complements, run.complements ? run.gap(0, 1) : 0);
+    const StripLayout left(run, 0, geometry.left_sizes[node_], Side::left),
+        right(run, 0, geometry.right_sizes[node_], Side::right);
+    input.arrays.emplace(SideStates<double>{Side::left, tile_.left, node_, arrays, left},
+                         SideStates<double>{Side::right, tile_.right, node_, arrays, right});
     double *packs = workspace_.part(WorkspacePart::packs), *strips = workspace_.part(WorkspacePart::strips);
     input.arrays->take_room(packs, strips, geometry.uses_strips(step_.run.root), engine_.pair.planes, side_);
   }
