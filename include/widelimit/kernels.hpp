@@ -16,6 +16,7 @@
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/layers/positions.hpp"
 #include "widelimit/layers/window.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/models/blocks.hpp"

@@ -8,6 +8,7 @@
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/attention.hpp"
+#include "layers/matrix_field.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
@@ -52,11 +53,7 @@ ordered_json position_fields(const PositionalEncodings& positions) {
     fields = {{"kind", "structured"}, {"rho", structured->rho}, {"phi", structured->phi}};
   } else {
     const auto& matrix = std::get<MatrixPositions>(positions.covariance);
-    fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", ordered_json::array()}};
-    for (Index i = 0; i < matrix.covariance.rows(); ++i) {
-      const auto* row = matrix.covariance.row(i).data();
-      fields["matrix"].push_back(std::vector<double>(row, row + matrix.covariance.cols()));
-    }
+    fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", matrix_rows(matrix.covariance)}};
   }
   fields["input_weight"] = positions.input_weight;
   fields["position_weight"] = positions.position_weight;
@@ -134,25 +131,6 @@ AttentionWeights read_weights(FieldReader& fields) {
   return AttentionWeights::elementwise(read_layer(weights, path));
 }
 
-MatrixPositions read_matrix(FieldReader& fields, double rho) {
-  const nlohmann::json& rows = fields.value("matrix");
-  if (!rows.is_array() || rows.empty()) fields.fail("matrix", "expected a list of rows");
-  const auto d = static_cast<Index>(rows.size());
-  std::vector<double> values;
-  for (Index i = 0; i < d; ++i) {
-    const nlohmann::json& row = rows[static_cast<std::size_t>(i)];
-    if (!row.is_array() || row.size() != rows.size())
-      fields.fail("matrix",
-                  fmt::format("expected {} rows of {} numbers, got {} in row {}", d, d, row.size(), i));
-    for (const nlohmann::json& entry : row) {
-      if (!entry.is_number())
-        fields.fail("matrix", fmt::format("expected numbers in row {}, got {}", i, shown_json(entry)));
-      values.push_back(entry.get<double>());
-    }
-  }
-  return {Eigen::Map<const Matrix<double>>(values.data(), d, d), rho};
-}
-
 PositionalEncodings read_positions(const nlohmann::json& object, const std::string& path) {
   FieldReader fields(object, path);
   const std::string kind = fields.choice("kind", {"identity", "structured", "matrix"});
@@ -160,7 +138,8 @@ PositionalEncodings read_positions(const nlohmann::json& object, const std::stri
   PositionalEncodings positions;
   if (kind == "identity") positions.covariance = IdentityPositions{rho};
   if (kind == "structured") positions.covariance = StructuredPositions{rho, fields.number("phi", 1)};
-  if (kind == "matrix") positions.covariance = read_matrix(fields, rho);
+  if (kind == "matrix")
+    positions.covariance = MatrixPositions{read_matrix_rows(fields, "matrix", fields.value("matrix")), rho};
   positions.input_weight = fields.number("input_weight", 1);
   positions.position_weight = fields.number("position_weight", 1);
   if (fields.boolean("in_values", false)) positions.values = ValueEncodings::present;

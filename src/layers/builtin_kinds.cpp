@@ -6,6 +6,8 @@ LayerReaders builtin_layer_readers() {
   LayerReaders readers;
   add_dense_kinds(readers);
   add_convolution_kinds(readers);
+  add_transposed_convolution_kinds(readers);
+  add_position_kinds(readers);
   add_pooling_kinds(readers);
   add_activation_kinds(readers);
   add_norm_kinds(readers);

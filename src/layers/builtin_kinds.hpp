@@ -16,6 +16,8 @@ LayerReaders builtin_layer_readers();
 // One function a file of layers; each adds its kinds.
 void add_dense_kinds(LayerReaders& readers);
 void add_convolution_kinds(LayerReaders& readers);
+void add_transposed_convolution_kinds(LayerReaders& readers);
+void add_position_kinds(LayerReaders& readers);
 void add_pooling_kinds(LayerReaders& readers);
 void add_activation_kinds(LayerReaders& readers);
 void add_norm_kinds(LayerReaders& readers);

@@ -2,12 +2,40 @@
 
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
+#include "layers/convolution_fields.hpp"
 #include "layers/finite/affine.hpp"
 #include "layers/padding_names.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
 
 namespace widelimit::layers {
+
+AffineNode affine_of(const std::string& layer, const ConvolutionOptions& options) {
+  const std::vector<Index> strides =
+      options.strides.empty() ? std::vector<Index>(options.filter.size(), 1) : options.strides;
+  const Window window{options.filter, strides, options.padding};
+  check_window(layer, window);
+  require_not_negative(layer, "weight_variance", options.weight_variance);
+  require_not_negative(layer, "bias_variance", options.bias_variance);
+  return {window, options.weight_variance, options.bias_variance};
+}
+
+nlohmann::ordered_json convolution_fields(const AffineNode& node) {
+  return {{"filter", node.window.sizes},
+          {"strides", node.window.strides},
+          {"padding", padding_name(node.window.padding)},
+          {"weight_variance", node.weight_variance},
+          {"bias_variance", node.bias_variance}};
+}
+
+ConvolutionOptions read_convolution(FieldReader& fields) {
+  return {.filter = fields.integers("filter"),
+          .strides = fields.integers("strides", std::vector<Index>{}),
+          .padding = padding_from_name(fields.choice("padding", {"same", "valid", "circular"}, "same")),
+          .weight_variance = fields.number("weight_variance", 1),
+          .bias_variance = fields.number("bias_variance", 0)};
+}
+
 namespace {
 
 using finite::Sharing;
@@ -15,26 +43,11 @@ using finite::Sharing;
 class Convolution final : public LayerModel {
  public:
   Convolution(const ConvolutionOptions& options, Sharing sharing)
-      : affine_{{options.filter,
-                 options.strides.empty() ? std::vector<Index>(options.filter.size(), 1) : options.strides,
-                 options.padding},
-                options.weight_variance,
-                options.bias_variance},
-        sharing_{sharing} {
-    check_window(kind(), affine_.window);
-    require_not_negative(kind(), "weight_variance", options.weight_variance);
-    require_not_negative(kind(), "bias_variance", options.bias_variance);
-  }
+      : sharing_{sharing}, affine_{affine_of(kind(), options)} {}
 
   std::string kind() const override { return sharing_ == Sharing::shared ? "conv" : "local_conv"; }
 
-  nlohmann::ordered_json fields() const override {
-    return {{"filter", affine_.window.sizes},
-            {"strides", affine_.window.strides},
-            {"padding", padding_name(affine_.window.padding)},
-            {"weight_variance", affine_.weight_variance},
-            {"bias_variance", affine_.bias_variance}};
-  }
+  nlohmann::ordered_json fields() const override { return convolution_fields(affine_); }
 
   State lower(Lowering& lowering, const State& input) const override {
     return sharing_ == Sharing::shared ? lowering.affine(input, affine_)
@@ -47,17 +60,9 @@ class Convolution final : public LayerModel {
   }
 
  private:
+  Sharing sharing_;  // First: kind() looks at it while the options are checked.
   AffineNode affine_;
-  Sharing sharing_;
 };
-
-ConvolutionOptions read_convolution(FieldReader& fields) {
-  return {.filter = fields.integers("filter"),
-          .strides = fields.integers("strides", std::vector<Index>{}),
-          .padding = padding_from_name(fields.choice("padding", {"same", "valid", "circular"}, "same")),
-          .weight_variance = fields.number("weight_variance", 1),
-          .bias_variance = fields.number("bias_variance", 0)};
-}
 
 }  // namespace
 

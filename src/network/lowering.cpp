@@ -227,6 +227,13 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   return state;
 }
 
+State Lowering::position_map(const State& input, std::shared_ptr<const PairStage> stage) {
+  State state = append_linear(input, PairNode{std::move(stage)});
+  // What is left of raw inputs is a covariance: it cannot be normalised as features.
+  if (state.distribution == ChannelDistribution::raw) state.distribution = ChannelDistribution::other;
+  return state;
+}
+
 SampledDraws Lowering::draws(std::int64_t samples) {
   graph_.fewest_samples = graph_.fewest_samples == 0 ? samples : std::min(graph_.fewest_samples, samples);
   const std::int64_t share =

@@ -81,6 +81,8 @@ class Lowering {
   State pool(const State& input, const Window& window, PoolKind kind);
   State readout(const State& input, ReadoutKind kind);
   State pair(const State& input, std::shared_ptr<const PairStage> stage);
+  /// A stage that maps positions linearly, all channels alike.
+  State position_map(const State& input, std::shared_ptr<const PairStage> stage);
 
   /// Announces a stage that draws `samples` in all.
   SampledDraws draws(std::int64_t samples);

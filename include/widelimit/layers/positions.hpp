@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "widelimit/layers/window.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/layer.hpp"
+
+/// Layers that map positions linearly, every channel alike and without weights: y = M x over the positions of an input,
+/// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad options,
+/// and NetworkError, naming the layer, for inputs that the map does not fit. What stands in front is computed for all
+/// pairs of positions: O(d d') numbers a pair, and as many operations times the width of the map.
+///
+/// Source  docs/theory/kernel-recursion.md, section 2.3.
+namespace widelimit::layers {
+
+/// Positions begin, begin + step, ... in front of end along an axis, as Python slices count them: negative ones from the
+/// end, absent ones from the border, steps below 0 backwards.
+struct SliceAxis {
+  std::optional<Index> begin = std::nullopt;
+  std::optional<Index> end = std::nullopt;
+  Index step = 1;  ///< Not 0.
+};
+
+/// The positions of a slice along each axis; one entry an axis.
+[[nodiscard]] Layer slice(std::vector<SliceAxis> axes);
+
+/// One position along an axis (0 the first axis), which is gone behind the layer; negative positions count from the end.
+/// Of a sequence, what is left is a vector: a readout of one token.
+[[nodiscard]] Layer index_position(Index axis, Index position);
+
+/// How values between positions are found: the nearest position; the triangle kernel; Keys' cubic kernel with a = -1/2.
+enum class ResizeMethod { nearest, linear, cubic };
+
+struct ImageResizeOptions {
+  std::vector<Index> size;  ///< Positions >= 1 along each axis behind the layer; -1: as before.
+  ResizeMethod method = ResizeMethod::linear;
+  /// Kernels are widened by the factor by which an axis shrinks. Means nothing for `nearest`.
+  bool antialias = true;
+};
+
+/// Images, sequences or volumes resampled to another size, axis by axis; weights at the border are normalised, as
+/// jax.image.resize does.
+[[nodiscard]] Layer image_resize(const ImageResizeOptions& options);
+
+/// Any matrix [out, in] over the positions, flattened in row-major order. Behind it there is one axis of `out` positions.
+[[nodiscard]] Layer positions_map(const Matrix<double>& matrix);
+
+/// One matrix [out_i, in_i] an axis.
+[[nodiscard]] Layer positions_map(std::vector<Matrix<double>> matrices);
+
+}  // namespace widelimit::layers

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "widelimit/layers/positions.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
+
+/// Linear maps along one axis, as bands: row a of the matrix has its entries from first[a] on, `width` of them.
+namespace widelimit::layers {
+
+struct AxisMap {
+  Index columns = 0;  ///< Positions in front.
+  Index width = 1;    ///< At most `columns`; first[a] + width <= columns.
+  std::vector<Index> first = {};
+  std::vector<double> weights = {};  ///< [rows, width]
+
+  [[nodiscard]] Index rows() const { return static_cast<Index>(first.size()); }
+};
+
+/// Leaves an axis as it is.
+AxisMap identity_map(Index size);
+
+/// Throws ArgumentError if no position is left.
+AxisMap slice_map(const SliceAxis& slice, Index size);
+
+/// ArgumentError unless -size <= position < size.
+AxisMap position_map(Index position, Index size);
+
+AxisMap resize_map(Index size, Index new_size, ResizeMethod method, bool antialias);
+
+/// Position i goes to position (front + stride i) mod `new_size`; the others are 0.
+AxisMap spread_map(Index size, Index stride, Index front, Index new_size);
+
+/// The entries of a matrix with a band just wide enough.
+AxisMap matrix_map(const Matrix<double>& matrix);
+
+}  // namespace widelimit::layers

@@ -1,0 +1,166 @@
+#include "layers/position_map_stage.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace widelimit::layers {
+namespace {
+
+// An input's state holds the number of axes. For each of them follow rows, columns, width and whether it is the
+// identity, then the first column of every row and its weights.
+constexpr Index header = 4;
+
+bool is_identity(const AxisMap& map) {
+  if (map.rows() != map.columns || map.width != 1) return false;
+  for (Index a = 0; a < map.rows(); ++a)
+    if (map.first[static_cast<std::size_t>(a)] != a || map.weights[static_cast<std::size_t>(a)] != 1)
+      return false;
+  return true;
+}
+
+/// An axis of a map as it lies in a state.
+template <typename Scalar>
+class AxisView {
+ public:
+  explicit AxisView(const Scalar* state) : state_{state} {}
+
+  [[nodiscard]] Index rows() const { return number(0); }
+  [[nodiscard]] Index columns() const { return number(1); }
+  [[nodiscard]] Index width() const { return number(2); }
+  [[nodiscard]] bool is_identity() const { return number(3) != 0; }
+  [[nodiscard]] Index first(Index row) const { return number(header + row); }
+  [[nodiscard]] const Scalar* weights(Index row) const { return state_ + header + rows() + row * width(); }
+  [[nodiscard]] const Scalar* next() const { return weights(rows()); }
+
+ private:
+  [[nodiscard]] Index number(Index place) const { return static_cast<Index>(state_[place]); }
+
+  const Scalar* state_;
+};
+
+template <typename Scalar>
+Scalar* write_axis(const AxisMap& map, Scalar* state) {
+  for (const Index number : {map.rows(), map.columns, map.width, Index{is_identity(map)}})
+    *state++ = static_cast<Scalar>(number);
+  for (const Index first : map.first) *state++ = static_cast<Scalar>(first);
+  for (const double weight : map.weights) *state++ = static_cast<Scalar>(weight);
+  return state;
+}
+
+/// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer and rows of `inner` numbers.
+template <typename Scalar>
+void map_axis(const AxisView<Scalar>& axis, Index outer, Index inner, const Scalar* source, Scalar* target) {
+  const Index rows = axis.rows(), columns = axis.columns(), width = axis.width();
+  for (Index o = 0; o < outer; ++o)
+    for (Index a = 0; a < rows; ++a, target += inner) {
+      const Scalar* weights = axis.weights(a);
+      const Scalar* from = source + (o * columns + axis.first(a)) * inner;
+      std::fill(target, target + inner, Scalar{0});
+      for (Index t = 0; t < width; ++t, from += inner)
+        for (Index i = 0; i < inner; ++i) target[i] += weights[t] * from[i];
+    }
+}
+
+template <typename Scalar>
+void append_axes(const Scalar* state, std::vector<AxisView<Scalar>>& axes) {
+  const auto count = static_cast<Index>(*state++);
+  for (Index i = 0; i < count; ++i) {
+    axes.emplace_back(state);
+    state = axes.back().next();
+  }
+}
+
+/// The largest array that mapping these axes one after another needs.
+template <typename Axes, typename Columns>
+Index largest_array(const Axes& axes, const Columns& columns_of) {
+  Index size = 1;
+  for (const auto& axis : axes) size *= columns_of(axis);
+  Index largest = size;
+  for (const auto& axis : axes) {
+    size = size / columns_of(axis) * axis.rows();
+    largest = std::max(largest, size);
+  }
+  return largest;
+}
+
+/// Maps the axes of `source`, whose sizes are their columns, one after another into `target`. `scratch` has room for two
+/// arrays of `room` numbers.
+template <typename Scalar>
+void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, Scalar* target,
+              Scalar* scratch, Index room, const StopRequest& stop) {
+  Index outer = 1, inner = 1;
+  std::size_t last = axes.size();
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    inner *= axes[k].columns();
+    if (!axes[k].is_identity()) last = k;
+  }
+  if (last == axes.size()) std::copy(source, source + inner, target);
+  Scalar *mapped = scratch, *next = scratch + room;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    inner /= axes[k].columns();
+    if (!axes[k].is_identity()) {
+      stop.check();
+      if (k == last) mapped = target;
+      map_axis(axes[k], outer, inner, source, mapped);
+      source = mapped;
+      std::swap(mapped, next);
+    }
+    outer *= axes[k].rows();
+  }
+}
+
+class PositionMapStage final : public PairStageOf<PositionMapStage> {
+ public:
+  explicit PositionMapStage(PositionMapPointer map) : map_{std::move(map)} {}
+
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+
+  Shape output_shape(const Shape& input) const override { return map_->output_shape(input); }
+
+  std::size_t state_size(const Shape& input) const override {
+    Index size = 1;
+    for (const AxisMap& map : map_->axis_maps(input)) size += header + map.rows() * (1 + map.width);
+    return static_cast<std::size_t>(size);
+  }
+
+  std::size_t scratch_size(const Shape& left, const Shape& right) const override {
+    std::vector<AxisMap> maps = map_->axis_maps(left);
+    const std::vector<AxisMap> right_maps = map_->axis_maps(right);
+    maps.insert(maps.end(), right_maps.begin(), right_maps.end());
+    return 2 * static_cast<std::size_t>(largest_array(maps, [](const AxisMap& map) { return map.columns; }));
+  }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    const std::vector<AxisMap> maps = map_->axis_maps(input.shape);
+    *state++ = static_cast<Scalar>(maps.size());
+    for (const AxisMap& map : maps) state = write_axis(map, state);
+  }
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    std::vector<AxisView<Scalar>> axes;
+    append_axes(pair.left_state, axes);
+    append_axes(pair.right_state, axes);
+    const Index room = largest_array(axes, [](const AxisView<Scalar>& axis) { return axis.columns(); });
+    map_axes(axes, pair.nngp.data(), result.nngp.data(), result.scratch, room, pair.stop);
+    if (result.ntk.size() > 0)
+      map_axes(axes, pair.ntk.data(), result.ntk.data(), result.scratch, room, pair.stop);
+  }
+
+ private:
+  PositionMapPointer map_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PairStage> position_map_stage(PositionMapPointer map) {
+  return std::make_shared<PositionMapStage>(std::move(map));
+}
+
+}  // namespace widelimit::layers

@@ -1,0 +1,315 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "json/json_value.hpp"
+#include "layers/builtin_kinds.hpp"
+#include "layers/checks.hpp"
+#include "layers/finite/position_map.hpp"
+#include "layers/matrix_field.hpp"
+#include "layers/position_map_stage.hpp"
+#include "network/layer_model.hpp"
+#include "network/window.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/layers/positions.hpp"
+
+namespace widelimit::layers {
+
+Shape PositionMap::output_shape(const Shape& input) const {
+  Shape shape;
+  for (const AxisMap& map : axis_maps(input)) shape.push_back(map.rows());
+  return shape;
+}
+
+void require_axes(const Shape& input, std::size_t axes) {
+  if (input.size() != axes)
+    throw ArgumentError(fmt::format("expected inputs with {} spatial {}, got {}", axes,
+                                    axes == 1 ? "axis" : "axes", axes_text(input)));
+}
+
+namespace {
+
+/// A layer that is a position map with a name.
+class PositionMapLayer : public LayerModel,
+                         public PositionMap,
+                         public std::enable_shared_from_this<PositionMapLayer> {
+ public:
+  State lower(Lowering& lowering, const State& input) const override {
+    return lowering.position_map(input, position_map_stage(shared_from_this()));
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::position_map_counterpart(shared_from_this());
+  }
+
+ protected:
+  /// map(i) for every axis i of `axes`; its errors name the axis.
+  template <typename Map>
+  static std::vector<AxisMap> for_axes(const Shape& input, std::size_t axes, const Map& map) {
+    require_axes(input, axes);
+    std::vector<AxisMap> maps;
+    for (std::size_t i = 0; i < axes; ++i) {
+      try {
+        maps.push_back(map(i));
+      } catch (const ArgumentError& error) {
+        throw ArgumentError(fmt::format("axis {}: {}", i, error.what()));
+      }
+    }
+    return maps;
+  }
+};
+
+void check_axis_count(const char* layer, std::size_t axes) {
+  if (axes < 1 || axes > 3)
+    throw ArgumentError(fmt::format("{}: expected 1, 2 or 3 axes, got {}", layer, axes));
+}
+
+class Slice final : public PositionMapLayer {
+ public:
+  explicit Slice(std::vector<SliceAxis> axes) : axes_{std::move(axes)} {
+    check_axis_count("slice", axes_.size());
+    for (const SliceAxis& axis : axes_)
+      if (axis.step == 0) throw ArgumentError("slice: steps must not be 0");
+  }
+
+  std::string kind() const override { return "slice"; }
+
+  nlohmann::ordered_json fields() const override {
+    auto begin = nlohmann::ordered_json::array(), end = begin, step = begin;
+    for (const SliceAxis& axis : axes_) {
+      begin.push_back(axis.begin ? nlohmann::ordered_json(*axis.begin) : nullptr);
+      end.push_back(axis.end ? nlohmann::ordered_json(*axis.end) : nullptr);
+      step.push_back(axis.step);
+    }
+    return {{"begin", begin}, {"end", end}, {"step", step}};
+  }
+
+  std::vector<AxisMap> axis_maps(const Shape& input) const override {
+    return for_axes(input, axes_.size(), [&](std::size_t i) { return slice_map(axes_[i], input[i]); });
+  }
+
+ private:
+  std::vector<SliceAxis> axes_;
+};
+
+class IndexLayer final : public PositionMapLayer {
+ public:
+  IndexLayer(Index axis, Index position) : axis_{axis}, position_{position} {
+    if (axis < 0 || axis > 2) throw ArgumentError(fmt::format("index: axis must be 0, 1 or 2, got {}", axis));
+  }
+
+  std::string kind() const override { return "index"; }
+  nlohmann::ordered_json fields() const override { return {{"axis", axis_}, {"position", position_}}; }
+
+  std::vector<AxisMap> axis_maps(const Shape& input) const override {
+    const auto axis = static_cast<std::size_t>(axis_);
+    if (input.size() <= axis)
+      throw ArgumentError(fmt::format("expected inputs with an axis {}, got {}", axis_, axes_text(input)));
+    return for_axes(input, input.size(), [&](std::size_t i) {
+      return i == axis ? position_map(position_, input[i]) : identity_map(input[i]);
+    });
+  }
+
+  Shape output_shape(const Shape& input) const override {
+    Shape shape = PositionMap::output_shape(input);
+    if (shape.size() > 1) shape.erase(shape.begin() + axis_);
+    return shape;
+  }
+
+  // The only position of a sequence is a vector once it is flattened.
+  State lower(Lowering& lowering, const State& input) const override {
+    const State state = PositionMapLayer::lower(lowering, input);
+    return input.shape.size() == 1 ? lowering.readout(state, ReadoutKind::flatten) : state;
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::position_map_counterpart(shared_from_this(), finite::OneAxisLeaves::vectors);
+  }
+
+ private:
+  Index axis_;
+  Index position_;
+};
+
+class Resize final : public PositionMapLayer {
+ public:
+  explicit Resize(ImageResizeOptions options) : options_{std::move(options)} {
+    check_axis_count("image_resize", options_.size.size());
+    for (const Index size : options_.size)
+      if (size < 1 && size != -1)
+        throw ArgumentError(fmt::format("image_resize: sizes must be positive, or -1, got {}", size));
+  }
+
+  std::string kind() const override { return "image_resize"; }
+  nlohmann::ordered_json fields() const override {
+    return {{"size", options_.size}, {"method", method_name()}, {"antialias", options_.antialias}};
+  }
+
+  std::vector<AxisMap> axis_maps(const Shape& input) const override {
+    return for_axes(input, options_.size.size(), [&](std::size_t i) {
+      const Index size = options_.size[i] == -1 ? input[i] : options_.size[i];
+      return resize_map(input[i], size, options_.method, options_.antialias);
+    });
+  }
+
+ private:
+  [[nodiscard]] const char* method_name() const {
+    switch (options_.method) {
+      case ResizeMethod::nearest:
+        return "nearest";
+      case ResizeMethod::linear:
+        return "linear";
+      case ResizeMethod::cubic:
+        return "cubic";
+    }
+    return "";
+  }
+
+  ImageResizeOptions options_;
+};
+
+void check_matrix(const std::string& name, const Matrix<double>& matrix) {
+  if (matrix.size() == 0)
+    throw ArgumentError(
+        fmt::format("positions_map: {} must have entries, got {} x {}", name, matrix.rows(), matrix.cols()));
+  for (Index a = 0; a < matrix.rows(); ++a)
+    for (Index i = 0; i < matrix.cols(); ++i)
+      require_finite("positions_map", fmt::format("{}[{}][{}]", name, a, i), matrix(a, i));
+}
+
+class FlatMatrix final : public PositionMapLayer {
+ public:
+  explicit FlatMatrix(const Matrix<double>& matrix) : matrix_{matrix}, map_{matrix_map(matrix)} {
+    check_matrix("matrix", matrix);
+  }
+
+  std::string kind() const override { return "positions_map"; }
+  nlohmann::ordered_json fields() const override { return {{"matrix", matrix_rows(matrix_)}}; }
+
+  std::vector<AxisMap> axis_maps(const Shape& input) const override {
+    if (input.empty()) throw ArgumentError("expected inputs with positions, got vectors");
+    if (position_count(input) != map_.columns)
+      throw ArgumentError(fmt::format("expected inputs of {} positions (columns of the matrix), got {} ({})",
+                                      map_.columns, position_count(input), axes_text(input)));
+    return {map_};
+  }
+
+ private:
+  Matrix<double> matrix_;
+  AxisMap map_;
+};
+
+class AxisMatrices final : public PositionMapLayer {
+ public:
+  explicit AxisMatrices(std::vector<Matrix<double>> matrices) : matrices_{std::move(matrices)} {
+    check_axis_count("positions_map", matrices_.size());
+    for (std::size_t i = 0; i < matrices_.size(); ++i) {
+      check_matrix(fmt::format("matrices[{}]", i), matrices_[i]);
+      maps_.push_back(matrix_map(matrices_[i]));
+    }
+  }
+
+  std::string kind() const override { return "positions_map"; }
+  nlohmann::ordered_json fields() const override {
+    auto matrices = nlohmann::ordered_json::array();
+    for (const Matrix<double>& matrix : matrices_) matrices.push_back(matrix_rows(matrix));
+    return {{"matrices", matrices}};
+  }
+
+  std::vector<AxisMap> axis_maps(const Shape& input) const override {
+    return for_axes(input, maps_.size(), [&](std::size_t i) {
+      if (input[i] != maps_[i].columns)
+        throw ArgumentError(
+            fmt::format("expected {} positions (columns of the matrix), got {}", maps_[i].columns, input[i]));
+      return maps_[i];
+    });
+  }
+
+ private:
+  std::vector<Matrix<double>> matrices_;
+  std::vector<AxisMap> maps_;
+};
+
+/// A list of integers or nulls.
+std::vector<std::optional<Index>> read_optional_integers(FieldReader& fields, const char* field) {
+  std::vector<std::optional<Index>> list;
+  if (!fields.has(field)) return list;
+  const nlohmann::json& values = fields.value(field);
+  if (!values.is_array())
+    fields.fail(field, "expected a list of integers or nulls, got " + shown_json(values));
+  for (const nlohmann::json& value : values) {
+    Index number = 0;
+    if (!value.is_null() && !JsonKind<Index>::read(value, number))
+      fields.fail(field, "expected a list of integers or nulls, got " + shown_json(values));
+    list.push_back(value.is_null() ? std::nullopt : std::optional(number));
+  }
+  return list;
+}
+
+Layer read_slice(FieldReader& fields) {
+  const auto begin = read_optional_integers(fields, "begin"), end = read_optional_integers(fields, "end"),
+             step = read_optional_integers(fields, "step");
+  std::vector<SliceAxis> axes(std::max({begin.size(), end.size(), step.size()}));
+  const auto check_count = [&](const char* field, std::size_t count) {
+    if (count != 0 && count != axes.size())
+      fields.fail(field, fmt::format("expected one entry an axis ({}), got {}", axes.size(), count));
+  };
+  check_count("begin", begin.size());
+  check_count("end", end.size());
+  check_count("step", step.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!begin.empty()) axes[i].begin = begin[i];
+    if (!end.empty()) axes[i].end = end[i];
+    if (!step.empty()) axes[i].step = step[i].value_or(1);
+  }
+  return slice(std::move(axes));
+}
+
+Layer read_resize(FieldReader& fields) {
+  const std::string method = fields.choice("method", {"nearest", "linear", "cubic"}, "linear");
+  return image_resize({.size = fields.integers("size"),
+                       .method = method == "nearest"  ? ResizeMethod::nearest
+                                 : method == "linear" ? ResizeMethod::linear
+                                                      : ResizeMethod::cubic,
+                       .antialias = fields.boolean("antialias", true)});
+}
+
+Layer read_positions_map(FieldReader& fields) {
+  if (fields.has("matrix") == fields.has("matrices"))
+    fields.fail(fields.has("matrix") ? "matrices" : "matrix", "expected either matrix or matrices");
+  if (fields.has("matrix")) return positions_map(read_matrix_rows(fields, "matrix", fields.value("matrix")));
+  const nlohmann::json& list = fields.value("matrices");
+  if (!list.is_array()) fields.fail("matrices", "expected a list of matrices, got " + shown_json(list));
+  std::vector<Matrix<double>> matrices;
+  for (const nlohmann::json& rows : list)
+    matrices.push_back(read_matrix_rows(fields, fmt::format("matrices[{}]", matrices.size()), rows));
+  return positions_map(std::move(matrices));
+}
+
+}  // namespace
+
+Layer slice(std::vector<SliceAxis> axes) { return Layer(std::make_shared<Slice>(std::move(axes))); }
+
+Layer index_position(Index axis, Index position) {
+  return Layer(std::make_shared<IndexLayer>(axis, position));
+}
+
+Layer image_resize(const ImageResizeOptions& options) { return Layer(std::make_shared<Resize>(options)); }
+
+Layer positions_map(const Matrix<double>& matrix) { return Layer(std::make_shared<FlatMatrix>(matrix)); }
+
+Layer positions_map(std::vector<Matrix<double>> matrices) {
+  return Layer(std::make_shared<AxisMatrices>(std::move(matrices)));
+}
+
+void add_position_kinds(LayerReaders& readers) {
+  readers["slice"] = read_slice;
+  readers["index"] = [](FieldReader& fields) {
+    return index_position(fields.integer("axis"), fields.integer("position"));
+  };
+  readers["image_resize"] = read_resize;
+  readers["positions_map"] = read_positions_map;
+}
+
+}  // namespace widelimit::layers
