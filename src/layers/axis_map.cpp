@@ -42,6 +42,11 @@ void write_resize_row(double centre, double scale, ResizeMethod method, Eigen::R
 
 }  // namespace
 
+void require_axis_length(Index size) {
+  if (size > longest_axis)
+    throw ArgumentError(fmt::format("expected at most {} positions, got {}", longest_axis, size));
+}
+
 AxisMap identity_map(Index size) {
   std::vector<Index> positions(static_cast<std::size_t>(size));
   for (Index a = 0; a < size; ++a) positions[static_cast<std::size_t>(a)] = a;

@@ -19,6 +19,12 @@ struct AxisMap {
   [[nodiscard]] Index rows() const { return static_cast<Index>(first.size()); }
 };
 
+/// Maps of longer axes would fill the memory before anything is computed.
+inline constexpr Index longest_axis = Index{1} << 20;
+
+/// Throws ArgumentError for an axis of more positions.
+void require_axis_length(Index size);
+
 /// Leaves an axis as it is.
 AxisMap identity_map(Index size);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,9 @@ class PositionMap {
 
 using PositionMapPointer = std::shared_ptr<const PositionMap>;
 
-/// Throws ArgumentError unless the input has so many axes.
-void require_axes(const Shape& input, std::size_t axes);
+/// map(i) for every axis i of the input. Throws ArgumentError unless it has so many axes, none too long; errors of
+/// map(i) name the axis.
+std::vector<AxisMap> axis_by_axis(const Shape& input, std::size_t axes,
+                                  const std::function<AxisMap(std::size_t)>& map);
 
 }  // namespace widelimit::layers

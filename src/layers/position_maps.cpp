@@ -16,18 +16,6 @@
 
 namespace widelimit::layers {
 
-Shape PositionMap::output_shape(const Shape& input) const {
-  Shape shape;
-  for (const AxisMap& map : axis_maps(input)) shape.push_back(map.rows());
-  return shape;
-}
-
-void require_axes(const Shape& input, std::size_t axes) {
-  if (input.size() != axes)
-    throw ArgumentError(fmt::format("expected inputs with {} spatial {}, got {}", axes,
-                                    axes == 1 ? "axis" : "axes", axes_text(input)));
-}
-
 namespace {
 
 /// A layer that is a position map with a name.
@@ -41,22 +29,6 @@ class PositionMapLayer : public LayerModel,
 
   finite::CounterpartPointer finite_counterpart() const override {
     return finite::position_map_counterpart(shared_from_this());
-  }
-
- protected:
-  /// map(i) for every axis i of `axes`; its errors name the axis.
-  template <typename Map>
-  static std::vector<AxisMap> for_axes(const Shape& input, std::size_t axes, const Map& map) {
-    require_axes(input, axes);
-    std::vector<AxisMap> maps;
-    for (std::size_t i = 0; i < axes; ++i) {
-      try {
-        maps.push_back(map(i));
-      } catch (const ArgumentError& error) {
-        throw ArgumentError(fmt::format("axis {}: {}", i, error.what()));
-      }
-    }
-    return maps;
   }
 };
 
@@ -86,7 +58,7 @@ class Slice final : public PositionMapLayer {
   }
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
-    return for_axes(input, axes_.size(), [&](std::size_t i) { return slice_map(axes_[i], input[i]); });
+    return axis_by_axis(input, axes_.size(), [&](std::size_t i) { return slice_map(axes_[i], input[i]); });
   }
 
  private:
@@ -106,7 +78,7 @@ class IndexLayer final : public PositionMapLayer {
     const auto axis = static_cast<std::size_t>(axis_);
     if (input.size() <= axis)
       throw ArgumentError(fmt::format("expected inputs with an axis {}, got {}", axis_, axes_text(input)));
-    return for_axes(input, input.size(), [&](std::size_t i) {
+    return axis_by_axis(input, input.size(), [&](std::size_t i) {
       return i == axis ? position_map(position_, input[i]) : identity_map(input[i]);
     });
   }
@@ -139,6 +111,10 @@ class Resize final : public PositionMapLayer {
     for (const Index size : options_.size)
       if (size < 1 && size != -1)
         throw ArgumentError(fmt::format("image_resize: sizes must be positive, or -1, got {}", size));
+    for (const Index size : options_.size)
+      if (size > longest_axis)
+        throw ArgumentError(
+            fmt::format("image_resize: sizes must be at most {}, got {}", longest_axis, size));
   }
 
   std::string kind() const override { return "image_resize"; }
@@ -147,7 +123,7 @@ class Resize final : public PositionMapLayer {
   }
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
-    return for_axes(input, options_.size.size(), [&](std::size_t i) {
+    return axis_by_axis(input, options_.size.size(), [&](std::size_t i) {
       const Index size = options_.size[i] == -1 ? input[i] : options_.size[i];
       return resize_map(input[i], size, options_.method, options_.antialias);
     });
@@ -218,7 +194,7 @@ class AxisMatrices final : public PositionMapLayer {
   }
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
-    return for_axes(input, maps_.size(), [&](std::size_t i) {
+    return axis_by_axis(input, maps_.size(), [&](std::size_t i) {
       if (input[i] != maps_[i].columns)
         throw ArgumentError(
             fmt::format("expected {} positions (columns of the matrix), got {}", maps_[i].columns, input[i]));

@@ -19,11 +19,10 @@ class Spreading final : public PositionMap {
   explicit Spreading(const Window& window) : window_{window} {}
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
-    require_axes(input, window_.sizes.size());
-    std::vector<AxisMap> maps;
-    for (std::size_t i = 0; i < input.size(); ++i)
-      maps.push_back(window_.padding == Padding::circular ? around(input[i], i) : padded(input[i], i));
-    return maps;
+    return axis_by_axis(input, window_.sizes.size(), [&](std::size_t i) {
+      require_axis_length(window_.strides[i] * input[i]);
+      return window_.padding == Padding::circular ? around(input[i], i) : padded(input[i], i);
+    });
   }
 
  private:
@@ -53,7 +52,7 @@ class Spreading final : public PositionMap {
 class TransposedConvolution final : public LayerModel {
  public:
   explicit TransposedConvolution(const ConvolutionOptions& options)
-      : fields_{affine_of(kind(), options)},
+      : fields_{affine_of("conv_transpose", options)},
         spreading_{std::make_shared<Spreading>(fields_.window)},
         convolution_{fields_} {
     convolution_.window.strides.assign(fields_.window.strides.size(), 1);

@@ -8,6 +8,7 @@
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/layers/positions.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -23,6 +24,20 @@ void add_convolutions(std::vector<ZooLayer>& zoo) {
   }
   zoo.push_back({"local_conv strided", local_conv({{2, 2}, {1, 2}, Padding::same, 1.3, 0}), {2, 4}});
   zoo.push_back({"conv 3d", conv({{2, 1, 2}, {}, Padding::same, 1, 0.1}), {2, 2, 2}});
+}
+
+void add_position_maps(std::vector<ZooLayer>& zoo) {
+  for (const Padding padding : {Padding::same, Padding::valid, Padding::circular}) {
+    const std::string name = std::vector{"same", "valid", "circular"}[static_cast<std::size_t>(padding)];
+    zoo.push_back({"conv_transpose " + name, conv_transpose({{2, 3}, {2, 1}, padding, 1.3, 0.2}), {2, 3}});
+  }
+  zoo.push_back({"slice", slice({{1, std::nullopt, 1}, {std::nullopt, std::nullopt, -2}}), {3, 3}});
+  zoo.push_back({"index", index_position(0, 1), {3, 2}});
+  zoo.push_back({"index of a sequence", index_position(0, -1), {3}});
+  zoo.push_back({"image_resize", image_resize({{2, 4}, ResizeMethod::cubic, true}), {4, 2}});
+  Matrix<double> matrix(2, 4);
+  matrix << 0.5, -1, 0.3, 0, 0, 0.7, 1.1, -0.2;
+  zoo.push_back({"positions_map", positions_map(matrix), {2, 2}});
 }
 
 void add_poolings(std::vector<ZooLayer>& zoo) {
@@ -112,6 +127,7 @@ void add_encoded_attention(std::vector<ZooLayer>& zoo, Index samples) {
 std::vector<ZooLayer> zoo_layers() {
   std::vector<ZooLayer> zoo{{"dense", dense({1.3, 0.2}), {}}, {"dense at positions", dense({1.3, 0}), {3}}};
   add_convolutions(zoo);
+  add_position_maps(zoo);
   add_poolings(zoo);
   add_activations(zoo);
   for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {
@@ -137,9 +153,10 @@ double relative_difference(const Matrix<double>& value, const Matrix<double>& ex
 
 Network zoo_network(const ZooLayer& subject) {
   Layers layers{dense({1.2, 0.1}), subject.layer};
-  if (!subject.shape.empty() && subject.layer.kind() != "flatten" &&
-      subject.layer.kind().rfind("global", 0) != 0)
-    layers.push_back(global_average_pool());
+  const std::string kind = subject.layer.kind();
+  const bool is_readout =
+      kind == "flatten" || kind.rfind("global", 0) == 0 || (kind == "index" && subject.shape.size() == 1);
+  if (!subject.shape.empty() && !is_readout) layers.push_back(global_average_pool());
   layers.push_back(dense({1.1, 0.3}));
   return {subject.name, layers};
 }

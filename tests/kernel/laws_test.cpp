@@ -10,6 +10,7 @@
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/layers/positions.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -48,6 +49,11 @@ TEST_CASE("linear layers obey the laws") {
     check_passes(local_conv(
         {.filter = {2, 1}, .strides = {}, .padding = padding, .weight_variance = 1.2, .bias_variance = 0.1}));
   }
+  for (const Padding padding : {Padding::same, Padding::valid, Padding::circular})
+    check_passes(conv_transpose({{3}, {2}, padding, 1.2, 0.1}));
+  check_passes(slice({{-2, std::nullopt, 1}}));
+  check_passes(index_position(0, 1));
+  check_passes(image_resize({.size = {3, 5}}));
   for (const Padding padding : {Padding::same, Padding::valid}) {
     check_passes(average_pool({.window = {2, 2}, .strides = {1, 1}, .padding = padding}));
     check_passes(sum_pool({.window = {3}, .strides = {2}, .padding = padding}));

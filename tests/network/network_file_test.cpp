@@ -15,6 +15,7 @@
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/layers/positions.hpp"
 #include "widelimit/network/field_reader.hpp"
 #include "widelimit/numerics/activations.hpp"
 
@@ -40,6 +41,12 @@ Network every_kind() {
           {dense({2.0 / 3, 0.1}),
            conv({{3, 2}, {1, 2}, Padding::valid, 1.1, 0.01}),
            local_conv({{1}, {}, Padding::circular, 1, 0}),
+           conv_transpose({{3, 3}, {2, 1}, Padding::circular, 1.5, 0.1}),
+           slice({{1, std::nullopt, 2}, {std::nullopt, -1, 1}}),
+           index_position(1, -2),
+           image_resize({{3, -1}, ResizeMethod::cubic, false}),
+           positions_map(covariance),
+           positions_map(std::vector{covariance, covariance}),
            relu(),
            leaky_relu(0.1),
            layers::abs(),
@@ -178,7 +185,7 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
   CHECK(network_error(attention + R"("positions": {"kind": "identity", "phi": 1}}])") ==
         "layers[0].positions.phi: unknown field");
   CHECK(network_error(attention + R"("positions": {"kind": "matrix", "matrix": [[1, 0], [0]]}}])") ==
-        "layers[0].positions.matrix: expected 2 rows of 2 numbers, got 1 in row 1");
+        "layers[0].positions.matrix: expected rows of 2 numbers, got 1 in row 1");
   CHECK(network_error(attention + R"("weights": {"layer": "leaky_relu"}}])") ==
         "layers[0].weights.slope: expected this field, got none");
   CHECK(network_error(attention + R"("samples": 10}])") ==
