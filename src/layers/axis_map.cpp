@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "network/window.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
@@ -26,18 +28,54 @@ double cubic(double x) {
   return 0;
 }
 
-/// The weights of all positions for the place `centre` among them, normalised; zeros if there are none.
-void write_resize_row(double centre, double scale, ResizeMethod method, Eigen::Ref<Matrix<double>> row) {
-  constexpr double least_total = 1000 * std::numeric_limits<double>::epsilon();
-  for (Index i = 0; i < row.cols(); ++i) {
-    const double x = std::abs(centre - static_cast<double>(i)) / scale;
-    row(0, i) = method == ResizeMethod::cubic ? cubic(x) : triangle(x);
+/// The entries of a row from `first` on.
+struct BandRow {
+  Index first = 0;
+  std::vector<double> weights = {};
+};
+
+/// Rows as wide as the widest of them; they begin earlier where they would reach over the end.
+AxisMap banded(const std::vector<BandRow>& rows, Index columns) {
+  AxisMap map{.columns = columns};
+  for (const BandRow& row : rows) map.width = std::max(map.width, std::ssize(row.weights));
+  map.weights.assign(rows.size() * static_cast<std::size_t>(map.width), 0.0);
+  auto place = map.weights.begin();
+  for (const BandRow& row : rows) {
+    map.first.push_back(std::min(row.first, columns - map.width));
+    std::copy(row.weights.begin(), row.weights.end(), place + (row.first - map.first.back()));
+    place += map.width;
   }
-  const double total = row.sum();
-  if (std::abs(total) > least_total)
-    row /= total;
-  else
-    row.setZero();
+  return map;
+}
+
+/// The kernel around the place `centre`, normalised; nothing if it sees no position.
+BandRow resize_row(double centre, double scale, ResizeMethod method, Index size) {
+  constexpr double least_total = 1000 * std::numeric_limits<double>::epsilon();
+  const double reach = scale * (method == ResizeMethod::cubic ? 2 : 1);
+  BandRow row{.first = std::clamp<Index>(static_cast<Index>(std::ceil(centre - reach)), 0, size - 1)};
+  const Index end =
+      std::clamp<Index>(static_cast<Index>(std::floor(centre + reach)) + 1, row.first + 1, size);
+  double total = 0;
+  for (Index i = row.first; i < end; ++i) {
+    const double x = std::abs(centre - static_cast<double>(i)) / scale;
+    row.weights.push_back(method == ResizeMethod::cubic ? cubic(x) : triangle(x));
+    total += row.weights.back();
+  }
+  for (double& weight : row.weights) weight = std::abs(total) > least_total ? weight / total : 0;
+  return row;
+}
+
+/// What a window sees that begins at `begin`, which may lie in front of the axis: how often it sees each position.
+BandRow window_row(Index begin, Index taps, Index size, Padding padding) {
+  const bool is_inside = begin >= 0 && begin + taps <= size;
+  if (padding != Padding::circular || is_inside) {
+    const Index first = std::clamp<Index>(begin, 0, size), end = std::clamp<Index>(begin + taps, first, size);
+    return {first, std::vector<double>(static_cast<std::size_t>(end - first), 1.0)};
+  }
+  BandRow row{0, std::vector<double>(static_cast<std::size_t>(size), 0.0)};
+  for (Index o = 0; o < taps; ++o)
+    row.weights[static_cast<std::size_t>(((begin + o) % size + size) % size)] += 1;
+  return row;
 }
 
 }  // namespace
@@ -83,11 +121,11 @@ AxisMap resize_map(Index size, Index new_size, ResizeMethod method, bool antiali
     return selection(std::move(positions), size);
   }
   const double shrinking = static_cast<double>(size) / static_cast<double>(new_size);
-  Matrix<double> matrix(new_size, size);
+  const double scale = antialias ? std::max(shrinking, 1.0) : 1.0;
+  std::vector<BandRow> rows;
   for (Index a = 0; a < new_size; ++a)
-    write_resize_row((static_cast<double>(a) + 0.5) * shrinking - 0.5,
-                     antialias ? std::max(shrinking, 1.0) : 1.0, method, matrix.row(a));
-  return matrix_map(matrix);
+    rows.push_back(resize_row((static_cast<double>(a) + 0.5) * shrinking - 0.5, scale, method, size));
+  return banded(rows, size);
 }
 
 AxisMap spread_map(Index size, Index stride, Index front, Index new_size) {
@@ -101,21 +139,30 @@ AxisMap spread_map(Index size, Index stride, Index front, Index new_size) {
   return map;
 }
 
+AxisMap pool_map(Index size, const Window& window, std::size_t axis, Index divisor) {
+  const Index taps = window.sizes[axis], stride = window.strides[axis];
+  const Index front = padding_front(size, taps, stride, window.padding);
+  const Index new_size = window_output_size(size, taps, stride, window.padding);
+  std::vector<BandRow> rows;
+  for (Index a = 0; a < new_size; ++a) {
+    BandRow row = window_row(stride * a - front, taps, size, window.padding);
+    const double seen = std::accumulate(row.weights.begin(), row.weights.end(), 0.0);
+    for (double& weight : row.weights) weight /= divisor == 0 ? seen : static_cast<double>(divisor);
+    rows.push_back(std::move(row));
+  }
+  return banded(rows, size);
+}
+
 AxisMap matrix_map(const Matrix<double>& matrix) {
-  AxisMap map{.columns = matrix.cols()};
+  std::vector<BandRow> rows;
   for (Index a = 0; a < matrix.rows(); ++a) {
     Index begin = 0, end = matrix.cols();
     while (begin < end && matrix(a, begin) == 0) ++begin;
     while (end > begin && matrix(a, end - 1) == 0) --end;
-    map.first.push_back(begin);
-    map.width = std::max(map.width, end - begin);
+    const double* row = matrix.row(a).data();
+    rows.push_back({begin, std::vector<double>(row + begin, row + end)});
   }
-  for (Index a = 0; a < matrix.rows(); ++a) {
-    Index& first = map.first[static_cast<std::size_t>(a)];
-    first = std::min(first, map.columns - map.width);
-    for (Index t = 0; t < map.width; ++t) map.weights.push_back(matrix(a, first + t));
-  }
-  return map;
+  return banded(rows, matrix.cols());
 }
 
 }  // namespace widelimit::layers

@@ -43,6 +43,8 @@ void add_position_maps(std::vector<ZooLayer>& zoo) {
 void add_poolings(std::vector<ZooLayer>& zoo) {
   zoo.push_back({"average_pool valid", average_pool({{2}, {1}, Padding::valid}), {5}});
   zoo.push_back({"average_pool same", average_pool({{2, 2}, {2, 1}, Padding::same}), {3, 2}});
+  zoo.push_back({"average_pool circular", average_pool({{3, 2}, {2, 1}, Padding::circular}), {3, 2}});
+  zoo.push_back({"average_pool normalised", average_pool({{3}, {2}, Padding::same, true}), {4}});
   zoo.push_back({"sum_pool", sum_pool({{2}, {}, Padding::valid}), {4}});
   zoo.push_back({"global_average_pool", global_average_pool(), {3, 2}});
   zoo.push_back({"global_sum_pool", global_sum_pool(), {3}});

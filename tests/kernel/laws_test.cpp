@@ -51,6 +51,9 @@ TEST_CASE("linear layers obey the laws") {
   }
   for (const Padding padding : {Padding::same, Padding::valid, Padding::circular})
     check_passes(conv_transpose({{3}, {2}, padding, 1.2, 0.1}));
+  check_passes(sum_pool({.window = {3}, .strides = {2}, .padding = Padding::circular}));
+  check_passes(
+      average_pool({.window = {2, 3}, .strides = {1, 2}, .padding = Padding::same, .normalize_edges = true}));
   check_passes(slice({{-2, std::nullopt, 1}}));
   check_passes(index_position(0, 1));
   check_passes(image_resize({.size = {3, 5}}));

@@ -79,8 +79,8 @@ TEST_CASE("windows need 1 to 3 positive sizes and as many positive strides") {
           return sum_pool({{2}, {-1}, Padding::valid});
         }) == "sum_pool: strides must be positive, got -1");
   CHECK(error_of([] {
-          return average_pool({{2}, {}, Padding::circular});
-        }) == "average_pool: padding must be same or valid, got circular");
+          return sum_pool({{2}, {}, Padding::same, true});
+        }) == "sum_pool: normalize_edges is for means; take average_pool");
 }
 
 TEST_CASE("branches") {

@@ -195,6 +195,40 @@ TEST_CASE("sequences of different length are sliced at their own ends") {
   check_close(found.ntk, expected.ntk);
 }
 
+/// Windows of a pooling along one axis, by its definition.
+MapMatrix pool_matrix(Index size, Index new_size, Index window, Index stride, Index front, bool around) {
+  MapMatrix map = MapMatrix::Zero(new_size, size);
+  for (Index a = 0; a < new_size; ++a)
+    for (Index o = 0; o < window; ++o) {
+      const Index place = stride * a + o - front;
+      if (around)
+        map(a, ((place % size) + size) % size) += 1;
+      else if (place >= 0 && place < size)
+        map(a, place) += 1;
+    }
+  return map;
+}
+
+MapMatrix row_means(MapMatrix map) {
+  for (Index a = 0; a < map.rows(); ++a) map.row(a) /= map.row(a).sum();
+  return map;
+}
+
+TEST_CASE("poolings with normalised edges, and around the border") {
+  check_map(average_pool({{3}, {1}, Padding::same, true}), row_means(pool_matrix(5, 5, 3, 1, 1, false)), {5},
+            {5});
+  check_map(
+      average_pool({{3, 2}, {2, 1}, Padding::same, true}),
+      kronecker(row_means(pool_matrix(5, 3, 3, 2, 1, false)), row_means(pool_matrix(4, 4, 2, 1, 0, false))),
+      {5, 4}, {3, 4});
+  check_map(average_pool({{3}, {1}, Padding::circular}), pool_matrix(4, 4, 3, 1, 1, true) / 3, {4}, {4});
+  check_map(average_pool({{7}, {2}, Padding::circular}), pool_matrix(3, 2, 7, 2, 3, true) / 7, {3}, {2});
+  check_map(sum_pool({{2, 3}, {2, 1}, Padding::circular}),
+            kronecker(pool_matrix(4, 2, 2, 2, 0, true), pool_matrix(3, 3, 3, 1, 1, true)), {4, 3}, {2, 3});
+  // Valid windows see no border.
+  check_map(average_pool({{2}, {2}, Padding::valid, true}), pool_matrix(5, 2, 2, 2, 0, false) / 2, {5}, {2});
+}
+
 /// K' of a transposed convolution of the inputs by the definition: tap o of position i goes to stride i + o - front.
 Matrix<double> transposed_sum(const xt::xarray<double>& x, Index filter, Index stride, Index front,
                               Index new_size, bool around) {

@@ -66,7 +66,8 @@ Network every_kind() {
            polynomial({0, 1, 1.0 / 3}),
            hermite(4),
            average_pool({{2, 2}, {}, Padding::valid}),
-           sum_pool({{3}, {2}, Padding::same}),
+           average_pool({{2, 2}, {}, Padding::same, true}),
+           sum_pool({{3}, {2}, Padding::circular}),
            global_average_pool(),
            global_sum_pool(),
            flatten(),
@@ -156,8 +157,8 @@ TEST_CASE("errors name the path of the field") {
         "layers[0].padding: expected one of same, valid, circular, got \"full\"");
   CHECK(network_error(R"([{"layer": "dense", "weight_variance": -1}])") ==
         "layers[0]: dense: weight_variance must be finite and not negative, got -1");
-  CHECK(network_error(R"([{"layer": "average_pool", "window": [2], "padding": "circular"}])") ==
-        "layers[0].padding: expected one of same, valid, got \"circular\"");
+  CHECK(network_error(R"([{"layer": "average_pool", "window": [2], "padding": "full"}])") ==
+        "layers[0].padding: expected one of same, valid, circular, got \"full\"");
   CHECK(network_error(R"({"layer": "dense"})") == "layers: expected a list of layers, got object");
   CHECK(network_error(R"([3])") == "layers[0]: expected a JSON object, got number");
   CHECK(network_error(R"([{"layer": "layer_norm", "axes": ["space"]}])") ==

@@ -8,19 +8,23 @@
 namespace widelimit::layers {
 
 struct PoolingOptions {
-  std::vector<Index> window;         ///< One size >= 1 an axis.
-  std::vector<Index> strides = {};   ///< Empty: the window.
-  Padding padding = Padding::valid;  ///< `same` or `valid`; padded positions count as zeros in the mean.
+  std::vector<Index> window;        ///< One size >= 1 an axis.
+  std::vector<Index> strides = {};  ///< Empty: the window.
+  Padding padding = Padding::valid;
+  /// Of a mean with `same` padding: divide by the positions that a window sees, not by the whole window, in which padded
+  /// positions count as zeros.
+  bool normalize_edges = false;
 };
 
 /// Mean over windows of positions: K' = mean of K over the pairs of positions of two windows, T' likewise; the divisor
-/// is the whole window, padding included. ArgumentError for bad options; NetworkError where inputs have another number
+/// is the whole window, padding included, unless edges are normalised. Circular padding and normalised edges cost as
+/// positions_map() does, the others a few operations an entry. ArgumentError for bad options; NetworkError where inputs have another number
 /// of axes or are smaller than a valid window.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3, for all of this header.
 [[nodiscard]] Layer average_pool(const PoolingOptions& options);
 
-/// Sum over windows of positions; otherwise as average_pool().
+/// Sum over windows of positions; otherwise as average_pool(). ArgumentError for normalize_edges.
 [[nodiscard]] Layer sum_pool(const PoolingOptions& options);
 
 /// Mean over all positions: K' = mean of K over all pairs of positions. Behind it there are no positions.
