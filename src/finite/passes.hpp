@@ -1,8 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 
@@ -42,19 +40,8 @@ class Pieces {
 template <typename Body>
 void parallel(Index count, int threads, const Body& body) {
   const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(threads));
-  if (count == 1 || threads == 1) {
-    for (Index i = 0; i < count; ++i) body(i);
-    return;
-  }
-  tbb::task_arena arena(threads);
-  arena.execute([&] {
-    tbb::parallel_for(
-        tbb::blocked_range<Index>(0, count, 1),
-        [&](const tbb::blocked_range<Index>& range) {
-          for (Index i = range.begin(); i < range.end(); ++i) body(i);
-        },
-        tbb::simple_partitioner());
-  });
+  if (count == 1) return body(0);
+  numerics::on_threads(threads, [&] { numerics::for_each_task(count, {}, body); });
 }
 
 /// ArgumentError unless all inputs are of the form.

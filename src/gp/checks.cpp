@@ -1,8 +1,6 @@
 #include "gp/checks.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::gp {
@@ -50,8 +49,8 @@ bool tile_is_symmetric(const Matrix<double>& gram, const Vector<double>& roots, 
 bool is_symmetric(const Matrix<double>& gram, const Vector<double>& roots, int threads) {
   const Index tiles = (gram.rows() + tile - 1) / tile;
   std::atomic<bool> symmetric = true;
-  tbb::task_arena(threads).execute([&] {
-    tbb::parallel_for(Index{0}, tiles, [&](Index t) {
+  numerics::on_threads(threads, [&] {
+    numerics::for_each_task(tiles, {}, [&](Index t) {
       for (Index other = 0; other <= t && symmetric.load(std::memory_order_relaxed); ++other)
         if (!tile_is_symmetric(gram, roots, t * tile, other * tile)) symmetric = false;
     });

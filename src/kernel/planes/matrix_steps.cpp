@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/pair_view.hpp"
 #include "kernel/planes/plane_sums.hpp"
 #include "kernel/variance_checks.hpp"
 #include "network/pair_sums.hpp"
@@ -52,22 +53,13 @@ class PairStageRun {
 
   [[nodiscard]] PairView<Scalar> view(Index pair, const PairMatrices<Scalar>& matrices) const {
     const PairGeometry& geometry = run_.pair.geometry;
-    const InputState<Scalar>&left = run_.tile().left_of(pair), &right = run_.tile().right_of(pair);
-    const Shape &left_shape = geometry.shapes.left[input_], &right_shape = geometry.shapes.right[input_];
-    const Index rows = position_count(left_shape), columns = position_count(right_shape);
-    const bool with_ntk = run_.pair.with_ntk();
-    return {
-        .nngp = {matrices.nngp, rows, columns},
-        .ntk = {matrices.ntk, with_ntk ? rows : 0, with_ntk ? columns : 0},
-        .left_variance = left.array(node_, 0),
-        .right_variance = right.array(node_, 0),
-        .left_state = left.extra(node_),
-        .right_state = right.extra(node_),
-        .left_shape = left_shape,
-        .right_shape = right_shape,
-        .same_input = run_.tile().pair(pair).same_input,
-        .wanted = geometry.demanded[node_].entries(geometry.left_sizes[node_], geometry.right_sizes[node_]),
-        .stop = run_.stop};
+    auto view = pair_view<Scalar>(node_, run_.tile().left_of(pair), run_.tile().right_of(pair),
+                                  geometry.shapes.left[input_], geometry.shapes.right[input_],
+                                  {matrices.nngp, matrices.ntk});
+    view.same_input = run_.tile().pair(pair).same_input;
+    view.wanted = geometry.demanded[node_].entries(geometry.left_sizes[node_], geometry.right_sizes[node_]);
+    view.stop = run_.stop;
+    return view;
   }
 
   void apply_to(Index pair) const {
@@ -76,11 +68,7 @@ class PairStageRun {
     const Plane<Scalar> target = run_.stores.at(node_, pair);
     const PairMatrices<Scalar> from = matrices(pair);
     fill_plane(target, static_cast<std::size_t>(out.size()), preset, preset);
-    const bool with_ntk = run_.pair.with_ntk();
-    PairResult<Scalar> result{
-        .nngp = {target.nngp, out.left_positions(), out.right_positions()},
-        .ntk = {target.ntk, with_ntk ? out.left_positions() : 0, with_ntk ? out.right_positions() : 0},
-        .scratch = from.scratch};
+    auto result = pair_result<Scalar>(target, out.left_positions(), out.right_positions(), from.scratch);
     name_layer(run_.pair.node(node_), [&] { stage_.apply(view(pair, from), result); });
   }
 

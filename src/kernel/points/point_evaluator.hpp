@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/interpreter.hpp"
+#include "kernel/pair_view.hpp"
 #include "kernel/points/point_memory.hpp"
 #include "kernel/points/point_row_stage.hpp"
 #include "kernel/vanishing_check.hpp"
@@ -112,25 +113,13 @@ class PointEvaluator {
   /// Applies a pair stage to a single pair.
   void apply(std::size_t i, const PairStage& stage, const PointRow<Scalar>& row, std::size_t column,
              Index place) {
-    const NodeId node = run_.node(i);
-    const InputState<Scalar>&left = *row.left, &right = *rows_.right[column];
-    const Plane<Scalar> from = input(i, 0) + place, to = result(i) + place;
     const Shape no_positions;
-    const Index ntk_size = run_.memory.with_ntk() ? 1 : 0;
-    const PairView<Scalar> view{.nngp = {from.nngp, 1, 1},
-                                .ntk = {from.ntk, ntk_size, ntk_size},
-                                .left_variance = left.array(node, 0),
-                                .right_variance = right.array(node, 0),
-                                .left_state = left.extra(node),
-                                .right_state = right.extra(node),
-                                .left_shape = no_positions,
-                                .right_shape = no_positions,
-                                .same_input = static_cast<Index>(column) == row.same,
-                                .wanted = Entries::all,
-                                .stop = run_.stop};
-    PairResult<Scalar> result{
-        .nngp = {to.nngp, 1, 1}, .ntk = {to.ntk, ntk_size, ntk_size}, .scratch = run_.memory.scratch()};
-    stage.apply(view, result);
+    auto view = pair_view<Scalar>(run_.node(i), *row.left, *rows_.right[column], no_positions, no_positions,
+                                  input(i, 0) + place);
+    view.same_input = static_cast<Index>(column) == row.same;
+    view.stop = run_.stop;
+    auto written = pair_result<Scalar>(result(i) + place, 1, 1, run_.memory.scratch());
+    stage.apply(view, written);
   }
 
   const PointRun<Scalar>& run_;

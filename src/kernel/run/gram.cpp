@@ -1,8 +1,6 @@
 #include "widelimit/kernel/gram.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +14,7 @@
 #include "kernel/run/replicate_mean.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -27,8 +26,8 @@ void check_finite(const Inputs<Scalar>& inputs, const char* name, int threads) {
     return numerics::linear_rows<Scalar>().all_finite(inputs[i].data(), inputs[i].size());
   };
   std::atomic<bool> all_finite = true;
-  tbb::task_arena(numerics::resolve_threads(threads, "gram")).execute([&] {
-    tbb::parallel_for(Index{0}, inputs.size(), [&](Index i) {
+  numerics::on_threads(numerics::resolve_threads(threads, "gram"), [&] {
+    numerics::for_each_task(inputs.size(), {}, [&](Index i) {
       if (!is_finite(i)) all_finite = false;
     });
   });
