@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "kernel/planes/plane_numbers.hpp"
@@ -178,7 +179,7 @@ TEST_CASE("planes between sequences of different length, and put together as a m
   check.check_matrices();
 }
 
-TEST_CASE("planes that are kept as a matrix, of all offsets and of few") {
+TEST_CASE("planes that are kept as a matrix") {
   const std::string attention = R"([
       {"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "attention", "scaling": "inverse_width"}, {"layer": "relu"},
       {"layer": "global_average_pool"}, {"layer": "dense"}])";
@@ -189,6 +190,34 @@ TEST_CASE("planes that are kept as a matrix, of all offsets and of few") {
   check.check_matrices();
   const EngineProgram lengths(attention, {8}, {5}, 2);
   check_stores(lengths, true);
+}
+
+TEST_CASE("what nobody writes to a matrix is NaN; planes are left alone") {
+  const EngineProgram engine(R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"},
+      {"layer": "attention", "scaling": "inverse_width"}, {"layer": "relu"},
+      {"layer": "average_pool", "window": [2]}, {"layer": "dense"}, {"layer": "relu"},
+      {"layer": "global_average_pool"}, {"layer": "dense"}])",
+                             {8}, 2);
+  const auto entries = static_cast<std::size_t>(engine.pair.stores.size);
+  std::vector<double> numbers(static_cast<std::size_t>(pairs) * entries + row_padding, 7.0);
+  const PairStores<double> stores(engine.pair, numbers.data());
+  std::set<bool> kinds;
+  for (NodeId node = 0; node < engine.program.graph.nodes.size(); ++node) {
+    const Index size = stores.layout(node).size();
+    if (!engine.program.kept[node] || size == 0) continue;
+    std::fill(numbers.begin(), numbers.end(), 7.0);
+    stores.forget(node, 2);
+    const bool is_matrix = stores.layout(node).is_matrix();
+    kinds.insert(is_matrix);
+    for (Index pair = 0; pair < pairs; ++pair) {
+      const bool forgets = is_matrix && pair < 2;
+      const Plane<double> kept = stores.at(node, pair);
+      for (const double* kernel : {kept.nngp, kept.ntk})
+        CHECK(std::count_if(kernel, kernel + size, [](double number) { return std::isnan(number); }) ==
+              (forgets ? size : 0));
+    }
+  }
+  CHECK(kinds == std::set<bool>{false, true});
 }
 
 TEST_CASE("an ntk that is not kept is loaded as zeros") {
