@@ -112,7 +112,10 @@ void AuxiliaryArrays<Scalar>::place(const PlacedPlane& plane, const ArrayPlaceme
     if (placement.uses_strips) side->strips().move_gap(plane);
     if (source_ != ArraySource::packs) {
       side->read_in_place(plane, source_);
-    } else if (!plane.empty()) {
+      continue;
+    }
+    side->read_packs(plane);
+    if (!plane.empty()) {
       const bool repeats = side == &right_ && placement.stacked;
       side->pack(plane, placement.uses_strips, repeats ? placement.right_places : 0);
     }

@@ -133,8 +133,7 @@ void PlaneStepRun<Scalar>::execute_offset(const PlaneOffsets& offsets, bool is_d
   if (root().at.empty()) return;
   cut_stacks();
   if (is_demanded) end_->place(root().at);
-  // An input with itself: at offset 0 its arrays are only being made.
-  if (!run_.recording() || !root().at.is_diagonal) place_arrays();
+  place_arrays();
   for (const Stack& stack : stacks_) execute_stack(stack, is_demanded);
 }
 
@@ -144,8 +143,6 @@ void PlaneStepRun<Scalar>::begin_offset(const PlaneOffsets& offsets) {
   // Where only one is demanded, it is the last tile's.
   if (placed_for_ != offsets) place(offsets);
   placed_for_ = offsets;
-  for (PlacedInstruction<Scalar>& placed : placed_)
-    if (placed.arrays) placed.arrays->expect_packs(placed.at);
 }
 
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
@@ -177,6 +174,12 @@ void PlaneStepRun<Scalar>::cut_stacks() {
 /// Lays the auxiliary arrays of all instructions out for the placed planes.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::place_arrays() {
+  // An input with itself: at offset 0 its arrays are only being made.
+  if (run_.recording() && root().at.is_diagonal) {
+    for (PlacedInstruction<Scalar>& placed : placed_)
+      if (placed.arrays) placed.arrays->expect_packs(placed.at);
+    return;
+  }
   const bool strips = run_.pair.geometry.uses_strips(step_.run.root) && !root().at.is_diagonal;
   const Index at = root().at.axis[2].offset[0];
   const bool moved = strips && strips_at_ != at;
