@@ -92,7 +92,7 @@ AxisMap identity_map(Index size) {
 }
 
 AxisMap slice_map(const SliceAxis& slice, Index size) {
-  const Index step = slice.step;
+  const Index step = std::clamp(slice.step, -size, size);  // Longer ones choose the same positions.
   // Backwards, the position in front of the first one is a border too.
   const Index least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
   const auto place = [&](const std::optional<Index>& position, Index otherwise) {

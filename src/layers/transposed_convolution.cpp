@@ -20,6 +20,7 @@ class Spreading final : public PositionMap {
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
     return axis_by_axis(input, window_.sizes.size(), [&](std::size_t i) {
+      require_axis_length(window_.sizes[i]);
       require_axis_length(window_.strides[i] * input[i]);
       return window_.padding == Padding::circular ? around(input[i], i) : padded(input[i], i);
     });

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "support/random_inputs.hpp"
@@ -115,6 +116,9 @@ TEST_CASE("slices choose positions as Python does") {
   check_map(slice({{std::nullopt, -2, 3}}), picks({0, 3}, 7), {7}, {2});
   check_map(slice({{std::nullopt, std::nullopt, -2}}), picks({5, 3, 1}, 6), {6}, {3});
   check_map(slice({{-2, 0, -1}}), picks({3, 2, 1}, 5), {5}, {3});
+  constexpr Index longest = std::numeric_limits<Index>::max();
+  check_map(slice({{1, std::nullopt, longest}}), picks({1}, 4), {4}, {1});
+  check_map(slice({{std::nullopt, std::nullopt, -longest}}), picks({3}, 4), {4}, {1});
   check_map(slice({{-100, 100, 1}}), picks({0, 1, 2}, 3), {3}, {3});
 }
 
@@ -321,6 +325,8 @@ TEST_CASE("bad maps and inputs that do not fit are errors with their place") {
         "of size 5)");
   CHECK(error_on(conv_transpose({{3}, {1 << 19}}), {2, 3, 1}) ==
         "layers[0] (conv_transpose): axis 0: expected at most 1048576 positions, got 1572864");
+  CHECK(error_on(conv_transpose({{Index{1} << 40}}), {2, 3, 1}) ==
+        "layers[0] (conv_transpose): axis 0: expected at most 1048576 positions, got 1099511627776");
   CHECK(error_message([] { static_cast<void>(image_resize({{1 << 21}})); }) ==
         "image_resize: sizes must be at most 1048576, got 2097152");
   CHECK(error_on(conv_transpose({{3}}), {2, 3}) ==
