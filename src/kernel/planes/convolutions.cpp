@@ -35,25 +35,25 @@ template <typename Scalar>
 void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Scalar>& to, Index stacked,
               const std::array<Scalar*, 2>& scratch) {
   const Affine& affine = *to.affine;
-  const PlaneLayout& layout = to.at.layout;
+  const PlaneLayout& layout = to.at().layout;
   const Plane<Scalar> source = from.result(), target = to.planes;
   if (affine.kind == Affine::Kind::single_position)
     return dense_plane(affine.scale, affine.bias, source, to.row_size(stacked), target);
-  if (from.at.empty()) return fill_bias(affine, stacked * layout.length, target);
-  if (from.instruction->gaps != Gaps::zero) clear_guards(from.at.layout, stacked, source);
+  if (from.at().empty()) return fill_bias(affine, stacked * layout.length, target);
+  if (from.instruction->gaps != Gaps::zero) clear_guards(from.at().layout, stacked, source);
   if (affine.kind == Affine::Kind::shifted)
     convolve_shifted(affine.window, affine.left_front, layout, stacked, affine.scale, affine.bias, source,
                      target, scratch);
   else
-    convolve_strided(to.windows, {stacked, from.at.layout.length, layout.length}, source, target);
+    convolve_strided(to.windows, {stacked, from.at().layout.length, layout.length}, source, target);
 }
 
 template <typename Scalar>
 void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
                       Index pair, const Plane<Scalar>& target) {
   const Affine& affine = *to.affine;
-  const Index length = to.at.layout.length;
-  if (!to.at.is_diagonal) return fill_plane(target, static_cast<std::size_t>(length), Scalar{0}, Scalar{0});
+  const Index length = to.at().layout.length;
+  if (!to.at().is_diagonal) return fill_plane(target, static_cast<std::size_t>(length), Scalar{0}, Scalar{0});
   if (affine.kind == Affine::Kind::circular) return convolve_around(run, input, to, pair, target);
   const PairGeometry& geometry = run.pair.geometry;
   const auto from = PlacedPlane::alone(affine.offset_of_diagonal(), geometry.left_sizes[input],
@@ -61,7 +61,7 @@ void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInst
   if (from.empty()) return fill_bias(affine, length, target);
   const Plane<Scalar> source = run.workspace.scratch(1);
   run.stores.load(input, from, pair, 1, source);
-  convolve_strided(strided_windows(affine, from, to.at), {1, from.layout.length, length}, source, target);
+  convolve_strided(strided_windows(affine, from, to.at()), {1, from.layout.length, length}, source, target);
 }
 
 template <typename Scalar>
@@ -73,7 +73,7 @@ void convolve_around(const TileRun<Scalar>& run, NodeId input, const PlacedInstr
   const Window3& window = affine.window;
   const Index3 &left = run.pair.geometry.left_sizes[input], &right = run.pair.geometry.right_sizes[input];
   const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
-  const Box box = piece_box(to.at.axis, {0, 0, 0});
+  const Box box = piece_box(to.at().axis, {0, 0, 0});
   for_each_row(box.extent, [&](Index x, Index y) {
     for (Index z = 0; z < box.extent[2]; ++z) {
       const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
@@ -85,7 +85,7 @@ void convolve_around(const TileRun<Scalar>& run, NodeId input, const PlacedInstr
         nngp += source.nngp[entry];
         if (source.ntk != nullptr) ntk += source.ntk[entry];
       });
-      const Index place = to.at.layout.at(x, y) + z;
+      const Index place = to.at().layout.at(x, y) + z;
       target.nngp[place] = scale * nngp + bias;
       if (target.ntk != nullptr) target.ntk[place] = target.nngp[place] + scale * ntk;
     }

@@ -25,7 +25,7 @@ void apply_row_stage(const RowStage& stage, const Plane<Scalar>& source, const P
   const Plane<Scalar>& target = to.planes;
   if (source.nngp != target.nngp) copy_plane(source, to.row_size(stack.count), target);
   const auto row = to.dual_row(stack.count, target);
-  if (stack.same_input && to.at.is_diagonal)
+  if (stack.same_input && to.at().is_diagonal)
     stage.apply_self(row);
   else
     stage.apply(row);
@@ -35,7 +35,7 @@ void apply_row_stage(const RowStage& stage, const Plane<Scalar>& source, const P
 template <typename Scalar>
 void record_row_state(const RowStage& stage, const Plane<Scalar>& variances,
                       const PlacedInstruction<Scalar>& at, InputState<Scalar>& state) {
-  const PlaneLayout& layout = at.at.layout;
+  const PlaneLayout& layout = at.at().layout;
   const Index3& extent = layout.extent;
   const NodeId node = at.instruction->node;
   const PlaneLayout& kept = state.layout().planes[node];

@@ -25,20 +25,20 @@ class PlaneEvaluator {
   /// True for planes without positions. While states are recorded, row stages note their variances although
   /// their result may not be demanded; only where they are evaluated, though.
   [[nodiscard]] bool skips(std::size_t i) const {
-    if (placed_[i].at.empty()) return true;
+    if (placed_[i].at().empty()) return true;
     const Instruction& instruction = *placed_[i].instruction;
     if (!run_.recording() || !run_.pair.geometry.demanded[instruction.node].empty()) return false;
     return instruction.loads || !std::holds_alternative<RowNode>(run_.pair.node(instruction.node).operation);
   }
 
   void load(std::size_t i) {
-    run_.stores.load(placed_[i].instruction->node, placed_[i].at, stack_.first_pair, stack_.count,
+    run_.stores.load(placed_[i].instruction->node, placed_[i].at(), stack_.first_pair, stack_.count,
                      placed_[i].planes);
   }
 
   void evaluate(std::size_t i, const InputNode& /*node*/) {
     PlacedInstruction<Scalar>& placed = placed_[i];
-    if (run_.recording() && placed.at.is_diagonal) placed.arrays->pack(placed.at);
+    if (run_.recording() && placed.at().is_diagonal) placed.arrays->pack(placed.at());
     if (blocks_ != nullptr)
       placed.planes = blocks_->product(placed, stack_);
     else
@@ -59,9 +59,9 @@ class PlaneEvaluator {
     PlacedInstruction<Scalar>& placed = placed_[i];
     const Plane<Scalar> source = input_of(i, 0).planes;
     if (run_.recording()) {
-      if (placed.at.is_diagonal) record_row_state(*node.stage, source, placed, *run_.recorded);
+      if (placed.at().is_diagonal) record_row_state(*node.stage, source, placed, *run_.recorded);
       if (run_.pair.geometry.demanded[placed.instruction->node].empty()) return;
-      if (placed.at.is_diagonal) placed.arrays->pack(placed.at);
+      if (placed.at().is_diagonal) placed.arrays->pack(placed.at());
     }
     apply_row_stage(*node.stage, source, placed, stack_);
   }
@@ -85,9 +85,10 @@ class PlaneEvaluator {
   void finish(std::size_t i) {
     const NodeId node = placed_[i].instruction->node;
     // Row stages that nobody reads were not evaluated.
-    if (!run_.recording() || !placed_[i].at.is_diagonal || run_.pair.geometry.demanded[node].empty()) return;
+    if (!run_.recording() || !placed_[i].at().is_diagonal || run_.pair.geometry.demanded[node].empty())
+      return;
     vanishing_.note(i, *placed_[i].instruction, run_.pair.node(node).operation, positive_variances(i));
-    const PlaneLayout& layout = placed_[i].at.layout;
+    const PlaneLayout& layout = placed_[i].at().layout;
     if (const Scalar* ntk = placed_[i].result().ntk; ntk != nullptr)
       for_each_row(layout.extent,
                    [&](Index x, Index y) { check_ntk(ntk + layout.at(x, y), layout.extent[2]); });
@@ -95,7 +96,7 @@ class PlaneEvaluator {
 
  private:
   [[nodiscard]] Positive positive_variances(std::size_t i) const {
-    const PlaneLayout& layout = placed_[i].at.layout;
+    const PlaneLayout& layout = placed_[i].at().layout;
     Index count = 0;
     for_each_row(layout.extent, [&](Index x, Index y) {
       const Scalar* row = placed_[i].planes.nngp + layout.at(x, y);
@@ -114,7 +115,8 @@ class PlaneEvaluator {
     const PlacedInstruction<Scalar>& placed = placed_[i];
     const NodeId input = run_.pair.input_of(placed.instruction->node);
     for (Index n = 0; n < stack_.count; ++n)
-      convolve_pair(run_, input, placed, stack_.first_pair + n, placed.planes + n * placed.at.layout.length);
+      convolve_pair(run_, input, placed, stack_.first_pair + n,
+                    placed.planes + n * placed.at().layout.length);
   }
 
   const TileRun<Scalar>& run_;

@@ -34,6 +34,7 @@ PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const StateLayout
       blocks_(run),
       end_{make_plane_end(run, sums, step.target)} {
   const auto& instructions = step.run.instructions;
+  planes_.reserve(instructions.size());
   for (std::size_t i = 0; i < instructions.size(); ++i) prepare(i, state);
   for (std::size_t i = 0; i < instructions.size(); ++i) placed_[i].skips_ntk = skips_ntk(i);
   take_room_for_arrays();
@@ -45,6 +46,10 @@ template <typename Scalar>
 void PlaneStepRun<Scalar>::prepare(std::size_t number, const StateLayout& state) {
   PlacedInstruction<Scalar>& placed = placed_[number];
   placed.instruction = &step_.run.instructions[number];
+  const auto shared = std::find_if(planes_.begin(), planes_.end(), [&](const SharedPlane& plane) {
+    return share_plane(plane.instruction, number);
+  });
+  placed.plane = &(shared != planes_.end() ? *shared : planes_.emplace_back(SharedPlane{number, {}})).plane;
   const NodeId node = placed.instruction->node;
   placed.planes = run_.workspace.slot(placed.instruction->slot);
   placed.affine = affine_of(run_, node);
@@ -56,6 +61,16 @@ void PlaneStepRun<Scalar>::prepare(std::size_t number, const StateLayout& state)
   const PairGeometry& geometry = run_.pair.geometry;
   placed.arrays.emplace(states_of(Side::left, geometry.left_sizes[node]),
                         states_of(Side::right, geometry.right_sizes[node]));
+}
+
+template <typename Scalar>
+bool PlaneStepRun<Scalar>::share_plane(std::size_t first, std::size_t second) const {
+  const auto& instructions = step_.run.instructions;
+  const NodeId one = instructions[first].node, other = instructions[second].node;
+  const PairGeometry& geometry = run_.pair.geometry;
+  return geometry_.maps[first] == geometry_.maps[second] &&
+         geometry.left_sizes[one] == geometry.left_sizes[other] &&
+         geometry.right_sizes[one] == geometry.right_sizes[other];
 }
 
 /// True for inputs that only convolutions and dense layers read.
@@ -130,9 +145,9 @@ void PlaneStepRun<Scalar>::end_group() {
 template <typename Scalar>
 void PlaneStepRun<Scalar>::execute_offset(const PlaneOffsets& offsets, bool is_demanded) {
   begin_offset(offsets);
-  if (root().at.empty()) return;
+  if (root().at().empty()) return;
   cut_stacks();
-  if (is_demanded) end_->place(root().at);
+  if (is_demanded) end_->place(root().at());
   place_arrays();
   for (const Stack& stack : stacks_) execute_stack(stack, is_demanded);
 }
@@ -149,13 +164,15 @@ void PlaneStepRun<Scalar>::begin_offset(const PlaneOffsets& offsets) {
 /// way. Each is worked out from the root's: from instruction to instruction they would wait for each other.
 template <typename Scalar>
 void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
-  for (std::size_t i = 0; i < placed_.size(); ++i) {
-    PlacedInstruction<Scalar>& placed = placed_[i];
-    const auto& [node, loads, inputs, slot, gaps] = *placed.instruction;
-    placed.at.place(geometry_, i, offsets, run_.pair.geometry.left_sizes[node],
-                    run_.pair.geometry.right_sizes[node]);
+  for (auto& [instruction, plane] : planes_) {
+    const NodeId node = step_.run.instructions[instruction].node;
+    plane.place(geometry_, instruction, offsets, run_.pair.geometry.left_sizes[node],
+                run_.pair.geometry.right_sizes[node]);
+  }
+  for (PlacedInstruction<Scalar>& placed : placed_) {
+    const auto& inputs = placed.instruction->inputs;
     if (placed.affine && placed.affine->kind == Affine::Kind::strided && !inputs.empty())
-      placed.windows = strided_windows(*placed.affine, placed_[inputs[0]].at, placed.at);
+      placed.windows = strided_windows(*placed.affine, placed_[inputs[0]].at(), placed.at());
   }
 }
 
@@ -163,8 +180,8 @@ void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
 template <typename Scalar>
 void PlaneStepRun<Scalar>::cut_stacks() {
   Index length = 1;
-  for (const PlacedInstruction<Scalar>& placed : placed_)
-    if (!placed.at.empty()) length = std::max(length, placed.at.layout.length);
+  for (const SharedPlane& shared : planes_)
+    if (!shared.plane.empty()) length = std::max(length, shared.plane.layout.length);
   const Index most = stacks_pay_ ? planes_a_stack(length) : 1;
   if (!blocked_input_) return stacks_.cut(most);
   stacks_.cut_by_blocks(most, block_side);
@@ -175,13 +192,13 @@ void PlaneStepRun<Scalar>::cut_stacks() {
 template <typename Scalar>
 void PlaneStepRun<Scalar>::place_arrays() {
   // An input with itself: at offset 0 its arrays are only being made.
-  if (run_.recording() && root().at.is_diagonal) {
+  if (run_.recording() && root().at().is_diagonal) {
     for (PlacedInstruction<Scalar>& placed : placed_)
-      if (placed.arrays) placed.arrays->expect_packs(placed.at);
+      if (placed.arrays) placed.arrays->expect_packs(placed.at());
     return;
   }
-  const bool strips = run_.pair.geometry.uses_strips(step_.run.root) && !root().at.is_diagonal;
-  const Index at = root().at.axis[2].offset[0];
+  const bool strips = run_.pair.geometry.uses_strips(step_.run.root) && !root().at().is_diagonal;
+  const Index at = root().at().axis[2].offset[0];
   const bool moved = strips && strips_at_ != at;
   if (moved) strips_at_ = at;
   const ArrayPlacement placement{.uses_strips = strips,
@@ -190,7 +207,7 @@ void PlaneStepRun<Scalar>::place_arrays() {
                                  .right_places = stacks_.right_places()};
   for (PlacedInstruction<Scalar>& placed : placed_)
     if (placed.arrays)
-      run_.timer.time(placed.instruction->node, [&] { placed.arrays->place(placed.at, placement); });
+      run_.timer.time(placed.instruction->node, [&] { placed.arrays->place(placed.at(), placement); });
 }
 
 template <typename Scalar>
@@ -203,8 +220,8 @@ void PlaneStepRun<Scalar>::execute_stack(const Stack& stack, bool is_demanded) {
   interpret(step_.run, run_.pair.program.graph, run_.timer, run_.stop, evaluator);
   if (!is_demanded) return;
   const Plane<Scalar> planes = root().planes;
-  if (root().instruction->gaps != Gaps::zero) clear_guards(root().at.layout, stack.count, planes);
-  run_.timer.time(step_.target, [&] { end_->put(root().at, stack, planes); });
+  if (root().instruction->gaps != Gaps::zero) clear_guards(root().at().layout, stack.count, planes);
+  run_.timer.time(step_.target, [&] { end_->put(root().at(), stack, planes); });
 }
 
 template class PlaneStepRun<float>;

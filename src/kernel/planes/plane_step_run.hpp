@@ -28,7 +28,14 @@ class PlaneStepRun {
   void execute();
 
  private:
+  /// The plane of instructions whose sizes and offsets agree, of which this is the first.
+  struct SharedPlane {
+    std::size_t instruction;
+    PlacedPlane plane;
+  };
+
   void prepare(std::size_t number, const StateLayout& state);
+  [[nodiscard]] bool share_plane(std::size_t first, std::size_t second) const;
   void begin_tile();
   [[nodiscard]] bool skips_ntk(std::size_t number) const;
   void take_room_for_arrays();
@@ -45,6 +52,7 @@ class PlaneStepRun {
   const TileRun<Scalar>& run_;
   const PlaneStep& step_;
   const RunGeometry& geometry_;
+  std::vector<SharedPlane> planes_;
   std::vector<PlacedInstruction<Scalar>> placed_;  ///< [instruction]
   PairStacks stacks_;
   bool stacks_pay_ = false;                   ///< Small planes are better stacked.

@@ -38,7 +38,7 @@ std::size_t ProductBlocks<Scalar>::find_rows(const PlacedInstruction<Scalar>& in
 
 template <typename Scalar>
 void ProductBlocks<Scalar>::multiply(const PlacedInstruction<Scalar>& input) {
-  if (input.at.empty()) return;
+  if (input.at().empty()) return;
   const auto channels = static_cast<std::size_t>(input.arrays->count());
   const std::size_t lefts = find_rows(input, Side::left, left_),
                     rights = find_rows(input, Side::right, right_);

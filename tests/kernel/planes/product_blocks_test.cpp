@@ -28,7 +28,9 @@ class BlockCheck {
 
   void check() {
     REQUIRE(std::holds_alternative<InputNode>(engine_.pair.node(node_).operation));
+    PlacedPlane plane;
     PlacedInstruction<double> input;
+    input.plane = &plane;
     input.instruction = &step_.run.instructions.front();
     place_arrays(input);
     ProductBlocks<double> blocks(run_);
@@ -38,13 +40,13 @@ class BlockCheck {
       bool cuts = strips;
       for (const AxisOffsets& x : geometry.offsets[0])
         for (const AxisOffsets& y : geometry.offsets[1]) {
-          input.at.place(geometry, 0, {x, y, z}, engine_.pair.geometry.left_sizes[node_],
-                         engine_.pair.geometry.right_sizes[node_]);
-          input.arrays->expect_packs(input.at);
+          plane.place(geometry, 0, {x, y, z}, engine_.pair.geometry.left_sizes[node_],
+                      engine_.pair.geometry.right_sizes[node_]);
+          input.arrays->expect_packs(input.at());
           input.arrays->place(
-              input.at, {.uses_strips = strips, .cuts_strips = cuts, .stacked = false, .right_places = 0});
+              input.at(), {.uses_strips = strips, .cuts_strips = cuts, .stacked = false, .right_places = 0});
           cuts = false;
-          if (input.at.empty()) continue;
+          if (input.at().empty()) continue;
           blocks.begin_offset();
           check_products(blocks, input);
         }
@@ -92,8 +94,8 @@ class BlockCheck {
   /// The mean over the channels at every entry, zero in the guards.
   void check_product(const double* product, const PlacedInstruction<double>& input, Index i, Index j) const {
     const Index channels = engine_.state.arrays[node_];
-    std::vector<double> expected(static_cast<std::size_t>(input.at.layout.length));
-    for_each_entry(input.at, [&](const Index3& a, const Index3& b, Index place) {
+    std::vector<double> expected(static_cast<std::size_t>(input.at().layout.length));
+    for_each_entry(input.at(), [&](const Index3& a, const Index3& b, Index place) {
       double sum = 0;
       for (Index k = 0; k < channels; ++k)
         sum += value_at(*tile_.left[static_cast<std::size_t>(i)], node_, k, a) *
@@ -101,8 +103,8 @@ class BlockCheck {
       expected[static_cast<std::size_t>(place)] = sum / static_cast<double>(channels);
     });
     int wrong = 0;
-    const Index end = input.arrays->are_guarded() ? input.at.layout.length : input.at.end_of_rows();
-    for (Index place = 0; place < input.at.layout.length; ++place) {
+    const Index end = input.arrays->are_guarded() ? input.at().layout.length : input.at().end_of_rows();
+    for (Index place = 0; place < input.at().layout.length; ++place) {
       const double value = expected[static_cast<std::size_t>(place)];
       // Arrays that lie in strips or states go on behind a row: what is there belongs to nobody.
       const bool is_gap = !input.arrays->are_guarded() && value == 0 && place < end;
