@@ -36,7 +36,7 @@ struct Settings : examples::CommonSettings {
 /// The two slices of the paper's figures.
 struct Slice {
   std::string name;
-  Plane plane;
+  ParameterRectangle rectangle;
   Parameters base;
 };
 
@@ -51,7 +51,7 @@ inline std::vector<Slice> slices(Index tokens) {
 
 inline Parameters at(const Slice& slice, double x, double y) {
   Parameters parameters = slice.base;
-  if (slice.plane.x == Coordinate::alpha) {
+  if (slice.rectangle.x == Coordinate::alpha) {
     parameters.alpha_A = parameters.alpha_M = x;
     parameters.sigma_w = y;
   } else {
@@ -66,7 +66,7 @@ inline void write_boundary(const Settings& settings, const std::string& name,
                            const std::vector<BoundaryCurve>& curves) {
   Csv table(settings, name, "x,y");
   for (const BoundaryCurve& curve : curves) {
-    for (const PlanePoint& point : curve.points) table.row(point.x, point.y);
+    for (const BoundaryPoint& point : curve.points) table.row(point.x, point.y);
     table.gap();
   }
 }
@@ -75,10 +75,11 @@ inline void write_boundary(const Settings& settings, const std::string& name,
 inline std::string map_settings(const Slice& slice, double range) {
   return "set palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\nset cbrange [" +
          std::to_string(-range) + ":" + std::to_string(range) + "]\nset xrange [" +
-         std::to_string(slice.plane.x_from) + ":" + std::to_string(slice.plane.x_to) + "]\nset yrange [" +
-         std::to_string(slice.plane.y_from) + ":" + std::to_string(slice.plane.y_to) + "]\nset xlabel '" +
-         std::string(coordinate_name(slice.plane.x)) + "'\nset ylabel '" +
-         std::string(coordinate_name(slice.plane.y)) + "'\nset key top left opaque\n";
+         std::to_string(slice.rectangle.x_from) + ":" + std::to_string(slice.rectangle.x_to) +
+         "]\nset yrange [" + std::to_string(slice.rectangle.y_from) + ":" +
+         std::to_string(slice.rectangle.y_to) + "]\nset xlabel '" +
+         std::string(coordinate_name(slice.rectangle.x)) + "'\nset ylabel '" +
+         std::string(coordinate_name(slice.rectangle.y)) + "'\nset key top left opaque\n";
 }
 
 /// Runs an example's body; `add(app)` adds arguments of its own.

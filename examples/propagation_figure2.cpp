@@ -47,7 +47,7 @@ void run(const Settings& settings, double sigma_w) {
   options.networks = settings.network_count(16);
   const BlockMap map(parameters);
   const auto theory = map.trajectory(TokenState{1, 1}, depth);
-  const auto measured = measured_trajectory(parameters, TokenLaw::gaussian(1, 0), depth, options);
+  const auto measured = measured_trajectory(parameters, TokenDistribution::gaussian(1, 0), depth, options);
   Csv table(settings, name, "block,q_theory,cosine_theory,q,q_error,cosine,cosine_error");
   for (std::size_t t = 0; t < theory.size(); ++t)
     table.row(t, theory[t].q, theory[t].cosine(), measured[t].q.value, measured[t].q.standard_error,
@@ -63,7 +63,7 @@ void run(const Settings& settings, double sigma_w) {
                 point.stability == Stability::stable ? "stable" : "unstable");
   }
   write_field(settings, name, map);
-  const auto samples = token_samples(parameters, TokenLaw::gaussian(1, 0), {1, 4, 8, 16}, options);
+  const auto samples = token_samples(parameters, TokenDistribution::gaussian(1, 0), {1, 4, 8, 16}, options);
   Csv norms(settings, name + "_norms", "block,q,density"),
       cosines(settings, name + "_cosines", "block,cosine,density");
   std::string lines[2];

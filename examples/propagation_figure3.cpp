@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     options.width = 64;
     options.networks = settings.network_count(32);
     const auto measured =
-        measured_group_ratio(parameters, TokenLaw::two_groups(1, 0.75, 0.5), depth, options);
+        measured_group_ratio(parameters, TokenDistribution::two_groups(1, 0.75, 0.5), depth, options);
     const Index n = parameters.tokens;
     Matrix<double> gram = Matrix<double>::Constant(n, n, 0.5);
     gram.topLeftCorner(n / 2, n / 2).setConstant(0.75);

@@ -13,8 +13,8 @@ int main(int argc, char** argv) {
       SampleOptions options;
       options.width = 64;
       options.networks = settings.network_count(8);
-      const Axis x = evenly_spaced(slice.plane.x, slice.plane.x_from, slice.plane.x_to, points);
-      const Axis y = evenly_spaced(slice.plane.y, slice.plane.y_from, slice.plane.y_to, points);
+      const Axis x = evenly_spaced(slice.rectangle.x, slice.rectangle.x_from, slice.rectangle.x_to, points);
+      const Axis y = evenly_spaced(slice.rectangle.y, slice.rectangle.y_from, slice.rectangle.y_to, points);
       Csv table(settings, name, "x,y,theory,lambda_a_log,measured,error");
       double square = 0, sum = 0;
       for (const double b : y.values) {
@@ -37,8 +37,9 @@ int main(int argc, char** argv) {
       ExponentOptions one_block;
       one_block.angle = AngleMeasure::one_block;
       write_boundary(settings, name + "_one_block",
-                     trace_boundary(Exponent::angle, slice.base, slice.plane, one_block));
-      write_boundary(settings, name + "_lambda_a", trace_boundary(Exponent::angle, slice.base, slice.plane));
+                     trace_boundary(Exponent::angle, slice.base, slice.rectangle, one_block));
+      write_boundary(settings, name + "_lambda_a",
+                     trace_boundary(Exponent::angle, slice.base, slice.rectangle));
       std::string commands = "set multiplot layout 1,2\n" + map_settings(slice, 1);
       for (const auto& [title, column] : {std::pair{"one block, theory", "3"}, {"one block, networks", "5"}})
         commands += "set title '" + std::string(title) + "'\nplot '" + name +

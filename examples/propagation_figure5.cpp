@@ -14,8 +14,8 @@ int main(int argc, char** argv) {
       SampleOptions options;
       options.width = 64;
       options.networks = settings.network_count(4);
-      const Axis x = evenly_spaced(slice.plane.x, slice.plane.x_from, slice.plane.x_to, points);
-      const Axis y = evenly_spaced(slice.plane.y, slice.plane.y_from, slice.plane.y_to, points);
+      const Axis x = evenly_spaced(slice.rectangle.x, slice.rectangle.x_from, slice.rectangle.x_to, points);
+      const Axis y = evenly_spaced(slice.rectangle.y, slice.rectangle.y_from, slice.rectangle.y_to, points);
       Csv table(settings, name, "x,y,theory,measured,error");
       double sum = 0, worst = 0;
       for (const double b : y.values) {
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
           const double theory = gradient_exponent(point, static_cast<double>(parameters.tokens), depth);
           options.seed += 1;
           const Estimate measured =
-              measured_gradient_exponent(parameters, TokenLaw::equal(point.q_star), depth, options)
+              measured_gradient_exponent(parameters, TokenDistribution::equal(point.q_star), depth, options)
                   .log_of_mean;
           sum += measured.value - theory;
           worst = std::max(worst, std::abs(measured.value - theory));
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       std::printf("%s: measured - theory: mean %.4f, largest %.4f\n", name.c_str(),
                   sum / static_cast<double>(points * points), worst);
       write_boundary(settings, name + "_lambda_g",
-                     trace_boundary(Exponent::gradient, slice.base, slice.plane));
+                     trace_boundary(Exponent::gradient, slice.base, slice.rectangle));
       std::string commands = "set multiplot layout 1,2\n" + map_settings(slice, 1);
       for (const auto& [title, column] : {std::pair{"lambda_g, theory", "3"}, {"lambda_g, networks", "4"}})
         commands += "set title '" + std::string(title) + "'\nplot '" + name +

@@ -12,13 +12,13 @@ int main(int argc, char** argv) {
     SampleOptions options;
     options.width = 64;
     options.networks = settings.network_count(16);
-    options.mask = AttentionMask::causal;
+    options.mask = widelimit::AttentionMask::causal;
     ExponentOptions exponents;
     exponents.depth = depth;
-    exponents.mask = AttentionMask::causal;
+    exponents.mask = widelimit::AttentionMask::causal;
     exponents.angle = AngleMeasure::one_block;
-    const Axis x = evenly_spaced(slice.plane.x, slice.plane.x_from, slice.plane.x_to, points);
-    const Axis y = evenly_spaced(slice.plane.y, slice.plane.y_from, slice.plane.y_to, points);
+    const Axis x = evenly_spaced(slice.rectangle.x, slice.rectangle.x_from, slice.rectangle.x_to, points);
+    const Axis y = evenly_spaced(slice.rectangle.y, slice.rectangle.y_from, slice.rectangle.y_to, points);
     Csv table(settings, "figure6",
               "x,y,angle_theory,angle,angle_error,gradient_theory,gradient,gradient_error");
     double angle_sum = 0, gradient_sum = 0;
@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
         options.seed += 1;
         const Estimate angle = measured_angle_exponent(parameters, 1, 0.99, options);
         const Estimate gradient =
-            measured_gradient_exponent(parameters, TokenLaw::equal(collapsed_point(parameters).q_star), depth,
-                                       options)
+            measured_gradient_exponent(
+                parameters, TokenDistribution::equal(collapsed_point(parameters).q_star), depth, options)
                 .log_of_mean;
         const double angle_theory = exponent(Exponent::angle, parameters, exponents);
         const double gradient_theory = exponent(Exponent::gradient, parameters, exponents);
@@ -50,9 +50,9 @@ int main(int argc, char** argv) {
                   critical_sigma_w(Exponent::gradient, parameters, exponents).value_or(std::nan("")));
     }
     write_boundary(settings, "figure6_angle",
-                   trace_boundary(Exponent::angle, slice.base, slice.plane, exponents));
+                   trace_boundary(Exponent::angle, slice.base, slice.rectangle, exponents));
     write_boundary(settings, "figure6_gradient",
-                   trace_boundary(Exponent::gradient, slice.base, slice.plane, exponents));
+                   trace_boundary(Exponent::gradient, slice.base, slice.rectangle, exponents));
     std::string commands = "set multiplot layout 1,2\n" + map_settings(slice, 1);
     for (const auto& [title, column] :
          {std::pair{"causal angle growth, networks", "4"}, {"causal gradient exponent, networks", "7"}})

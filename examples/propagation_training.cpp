@@ -49,7 +49,7 @@ Task load(const std::filesystem::path& folder, std::size_t count) {
 class Classifier {
  public:
   Classifier(const Parameters& parameters, std::uint64_t seed)
-      : transformer_(parameters, width, depth, AttentionMask::full, seed),
+      : transformer_(parameters, width, depth, widelimit::AttentionMask::full, seed),
         gradients_(transformer_.zero_gradients()),
         embedding_(random(width, patch * patch, 1.0 / (patch * patch), seed, 1)),
         positions_(random(tokens, width, 1, seed, 2)),

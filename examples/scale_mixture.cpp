@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::size_t tokens = 4;
 constexpr std::size_t input_channels = 16;
-constexpr Index outputs = 32;  ///< Channels of the output, alike in law; they share a network's scale.
+constexpr Index outputs =
+    32;  ///< Channels of the output, alike in distribution; they share a network's scale.
 
 Network attention_network(const std::string& weights) {
   return Network({layers::attention(sqrt_attention(weights)), layers::flatten()});

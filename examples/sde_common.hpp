@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 #include <vector>
-#include <widelimit/covariance_sde/exact_laws.hpp>
+#include <widelimit/covariance_sde/exact_distributions.hpp>
 #include <widelimit/covariance_sde/finite_network.hpp>
 #include <widelimit/covariance_sde/simulate.hpp>
 #include <widelimit/numerics/statistics.hpp>

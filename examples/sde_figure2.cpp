@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
     const Index samples = settings.sample_count(8192, 64);
     Csv densities(settings, "figure2_left", "curve,x,density");
     Csv table(settings, "figure2_right",
-              "gamma,SDE exact,SDE sampled,standard error,networks,standard error,KS network to exact law,p");
+              "gamma,SDE exact,SDE sampled,standard error,networks,standard error,KS network to exact "
+              "distribution,p");
     std::string commands =
         "set multiplot layout 1,2\nset xlabel 'correlation'\nset ylabel 'density'\nset yrange [0:6]\nset key "
         "top left\nplot ";
@@ -34,16 +35,16 @@ int main(int argc, char** argv) {
     for (const double gamma : gammas) {
       const NetworkSpec network = shaped_resnet(width, ResidualWeights::shaped(gamma * gamma), {0, -1});
       const SdeModel model = limiting_model(network);
-      const DiffusionLaw law = correlation_law(model, 0.2, horizon);
+      const DiffusionDistribution distribution = correlation_distribution(model, 0.2, horizon);
       const auto finite = networks(network, start(2), {depth}, samples).correlations(0, 0, 1);
       const auto limit = paths(model, start(2), horizon, samples).correlations(0, 0, 1);
-      const double distance =
-          numerics::kolmogorov_smirnov_distance(finite, [&](double rho) { return law.distribution(rho); });
+      const double distance = numerics::kolmogorov_smirnov_distance(
+          finite, [&](double rho) { return distribution.cumulative(rho); });
       const double p = numerics::kolmogorov_smirnov_p_value(distance, static_cast<double>(samples));
       const numerics::Estimate network_quantile =
           numerics::quantile(numerics::sorted(magnitudes(finite)), 0.95);
       const numerics::Estimate sde_quantile = numerics::quantile(numerics::sorted(magnitudes(limit)), 0.95);
-      const double exact = law.absolute_quantile(0.95);
+      const double exact = distribution.absolute_quantile(0.95);
       std::printf(
           "gamma %.3f  95 %% of |rho|: exact %.4f  SDE %.4f +- %.4f  networks %.4f +- %.4f  KS %.4f p = "
           "%.3f\n",
@@ -58,7 +59,7 @@ int main(int argc, char** argv) {
       std::snprintf(name, sizeof name, "gamma %.3f", gamma);
       write_density(densities, std::string(name) + " networks", finite, -1, 1);
       for (int i = -199; i < 200; ++i)
-        densities.row(std::string(name) + " SDE", i / 200.0, law.density(i / 200.0));
+        densities.row(std::string(name) + " SDE", i / 200.0, distribution.density(i / 200.0));
       const std::string line = " lc " + std::to_string(++color);
       commands +=
           curve("figure2_left", std::string(name) + " networks", "$2 : NaN):3", "points pt 6 ps 0.4" + line) +

@@ -5,7 +5,7 @@
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
-#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/lower_root.hpp"
 #include "widelimit/covariance_sde/model.hpp"

@@ -12,4 +12,4 @@
 #include "widelimit/propagation/loss_predictor.hpp"
 #include "widelimit/propagation/mlp_map.hpp"
 #include "widelimit/propagation/parameters.hpp"
-#include "widelimit/propagation/phase_plane.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"

@@ -157,7 +157,7 @@ json curves_json(const std::vector<BoundaryCurve>& curves) {
   json result = json::array();
   for (const BoundaryCurve& curve : curves) {
     json points = json::array();
-    for (const PlanePoint& point : curve.points) points.push_back({point.x, point.y});
+    for (const BoundaryPoint& point : curve.points) points.push_back({point.x, point.y});
     result.push_back({{"closed", curve.closed}, {"points", points}});
   }
   return result;
@@ -189,15 +189,15 @@ void run_phase(const PhaseArguments& arguments) {
     run.progress = [&](Index done, Index total) { bar.show(done, total); };
     diagram = phase_diagram(parameters, x, y, options, run);
   }
-  const Plane plane{x.coordinate, x.values.front(), x.values.back(),
-                    y.coordinate, y.values.front(), y.values.back()};
+  const ParameterRectangle rectangle{x.coordinate, x.values.front(), x.values.back(),
+                                     y.coordinate, y.values.front(), y.values.back()};
   const bool stepped = x.coordinate == Coordinate::mlp_depth || y.coordinate == Coordinate::mlp_depth;
   std::vector<BoundaryCurve> angle, gradient;
-  std::vector<PlanePoint> crossings;
+  std::vector<BoundaryPoint> crossings;
   if (!stepped) {
-    angle = trace_boundary(Exponent::angle, parameters, plane, options);
-    gradient = trace_boundary(Exponent::gradient, parameters, plane, options);
-    crossings = boundary_intersections(parameters, plane, options);
+    angle = trace_boundary(Exponent::angle, parameters, rectangle, options);
+    gradient = trace_boundary(Exponent::gradient, parameters, rectangle, options);
+    crossings = boundary_intersections(parameters, rectangle, options);
   }
   PropagationTable table = table_of(
       "phase", arguments.model, {{"x", arguments.x}, {"y", arguments.y}, {"one_block", arguments.one_block}});
@@ -206,7 +206,7 @@ void run_phase(const PhaseArguments& arguments) {
                         {"lambda_g_zero", curves_json(gradient)}});
   table.columns = {std::string(coordinate_name(x.coordinate)), std::string(coordinate_name(y.coordinate)),
                    "lambda_a", "lambda_g"};
-  for (const PlanePoint& point : crossings) table.summary["intersections"].push_back({point.x, point.y});
+  for (const BoundaryPoint& point : crossings) table.summary["intersections"].push_back({point.x, point.y});
   for (Index row = 0; row < diagram.lambda_a.rows(); ++row)
     for (Index column = 0; column < diagram.lambda_a.cols(); ++column)
       table.rows.push_back({x.values[static_cast<std::size_t>(column)],

@@ -70,9 +70,7 @@ propagation::Index whole_depth(double depth) {
   return numerics::checked_count(depth, 1e7, "--depth");
 }
 
-propagation::AttentionMask PropagationModel::mask() const {
-  return causal ? propagation::AttentionMask::causal : propagation::AttentionMask::full;
-}
+AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::causal : AttentionMask::full; }
 
 void add_model_options(CLI::App& command, PropagationModel& model) {
   const auto option = [&](const char* name, auto& value, const char* description, const char* type) {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cli/origin.hpp"
-#include "widelimit/propagation/phase_plane.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"
 
 /// Options that the commands of `widelimit propagation` share.
 namespace widelimit::cli {
@@ -25,7 +25,7 @@ struct PropagationModel {
 
   /// ArgumentError for an unknown activation or gain; ranges are checked where the parameters are used.
   [[nodiscard]] propagation::Parameters parameters() const;
-  [[nodiscard]] propagation::AttentionMask mask() const;
+  [[nodiscard]] AttentionMask mask() const;
 };
 
 /// The number of blocks where it must be whole. ArgumentError unless it is, and from 1 to 1e7.

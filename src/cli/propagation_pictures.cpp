@@ -38,7 +38,7 @@ std::string curve_block(const std::string& name, const std::vector<BoundaryCurve
   std::string block = "$" + name + " << EOD\n";
   if (curves.empty()) block += "1e30 1e30\n";
   for (const BoundaryCurve& curve : curves) {
-    for (const PlanePoint& point : curve.points)
+    for (const BoundaryPoint& point : curve.points)
       fmt::format_to(std::back_inserter(block), "{} {}\n", point.x, point.y);
     block += "\n";
   }

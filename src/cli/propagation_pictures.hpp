@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "widelimit/propagation/estimators.hpp"
-#include "widelimit/propagation/phase_plane.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"
 
 /// Pictures of `widelimit propagation`: gnuplot scripts that write a PNG to standard output.
 namespace widelimit::cli {
@@ -14,7 +14,7 @@ namespace widelimit::cli {
                                        const std::vector<propagation::BoundaryCurve>& angle,
                                        const std::vector<propagation::BoundaryCurve>& gradient);
 
-/// Trajectories over the field of one block's displacements in the plane (cosine, q), with fixed points.
+/// Trajectories over the field of one block's displacements in the rectangle (cosine, q), with fixed points.
 /// `measured` may be empty.
 [[nodiscard]] std::string trajectory_script(const propagation::BlockMap& map,
                                             const std::vector<propagation::TokenState>& states,

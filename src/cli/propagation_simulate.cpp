@@ -76,7 +76,7 @@ void run_trajectory(const SimulateArguments& arguments) {
   if (arguments.model.causal && !arguments.output.plot.empty())
     throw ArgumentError(
         "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
-  const TokenLaw start = TokenLaw::gaussian(q0, c0);
+  const TokenDistribution start = TokenDistribution::gaussian(q0, c0);
   const Run run(arguments);
   const auto measured = measured_trajectory(parameters, start, depth, run.options());
   const BlockMap map(parameters);
@@ -101,7 +101,7 @@ void run_histograms(const SimulateArguments& arguments) {
   for (const Index part : {8, 4, 2, 1})
     if (depth / part >= 1 && (depths.empty() || depth / part > depths.back())) depths.push_back(depth / part);
   const Run run(arguments);
-  const auto samples = token_samples(parameters, TokenLaw::gaussian(q0, c0), depths, run.options());
+  const auto samples = token_samples(parameters, TokenDistribution::gaussian(q0, c0), depths, run.options());
   const auto path =
       mean_trajectory(BlockMap(parameters), TokenState::from_cosine(q0, c0), depth, arguments.model.mask());
   std::vector<TokenState> theory;
@@ -149,7 +149,8 @@ void run_gradient(const SimulateArguments& arguments) {
   if (arguments.c0 && !arguments.q0)
     throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
   const double c0 = arguments.c0.value_or(0);
-  const TokenLaw start = arguments.q0 ? TokenLaw::gaussian(*arguments.q0, c0) : TokenLaw::equal(point.q_star);
+  const TokenDistribution start =
+      arguments.q0 ? TokenDistribution::gaussian(*arguments.q0, c0) : TokenDistribution::equal(point.q_star);
   const Run run(arguments);
   const MeasuredGradient measured = measured_gradient_exponent(parameters, start, depth, run.options());
   table.summary["log_of_mean"] = estimate_json(measured.log_of_mean);
@@ -177,7 +178,7 @@ void run_groups(const SimulateArguments& arguments) {
       "groups", arguments, {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
-  const TokenLaw start = TokenLaw::two_groups(q0, arguments.p_inside, arguments.p_across);
+  const TokenDistribution start = TokenDistribution::two_groups(q0, arguments.p_inside, arguments.p_across);
   const Run run(arguments);
   const auto measured = measured_group_ratio(parameters, start, depth, run.options());
   Matrix<double> gram = Matrix<double>::Constant(n, n, arguments.p_across);

@@ -32,9 +32,9 @@ ShapedSlopes read_slopes(FieldReader& fields) {
   return {fields.number("c_plus", 0), fields.number("c_minus", -1)};
 }
 
-covariance_sde::AttentionMask read_mask(FieldReader& fields) {
-  return fields.choice("mask", {"full", "causal"}, "full") == "full" ? covariance_sde::AttentionMask::full
-                                                                     : covariance_sde::AttentionMask::causal;
+AttentionMask read_mask(FieldReader& fields) {
+  return fields.choice("mask", {"full", "causal"}, "full") == "full" ? AttentionMask::full
+                                                                     : AttentionMask::causal;
 }
 
 Matrix<double> read_square(FieldReader& fields, const nlohmann::json& rows) {

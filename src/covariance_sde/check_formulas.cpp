@@ -5,7 +5,7 @@
 #include "covariance_sde/check_rows.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
-#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/time_step.hpp"
 #include "widelimit/error.hpp"
@@ -16,7 +16,7 @@ namespace widelimit::covariance_sde {
 namespace {
 
 constexpr double law_tolerance = 1e-9;
-// The files close the gap law at large gaps by a wall that returns exploded mass; ours absorbs it. At 3e-4
+// The files close the gap distribution at large gaps by a wall that returns exploded mass; ours absorbs it. At 3e-4
 // exploded mass that moves the 95 % quantile by 2.5e-7.
 constexpr double exploding_law_tolerance = 1e-6;
 
@@ -74,15 +74,16 @@ void check_scalars(const JsonValue& scalars, Rows& rows) {
   }
 }
 
-DiffusionLaw law_of(const JsonValue& entry) {
+DiffusionDistribution distribution_of(const JsonValue& entry) {
   const auto name = entry.at("law").get<std::string>();
   const double horizon = read_horizon(entry);
   if (name == "mlp_correlation")
-    return correlation_law(mlp_model(read_slopes(entry)), entry.at("rho0"), horizon);
+    return correlation_distribution(mlp_model(read_slopes(entry)), entry.at("rho0"), horizon);
   const ResidualWeights residual = ResidualWeights::shaped(entry.at("gamma_squared"));
   if (name == "resnet_correlation")
-    return correlation_law(resnet_model(residual, read_slopes(entry)), entry.at("rho0"), horizon);
-  if (name == "attention_gap") return gap_law(residual, entry.at("tau0"), entry.at("delta0"), horizon);
+    return correlation_distribution(resnet_model(residual, read_slopes(entry)), entry.at("rho0"), horizon);
+  if (name == "attention_gap")
+    return gap_distribution(residual, entry.at("tau0"), entry.at("delta0"), horizon);
   throw DataError(
       fmt::format("law: expected resnet_correlation, mlp_correlation or attention_gap, got {}", name));
 }
@@ -166,14 +167,14 @@ void check_given_noise(const JsonValue& reference, Rows& rows) {
   }
 }
 
-void check_exact_laws(const JsonValue& reference, Rows& rows) {
+void check_exact_distributions(const JsonValue& reference, Rows& rows) {
   check_scalars(reference.at("scalars"), rows);
   for (const JsonValue& entry : reference.at("deterministic_quantiles").list()) {
-    const DiffusionLaw law = law_of(entry);
+    const DiffusionDistribution distribution = distribution_of(entry);
     const bool explodes = entry.at("law") == "attention_gap";
     WorstRow worst;
     for (std::size_t i = 0; i < entry.at("probabilities").size(); ++i)
-      worst.add(entry.at("quantiles").at(i), law.quantile(entry.at("probabilities").at(i)),
+      worst.add(entry.at("quantiles").at(i), distribution.quantile(entry.at("probabilities").at(i)),
                 explodes ? exploding_law_tolerance : law_tolerance);
     worst.finish(rows, fmt::format("{} gamma^2 = {} T = {}", entry.at("law").get<std::string>(),
                                    entry.value("gamma_squared", 1.0), entry.at("T").get<double>()));
@@ -181,9 +182,10 @@ void check_exact_laws(const JsonValue& reference, Rows& rows) {
   for (const JsonValue& entry : reference.at("resnet_abs_correlation_quantiles").list()) {
     const double gamma = entry.at("gamma");
     const SdeModel model = resnet_model(ResidualWeights::shaped(gamma * gamma), read_slopes(entry));
-    const DiffusionLaw law = correlation_law(model, entry.at("rho0"), read_horizon(entry));
+    const DiffusionDistribution distribution =
+        correlation_distribution(model, entry.at("rho0"), read_horizon(entry));
     add_row(rows, fmt::format("95 % quantile of |rho|, ResNet, gamma = {}", gamma), entry.at("q95_abs_rho"),
-            law.absolute_quantile(0.95), 1e-6);
+            distribution.absolute_quantile(0.95), 1e-6);
   }
 }
 

@@ -104,7 +104,7 @@ check::CheckReport check_reference(const nlohmann::json& reference, const CheckO
   check::CheckReport report;
   check_coefficients(file, report.rows);
   check_given_noise(file, report.rows);
-  check_exact_laws(file, report.rows);
+  check_exact_distributions(file, report.rows);
   check_sde_quantiles(file, options, report.rows);
   check_networks(file, options, report.rows);
   return report;

@@ -53,7 +53,7 @@ SdeModel read_model(const JsonValue& entry);
 /// The sections of the file.
 void check_coefficients(const JsonValue& reference, Rows& rows);
 void check_given_noise(const JsonValue& reference, Rows& rows);
-void check_exact_laws(const JsonValue& reference, Rows& rows);
+void check_exact_distributions(const JsonValue& reference, Rows& rows);
 void check_sde_quantiles(const JsonValue& reference, const CheckOptions& options, Rows& rows);
 void check_networks(const JsonValue& reference, const CheckOptions& options, Rows& rows);
 

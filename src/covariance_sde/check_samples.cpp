@@ -126,7 +126,7 @@ void check_layer_means(const JsonValue& entry, const CheckOptions& options, Rows
                             numerics::mean(ensemble.mean_correlations(time)));
     absolute.add_sampled({expected.at("mean_abs_rho"), expected.at("se_mean_abs_rho")},
                          numerics::mean(ensemble.mean_absolute_correlations(time)));
-    // The file gives no error of the median: that of the same law at the file's sample size.
+    // The file gives no error of the median: that of the same distribution at the file's sample size.
     const Estimate median =
         numerics::quantile(numerics::sorted(ensemble.mean_absolute_covariances(time)), 0.5);
     const double value = expected.at("median_abs_cov");

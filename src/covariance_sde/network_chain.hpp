@@ -10,7 +10,7 @@
 
 namespace widelimit::covariance_sde {
 
-/// The covariance of a random network as a Markov chain on m x m matrices, with the exact law
+/// The covariance of a random network as a Markov chain on m x m matrices, with the exact distribution
 /// (docs/theory/covariance-sde.md, section 6.1).
 ///
 /// For x' = lambda x + gamma N, where the columns of N are iid N(0, U U^T), rotate x = sqrt(n) [L 0]:

@@ -108,7 +108,7 @@ class Attention final : public LayerModel {
     const bool is_identity = slopes && slopes->negative == 1 && slopes->positive == 1;
     if (is_identity) return make_identity_attention(options_);
     // A causal mask makes the sums depend on the positions themselves, not on their correlation only.
-    const bool interpolates = slopes.has_value() && options_.mask == AttentionMask::none;
+    const bool interpolates = slopes.has_value() && options_.mask == AttentionMask::full;
     return interpolates ? make_homogeneous_attention(options_) : make_elementwise_attention(options_);
   }
 

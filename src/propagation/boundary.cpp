@@ -18,12 +18,13 @@ constexpr double sharpest_turn = 0.9;  // cosine of the angle between successive
 constexpr Index most_points = 100'000;
 
 /// An exponent over a rectangle in scaled coordinates.
-class PlaneFunction {
+class ExponentFunction {
  public:
-  PlaneFunction(Exponent which, const Parameters& base, const Plane& plane, const ExponentOptions& options)
-      : which_{which}, plane_{plane}, point_{plane_parameters(base, options)} {
+  ExponentFunction(Exponent which, const Parameters& base, const ParameterRectangle& rectangle,
+                   const ExponentOptions& options)
+      : which_{which}, rectangle_{rectangle}, point_{parameter_point(base, options)} {
     set(Vector2(0.5, 0.5));
-    same_mlp_ = !changes_mlp(plane.x) && !changes_mlp(plane.y);
+    same_mlp_ = !changes_mlp(rectangle.x) && !changes_mlp(rectangle.y);
     if (same_mlp_) mlp_ = mlp_statistics(point_.parameters);
   }
 
@@ -44,25 +45,25 @@ class PlaneFunction {
     return result;
   }
 
-  [[nodiscard]] PlanePoint unscaled(const Vector2& position) const {
-    return {plane_.x_from + (plane_.x_to - plane_.x_from) * position(0),
-            plane_.y_from + (plane_.y_to - plane_.y_from) * position(1)};
+  [[nodiscard]] BoundaryPoint unscaled(const Vector2& position) const {
+    return {rectangle_.x_from + (rectangle_.x_to - rectangle_.x_from) * position(0),
+            rectangle_.y_from + (rectangle_.y_to - rectangle_.y_from) * position(1)};
   }
-  [[nodiscard]] Vector2 scaled(const PlanePoint& point) const {
-    return {(point.x - plane_.x_from) / (plane_.x_to - plane_.x_from),
-            (point.y - plane_.y_from) / (plane_.y_to - plane_.y_from)};
+  [[nodiscard]] Vector2 scaled(const BoundaryPoint& point) const {
+    return {(point.x - rectangle_.x_from) / (rectangle_.x_to - rectangle_.x_from),
+            (point.y - rectangle_.y_from) / (rectangle_.y_to - rectangle_.y_from)};
   }
 
  private:
   void set(const Vector2& position) {
-    const PlanePoint point = unscaled(position);
-    set_coordinate(point_, plane_.x, point.x);
-    set_coordinate(point_, plane_.y, point.y);
+    const BoundaryPoint point = unscaled(position);
+    set_coordinate(point_, rectangle_.x, point.x);
+    set_coordinate(point_, rectangle_.y, point.y);
   }
 
   Exponent which_;
-  Plane plane_;
-  PlaneParameters point_;
+  ParameterRectangle rectangle_;
+  ParameterPoint point_;
   bool same_mlp_ = false;
   MlpStatistics mlp_;
 };
@@ -79,7 +80,7 @@ double reach(const Vector2& origin, const Vector2& direction, double length) {
 }
 
 /// The root nearest to `centre` along `direction`, within `width` to each side and the rectangle.
-std::optional<Vector2> root_along(PlaneFunction& function, const Vector2& centre, const Vector2& direction,
+std::optional<Vector2> root_along(ExponentFunction& function, const Vector2& centre, const Vector2& direction,
                                   double width) {
   const double above = reach(centre, direction, width), below = reach(centre, -direction, width);
   const auto at = [&](double s) { return Vector2((centre + s * direction).cwiseMax(0).cwiseMin(1)); };
@@ -94,7 +95,8 @@ std::optional<Vector2> root_along(PlaneFunction& function, const Vector2& centre
 /// Continuation of one curve from a point on it.
 class Tracer {
  public:
-  Tracer(PlaneFunction& function, double largest_step) : function_{function}, largest_step_{largest_step} {}
+  Tracer(ExponentFunction& function, double largest_step)
+      : function_{function}, largest_step_{largest_step} {}
 
   std::vector<Vector2> follow(const Vector2& start, double sign, bool& closed) {
     std::vector<Vector2> points{start};
@@ -149,7 +151,7 @@ class Tracer {
     return root_along(function_, end, along, 4 * step);
   }
 
-  PlaneFunction& function_;
+  ExponentFunction& function_;
   double largest_step_;
 };
 
@@ -166,7 +168,7 @@ double distance_to(const std::vector<Vector2>& curve, const Vector2& point) {
 }
 
 /// Roots on a grid of lines, each line cut into as many pieces.
-std::vector<Vector2> roots_on_lines(PlaneFunction& function, Index lines) {
+std::vector<Vector2> roots_on_lines(ExponentFunction& function, Index lines) {
   std::vector<Vector2> roots;
   const auto count = static_cast<double>(lines);
   for (int axis = 0; axis < 2; ++axis)
@@ -186,13 +188,13 @@ std::vector<Vector2> roots_on_lines(PlaneFunction& function, Index lines) {
   return roots;
 }
 
-void require_plane(const Parameters& base, const Plane& plane, const ExponentOptions& options,
-                   const TraceOptions& trace) {
+void require_rectangle(const Parameters& base, const ParameterRectangle& rectangle,
+                       const ExponentOptions& options, const TraceOptions& trace) {
   constexpr const char* where = "trace_boundary";
-  if (!(plane.x_from < plane.x_to) || !(plane.y_from < plane.y_to))
+  if (!(rectangle.x_from < rectangle.x_to) || !(rectangle.y_from < rectangle.y_to))
     throw ArgumentError(fmt::format("{}: the rectangle must not be empty, got {} .. {} by {} .. {}", where,
-                                    plane.x_from, plane.x_to, plane.y_from, plane.y_to));
-  for (const Coordinate axis : {plane.x, plane.y}) {
+                                    rectangle.x_from, rectangle.x_to, rectangle.y_from, rectangle.y_to));
+  for (const Coordinate axis : {rectangle.x, rectangle.y}) {
     const bool counts = axis == Coordinate::tokens || axis == Coordinate::depth;
     if (axis == Coordinate::mlp_depth || (counts && options.mask == AttentionMask::causal))
       throw ArgumentError(fmt::format(
@@ -201,16 +203,16 @@ void require_plane(const Parameters& base, const Plane& plane, const ExponentOpt
   }
   require_positive(where, "largest_step", trace.largest_step);
   require_at_least(where, "scan_lines", static_cast<double>(trace.scan_lines), 1);
-  // Both corners must be legal; the plane between them then is.
+  // Both corners must be legal; the rectangle between them then is.
   for (const double share : {0.0, 1.0}) {
-    PlaneParameters corner = plane_parameters(base, options);
-    set_coordinate(corner, plane.x, plane.x_from + share * (plane.x_to - plane.x_from));
-    set_coordinate(corner, plane.y, plane.y_from + share * (plane.y_to - plane.y_from));
+    ParameterPoint corner = parameter_point(base, options);
+    set_coordinate(corner, rectangle.x, rectangle.x_from + share * (rectangle.x_to - rectangle.x_from));
+    set_coordinate(corner, rectangle.y, rectangle.y_from + share * (rectangle.y_to - rectangle.y_from));
     require_parameters(where, corner.parameters);
   }
 }
 
-std::vector<std::vector<Vector2>> traced(PlaneFunction& function, const TraceOptions& trace,
+std::vector<std::vector<Vector2>> traced(ExponentFunction& function, const TraceOptions& trace,
                                          std::vector<bool>& closed) {
   std::vector<std::vector<Vector2>> curves;
   Tracer tracer(function, trace.largest_step);
@@ -243,7 +245,7 @@ std::optional<Vector2> crossing(const Vector2& a, const Vector2& b, const Vector
 }
 
 /// Newton's method for both exponents zero; nothing if it leaves the neighbourhood.
-std::optional<Vector2> refined(PlaneFunction& first, PlaneFunction& second, const Vector2& start) {
+std::optional<Vector2> refined(ExponentFunction& first, ExponentFunction& second, const Vector2& start) {
   Vector2 position = start;
   for (int step = 0; step < 50; ++step) {
     Eigen::Matrix2d jacobian;
@@ -258,10 +260,11 @@ std::optional<Vector2> refined(PlaneFunction& first, PlaneFunction& second, cons
 
 }  // namespace
 
-std::vector<BoundaryCurve> trace_boundary(Exponent which, const Parameters& base, const Plane& plane,
-                                          const ExponentOptions& options, const TraceOptions& trace) {
-  require_plane(base, plane, options, trace);
-  PlaneFunction function(which, base, plane, options);
+std::vector<BoundaryCurve> trace_boundary(Exponent which, const Parameters& base,
+                                          const ParameterRectangle& rectangle, const ExponentOptions& options,
+                                          const TraceOptions& trace) {
+  require_rectangle(base, rectangle, options, trace);
+  ExponentFunction function(which, base, rectangle, options);
   std::vector<bool> closed;
   std::vector<BoundaryCurve> result;
   for (const auto& curve : traced(function, trace, closed)) {
@@ -272,14 +275,14 @@ std::vector<BoundaryCurve> trace_boundary(Exponent which, const Parameters& base
   return result;
 }
 
-std::vector<PlanePoint> boundary_intersections(const Parameters& base, const Plane& plane,
-                                               const ExponentOptions& options, const TraceOptions& trace) {
-  require_plane(base, plane, options, trace);
-  PlaneFunction angle(Exponent::angle, base, plane, options);
-  PlaneFunction gradient(Exponent::gradient, base, plane, options);
+std::vector<BoundaryPoint> boundary_intersections(const Parameters& base, const ParameterRectangle& rectangle,
+                                                  const ExponentOptions& options, const TraceOptions& trace) {
+  require_rectangle(base, rectangle, options, trace);
+  ExponentFunction angle(Exponent::angle, base, rectangle, options);
+  ExponentFunction gradient(Exponent::gradient, base, rectangle, options);
   std::vector<bool> closed;
   const auto angle_curves = traced(angle, trace, closed), gradient_curves = traced(gradient, trace, closed);
-  std::vector<PlanePoint> points;
+  std::vector<BoundaryPoint> points;
   for (const auto& a : angle_curves)
     for (const auto& g : gradient_curves)
       for (std::size_t i = 0; i + 1 < a.size(); ++i)
@@ -288,9 +291,9 @@ std::vector<PlanePoint> boundary_intersections(const Parameters& base, const Pla
           if (!start) continue;
           const auto point = refined(angle, gradient, *start);
           if (!point) continue;
-          const PlanePoint found = angle.unscaled(*point);
+          const BoundaryPoint found = angle.unscaled(*point);
           bool known = false;
-          for (const PlanePoint& other : points)
+          for (const BoundaryPoint& other : points)
             known = known || (angle.scaled(other) - *point).norm() < 1e-9;
           if (!known) points.push_back(found);
         }

@@ -17,8 +17,8 @@ constexpr int strength_steps = 64;
 constexpr int scan_steps = 64;  // An exponent may rise and fall along a parameter (GELU, SiLU).
 
 std::vector<double> all_critical(Coordinate coordinate, double low, double high, Exponent which,
-                                 const PlaneParameters& base) {
-  PlaneParameters point = base;
+                                 const ParameterPoint& base) {
+  ParameterPoint point = base;
   const bool same_mlp = !changes_mlp(coordinate);
   const MlpStatistics mlp = same_mlp ? mlp_statistics(base.parameters) : MlpStatistics{};
   return scanned_roots(
@@ -30,29 +30,29 @@ std::vector<double> all_critical(Coordinate coordinate, double low, double high,
 }
 
 std::optional<double> critical(Coordinate coordinate, double low, double high, Exponent which,
-                               const PlaneParameters& base) {
+                               const ParameterPoint& base) {
   const std::vector<double> roots = all_critical(coordinate, low, high, which, base);
   return roots.empty() ? std::nullopt : std::optional(roots.front());
 }
 
 /// The fixed parameter must be legal whatever the free one starts as.
-PlaneParameters checked(const char* where, const Parameters& parameters, Coordinate free,
-                        const ExponentOptions& options) {
-  PlaneParameters point = plane_parameters(parameters, options);
+ParameterPoint checked(const char* where, const Parameters& parameters, Coordinate free,
+                       const ExponentOptions& options) {
+  ParameterPoint point = parameter_point(parameters, options);
   set_coordinate(point, free, free == Coordinate::sigma_w ? 1 : 0.5);
   require_parameters(where, point.parameters);
   return point;
 }
 
 /// L ln(1 + r) - ln(n - 1), which vanishes at the kink; rises with alpha_A.
-double kink_condition(const PlaneParameters& point) {
+double kink_condition(const ParameterPoint& point) {
   const MlpStatistics mlp = mlp_statistics(point.parameters);
   const CollapsedPoint collapsed = collapsed_point_of("gradient_kink", point.parameters, mlp.k_out, mlp.f);
   return point.options.depth * std::log1p(collapsed.r) - std::log(point.tokens - 1);
 }
 
 /// The kink along lambda_g = 0 when `outer` is the strength that rises and `inner` the root for it.
-double find_kink(PlaneParameters& point, Coordinate outer, Coordinate inner, double low, double high) {
+double find_kink(ParameterPoint& point, Coordinate outer, Coordinate inner, double low, double high) {
   const auto condition = [&](double strength) {
     set_coordinate(point, outer, strength);
     const std::optional<double> root = critical(inner, low, high, Exponent::gradient, point);
@@ -155,13 +155,13 @@ double small_strength_gain(Exponent which, const Parameters& parameters, double 
 }
 
 StrengthAndGain gradient_kink(const Parameters& parameters, const ExponentOptions& options) {
-  PlaneParameters point = checked("gradient_kink", parameters, Coordinate::sigma_w, options);
+  ParameterPoint point = checked("gradient_kink", parameters, Coordinate::sigma_w, options);
   const double alpha = find_kink(point, Coordinate::alpha, Coordinate::sigma_w, lowest_gain, highest_gain);
   return {alpha, point.parameters.sigma_w};
 }
 
 Strengths gradient_kink_of_strengths(const Parameters& parameters, const ExponentOptions& options) {
-  PlaneParameters point = checked("gradient_kink_of_strengths", parameters, Coordinate::alpha, options);
+  ParameterPoint point = checked("gradient_kink_of_strengths", parameters, Coordinate::alpha, options);
   const double alpha_A =
       find_kink(point, Coordinate::alpha_A, Coordinate::alpha_M, lowest_strength, highest_strength);
   return {alpha_A, point.parameters.alpha_M};
@@ -208,7 +208,7 @@ CriticalInitialisation balanced_initialisation(const Parameters& parameters, Ind
   require_positive(where, "weight_a", weight_a);
   require_positive(where, "weight_g", weight_g);
   const ExponentOptions options = options_of(depth, mask);
-  PlaneParameters point = checked(where, parameters, Coordinate::sigma_w, options);
+  ParameterPoint point = checked(where, parameters, Coordinate::sigma_w, options);
   const std::vector<double> gains = scanned_roots(
       [&](double sigma_w) {
         point.parameters.sigma_w = sigma_w;

@@ -19,7 +19,7 @@ constexpr double smallest_strength = 1e-4, linear_from = 1.0 / 64, largest_stren
 class CriticalLine {
  public:
   CriticalLine(const Parameters& parameters, const ExponentOptions& options)
-      : point_{plane_parameters(parameters, options)} {
+      : point_{parameter_point(parameters, options)} {
     const double larger = std::max(parameters.alpha_A, parameters.alpha_M);
     unit_A_ = parameters.alpha_A / larger;
     unit_M_ = parameters.alpha_M / larger;
@@ -70,7 +70,7 @@ class CriticalLine {
     return roots;
   }
 
-  PlaneParameters point_;
+  ParameterPoint point_;
   double unit_A_ = 1, unit_M_ = 1;
   const std::vector<double> gains_ = places_between(lowest_gain, highest_gain, gain_steps);
   std::vector<MlpStatistics> statistics_;

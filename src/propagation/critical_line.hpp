@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "widelimit/propagation/phase_plane.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"
 
 /// The line lambda_a = 0 over strengths and gain.
 namespace widelimit::propagation {

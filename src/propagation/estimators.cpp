@@ -38,7 +38,7 @@ Matrix<double> gaussian(Index rows, Index columns, std::uint64_t seed, std::uint
 
 /// visit(depth, tokens) for the tokens of one network at every depth from 0.
 template <typename Visit>
-void run_forward(const Parameters& parameters, const TokenLaw& start, Index depth,
+void run_forward(const Parameters& parameters, const TokenDistribution& start, Index depth,
                  const SampleOptions& options, Index network, const Visit& visit) {
   const auto index = static_cast<std::uint64_t>(network);
   Matrix<double> tokens = start.draw(parameters.tokens, options.width, options.seed, index);
@@ -82,39 +82,41 @@ double group_ratio(const Matrix<double>& tokens) {
 
 }  // namespace
 
-TokenLaw TokenLaw::gaussian(double q, double cosine) {
-  require_positive("TokenLaw::gaussian", "q", q);
+TokenDistribution TokenDistribution::gaussian(double q, double cosine) {
+  require_positive("TokenDistribution::gaussian", "q", q);
   if (!(cosine >= 0 && cosine <= 1))
-    throw ArgumentError(fmt::format("TokenLaw::gaussian: cosine must lie in [0, 1], got {}", cosine));
-  TokenLaw law;
-  law.common_ = q * cosine;
-  law.own_ = q * (1 - cosine);
-  return law;
+    throw ArgumentError(
+        fmt::format("TokenDistribution::gaussian: cosine must lie in [0, 1], got {}", cosine));
+  TokenDistribution distribution;
+  distribution.common_ = q * cosine;
+  distribution.own_ = q * (1 - cosine);
+  return distribution;
 }
 
-TokenLaw TokenLaw::equal(double q) {
-  require_positive("TokenLaw::equal", "q", q);
-  TokenLaw law;
-  law.common_ = law.exact_ = q;
-  return law;
+TokenDistribution TokenDistribution::equal(double q) {
+  require_positive("TokenDistribution::equal", "q", q);
+  TokenDistribution distribution;
+  distribution.common_ = distribution.exact_ = q;
+  return distribution;
 }
 
-TokenLaw TokenLaw::two_groups(double q, double p_inside, double p_across) {
-  require_positive("TokenLaw::two_groups", "q", q);
+TokenDistribution TokenDistribution::two_groups(double q, double p_inside, double p_across) {
+  require_positive("TokenDistribution::two_groups", "q", q);
   if (!(0 <= p_across && p_across <= p_inside && p_inside <= q))
     throw ArgumentError(
-        fmt::format("TokenLaw::two_groups: expected 0 <= p_across <= p_inside <= q, got {}, {}, {}", p_across,
-                    p_inside, q));
-  TokenLaw law;
-  law.common_ = p_across;
-  law.group_ = p_inside - p_across;
-  law.own_ = q - p_inside;
-  return law;
+        fmt::format("TokenDistribution::two_groups: expected 0 <= p_across <= p_inside <= q, got {}, {}, {}",
+                    p_across, p_inside, q));
+  TokenDistribution distribution;
+  distribution.common_ = p_across;
+  distribution.group_ = p_inside - p_across;
+  distribution.own_ = q - p_inside;
+  return distribution;
 }
 
-Matrix<double> TokenLaw::draw(Index tokens, Index width, std::uint64_t seed, std::uint64_t network) const {
-  require_at_least("TokenLaw::draw", "tokens", static_cast<double>(tokens), 1);
-  require_at_least("TokenLaw::draw", "width", static_cast<double>(width), 1);
+Matrix<double> TokenDistribution::draw(Index tokens, Index width, std::uint64_t seed,
+                                       std::uint64_t network) const {
+  require_at_least("TokenDistribution::draw", "tokens", static_cast<double>(tokens), 1);
+  require_at_least("TokenDistribution::draw", "width", static_cast<double>(width), 1);
   const Matrix<double> normals =
       widelimit::propagation::gaussian(tokens + 3, width, seed, token_streams + network);
   Matrix<double> result(tokens, width);
@@ -138,7 +140,7 @@ TokenState measured_state(const Matrix<double>& tokens) {
   return {tokens.squaredNorm() / (n * width), spread / ((n - 1) * width)};
 }
 
-std::vector<MeasuredState> measured_trajectory(const Parameters& parameters, const TokenLaw& start,
+std::vector<MeasuredState> measured_trajectory(const Parameters& parameters, const TokenDistribution& start,
                                                Index depth, const SampleOptions& options) {
   constexpr const char* where = "measured_trajectory";
   require_depth(where, depth);
@@ -158,7 +160,7 @@ std::vector<MeasuredState> measured_trajectory(const Parameters& parameters, con
   return result;
 }
 
-std::vector<TokenSamples> token_samples(const Parameters& parameters, const TokenLaw& start,
+std::vector<TokenSamples> token_samples(const Parameters& parameters, const TokenDistribution& start,
                                         const std::vector<Index>& depths, const SampleOptions& options) {
   constexpr const char* where = "token_samples";
   if (depths.empty()) throw ArgumentError("token_samples: depths must hold at least one, got none");
@@ -198,7 +200,7 @@ Estimate measured_angle_exponent(const Parameters& parameters, double q0, double
   if (!(cosine < 1))
     throw ArgumentError(
         fmt::format("{}: cosine must be below 1 for an angle to grow, got {}", where, cosine));
-  const TokenLaw start = TokenLaw::gaussian(q0, cosine);
+  const TokenDistribution start = TokenDistribution::gaussian(q0, cosine);
   std::vector<double> growths(static_cast<std::size_t>(options.networks));
   for_each_network(where, options, [&](Index network) {
     double before = 0;
@@ -211,8 +213,8 @@ Estimate measured_angle_exponent(const Parameters& parameters, double q0, double
   return numerics::mean(growths);
 }
 
-MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const TokenLaw& start, Index depth,
-                                            const SampleOptions& options) {
+MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const TokenDistribution& start,
+                                            Index depth, const SampleOptions& options) {
   constexpr const char* where = "measured_gradient_exponent";
   require_depth(where, depth);
   std::vector<double> logs(static_cast<std::size_t>(options.networks));
@@ -250,8 +252,8 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
   for_each_network(where, options, [&](Index network) {
     const auto index = static_cast<std::uint64_t>(network);
     const FiniteTransformer transformer(two, options.width, depth, options.mask, options.seed, index);
-    const ForwardTrace trace =
-        transformer.traced_forward(TokenLaw::equal(q_star).draw(2, options.width, options.seed, index));
+    const ForwardTrace trace = transformer.traced_forward(
+        TokenDistribution::equal(q_star).draw(2, options.width, options.seed, index));
     Matrix<double> seed = gaussian(2, options.width, options.seed, gradient_streams + index);
     for (const double sign : {1.0, -1.0}) {
       seed.row(1) = sign * seed.row(0);
@@ -263,8 +265,8 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
   return {log_mean(contrasts, length), log_mean(means, length), depth};
 }
 
-std::vector<Estimate> measured_group_ratio(const Parameters& parameters, const TokenLaw& start, Index depth,
-                                           const SampleOptions& options) {
+std::vector<Estimate> measured_group_ratio(const Parameters& parameters, const TokenDistribution& start,
+                                           Index depth, const SampleOptions& options) {
   constexpr const char* where = "measured_group_ratio";
   require_depth(where, depth);
   require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 4);

@@ -32,13 +32,13 @@ Index whole_number(const char* name, double value) {
   return numerics::checked_count(std::round(value), largest_count, name);
 }
 
-double gradient_at(const PlaneParameters& point, const CollapsedPoint& collapsed) {
+double gradient_at(const ParameterPoint& point, const CollapsedPoint& collapsed) {
   if (point.options.mask == AttentionMask::full)
     return gradient_exponent(collapsed, point.tokens, point.options.depth);
   return causal_gradient_exponent_of(collapsed, point.parameters, whole_number("depth", point.options.depth));
 }
 
-double angle_at(const PlaneParameters& point, const MlpStatistics& mlp, const CollapsedPoint& collapsed) {
+double angle_at(const ParameterPoint& point, const MlpStatistics& mlp, const CollapsedPoint& collapsed) {
   const Parameters& parameters = point.parameters;
   if (point.options.angle == AngleMeasure::one_block)
     return one_block_limit_of(parameters, mlp.k_out, mlp.f, 1, point.options.mask);
@@ -64,11 +64,11 @@ Coordinate coordinate_of(std::string_view name) {
   throw ArgumentError(fmt::format("coordinate: expected one of {}, got '{}'", known, name));
 }
 
-PlaneParameters plane_parameters(const Parameters& base, const ExponentOptions& options) {
+ParameterPoint parameter_point(const Parameters& base, const ExponentOptions& options) {
   return {base, static_cast<double>(base.tokens), options};
 }
 
-void set_coordinate(PlaneParameters& point, Coordinate coordinate, double value) {
+void set_coordinate(ParameterPoint& point, Coordinate coordinate, double value) {
   Parameters& parameters = point.parameters;
   switch (coordinate) {
     case Coordinate::alpha:
@@ -107,7 +107,7 @@ bool changes_mlp(Coordinate coordinate) {
          coordinate == Coordinate::mlp_depth;
 }
 
-double exponent_at(Exponent which, const PlaneParameters& point, const MlpStatistics& mlp) {
+double exponent_at(Exponent which, const ParameterPoint& point, const MlpStatistics& mlp) {
   require_ranges(where, point.parameters);
   require_at_least(where, "depth", point.options.depth, 1);
   CollapsedPoint collapsed = collapsed_point_of(where, point.parameters, mlp.k_out, mlp.f);
@@ -119,13 +119,13 @@ double exponent_at(Exponent which, const PlaneParameters& point, const MlpStatis
   return which == Exponent::angle ? angle_at(point, mlp, collapsed) : gradient_at(point, collapsed);
 }
 
-double exponent_at(Exponent which, const PlaneParameters& point) {
+double exponent_at(Exponent which, const ParameterPoint& point) {
   return exponent_at(which, point, mlp_statistics(point.parameters));
 }
 
 double exponent(Exponent which, const Parameters& parameters, const ExponentOptions& options) {
   require_parameters(where, parameters);
-  return exponent_at(which, plane_parameters(parameters, options));
+  return exponent_at(which, parameter_point(parameters, options));
 }
 
 }  // namespace widelimit::propagation

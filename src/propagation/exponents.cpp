@@ -47,7 +47,7 @@ std::vector<double> computed_power_logs(Part part, Index tokens, Index depth) {
   return logs;
 }
 
-/// The same; scans ask for one number of tokens and blocks at every point of a plane.
+/// The same; scans ask for one number of tokens and blocks at every point of a rectangle.
 const std::vector<double>& causal_power_logs(Part part, Index tokens, Index depth) {
   struct Last {
     Index tokens = 0, depth = 0;

@@ -30,10 +30,10 @@ void require_axis(const char* name, const Axis& axis) {
                                       coordinate_name(axis.coordinate), value));
 }
 
-/// Statistics of the MLP for every point of the plane, computed once for points that share them.
+/// Statistics of the MLP for every point of the rectangle, computed once for points that share them.
 class MlpTable {
  public:
-  MlpTable(const PlaneParameters& base, const Axis& x, const Axis& y)
+  MlpTable(const ParameterPoint& base, const Axis& x, const Axis& y)
       : base_{base},
         x_{x},
         y_{y},
@@ -44,7 +44,7 @@ class MlpTable {
   void fill(const std::stop_token& stop) {
     numerics::for_each_task(static_cast<Index>(entries_.size()), {.stop = stop}, [&](Index place) {
       const auto i = static_cast<std::size_t>(place);
-      PlaneParameters point = base_;
+      ParameterPoint point = base_;
       set_coordinate(point, x_.coordinate, x_.values[i % columns_]);
       set_coordinate(point, y_.coordinate, y_.values[i / columns_]);
       entries_[i] = mlp_statistics(point.parameters);
@@ -56,7 +56,7 @@ class MlpTable {
   }
 
  private:
-  const PlaneParameters& base_;
+  const ParameterPoint& base_;
   const Axis &x_, &y_;
   std::size_t columns_, rows_;
   std::vector<MlpStatistics> entries_;
@@ -86,7 +86,7 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
     throw ArgumentError(fmt::format("phase_diagram: the axes must set different parameters, got {} and {}",
                                     coordinate_name(x.coordinate), coordinate_name(y.coordinate)));
   require_at_least("phase_diagram", "threads", run.threads, 0);
-  PlaneParameters point = plane_parameters(base, options);
+  ParameterPoint point = parameter_point(base, options);
   set_coordinate(point, x.coordinate, x.values.back());
   set_coordinate(point, y.coordinate, y.values.back());
   require_parameters("phase_diagram", point.parameters);
@@ -95,7 +95,7 @@ PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
                        Matrix<double>::Constant(rows, columns, std::nan(""))};
   MlpTable mlp(point, x, y);
   const auto fill_row = [&](Index row) {
-    PlaneParameters here = point;
+    ParameterPoint here = point;
     set_coordinate(here, y.coordinate, y.values[static_cast<std::size_t>(row)]);
     for (Index column = 0; column < columns; ++column) {
       set_coordinate(here, x.coordinate, x.values[static_cast<std::size_t>(column)]);

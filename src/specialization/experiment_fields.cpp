@@ -23,7 +23,7 @@ Fields task_fields() {
   return {{"prior",
            R"({"kind": "flip2", "nu1", "nu2"}, {"kind": "spikes", "features", "nu"}, {"kind": "gaussian", )"
            R"("variances"} (or "nu1", "nu2", "features") or {"kind": "discrete", "points", "probs"})",
-           kRequired, "law of the signal; nu and variances are squared lengths >= 0"},
+           kRequired, "distribution of the signal; nu and variances are squared lengths >= 0"},
           {"tokens", "integer >= 1", kRequired, "L, tokens of a sequence"},
           {"seed", "integer >= 0", "1", "of samples, starts and batches"}};
 }
@@ -78,7 +78,8 @@ Fields sgd_fields() {
           {"gamma", "number > 0", "0.02", "learning rate"},
           eta_field(),
           {"records", "integer >= 1", "100", "rows, at even times"},
-          {"form", "gram or vector", "gram", "gram: the same process in law without vectors of length D"},
+          {"form", "gram or vector", "gram",
+           "gram: the same process in distribution without vectors of length D"},
           {"planted_m", "H x F", "random", "overlaps at the start"}};
 }
 

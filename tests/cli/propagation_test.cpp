@@ -211,10 +211,11 @@ TEST_CASE("propagation: errors name the parameter") {
   const std::string small = " --tokens 6 --width 16 --networks 4 --depth 2";
   for (const std::string kind : {"trajectory", "histograms", "angle", "gradient"})
     check_error("simulate " + kind + " --q0 -1" + small,
-                "TokenLaw::gaussian: q must be positive and finite, got -1");
+                "TokenDistribution::gaussian: q must be positive and finite, got -1");
   check_error("simulate gradient --c0 0.5" + small,
               "--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
-  check_error("simulate angle --c0 -0.5" + small, "TokenLaw::gaussian: cosine must lie in [0, 1], got -0.5");
+  check_error("simulate angle --c0 -0.5" + small,
+              "TokenDistribution::gaussian: cosine must lie in [0, 1], got -0.5");
   check_error("trajectory --causal --plot p.png",
               "--plot: the field of displacements is that of tokens that are alike; leave it out with "
               "--causal");

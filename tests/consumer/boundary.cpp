@@ -208,7 +208,7 @@ void propagation_maps() {
   const Eigen::Matrix2d square = jacobian * jacobians[1];
   check("a Jacobian of 2 x 2", square.determinant(), std::pow(jacobian.determinant(), 2));
   check("a change of basis", in_norm_and_product(jacobian).trace(), jacobian.trace());
-  handle(TokenLaw::gaussian(1, 0.5).draw(4, 16, 1, 0));
+  handle(TokenDistribution::gaussian(1, 0.5).draw(4, 16, 1, 0));
 }
 
 void ensembles() {

@@ -7,7 +7,7 @@
 #include "covariance_sde/example_covariances.hpp"
 #include "covariance_sde/p_value.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
-#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/statistics.hpp"
 
@@ -124,11 +124,12 @@ void check_one_step(Index width, Index samples) {
 
 }  // namespace
 
-TEST_CASE("finite network: the reduction to m x m matrices has the law of the weights") {
+TEST_CASE("finite network: the reduction to m x m matrices has the distribution of the weights") {
   check_reduction(1500);
 }
 
-TEST_CASE("finite network: the reduction to m x m matrices has the law of the weights, sharper [slow]") {
+TEST_CASE(
+    "finite network: the reduction to m x m matrices has the distribution of the weights, sharper [slow]") {
   check_reduction(40'000);
 }
 

@@ -11,7 +11,7 @@
 #include "covariance_sde/p_value.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
-#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
 #include "widelimit/covariance_sde/time_step.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/statistics.hpp"
@@ -78,30 +78,30 @@ TEST_CASE("simulate: every size makes the public geometric steps with the docume
   }
 }
 
-TEST_CASE("simulate: correlations of the ResNet follow their exact law, and no other") {
+TEST_CASE("simulate: correlations of the ResNet follow their exact distribution, and no other") {
   const SdeModel model = resnet_model(ResidualWeights::shaped(0.5), {0, -1});
   const CovarianceEnsemble ensemble = simulate(model, examples::two_tokens(), options_to(1.0 / 3, 8192));
   const auto correlations = ensemble.correlations(0, 0, 1);
-  const DiffusionLaw law = correlation_law(model, 0.2, 1.0 / 3);
-  CHECK(p_value(correlations, [&](double x) { return law.distribution(x); }) > 0.01);
+  const DiffusionDistribution distribution = correlation_distribution(model, 0.2, 1.0 / 3);
+  CHECK(p_value(correlations, [&](double x) { return distribution.cumulative(x); }) > 0.01);
   SdeModel wrong = model;
   wrong.linear_noise *= 0.75;  // gamma^2 (2 - gamma^2), the factor of attention
-  const DiffusionLaw other = correlation_law(wrong, 0.2, 1.0 / 3);
-  CHECK(p_value(correlations, [&](double x) { return other.distribution(x); }) < 1e-6);
+  const DiffusionDistribution other = correlation_distribution(wrong, 0.2, 1.0 / 3);
+  CHECK(p_value(correlations, [&](double x) { return other.cumulative(x); }) < 1e-6);
   CHECK(ensemble.cone_exits() == 0);
 }
 
-TEST_CASE("simulate: the gap of two tokens under attention follows its exact law") {
+TEST_CASE("simulate: the gap of two tokens under attention follows its exact distribution") {
   const ResidualWeights residual = ResidualWeights::shaped(0.125);
   const CovarianceEnsemble ensemble =
       simulate(attention_model(residual, 1), examples::two_tokens(), options_to(0.75, 8192));
   const auto v00 = ensemble.entries(0, 0, 0), v11 = ensemble.entries(0, 1, 1);
   auto gap = ensemble.entries(0, 0, 1);
   for (std::size_t i = 0; i < gap.size(); ++i) gap[i] = (v00[i] + v11[i] - 2 * gap[i]) / 4;
-  const DiffusionLaw law = gap_law(residual, 1, 0.4, 0.75);
-  CHECK(p_value(gap, [&](double x) { return law.distribution(x); }) > 0.01);
-  const DiffusionLaw other = gap_law(residual, 0.5, 0.4, 0.75);
-  CHECK(p_value(gap, [&](double x) { return other.distribution(x); }) < 1e-3);
+  const DiffusionDistribution distribution = gap_distribution(residual, 1, 0.4, 0.75);
+  CHECK(p_value(gap, [&](double x) { return distribution.cumulative(x); }) > 0.01);
+  const DiffusionDistribution other = gap_distribution(residual, 0.5, 0.4, 0.75);
+  CHECK(p_value(gap, [&](double x) { return other.cumulative(x); }) < 1e-3);
 }
 
 TEST_CASE("simulate: one token is log-normal, log det V is normal without bend") {
@@ -124,7 +124,8 @@ TEST_CASE("simulate: one token is log-normal, log det V is normal without bend")
 }
 
 TEST_CASE(
-    "simulate: Euler-Maruyama with structured and with dense noise has one law, biased at a coarse step") {
+    "simulate: Euler-Maruyama with structured and with dense noise has one distribution, biased at a coarse "
+    "step") {
   const SdeModel model = transformer_model(ResidualWeights::shaped(0.5), 1, {0, -1});
   SimulationOptions options = options_to(0.1, 4096);
   options.scheme = StepScheme::euler_maruyama;
@@ -150,10 +151,10 @@ TEST_CASE(
   coarse.scheme = StepScheme::geometric;
   const CovarianceEnsemble geometric = simulate(resnet, examples::two_tokens(), coarse);
   CHECK(geometric.cone_exits() == 0);
-  const DiffusionLaw law = correlation_law(resnet, 0.2, 1.0 / 3);
+  const DiffusionDistribution distribution = correlation_distribution(resnet, 0.2, 1.0 / 3);
   const auto distance = [&](const CovarianceEnsemble& ensemble) {
     return numerics::kolmogorov_smirnov_distance(ensemble.correlations(0, 0, 1),
-                                                 [&](double x) { return law.distribution(x); });
+                                                 [&](double x) { return distribution.cumulative(x); });
   };
   CHECK(distance(geometric) < 0.03);
   CHECK(distance(euler) > 0.1);

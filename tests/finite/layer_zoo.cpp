@@ -94,7 +94,7 @@ void add_encoded_attention(std::vector<ZooLayer>& zoo, Index samples) {
   options.mask = AttentionMask::causal;
   options.positions = PositionalEncodings{StructuredPositions{0.9, 1.4}, 0.7, 0.3, ValueEncodings::present};
   zoo.push_back({"1/width causal, structured in values", attention(options), {4}});
-  options.mask = AttentionMask::none;
+  options.mask = AttentionMask::full;
   options.positions = PositionalEncodings{IdentityPositions{0.5}, 1, 1};
   zoo.push_back({"1/width identity positions", attention(options), {2, 2}});
   options.positions.reset();
@@ -108,7 +108,7 @@ void add_encoded_attention(std::vector<ZooLayer>& zoo, Index samples) {
   sqrt.positions = PositionalEncodings{StructuredPositions{0.9, 1.4}, 0.7, 0.3};
   zoo.push_back({"1/sqrt(width) relu causal, structured", attention(sqrt), {4}});
   sqrt.weights = AttentionWeights::elementwise(identity());
-  sqrt.mask = AttentionMask::none;
+  sqrt.mask = AttentionMask::full;
   Matrix<double> r(3, 3);
   r << 1, 0.5, 0.2, 0.5, 1, 0.5, 0.2, 0.5, 1;
   sqrt.positions = PositionalEncodings{MatrixPositions{r, 0.8}, 0.6, 0.4, ValueEncodings::present};
@@ -119,7 +119,7 @@ void add_encoded_attention(std::vector<ZooLayer>& zoo, Index samples) {
   sqrt.positions = PositionalEncodings{IdentityPositions{0.5}, 0.5, 0.5};
   zoo.push_back({"1/sqrt(width) softmax causal, identity positions", attention(sqrt), {3}});
   sqrt.positions.reset();
-  sqrt.mask = AttentionMask::none;
+  sqrt.mask = AttentionMask::full;
   sqrt.weights = AttentionWeights::elementwise(layers::erf());
   zoo.push_back({"1/sqrt(width) erf", attention(sqrt), {3}});
 }

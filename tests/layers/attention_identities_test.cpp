@@ -114,7 +114,7 @@ TEST_CASE("interpolated attention in float agrees with double") {
 
 TEST_CASE("the identity weights agree with the dual activation of the identity") {
   const auto x = sequences(3, 5, 4, 6);
-  for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal}) {
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
     AttentionOptions options = sqrt_width(AttentionWeights::elementwise(identity()));
     options.mask = mask;
     options.positions = PositionalEncodings{IdentityPositions{0.5}, 0.9, 0.6, ValueEncodings::present};

@@ -37,7 +37,7 @@ TEST_CASE("statistics: mean, variance and their errors on a sample worked by han
   CHECK(variance(std::vector<double>{0, 0, 0, 4}).standard_error == Approx(std::sqrt((21.0 - 16.0) / 4)));
 }
 
-TEST_CASE("statistics: quantiles interpolate, and their errors are those of the law") {
+TEST_CASE("statistics: quantiles interpolate, and their errors are those of the distribution") {
   const std::vector<double> sample{0, 10, 20, 30};
   CHECK(quantile(sample, 0).value == 0);
   CHECK(quantile(sample, 1).value == 30);
@@ -101,7 +101,7 @@ TEST_CASE("statistics: Kolmogorov's tail has its tabulated values and no seam at
   CHECK(kolmogorov_tail(0.1) == 1);
 }
 
-TEST_CASE("statistics: the test accepts equal laws and rejects a shift of a tenth") {
+TEST_CASE("statistics: the test accepts equal distributions and rejects a shift of a tenth") {
   const std::vector<double> a = normals(4'000, 1), b = normals(6'000, 2), shifted = normals(6'000, 2, 0.1);
   const double size = two_sample_effective_size(a.size(), b.size());
   CHECK(size == 2'400);
@@ -111,7 +111,7 @@ TEST_CASE("statistics: the test accepts equal laws and rejects a shift of a tent
   CHECK(kolmogorov_smirnov_p_value(kolmogorov_smirnov_distance(shifted, normal_distribution), 6'000) < 1e-6);
 }
 
-TEST_CASE("statistics: a p-value is uniform under equal laws") {
+TEST_CASE("statistics: a p-value is uniform under equal distributions") {
   int below_tenth = 0;
   const int repeats = 1'000;
   for (int k = 0; k < repeats; ++k) {

@@ -85,7 +85,7 @@ void check_gradient(const Case& given, Index tokens, Index depth, const SampleOp
           ? causal_gradient_exponent(parameters, depth)
           : gradient_exponent(point, static_cast<double>(tokens), static_cast<double>(depth));
   const MeasuredGradient measured =
-      measured_gradient_exponent(parameters, TokenLaw::equal(point.q_star), depth, options);
+      measured_gradient_exponent(parameters, TokenDistribution::equal(point.q_star), depth, options);
   MESSAGE("gradient (", given.alpha_A, ", ", given.alpha_M, ", ", given.sigma_w,
           "): ", measured.log_of_mean.value, " +- ", measured.log_of_mean.standard_error, ", theory ",
           theory);
@@ -95,16 +95,16 @@ void check_gradient(const Case& given, Index tokens, Index depth, const SampleOp
 
 }  // namespace
 
-TEST_CASE("estimators: drawn tokens have the norms and angles of their law") {
+TEST_CASE("estimators: drawn tokens have the norms and angles of their distribution") {
   const Index n = 400, d = 300;
-  const TokenState wide = measured_state(TokenLaw::gaussian(2, 0.3).draw(n, d, 1, 0));
+  const TokenState wide = measured_state(TokenDistribution::gaussian(2, 0.3).draw(n, d, 1, 0));
   CHECK(wide.q == Approx(2).scale(0).epsilon(0.1));
   CHECK(wide.cosine() == Approx(0.3).scale(0).epsilon(0.25));
-  const Matrix<double> equal = TokenLaw::equal(0.7).draw(5, d, 1, 2);
+  const Matrix<double> equal = TokenDistribution::equal(0.7).draw(5, d, 1, 2);
   CHECK(measured_state(equal).q == Approx(0.7).scale(0).epsilon(1e-13));
   CHECK(measured_state(equal).gap < 1e-28);
-  CHECK(TokenLaw::equal(0.7).draw(5, d, 1, 2) == equal);
-  CHECK(TokenLaw::equal(0.7).draw(5, d, 1, 3) != equal);
+  CHECK(TokenDistribution::equal(0.7).draw(5, d, 1, 2) == equal);
+  CHECK(TokenDistribution::equal(0.7).draw(5, d, 1, 3) != equal);
 }
 
 TEST_CASE("estimators: the measured gap keeps its digits") {
@@ -123,22 +123,23 @@ TEST_CASE("estimators: results do not depend on the number of threads") {
   Parameters parameters = parameters_of(cases[0], 4);
   SampleOptions options = sample(16, 6);
   options.threads = 1;
-  const auto one = measured_trajectory(parameters, TokenLaw::gaussian(1, 0.5), 3, options);
-  const auto gradient = measured_gradient_exponent(parameters, TokenLaw::equal(1), 3, options);
+  const auto one = measured_trajectory(parameters, TokenDistribution::gaussian(1, 0.5), 3, options);
+  const auto gradient = measured_gradient_exponent(parameters, TokenDistribution::equal(1), 3, options);
   options.threads = 2;
-  const auto two = measured_trajectory(parameters, TokenLaw::gaussian(1, 0.5), 3, options);
+  const auto two = measured_trajectory(parameters, TokenDistribution::gaussian(1, 0.5), 3, options);
   for (std::size_t t = 0; t < one.size(); ++t) {
     CHECK(one[t].q.value == two[t].q.value);
     CHECK(one[t].cosine.standard_error == two[t].cosine.standard_error);
   }
-  CHECK(measured_gradient_exponent(parameters, TokenLaw::equal(1), 3, options).log_of_mean.value ==
+  CHECK(measured_gradient_exponent(parameters, TokenDistribution::equal(1), 3, options).log_of_mean.value ==
         gradient.log_of_mean.value);
 }
 
 TEST_CASE("estimators: norms and angles follow the maps (few networks)") {
   const double alpha = 1 / std::sqrt(8.0);
   const Parameters parameters = parameters_of({alpha, alpha, 2, OutputGain::unit()}, 32);
-  const auto measured = measured_trajectory(parameters, TokenLaw::gaussian(1, 0.5), 4, sample(128, 24));
+  const auto measured =
+      measured_trajectory(parameters, TokenDistribution::gaussian(1, 0.5), 4, sample(128, 24));
   const auto theory = BlockMap(parameters).trajectory(TokenState::from_cosine(1, 0.5), 4);
   for (std::size_t t = 0; t < theory.size(); ++t) {
     CHECK(agrees(measured[t].q, theory[t].q));
@@ -170,7 +171,8 @@ TEST_CASE("estimators: modes combine to the exponent of any number of tokens") {
 TEST_CASE("estimators: two groups of tokens become alike (few networks)") {
   const double alpha = 1 / std::sqrt(8.0);
   const Parameters parameters = parameters_of({alpha, alpha, 2, OutputGain::unit()}, 32);
-  const auto ratio = measured_group_ratio(parameters, TokenLaw::two_groups(1, 0.75, 0.5), 8, sample(256, 12));
+  const auto ratio =
+      measured_group_ratio(parameters, TokenDistribution::two_groups(1, 0.75, 0.5), 8, sample(256, 12));
   // The ratio of two means that share their noise: its own bias falls with the width.
   CHECK(ratio[0].value == Approx(1.5).scale(0).epsilon(0.1));
   CHECK(ratio[8].value < ratio[4].value);
@@ -186,7 +188,8 @@ TEST_CASE("estimators: standard errors of gradient exponents are their scatter o
   SampleOptions options = sample(32, 40);
   for (int k = 0; k < repetitions; ++k) {
     options.seed = 100 + static_cast<std::uint64_t>(k);
-    const MeasuredGradient measured = measured_gradient_exponent(parameters, TokenLaw::equal(1), 3, options);
+    const MeasuredGradient measured =
+        measured_gradient_exponent(parameters, TokenDistribution::equal(1), 3, options);
     of_mean.push_back(measured.log_of_mean.value);
     of_log.push_back(measured.mean_of_log.value);
     claimed_of_mean += measured.log_of_mean.standard_error / repetitions;
@@ -199,27 +202,28 @@ TEST_CASE("estimators: standard errors of gradient exponents are their scatter o
 
 TEST_CASE("estimators: single tokens and pairs") {
   const Parameters parameters = parameters_of(cases[0], 5);
-  const auto samples = token_samples(parameters, TokenLaw::gaussian(1, 0), {0, 2}, sample(16, 3));
+  const auto samples = token_samples(parameters, TokenDistribution::gaussian(1, 0), {0, 2}, sample(16, 3));
   REQUIRE(samples.size() == 2);
   CHECK(samples[1].depth == 2);
   CHECK(samples[1].squared_norms.size() == 15);
   CHECK(samples[1].cosines.size() == 30);
-  CHECK(numerics::mean(samples[1].squared_norms).value ==
-        Approx(measured_trajectory(parameters, TokenLaw::gaussian(1, 0), 2, sample(16, 3))[2].q.value)
-            .scale(0)
-            .epsilon(1e-12)
-            .scale(0));
+  CHECK(
+      numerics::mean(samples[1].squared_norms).value ==
+      Approx(measured_trajectory(parameters, TokenDistribution::gaussian(1, 0), 2, sample(16, 3))[2].q.value)
+          .scale(0)
+          .epsilon(1e-12)
+          .scale(0));
 }
 
 TEST_CASE("estimators: wrong arguments are named") {
   const Parameters parameters = parameters_of(cases[0], 4);
-  CHECK_THROWS_WITH_AS((void)TokenLaw::gaussian(0, 0.5),
-                       "TokenLaw::gaussian: q must be positive and finite, got 0", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)TokenLaw::gaussian(1, -0.1),
-                       "TokenLaw::gaussian: cosine must lie in [0, 1], got -0.1", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)TokenLaw::two_groups(1, 0.5, 0.75),
+  CHECK_THROWS_WITH_AS((void)TokenDistribution::gaussian(0, 0.5),
+                       "TokenDistribution::gaussian: q must be positive and finite, got 0", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)TokenDistribution::gaussian(1, -0.1),
+                       "TokenDistribution::gaussian: cosine must lie in [0, 1], got -0.1", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)TokenDistribution::two_groups(1, 0.5, 0.75),
                        doctest::Contains("expected 0 <= p_across <= p_inside <= q"), ArgumentError);
-  const TokenLaw start = TokenLaw::equal(1);
+  const TokenDistribution start = TokenDistribution::equal(1);
   CHECK_THROWS_WITH_AS((void)measured_trajectory(parameters, start, 0, sample(8, 4)),
                        "measured_trajectory: depth must be at least 1, got 0", ArgumentError);
   CHECK_THROWS_WITH_AS((void)measured_trajectory(parameters, start, 1, sample(8, 1)),
@@ -269,7 +273,7 @@ TEST_CASE("estimators: the note's exponents from uncorrelated tokens [slow]") {
     const Parameters parameters = parameters_of(given, 64);
     const double theory = gradient_exponent_from(BlockMap(parameters), TokenState{1, 1}, 16);
     const MeasuredGradient measured =
-        measured_gradient_exponent(parameters, TokenLaw::gaussian(1, 0), 16, sample(256, 30));
+        measured_gradient_exponent(parameters, TokenDistribution::gaussian(1, 0), 16, sample(256, 30));
     MESSAGE("uncorrelated (", given.alpha_A, ", ", given.sigma_w, "): ", measured.log_of_mean.value, " +- ",
             measured.log_of_mean.standard_error, ", theory ", theory);
     CHECK(agrees(measured.log_of_mean, theory));
@@ -282,7 +286,8 @@ TEST_CASE("estimators: the linearisation at the fixed point, not one block, rule
   const Parameters parameters = parameters_of({0.9, 0.9, 3, OutputGain::shared()}, 64);
   CHECK(one_block_exponent(BlockMap(parameters), 1, 0.01) < -0.2);
   CHECK(collapsed_point(parameters).lambda_a() > 1);
-  const auto measured = measured_trajectory(parameters, TokenLaw::gaussian(1, 0.99), 12, sample(256, 30));
+  const auto measured =
+      measured_trajectory(parameters, TokenDistribution::gaussian(1, 0.99), 12, sample(256, 30));
   const auto theory = BlockMap(parameters).trajectory(TokenState::from_cosine(1, 0.99), 12);
   const double growth = std::log((1 - measured[12].cosine.value) / (1 - measured[0].cosine.value));
   MESSAGE("ln e_12 / e_0 = ", growth, ", map ", std::log(theory[12].cosine_gap() / 0.01));

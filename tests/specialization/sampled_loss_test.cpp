@@ -179,7 +179,7 @@ TEST_CASE("sampled loss: permuting heads permutes gradients") {
   }
 }
 
-TEST_CASE("samples: the first samples do not depend on n; theta is mapped; the law is right") {
+TEST_CASE("samples: the first samples do not depend on n; theta is mapped; the distribution is right") {
   const Prior prior = Prior::flip2(2, 3);
   const auto few = SampleSet<float>::draw(prior, {3, 2, 700}, 4),
              many = SampleSet<float>::draw(prior, {3, 2, 5000}, 4);

@@ -20,7 +20,7 @@ struct CheckOptions {
 /// (docs/theory/covariance-sde.md, section 9).
 ///
 /// One row an array: the entry furthest from its tolerance. Coefficients, given-noise steps and scalars must
-/// agree to 1e-10 (relative to the largest entry of the array where that is above 1), quantiles of exact laws
+/// agree to 1e-10 (relative to the largest entry of the array where that is above 1), quantiles of exact distributions
 /// to 1e-9 (1e-6 with explosion), sampled quantiles, means and counts to 4 combined standard errors.
 ///
 /// Errors  DataError if the subject is another one, or a field is missing or malformed.

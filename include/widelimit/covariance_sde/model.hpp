@@ -1,5 +1,6 @@
 #pragma once
 
+#include "widelimit/attention_mask.hpp"
 #include "widelimit/matrix.hpp"
 
 /// The covariance SDE of shaped residual networks in the limit of infinite depth and width at a fixed ratio.
@@ -55,12 +56,6 @@ class ResidualWeights {
 
   double gamma_squared_;
   bool preserves_variance_;
-};
-
-/// Which tokens a token attends to.
-enum class AttentionMask {
-  full,    ///< All of them.
-  causal,  ///< Itself and the ones before; row a is centred by its own 1 / (a + 1).
 };
 
 /// Coefficients of dV = b(V) dt + Sigma(V)^{1/2} dB (docs/theory/covariance-sde.md, section 4):

@@ -5,6 +5,7 @@
 #include <optional>
 #include <variant>
 
+#include "widelimit/attention_mask.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/layer.hpp"
 #include "widelimit/network/shape.hpp"
@@ -19,9 +20,6 @@ enum class AttentionScaling {
 
 /// Whether query and key weights are one and the same matrix.
 enum class QueryKeyWeights { tied, untied };
-
-/// Which positions a position sees.
-enum class AttentionMask { none, causal };
 
 /// The function that turns logits into attention weights: softmax over the seen positions, or elementwise.
 class AttentionWeights {
@@ -76,7 +74,7 @@ struct AttentionOptions {
   /// Absent: tied for inverse_width, untied for inverse_sqrt_width. Untied weights with inverse_width are
   /// allowed for softmax only, which then averages over all positions.
   std::optional<QueryKeyWeights> query_key_weights = {};
-  AttentionMask mask = AttentionMask::none;
+  AttentionMask mask = AttentionMask::full;
   std::optional<PositionalEncodings> positions = {};
   std::int64_t samples = 2048;  ///< Softmax with inverse_sqrt_width only: Monte-Carlo draws.
   std::uint64_t seed = 0;       ///< The same.

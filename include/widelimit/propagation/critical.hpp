@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "widelimit/propagation/phase_plane.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"
 
 /// Critical parameters by bracketing roots (TOMS 748, to the last digits).
 namespace widelimit::propagation {
@@ -38,7 +38,7 @@ struct StrengthAndGain {
 struct Strengths {
   double alpha_A = 0, alpha_M = 0;
 };
-/// In the plane (alpha_A = alpha_M, sigma_w), and in the plane (alpha_A, alpha_M) at parameters.sigma_w.
+/// In the rectangle (alpha_A = alpha_M, sigma_w), and in the rectangle (alpha_A, alpha_M) at parameters.sigma_w.
 /// NumericalError if there is none.
 [[nodiscard]] StrengthAndGain gradient_kink(const Parameters& parameters,
                                             const ExponentOptions& options = {});

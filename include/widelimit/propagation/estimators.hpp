@@ -25,16 +25,16 @@ struct SampleOptions {
 };
 
 /// Random tokens [n, d].
-class TokenLaw {
+class TokenDistribution {
  public:
   /// Gaussian tokens of mean squared norm q d and mean dot products q cosine d. Expects q > 0, cosine in
   /// [0, 1].
-  [[nodiscard]] static TokenLaw gaussian(double q, double cosine);
+  [[nodiscard]] static TokenDistribution gaussian(double q, double cosine);
   /// All tokens equal, squared norm exactly q d: where gradient exponents are defined.
-  [[nodiscard]] static TokenLaw equal(double q);
+  [[nodiscard]] static TokenDistribution equal(double q);
   /// Two halves with dot products p_inside d within and p_across d between them. Expects 0 <= p_across <=
   /// p_inside <= q.
-  [[nodiscard]] static TokenLaw two_groups(double q, double p_inside, double p_across);
+  [[nodiscard]] static TokenDistribution two_groups(double q, double p_inside, double p_across);
 
   [[nodiscard]] Matrix<double> draw(Index tokens, Index width, std::uint64_t seed,
                                     std::uint64_t network) const;
@@ -55,7 +55,7 @@ struct MeasuredState {
 
 /// After 0, 1, .. depth blocks.
 [[nodiscard]] std::vector<MeasuredState> measured_trajectory(const Parameters& parameters,
-                                                             const TokenLaw& start, Index depth,
+                                                             const TokenDistribution& start, Index depth,
                                                              const SampleOptions& options);
 
 /// Single tokens' squared norms and pairs' cosines of all networks at the given depths (0 is the start).
@@ -63,7 +63,8 @@ struct TokenSamples {
   Index depth = 0;
   std::vector<double> squared_norms, cosines;
 };
-[[nodiscard]] std::vector<TokenSamples> token_samples(const Parameters& parameters, const TokenLaw& start,
+[[nodiscard]] std::vector<TokenSamples> token_samples(const Parameters& parameters,
+                                                      const TokenDistribution& start,
                                                       const std::vector<Index>& depths,
                                                       const SampleOptions& options);
 
@@ -77,8 +78,9 @@ struct MeasuredGradient {
   numerics::Estimate log_of_mean;
   numerics::Estimate mean_of_log;  ///< Lower: the squared gradient is nearly log-normal.
 };
-[[nodiscard]] MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const TokenLaw& start,
-                                                          Index depth, const SampleOptions& options);
+[[nodiscard]] MeasuredGradient measured_gradient_exponent(const Parameters& parameters,
+                                                          const TokenDistribution& start, Index depth,
+                                                          const SampleOptions& options);
 
 /// Growth of gradients a block by modes, ln(m a0) and ln(m a1), from two equal tokens at the fixed point and
 /// output gradients (r, -r) and (r, r). Full mask only. combined() gives the gradient exponent of any number
@@ -95,7 +97,7 @@ struct MeasuredModes {
 /// Mean dot product inside the two halves over that across, after 0, 1, .. depth blocks; tends to 1 as the
 /// network restores the symmetry of the tokens. Every network's ratio enters the mean.
 [[nodiscard]] std::vector<numerics::Estimate> measured_group_ratio(const Parameters& parameters,
-                                                                   const TokenLaw& start, Index depth,
-                                                                   const SampleOptions& options);
+                                                                   const TokenDistribution& start,
+                                                                   Index depth, const SampleOptions& options);
 
 }  // namespace widelimit::propagation

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "widelimit/attention_mask.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/numerics/activation.hpp"
 #include "widelimit/numerics/activations.hpp"
@@ -43,12 +44,6 @@ class OutputGain {
 
   Kind kind_;
   double sigma_out_;
-};
-
-/// Which tokens a token attends to.
-enum class AttentionMask {
-  full,   ///< All of them.
-  causal  ///< Itself and the ones before.
 };
 
 /// A transformer at initialisation. The gains are standard deviations.

@@ -21,7 +21,7 @@ class HeadWeights {
   void apply(Scalar* logit_data, Scalar* slope_data, Index d) const {
     Eigen::Map<Matrix<Scalar>> logits(logit_data, d, d);
     for (Index a = 0; a < d; ++a) {
-      const Index visible = mask_ == layers::AttentionMask::causal ? a + 1 : d;
+      const Index visible = mask_ == AttentionMask::causal ? a + 1 : d;
       auto seen = logits.row(a).head(visible);
       logits.row(a).tail(d - visible).setZero();
       if (is_softmax()) {
@@ -54,7 +54,7 @@ class HeadWeights {
   }
 
  private:
-  layers::AttentionMask mask_;
+  AttentionMask mask_;
   numerics::ActivationPtr zeta_;
 };
 

@@ -1,4 +1,4 @@
-#include "widelimit/propagation/phase_plane.hpp"
+#include "widelimit/propagation/phase_diagram.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,8 +13,8 @@ using doctest::Approx;
 
 namespace {
 
-const Plane first_slice{Coordinate::alpha, 0.02, 0.95, Coordinate::sigma_w, 0.2, 4};
-const Plane second_slice{Coordinate::alpha_M, 0.02, 0.98, Coordinate::alpha_A, 0.02, 0.98};
+const ParameterRectangle first_slice{Coordinate::alpha, 0.02, 0.95, Coordinate::sigma_w, 0.2, 4};
+const ParameterRectangle second_slice{Coordinate::alpha_M, 0.02, 0.98, Coordinate::alpha_A, 0.02, 0.98};
 
 Parameters at_gain(double sigma_w) {
   Parameters parameters;
@@ -25,7 +25,7 @@ Parameters at_gain(double sigma_w) {
 /// Interpolated y of a curve that is a graph over x.
 double height_at(const BoundaryCurve& curve, double x) {
   for (std::size_t i = 0; i + 1 < curve.points.size(); ++i) {
-    const PlanePoint &a = curve.points[i], &b = curve.points[i + 1];
+    const BoundaryPoint &a = curve.points[i], &b = curve.points[i + 1];
     if ((a.x - x) * (b.x - x) <= 0) return a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
   }
   return std::nan("");
@@ -97,14 +97,14 @@ TEST_CASE("phase diagram: the plateau of small gain and large strength sits at -
 
 TEST_CASE("boundary: traced points lie on it, from one side of the rectangle to another") {
   for (const Exponent which : {Exponent::angle, Exponent::gradient})
-    for (const Plane& plane : {first_slice, second_slice}) {
-      const auto curves = trace_boundary(which, at_gain(2), plane);
+    for (const ParameterRectangle& rectangle : {first_slice, second_slice}) {
+      const auto curves = trace_boundary(which, at_gain(2), rectangle);
       REQUIRE(curves.size() == 1);
       CHECK_FALSE(curves[0].closed);
       CHECK(curves[0].points.size() > 40);
-      for (const PlanePoint& point : curves[0].points) {
+      for (const BoundaryPoint& point : curves[0].points) {
         Parameters parameters = at_gain(2);
-        if (plane.x == Coordinate::alpha) {
+        if (rectangle.x == Coordinate::alpha) {
           parameters.alpha_A = parameters.alpha_M = point.x;
           parameters.sigma_w = point.y;
         } else {
@@ -131,14 +131,14 @@ TEST_CASE("boundary: heights of the note's table, by another root finder") {
 }
 
 TEST_CASE("boundary: the slope at the origin of the second slice") {
-  const Plane corner{Coordinate::alpha_M, 0.001, 0.05, Coordinate::alpha_A, 0.001, 0.05};
+  const ParameterRectangle corner{Coordinate::alpha_M, 0.001, 0.05, Coordinate::alpha_A, 0.001, 0.05};
   const MlpStatistics mlp = mlp_statistics(at_gain(2));
   for (const Exponent which : {Exponent::angle, Exponent::gradient}) {
     const auto curves = trace_boundary(which, at_gain(2), corner);
     REQUIRE(curves.size() == 1);
-    const PlanePoint& first = curves[0].points.front().x < curves[0].points.back().x
-                                  ? curves[0].points.front()
-                                  : curves[0].points.back();
+    const BoundaryPoint& first = curves[0].points.front().x < curves[0].points.back().x
+                                     ? curves[0].points.front()
+                                     : curves[0].points.back();
     const double share = which == Exponent::angle ? 1 : 1 - 1.0 / 256;
     CHECK(first.y / first.x == Approx(std::sqrt((mlp.f - mlp.k_out) / share)).scale(0).epsilon(1e-5));
   }
@@ -150,7 +150,7 @@ TEST_CASE("boundary: the exponents' zeros cross where the one-block measure is u
   options.angle = AngleMeasure::one_block;
   const auto points = boundary_intersections({}, first_slice, options);
   REQUIRE(points.size() == 2);
-  for (const PlanePoint& point : points) {
+  for (const BoundaryPoint& point : points) {
     Parameters parameters = at_gain(point.y);
     parameters.alpha_A = parameters.alpha_M = point.x;
     CHECK(std::abs(exponent(Exponent::angle, parameters, options)) < 1e-12);
@@ -182,14 +182,15 @@ TEST_CASE("boundary: causal contours of the note") {
 TEST_CASE("boundary: numbers of tokens and blocks change continuously") {
   Parameters parameters = at_gain(2.3);
   parameters.alpha_A = parameters.alpha_M = 0.5;
-  const Plane plane{Coordinate::depth, 4, 40, Coordinate::tokens, 16, 1024};
-  const auto curves = trace_boundary(Exponent::gradient, parameters, plane);
+  const ParameterRectangle rectangle{Coordinate::depth, 4, 40, Coordinate::tokens, 16, 1024};
+  const auto curves = trace_boundary(Exponent::gradient, parameters, rectangle);
   REQUIRE(curves.size() == 1);
   const CollapsedPoint point = collapsed_point(parameters);
-  for (const PlanePoint& at : curves[0].points) CHECK(std::abs(gradient_exponent(point, at.y, at.x)) < 1e-11);
+  for (const BoundaryPoint& at : curves[0].points)
+    CHECK(std::abs(gradient_exponent(point, at.y, at.x)) < 1e-11);
 }
 
-TEST_CASE("phase plane: wrong arguments are named") {
+TEST_CASE("phase rectangle: wrong arguments are named") {
   const Axis x = evenly_spaced(Coordinate::alpha, 0.1, 0.9, 3);
   CHECK_THROWS_WITH_AS((void)phase_diagram({}, x, evenly_spaced(Coordinate::alpha_A, 0.1, 0.9, 3)),
                        "phase_diagram: the axes must set different parameters, got alpha and alpha_A",
@@ -214,13 +215,13 @@ TEST_CASE("phase plane: wrong arguments are named") {
                        doctest::Contains("coordinate: expected one of alpha, alpha_A"), ArgumentError);
   for (const Coordinate coordinate : {Coordinate::alpha, Coordinate::sigma_out, Coordinate::mlp_depth})
     CHECK(coordinate_of(coordinate_name(coordinate)) == coordinate);
-  Plane plane = first_slice;
-  plane.y = Coordinate::mlp_depth;
-  CHECK_THROWS_WITH_AS((void)trace_boundary(Exponent::angle, {}, plane),
+  ParameterRectangle rectangle = first_slice;
+  rectangle.y = Coordinate::mlp_depth;
+  CHECK_THROWS_WITH_AS((void)trace_boundary(Exponent::angle, {}, rectangle),
                        doctest::Contains("mlp_depth changes in steps"), ArgumentError);
-  plane = first_slice;
-  plane.x_to = plane.x_from;
-  CHECK_THROWS_WITH_AS((void)trace_boundary(Exponent::angle, {}, plane),
+  rectangle = first_slice;
+  rectangle.x_to = rectangle.x_from;
+  CHECK_THROWS_WITH_AS((void)trace_boundary(Exponent::angle, {}, rectangle),
                        doctest::Contains("the rectangle must not be empty"), ArgumentError);
   ExponentOptions options;
   options.mask = AttentionMask::causal;

@@ -4,18 +4,18 @@
 
 #include "widelimit/covariance_sde/model.hpp"
 
-/// Laws of the SDE that need no sampling (docs/theory/covariance-sde.md, section 7).
+/// Distributions of the SDE that need no sampling (docs/theory/covariance-sde.md, section 7).
 namespace widelimit::covariance_sde {
 
-/// Law at one time of a one-dimensional diffusion dz = mu(z) dt + dB on a half line or the line, by a sinc
+/// Distribution at one time of a one-dimensional diffusion dz = mu(z) dt + dB on a half line or the line, by a sinc
 /// expansion of the symmetrised generator: exponentially accurate in the number of nodes. Made by the
 /// functions below.
-class DiffusionLaw {
+class DiffusionDistribution {
  public:
   /// P(x_T <= x). Mass that exploded counts as above every x.
-  [[nodiscard]] double distribution(double x) const;
+  [[nodiscard]] double cumulative(double x) const;
   [[nodiscard]] double density(double x) const;
-  /// Smallest x with distribution(x) = p. Errors: ArgumentError unless 0 < p < total mass.
+  /// Smallest x with cumulative(x) = p. Errors: ArgumentError unless 0 < p < total mass.
   [[nodiscard]] double quantile(double p) const;
   /// P(|x_T| <= x) = p solved for x.
   [[nodiscard]] double absolute_quantile(double p) const;
@@ -23,8 +23,8 @@ class DiffusionLaw {
   [[nodiscard]] double total_mass() const;
 
  private:
-  friend DiffusionLaw correlation_law(const SdeModel&, double, double);
-  friend DiffusionLaw gap_law(ResidualWeights, double, double, double);
+  friend DiffusionDistribution correlation_distribution(const SdeModel&, double, double);
+  friend DiffusionDistribution gap_distribution(ResidualWeights, double, double, double);
 
   /// The observable as a function of the coordinate z of unit noise.
   enum class Chart { correlation, gap };
@@ -34,12 +34,12 @@ class DiffusionLaw {
     double curvature;
   };
 
-  DiffusionLaw(Coordinates coordinates, double first, double spacing, std::vector<double> values);
+  DiffusionDistribution(Coordinates coordinates, double first, double spacing, std::vector<double> values);
 
   [[nodiscard]] double to_z(double x) const;
   [[nodiscard]] double to_x(double z) const;
   [[nodiscard]] double z_density(double z) const;
-  [[nodiscard]] double z_distribution(double z) const;
+  [[nodiscard]] double z_cumulative(double z) const;
   [[nodiscard]] double last() const;
 
   Coordinates coordinates_;
@@ -55,7 +55,7 @@ class DiffusionLaw {
 /// Accuracy  1e-10 for quantiles from 5 to 95 percent.
 /// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1 and time > 0.
 /// Cost      an eigenproblem of some 250 nodes, about 30 ms.
-[[nodiscard]] DiffusionLaw correlation_law(const SdeModel& model, double rho0, double time);
+[[nodiscard]] DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time);
 
 /// Gap (V^11 + V^22 - 2 V^12) / 4 of two tokens under shaped attention at time T, started at gap0:
 ///     d Delta = (gamma^2 / tau_0^2) Delta^3 dt + sqrt(2 s Delta^2 + 4 gamma^4 Delta^4 / tau_0^2) dB.
@@ -64,7 +64,8 @@ class DiffusionLaw {
 ///           expansion converges algebraically at the wall where explosion is possible.
 /// Errors    ArgumentError unless the residual weights preserve variance, gamma, temperature, gap0 and time
 ///           are positive.
-[[nodiscard]] DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, double time);
+[[nodiscard]] DiffusionDistribution gap_distribution(ResidualWeights residual, double temperature,
+                                                     double gap0, double time);
 
 /// Probability that two tokens under shaped attention, with gap gap0, explode in finite time: 0 from gamma^2
 /// = 1/2 on, 1 minus the probability that the gap closes otherwise (Feller's test). Errors as above.

@@ -1,4 +1,4 @@
-#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
 
 #include <fmt/format.h>
 
@@ -103,25 +103,26 @@ GapProcess gap_process(std::string_view where, ResidualWeights residual, double 
 
 }  // namespace
 
-DiffusionLaw::DiffusionLaw(Coordinates coordinates, double first, double spacing, std::vector<double> values)
+DiffusionDistribution::DiffusionDistribution(Coordinates coordinates, double first, double spacing,
+                                             std::vector<double> values)
     : coordinates_{coordinates}, first_{first}, spacing_{spacing}, values_{std::move(values)} {}
 
-double DiffusionLaw::last() const {
+double DiffusionDistribution::last() const {
   const double node = first_ + spacing_ * static_cast<double>(values_.size() - 1);
   return coordinates_.chart == Chart::gap ? std::min(node, 0.0) : node;
 }
 
-double DiffusionLaw::to_z(double x) const {
+double DiffusionDistribution::to_z(double x) const {
   if (coordinates_.chart == Chart::correlation) return std::atanh(x) / coordinates_.scale;
   return -std::asinh(1 / (std::sqrt(coordinates_.curvature) * x)) / coordinates_.scale;
 }
 
-double DiffusionLaw::to_x(double z) const {
+double DiffusionDistribution::to_x(double z) const {
   if (coordinates_.chart == Chart::correlation) return std::tanh(coordinates_.scale * z);
   return 1 / (std::sqrt(coordinates_.curvature) * std::sinh(-coordinates_.scale * z));
 }
 
-double DiffusionLaw::z_density(double z) const {
+double DiffusionDistribution::z_density(double z) const {
   const double position = (z - first_) / spacing_;
   const double nearest = std::round(position);
   const auto count = static_cast<double>(values_.size());
@@ -135,50 +136,50 @@ double DiffusionLaw::z_density(double z) const {
   return odd * std::sin(std::numbers::pi * (position - nearest)) / std::numbers::pi * sum;
 }
 
-double DiffusionLaw::z_distribution(double z) const {
+double DiffusionDistribution::z_cumulative(double z) const {
   const double end = std::min(z, last());
   if (!(end > first_)) return 0;
   const auto density = [this](double y) { return z_density(y); };
   return boost::math::quadrature::gauss_kronrod<double, 61>::integrate(density, first_, end, 8, 1e-13);
 }
 
-double DiffusionLaw::total_mass() const { return z_distribution(last()); }
+double DiffusionDistribution::total_mass() const { return z_cumulative(last()); }
 
-double DiffusionLaw::distribution(double x) const {
+double DiffusionDistribution::cumulative(double x) const {
   if (coordinates_.chart == Chart::correlation && !(std::abs(x) < 1)) return x < 0 ? 0 : total_mass();
   if (coordinates_.chart == Chart::gap && !(x > 0)) return 0;
-  return z_distribution(to_z(x));
+  return z_cumulative(to_z(x));
 }
 
-double DiffusionLaw::density(double x) const {
+double DiffusionDistribution::density(double x) const {
   const double c = coordinates_.scale;
   if (coordinates_.chart == Chart::correlation)
     return std::abs(x) < 1 ? z_density(to_z(x)) / (c * (1 - x * x)) : 0;
   return x > 0 ? z_density(to_z(x)) / (c * x * std::sqrt(1 + coordinates_.curvature * x * x)) : 0;
 }
 
-double DiffusionLaw::quantile(double p) const {
-  require_probability("DiffusionLaw::quantile", p, total_mass());
+double DiffusionDistribution::quantile(double p) const {
+  require_probability("DiffusionDistribution::quantile", p, total_mass());
   return to_x(
-      numerics::bracketed_root([&](double z) { return z_distribution(z) - p; }, first_, last()).value());
+      numerics::bracketed_root([&](double z) { return z_cumulative(z) - p; }, first_, last()).value());
 }
 
-double DiffusionLaw::absolute_quantile(double p) const {
+double DiffusionDistribution::absolute_quantile(double p) const {
   if (coordinates_.chart == Chart::gap) return quantile(p);
-  require_probability("DiffusionLaw::absolute_quantile", p, total_mass());
+  require_probability("DiffusionDistribution::absolute_quantile", p, total_mass());
   const double end = std::max(std::abs(first_), std::abs(last()));
   return to_x(
-      numerics::bracketed_root([&](double z) { return z_distribution(z) - z_distribution(-z) - p; }, 0.0, end)
+      numerics::bracketed_root([&](double z) { return z_cumulative(z) - z_cumulative(-z) - p; }, 0.0, end)
           .value());
 }
 
-DiffusionLaw correlation_law(const SdeModel& model, double rho0, double time) {
+DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time) {
   if (model.attention_drift != 0 || !(model.linear_noise > 0))
     throw ArgumentError(
-        "correlation_law: the correlation is autonomous only without attention and with noise");
+        "correlation_distribution: the correlation is autonomous only without attention and with noise");
   if (!(std::abs(rho0) < 1))
-    throw ArgumentError(fmt::format("correlation_law: rho0 must lie in (-1, 1), got {}", rho0));
-  require_positive("correlation_law", "time", time);
+    throw ArgumentError(fmt::format("correlation_distribution: rho0 must lie in (-1, 1), got {}", rho0));
+  require_positive("correlation_distribution", "time", time);
   const double root = std::sqrt(model.linear_noise);
   const double r = model.relu_drift * relu_drift_scale(model.slopes);
   // On y = artanh rho = root z the angle is 2 atan(e^-y); drift of y: r g cosh^2 y + (s / 2) tanh y.
@@ -207,22 +208,23 @@ DiffusionLaw correlation_law(const SdeModel& model, double rho0, double time) {
   const double spacing = node_distance(time, root);
   const double reach = half_width * std::sqrt(time);
   const double furthest = reach + time * std::max(drift_of_y(0), root * root / 2) / root;
-  const Index below = node_count("correlation_law", reach / spacing, time),
-              above = node_count("correlation_law", furthest / spacing, time);
+  const Index below = node_count("correlation_distribution", reach / spacing, time),
+              above = node_count("correlation_distribution", furthest / spacing, time);
   Index first = -below;
   while (first < 0 && time * generator.potential(spacing * static_cast<double>(first)) > largest_potential)
     ++first;
   std::vector<double> density = evolve(generator, first, above - first + 1, 0, spacing, time);
-  return {{DiffusionLaw::Chart::correlation, root, 0},
+  return {{DiffusionDistribution::Chart::correlation, root, 0},
           start + spacing * static_cast<double>(first),
           spacing,
           std::move(density)};
 }
 
-DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, double time) {
-  const GapProcess gap = gap_process("gap_law", residual, temperature);
-  require_positive("gap_law", "gap0", gap0);
-  require_positive("gap_law", "time", time);
+DiffusionDistribution gap_distribution(ResidualWeights residual, double temperature, double gap0,
+                                       double time) {
+  const GapProcess gap = gap_process("gap_distribution", residual, temperature);
+  require_positive("gap_distribution", "gap0", gap0);
+  require_positive("gap_distribution", "time", time);
   const double s = gap.rate, a = gap.exponent;
   // Nodes are -z > 0; w = -rate z. mu = s (a - 1) 2 / sinh(2 w) - (s / 2) tanh w.
   const Generator generator{
@@ -241,10 +243,10 @@ DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, 
   const double start = std::asinh(1 / (std::sqrt(gap.curvature) * gap0)) / s;
   const Index start_node =
       numerics::checked_count(std::ceil(start / node_distance(time, s)), most_nodes_to_wall,
-                              fmt::format("gap_law: nodes to the wall at time {:g}", time));
+                              fmt::format("gap_distribution: nodes to the wall at time {:g}", time));
   const double spacing = start / static_cast<double>(start_node);
   const double reach = half_width * std::sqrt(time) + s / 2 * time;
-  const Index nodes = node_count("gap_law", reach / spacing, time);
+  const Index nodes = node_count("gap_distribution", reach / spacing, time);
   const Index first = std::max<Index>(1, start_node - nodes), count = start_node + nodes - first + 1;
   std::vector<double> density = evolve(generator, first, count, start_node, spacing, time);
   std::reverse(density.begin(), density.end());
@@ -254,7 +256,7 @@ DiffusionLaw gap_law(ResidualWeights residual, double temperature, double gap0, 
     density.push_back(0);
     for (auto j = static_cast<std::size_t>(count); j-- > 0;) density.push_back(-density[j]);
   }
-  return {{DiffusionLaw::Chart::gap, s, gap.curvature},
+  return {{DiffusionDistribution::Chart::gap, s, gap.curvature},
           -spacing * static_cast<double>(first + count - 1),
           spacing,
           std::move(density)};

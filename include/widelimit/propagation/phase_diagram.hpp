@@ -7,10 +7,10 @@
 #include "widelimit/propagation/exponents.hpp"
 #include "widelimit/run_control.hpp"
 
-/// Exponents over planes of two parameters: grids, and the lines where an exponent vanishes.
+/// Exponents over two parameters: grids, and the lines where an exponent vanishes.
 namespace widelimit::propagation {
 
-/// A parameter that a plane can have as an axis.
+/// A parameter that a diagram can have as an axis.
 enum class Coordinate { alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, tokens, depth, mlp_depth };
 
 /// "alpha" (alpha_A = alpha_M), "alpha_A", ... "mlp_depth", and back. ArgumentError for another name.
@@ -57,7 +57,7 @@ struct Axis {
 /// Progress counts rows.
 using PhaseOptions = RunControl;
 
-/// Both exponents over a plane; entry (row, column) belongs to y.values[row], x.values[column].
+/// Both exponents over a rectangle; entry (row, column) belongs to y.values[row], x.values[column].
 struct PhaseDiagram {
   Axis x, y;
   Matrix<double> lambda_a;  ///< As exponent(Exponent::angle) gives it.
@@ -70,20 +70,20 @@ struct PhaseDiagram {
 [[nodiscard]] PhaseDiagram phase_diagram(const Parameters& base, const Axis& x, const Axis& y,
                                          const ExponentOptions& options = {}, const PhaseOptions& run = {});
 
-/// A rectangle in a plane of two parameters.
-struct Plane {
+/// Two parameters and the range of each.
+struct ParameterRectangle {
   Coordinate x = Coordinate::alpha;
   double x_from = 0.01, x_to = 0.95;
   Coordinate y = Coordinate::sigma_w;
   double y_from = 0.2, y_to = 4;
 };
 
-struct PlanePoint {
+struct BoundaryPoint {
   double x = 0, y = 0;
 };
 
 struct BoundaryCurve {
-  std::vector<PlanePoint> points;
+  std::vector<BoundaryPoint> points;
   bool closed = false;
 };
 
@@ -99,15 +99,16 @@ struct TraceOptions {
 /// Errors  ArgumentError for an empty rectangle, equal axes, mlp_depth as an axis, or tokens or depth as one
 ///         under a causal mask (those do not change continuously); as exponent().
 [[nodiscard]] std::vector<BoundaryCurve> trace_boundary(Exponent which, const Parameters& base,
-                                                        const Plane& plane,
+                                                        const ParameterRectangle& rectangle,
                                                         const ExponentOptions& options = {},
                                                         const TraceOptions& trace = {});
 
 /// Points where the boundaries of both exponents cross: crossings of the traced curves, refined by Newton's
 /// method. For a full mask and AngleMeasure::collapsed there is none with alpha_A > 0, see
 /// small_strength_gain().
-[[nodiscard]] std::vector<PlanePoint> boundary_intersections(const Parameters& base, const Plane& plane,
-                                                             const ExponentOptions& options = {},
-                                                             const TraceOptions& trace = {});
+[[nodiscard]] std::vector<BoundaryPoint> boundary_intersections(const Parameters& base,
+                                                                const ParameterRectangle& rectangle,
+                                                                const ExponentOptions& options = {},
+                                                                const TraceOptions& trace = {});
 
 }  // namespace widelimit::propagation

@@ -1,4 +1,4 @@
-#include "widelimit/covariance_sde/exact_laws.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ using doctest::Approx;
 
 namespace {
 
-/// The same law by another method: implicit finite volumes with exponentially fitted fluxes for p(y, t), y =
+/// The same distribution by another method: implicit finite volumes with exponentially fitted fluxes for p(y, t), y =
 /// artanh rho, first order in time, second in space, extrapolated by the caller.
 double correlation_distribution_by_volumes(const SdeModel& model, double rho0, double time, double rho,
                                            int cells_a_unit) {
@@ -54,62 +54,64 @@ double correlation_distribution_by_volumes(const SdeModel& model, double rho0, d
 
 }  // namespace
 
-TEST_CASE("exact laws: correlations agree with finite volumes") {
+TEST_CASE("exact distributions: correlations agree with finite volumes") {
   const SdeModel model = resnet_model(ResidualWeights::shaped(0.5), {0, -1});
-  const DiffusionLaw law = correlation_law(model, 0.2, 1.0 / 3);
+  const DiffusionDistribution distribution = correlation_distribution(model, 0.2, 1.0 / 3);
   for (const double distance : {-0.75, -0.25, 0.25, 0.75}) {
     // Faces lie at half cells: spacing 1 / (2 k) with k odd puts a face at odd multiples of 1 / 4.
     const double rho = std::tanh(std::atanh(0.2) + distance);
     const double coarse = correlation_distribution_by_volumes(model, 0.2, 1.0 / 3, rho, 50);
     const double fine = correlation_distribution_by_volumes(model, 0.2, 1.0 / 3, rho, 150);
     // First order in the time step, which is a third of the coarse one: extrapolate.
-    CHECK(law.distribution(rho) == Approx(fine + (fine - coarse) / 2).scale(0).epsilon(3e-4));
-    CHECK(law.quantile(law.distribution(rho)) == Approx(rho).scale(0).epsilon(1e-12));
+    CHECK(distribution.cumulative(rho) == Approx(fine + (fine - coarse) / 2).scale(0).epsilon(3e-4));
+    CHECK(distribution.quantile(distribution.cumulative(rho)) == Approx(rho).scale(0).epsilon(1e-12));
   }
 }
 
-TEST_CASE("exact laws: mass, density, symmetry") {
-  const DiffusionLaw law = correlation_law(resnet_model(ResidualWeights::shaped(0.5), {0.3, 0.3}), 0, 0.5);
-  CHECK(law.total_mass() == Approx(1).scale(0).epsilon(1e-12));
-  CHECK(law.distribution(0) == Approx(0.5).scale(0).epsilon(1e-12));
-  CHECK(law.quantile(0.9) == Approx(-law.quantile(0.1)).scale(0).epsilon(1e-11));
-  CHECK(law.absolute_quantile(0.8) == Approx(law.quantile(0.9)).scale(0).epsilon(1e-11));
-  CHECK(law.density(0.3) == Approx((law.distribution(0.3 + 1e-4) - law.distribution(0.3 - 1e-4)) / 2e-4)
-                                .scale(0)
-                                .epsilon(1e-6)
-                                .scale(0));
-  CHECK(law.distribution(1) == law.total_mass());
-  CHECK(law.distribution(-1) == 0);
+TEST_CASE("exact distributions: mass, density, symmetry") {
+  const DiffusionDistribution distribution =
+      correlation_distribution(resnet_model(ResidualWeights::shaped(0.5), {0.3, 0.3}), 0, 0.5);
+  CHECK(distribution.total_mass() == Approx(1).scale(0).epsilon(1e-12));
+  CHECK(distribution.cumulative(0) == Approx(0.5).scale(0).epsilon(1e-12));
+  CHECK(distribution.quantile(0.9) == Approx(-distribution.quantile(0.1)).scale(0).epsilon(1e-11));
+  CHECK(distribution.absolute_quantile(0.8) == Approx(distribution.quantile(0.9)).scale(0).epsilon(1e-11));
+  CHECK(distribution.density(0.3) ==
+        Approx((distribution.cumulative(0.3 + 1e-4) - distribution.cumulative(0.3 - 1e-4)) / 2e-4)
+            .scale(0)
+            .epsilon(1e-6)
+            .scale(0));
+  CHECK(distribution.cumulative(1) == distribution.total_mass());
+  CHECK(distribution.cumulative(-1) == 0);
 }
 
-TEST_CASE("exact laws: without bend the mean of sinh(artanh rho) grows as e^{s t}") {
+TEST_CASE("exact distributions: without bend the mean of sinh(artanh rho) grows as e^{s t}") {
   // By Ito from the drift (s / 2) tanh y and the noise s of y = artanh rho.
   const double s = 0.6, horizon = 0.5, rho0 = 0.3;
-  const DiffusionLaw law = correlation_law({.linear_noise = s}, rho0, horizon);
+  const DiffusionDistribution distribution = correlation_distribution({.linear_noise = s}, rho0, horizon);
   double mean = 0;
   const double h = 1e-3;
   for (double y = -7; y < 7; y += h) {
     const double rho = std::tanh(y);
-    mean += h * std::sinh(y) * law.density(rho) * (1 - rho * rho);
+    mean += h * std::sinh(y) * distribution.density(rho) * (1 - rho * rho);
   }
   CHECK(mean == Approx(std::sinh(std::atanh(rho0)) * std::exp(s * horizon)).scale(0).epsilon(1e-8));
 }
 
-TEST_CASE("exact laws: small gaps are log-normal and large ones explode") {
+TEST_CASE("exact distributions: small gaps are log-normal and large ones explode") {
   const ResidualWeights residual = ResidualWeights::shaped(0.125);
   const double s = 0.125 * 1.875, horizon = 0.75;
-  const DiffusionLaw small = gap_law(residual, 1, 1e-4, horizon);
+  const DiffusionDistribution small = gap_distribution(residual, 1, 1e-4, horizon);
   const double median = 1e-4 * std::exp(-s * horizon);
   CHECK(small.quantile(0.5) == Approx(median).scale(0).epsilon(1e-6));
   CHECK(small.quantile(0.841344746068543) ==
         Approx(median * std::exp(std::sqrt(2 * s * horizon))).scale(0).epsilon(1e-5));
   CHECK(small.total_mass() == Approx(1).scale(0).epsilon(1e-10));
   // Mass lost by a long time is the probability of exploding.
-  const double lost = 1 - gap_law(residual, 0.25, 0.4, 60).total_mass();
+  const double lost = 1 - gap_distribution(residual, 0.25, 0.4, 60).total_mass();
   CHECK(lost == Approx(explosion_probability(residual, 0.25, 0.4)).scale(0).epsilon(2e-3));
 }
 
-TEST_CASE("exact laws: explosion needs gamma^2 below a half") {
+TEST_CASE("exact distributions: explosion needs gamma^2 below a half") {
   CHECK(explosion_probability(ResidualWeights::shaped(0.5), 1, 10) == 0);
   CHECK(explosion_probability(ResidualWeights::shaped(0.499), 1, 10) > 0);
   CHECK(explosion_probability(ResidualWeights::shaped(0.3), 1, 1e6) == Approx(1).scale(0).epsilon(1e-3));
@@ -119,7 +121,7 @@ TEST_CASE("exact laws: explosion needs gamma^2 below a half") {
         Approx(2 / std::numbers::pi * std::atan(std::sqrt(kappa) * 0.4)).scale(0).epsilon(1e-13));
 }
 
-TEST_CASE("exact laws: growth of one input") {
+TEST_CASE("exact distributions: growth of one input") {
   // Linear slopes: kappa = 2, the fourth moment of a Gaussian.
   const double n = 50, g = 0.4;
   CHECK(feedforward_growth_variance(ResidualWeights::shaped(g), {1, 1}, 50) ==
@@ -127,24 +129,26 @@ TEST_CASE("exact laws: growth of one input") {
   CHECK(attention_growth_variance(ResidualWeights::shaped(g), 50) == Approx(2 * g * (2 - g) / n));
 }
 
-TEST_CASE("exact laws: errors") {
+TEST_CASE("exact distributions: errors") {
   const SdeModel resnet = resnet_model(ResidualWeights::shaped(0.5), {0, -1});
-  CHECK_THROWS_WITH_AS((void)correlation_law(resnet, 1, 1),
-                       "correlation_law: rho0 must lie in (-1, 1), got 1", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)correlation_law(resnet, 0, 0),
-                       "correlation_law: time must be positive and finite, got 0", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)correlation_law(attention_model(ResidualWeights::shaped(0.5), 1), 0, 1),
-                       "correlation_law: the correlation is autonomous only without attention and with noise",
-                       ArgumentError);
-  CHECK_THROWS_WITH_AS((void)gap_law(ResidualWeights::unit(), 1, 1, 1),
-                       "gap_law: needs lambda^2 + gamma^2 = 1 and gamma > 0, got lambda = 1, gamma = 1",
-                       ArgumentError);
-  CHECK_THROWS_WITH_AS((void)gap_law(ResidualWeights::shaped(0.5), 1, -1, 1),
-                       "gap_law: gap0 must be positive and finite, got -1", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)correlation_law(resnet, 0, 1e30),
+  CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 1, 1),
+                       "correlation_distribution: rho0 must lie in (-1, 1), got 1", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 0, 0),
+                       "correlation_distribution: time must be positive and finite, got 0", ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)correlation_distribution(attention_model(ResidualWeights::shaped(0.5), 1), 0, 1),
+      "correlation_distribution: the correlation is autonomous only without attention and with noise",
+      ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)gap_distribution(ResidualWeights::unit(), 1, 1, 1),
+      "gap_distribution: needs lambda^2 + gamma^2 = 1 and gamma > 0, got lambda = 1, gamma = 1",
+      ArgumentError);
+  CHECK_THROWS_WITH_AS((void)gap_distribution(ResidualWeights::shaped(0.5), 1, -1, 1),
+                       "gap_distribution: gap0 must be positive and finite, got -1", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 0, 1e30),
                        doctest::Contains("nodes on one side of the start at time 1e+30"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)gap_law(ResidualWeights::shaped(0.5), 1, 1, 1e30),
+  CHECK_THROWS_WITH_AS((void)gap_distribution(ResidualWeights::shaped(0.5), 1, 1, 1e30),
                        doctest::Contains("nodes on one side of the start at time 1e+30"), ArgumentError);
-  CHECK_THROWS_AS((void)correlation_law(resnet, 0.2, 1).quantile(1), ArgumentError);
-  CHECK_THROWS_AS((void)correlation_law(resnet, 0.2, 1).quantile(0), ArgumentError);
+  CHECK_THROWS_AS((void)correlation_distribution(resnet, 0.2, 1).quantile(1), ArgumentError);
+  CHECK_THROWS_AS((void)correlation_distribution(resnet, 0.2, 1).quantile(0), ArgumentError);
 }
