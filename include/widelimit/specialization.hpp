@@ -5,7 +5,6 @@
 #include "widelimit/specialization/activation.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/check.hpp"
-#include "widelimit/specialization/experiment.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/image_task.hpp"

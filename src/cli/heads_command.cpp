@@ -12,19 +12,18 @@
 #include <vector>
 
 #include "cli/gnuplot.hpp"
+#include "cli/heads_experiment.hpp"
 #include "cli/origin.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
-#include "widelimit/specialization/experiment.hpp"
 
 namespace widelimit::cli {
 namespace {
 
 using nlohmann::json;
-using specialization::ExperimentTable;
 
 struct HeadsArguments {
   std::filesystem::path config;
@@ -111,7 +110,7 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
 /// "  name: values [default], meaning", a line a field.
 std::string fields_text(const char* experiment) {
   std::string text = "Configuration (fields without a default must be given):\n";
-  for (const specialization::ExperimentField& field : specialization::experiment_fields(experiment))
+  for (const ExperimentField& field : experiment_fields(experiment))
     fmt::format_to(std::back_inserter(text), "  {}: {}{}; {}\n", field.name, field.values,
                    *field.otherwise == 0 ? "" : fmt::format(" [{}]", field.otherwise), field.meaning);
   return text;
@@ -132,7 +131,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
     const json config = read_json(arguments.config);
     origin.configuration = config;
     ProgressBar bar(experiment.name);
-    return specialization::run_experiment(
+    return run_experiment(
         experiment.name, config,
         {.threads = arguments.threads,
          .stop = context.interrupt.token(),

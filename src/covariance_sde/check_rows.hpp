@@ -1,37 +1,20 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "json/json_value.hpp"
-#include "widelimit/check/check_report.hpp"
+#include "check/reference_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/covariance_sde/model.hpp"
 #include "widelimit/matrix.hpp"
-#include "widelimit/numerics/statistics.hpp"
 
 /// Rows of a reference check, and reading of the fields its cases share.
 namespace widelimit::covariance_sde {
 
-using Rows = std::vector<check::CheckRow>;
+using check::Rows;
 
 inline constexpr double formula_tolerance = 1e-10;
-inline constexpr double standard_errors_accepted = 4;
 
 void add_row(Rows& rows, std::string name, double expected, double computed, double tolerance);
-
-/// Keeps the entry furthest from its tolerance.
-class WorstRow {
- public:
-  void add(double expected, double computed, double tolerance);
-  /// Tolerance: 4 combined standard errors and a rounding floor.
-  void add_sampled(numerics::Estimate expected, numerics::Estimate computed);
-  void finish(Rows& rows, std::string name) const;
-
- private:
-  check::CheckRow worst_;
-  double ratio_ = -1;
-};
 
 /// Every entry to 1e-10 of max(1, largest expected entry).
 void add_array_row(Rows& rows, std::string name, const Matrix<double>& expected,
@@ -42,8 +25,6 @@ void add_array_row(Rows& rows, std::string name, const Matrix<double>& expected,
 void add_count_row(Rows& rows, std::string name, double expected_count, Index expected_paths,
                    double computed_count, Index computed_paths, double dispersion = 1);
 
-Matrix<double> read_matrix(const JsonValue& rows);
-Matrix<double> read_column(const JsonValue& values);
 ShapedSlopes read_slopes(const JsonValue& entry);
 /// "T_fraction" [a, b] if there, or "T".
 double read_horizon(const JsonValue& entry);

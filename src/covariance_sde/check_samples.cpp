@@ -45,11 +45,11 @@ void check_quantiles(const JsonValue& entry, const CovarianceEnsemble& ensemble,
   const auto probabilities = entry.at("probabilities").get<std::vector<double>>();
   for (const auto& [kind, expected] : entry.at("observables").items()) {
     const std::vector<double> ascending = numerics::sorted(observable(ensemble, kind));
-    WorstRow worst;
+    check::WorstRow worst;
     for (std::size_t i = 0; i < probabilities.size(); ++i)
       worst.add_sampled({expected.at("quantiles").at(i), expected.at("standard_errors").at(i)},
                         numerics::quantile(ascending, probabilities[i]));
-    worst.finish(rows, fmt::format("{} {}", name, kind));
+    rows.push_back(worst.named(fmt::format("{} {}", name, kind)));
   }
 }
 
@@ -115,10 +115,10 @@ void check_layer_means(const JsonValue& entry, const CheckOptions& options, Rows
   layers.reserve(entry.at("layers").size());
   for (const JsonValue& layer : entry.at("layers").list()) layers.push_back(layer.at("layer"));
   const CovarianceEnsemble ensemble =
-      sample_networks(variant_of(entry), read_matrix(entry.at("V0")), network_options(options, layers));
+      sample_networks(variant_of(entry), entry.at("V0"), network_options(options, layers));
   const double ratio =
       std::sqrt(static_cast<double>(options.network_samples) / entry.at("samples").get<double>());
-  WorstRow correlation, absolute, covariance;
+  check::WorstRow correlation, absolute, covariance;
   for (std::size_t k = 0; k < layers.size(); ++k) {
     const JsonValue expected = entry.at("layers").at(k);
     const auto time = static_cast<Index>(k);
@@ -131,13 +131,13 @@ void check_layer_means(const JsonValue& entry, const CheckOptions& options, Rows
         numerics::quantile(numerics::sorted(ensemble.mean_absolute_covariances(time)), 0.5);
     const double value = expected.at("median_abs_cov");
     covariance.add(1, median.value / value,
-                   standard_errors_accepted * std::hypot(1.0, ratio) * median.standard_error / value +
+                   check::standard_errors_accepted * std::hypot(1.0, ratio) * median.standard_error / value +
                        formula_tolerance);
   }
   const std::string name = fmt::format("network layer means, {}", entry.at("variant").get<std::string>());
-  correlation.finish(rows, name + ": mean rho");
-  absolute.finish(rows, name + ": mean |rho|");
-  covariance.finish(rows, name + ": median |V01| over expected");
+  rows.push_back(correlation.named(name + ": mean rho"));
+  rows.push_back(absolute.named(name + ": mean |rho|"));
+  rows.push_back(covariance.named(name + ": median |V01| over expected"));
 }
 
 void check_stopping_time(const JsonValue& entry, const CheckOptions& options, Rows& rows) {
@@ -147,7 +147,7 @@ void check_stopping_time(const JsonValue& entry, const CheckOptions& options, Ro
   network.key_width = entry.at("n_k");
   NetworkOptions sampling = network_options(options, {depth});
   sampling.bounds = {1e-4, 1e4};
-  const CovarianceEnsemble ensemble = sample_networks(network, read_matrix(entry.at("V0")), sampling);
+  const CovarianceEnsemble ensemble = sample_networks(network, entry.at("V0"), sampling);
   std::vector<double> times;
   times.reserve(static_cast<std::size_t>(ensemble.paths()));
   for (Index path = 0; path < ensemble.paths(); ++path)
@@ -155,15 +155,15 @@ void check_stopping_time(const JsonValue& entry, const CheckOptions& options, Ro
   const std::vector<double> ascending = numerics::sorted(times);
   const std::string name = fmt::format("stopping time m = {} gamma = {} tau0 = {}", entry.at("m").get<int>(),
                                        gamma, entry.at("tau0").get<double>());
-  WorstRow worst;
+  check::WorstRow worst;
   for (std::size_t i = 0; i < entry.at("probabilities").size(); ++i) {
     const Estimate computed = numerics::quantile(ascending, entry.at("probabilities").at(i));
     const double error = std::hypot(entry.at("standard_errors").at(i).get<double>(), computed.standard_error);
     // Times are multiples of 1 / n: a quantile may fall on either of two neighbours.
     worst.add(entry.at("quantiles").at(i), computed.value,
-              standard_errors_accepted * error + 1 / static_cast<double>(n));
+              check::standard_errors_accepted * error + 1 / static_cast<double>(n));
   }
-  worst.finish(rows, name);
+  rows.push_back(worst.named(name));
   const Index samples = entry.at("samples");
   const auto expected = [&](const char* field) {
     return entry.at(field).get<double>() * static_cast<double>(samples);
@@ -189,7 +189,7 @@ void check_sde_quantiles(const JsonValue& reference, const CheckOptions& options
     simulation.paths = options.sde_paths;
     simulation.seed = options.seed;
     simulation.threads = options.threads;
-    const CovarianceEnsemble ensemble = simulate(read_model(entry), read_matrix(entry.at("V0")), simulation);
+    const CovarianceEnsemble ensemble = simulate(read_model(entry), entry.at("V0"), simulation);
     const std::string name = fmt::format("SDE {} {}", entry.at("name").get<std::string>(), scheme);
     check_quantiles(entry, ensemble, name, rows);
     const Index samples = entry.at("samples");
@@ -202,9 +202,8 @@ void check_sde_quantiles(const JsonValue& reference, const CheckOptions& options
 
 void check_networks(const JsonValue& reference, const CheckOptions& options, Rows& rows) {
   for (const JsonValue& entry : reference.at("network_quantiles").list()) {
-    const CovarianceEnsemble ensemble =
-        sample_networks(network_of(entry), read_matrix(entry.at("V0")),
-                        network_options(options, {entry.at("depth").get<Index>()}));
+    const CovarianceEnsemble ensemble = sample_networks(
+        network_of(entry), entry.at("V0"), network_options(options, {entry.at("depth").get<Index>()}));
     check_quantiles(entry, ensemble, "network " + entry.at("name").get<std::string>(), rows);
   }
   for (const JsonValue& entry : reference.at("network_layer_means").list())

@@ -26,23 +26,6 @@ numerics::ActivationPtr read_activation(const std::string& name) {
   throw DataError(fmt::format("activation: expected tanh, erf, relu or linear, got '{}'", name));
 }
 
-Matrix<double> read_square(const JsonValue& rows) {
-  const std::vector<std::vector<double>> values = rows;
-  const auto n = static_cast<Index>(values.size());
-  Matrix<double> matrix(n, n);
-  for (Index i = 0; i < n; ++i) {
-    const std::vector<double>& row = values[static_cast<std::size_t>(i)];
-    if (static_cast<Index>(row.size()) != n)
-      rows.fail(fmt::format("expected {} entries in row {}, got {}", n, i, row.size()));
-    for (Index j = 0; j < n; ++j) matrix(i, j) = row[static_cast<std::size_t>(j)];
-  }
-  return matrix;
-}
-
-std::vector<double> flattened(const Matrix<double>& matrix) {
-  return {matrix.data(), matrix.data() + matrix.size()};
-}
-
 TokenState read_state(const JsonValue& inputs) {
   const double q = inputs.at("q_over_d"), p = inputs.at("p_over_d");
   return {q, q - p};
@@ -92,15 +75,15 @@ CaseFields attention_block(const JsonValue& inputs) {
 CaseFields attention_full_block(const JsonValue& inputs) {
   const AttentionMask mask = inputs.at("causal") ? AttentionMask::causal : AttentionMask::full;
   const BlockMap map(read_parameters(inputs));
-  return {{"C_over_d", flattened(map.attention(read_square(inputs.at("C_over_d")), mask))}};
+  return {{"C_over_d", map.attention(check::square_matrix(inputs.at("C_over_d")), mask)}};
 }
 
 CaseFields softmax_moment(const JsonValue& inputs) {
   const Index base = inputs.value("index_base", Index{0});
   const auto index = [&](const char* name) { return inputs.at(name).get<Index>() - base; };
   return {{"value",
-           {softmax_second_moment(read_square(inputs.at("cosines")), inputs.at("sigma_A"), index("query_i"),
-                                  index("key_j"), index("query_k"), index("key_l"))}}};
+           {softmax_second_moment(check::square_matrix(inputs.at("cosines")), inputs.at("sigma_A"),
+                                  index("query_i"), index("key_j"), index("query_k"), index("key_l"))}}};
 }
 
 CaseFields mlp_stats(const JsonValue& inputs) {
@@ -124,8 +107,8 @@ CaseFields trajectory(const JsonValue& inputs) {
   CaseFields fields;
   for (const Index block : blocks) {
     const TokenState& state = states.at(static_cast<std::size_t>(block));
-    fields["q_over_d"].push_back(state.q);
-    fields["c"].push_back(state.cosine());
+    fields["q_over_d"].append(state.q);
+    fields["c"].append(state.cosine());
   }
   return fields;
 }
@@ -145,7 +128,7 @@ CaseFields exponents(const JsonValue& inputs) {
           {"mu_q", {point.mu_q}},
           {"lambda_a", {point.lambda_a()}},
           {"lambda_a_log", {point.lambda_a_log()}},
-          {"jacobian_qp", flattened(collapsed_jacobian(parameters))},
+          {"jacobian_qp", collapsed_jacobian(parameters)},
           {"m", {point.m}},
           {"a0", {point.a0}},
           {"a1", {point.a1}},
@@ -235,8 +218,8 @@ CaseFields two_groups(const JsonValue& inputs) {
   Index done = 0;
   for (const Index blocks : read_blocks(inputs)) {
     for (; done < blocks; ++done) gram = map.block(gram);
-    fields["q_over_d"].push_back(gram(0, 0));
-    fields["p1_over_p2"].push_back(gram(0, 1) / gram(0, half));
+    fields["q_over_d"].append(gram(0, 0));
+    fields["p1_over_p2"].append(gram(0, 1) / gram(0, half));
   }
   return fields;
 }
@@ -269,15 +252,6 @@ Parameters read_parameters(const JsonValue& inputs) {
     throw DataError(fmt::format("sigma_out: expected unit or shared, got '{}'", gain));
   parameters.sigma_out = gain == "unit" ? OutputGain::unit() : OutputGain::shared();
   return parameters;
-}
-
-std::vector<double> flat_numbers(const JsonValue& value) {
-  if (value.raw().is_null()) return {std::nan("")};
-  if (!value.raw().is_array()) return {value.get<double>()};
-  std::vector<double> numbers;
-  for (const JsonValue& entry : value.list())
-    for (const double number : flat_numbers(entry)) numbers.push_back(number);
-  return numbers;
 }
 
 CaseFields recompute(const std::string& function, const JsonValue& inputs) {

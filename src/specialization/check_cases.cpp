@@ -7,8 +7,6 @@
 
 namespace widelimit::specialization {
 
-using nlohmann::json;
-
 namespace {
 
 const CaseTable& functions() {
@@ -26,41 +24,41 @@ const CaseTable& functions() {
 
 }  // namespace
 
-Matrix<double> case_matrix(const JsonValue& rows) {
-  const json object = {{"matrix", rows.raw()}};
-  return JsonFields(object, rows.path()).matrix("matrix");
+HeadActivation activation_of(const JsonValue& in) {
+  return head_activation_from_name(in.at("activation").get<std::string>());
 }
 
-HeadParameters case_parameters(const JsonFields& in) {
-  return {in.matrix("m"), in.matrix("r"), in.vector("b"), in.vector("v")};
+HeadParameters case_parameters(const JsonValue& in) {
+  return {in.at("m"), in.at("r"), in.at("b"), in.at("v")};
 }
 
-GridShape case_grid(const JsonFields& in) { return {in.integer("grid_points"), in.number("grid_span")}; }
+GridShape case_grid(const JsonValue& in) { return {in.at("grid_points"), in.at("grid_span")}; }
 
-const std::vector<double>& CaseFields::at(const std::string& name) const {
-  const auto place = values_.find(name);
-  if (place == values_.end())
-    throw ArgumentError(fmt::format("no value of this name is computed: \"{}\"", name));
-  return place->second;
-}
-
-SampleValues sample_values(const JsonFields& in) {
-  const JsonValue chi_star = in.value("chi_star");
+SampleValues sample_values(const JsonValue& in) {
+  const JsonValue chi_star = in.at("chi_star");
   SampleValues values;
   values.count = static_cast<Index>(chi_star.size());
   values.tokens = static_cast<Index>(chi_star.front().size());
   values.features = static_cast<Index>(chi_star.front().front().size());
-  values.noises = static_cast<Index>(in.value("xi").front().front().size());
-  values.chi_star = in.flat("chi_star");
-  values.xi = in.flat("xi");
-  values.eps = in.integers("eps");
-  if (in.has("weights")) values.weights = in.flat("weights");
+  values.noises = static_cast<Index>(in.at("xi").front().front().size());
+  values.chi_star = check::flat_numbers(chi_star);
+  values.xi = check::flat_numbers(in.at("xi"));
+  values.eps = in.at("eps").get<std::vector<Index>>();
+  if (in.contains("weights")) values.weights = check::flat_numbers(in.at("weights"));
   return values;
 }
 
-CaseFields recompute(const std::string& function, const JsonFields& inputs) {
+void add_flow_point(CaseFields& out, const FlowPoint& point) {
+  out["loss"].append(point.loss);
+  out["m"].append(point.parameters.m);
+  out["S"].append(point.S);
+  out["b"].append(point.parameters.b);
+  out["v"].append(point.parameters.v);
+}
+
+CaseFields recompute(const std::string& function, const JsonValue& inputs) {
   const auto place = functions().find(function);
-  if (place == functions().end()) throw ArgumentError(fmt::format("unknown function \"{}\"", function));
+  if (place == functions().end()) throw DataError(fmt::format("unknown function \"{}\"", function));
   return place->second(inputs);
 }
 

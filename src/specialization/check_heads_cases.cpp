@@ -6,49 +6,42 @@ namespace widelimit::specialization {
 
 namespace {
 
-CaseFields geometry_case(const JsonFields& in) {
-  const Matrix<double> m = in.matrix("m");
-  CaseFields out;
-  out.add("cosine", cosine_similarity(m, in.matrix("S")));
-  out.add("max_split", max_split(m));
-  out.add("feature_split", feature_splits(m));
-  return out;
+CaseFields geometry_case(const JsonValue& in) {
+  const Matrix<double> m = in.at("m");
+  return {{"cosine", cosine_similarity(m, in.at("S"))},
+          {"max_split", max_split(m)},
+          {"feature_split", feature_splits(m)}};
 }
 
-CaseFields specialisation_case(const JsonFields& in) {
-  const std::vector<double> tau = in.flat("tau");
+CaseFields specialisation_case(const JsonValue& in) {
+  const std::vector<double> tau = check::flat_numbers(in.at("tau"));
   std::vector<Matrix<double>> m;
-  for (const JsonValue& now : in.value("m").list()) m.push_back(case_matrix(now));
-  CaseFields out;
+  for (const JsonValue& now : in.at("m").list()) m.push_back(now);
   const double never = -1;
-  out.add("tau_split", specialisation_time(tau, m, in.number("delta")).value_or(never));
+  CaseFields out{{"tau_split", specialisation_time(tau, m, in.at("delta")).value_or(never)}};
   for (Index f = 0; f < (m.empty() ? 0 : m.front().cols()); ++f)
-    out.add("tau_feature",
-            feature_specialisation_time(tau, m, f, in.number("delta_feature")).value_or(never));
+    out["tau_feature"].append(feature_specialisation_time(tau, m, f, in.at("delta_feature")).value_or(never));
   return out;
 }
 
-CaseFields prune_case(const JsonFields& in) {
+CaseFields prune_case(const JsonValue& in) {
   const auto normaliser =
-      in.value("full_normaliser").get<bool>() ? PruneNormaliser::full_model : PruneNormaliser::kept_heads;
+      in.at("full_normaliser").get<bool>() ? PruneNormaliser::full_model : PruneNormaliser::kept_heads;
   const PruneResult result =
       greedy_prune(activation_of(in), case_parameters(in), SampleSet<double>(sample_values(in)), normaliser);
-  CaseFields out;
-  for (const double loss : result.losses) out.add("losses", loss);
-  for (const Index head : result.removed) out.add("removed", static_cast<double>(head));
+  CaseFields out{{"losses", result.losses}};
+  for (const Index head : result.removed) out["removed"].append(static_cast<double>(head));
   return out;
 }
 
-CaseFields attention_case(const JsonFields& in) {
-  const JsonValue chi_star = in.value("chi_star"), xi = in.value("xi");
-  CaseFields out;
+CaseFields attention_case(const JsonValue& in) {
+  const JsonValue chi_star = in.at("chi_star"), xi = in.at("xi");
+  const HeadActivation activation = activation_of(in);
+  const HeadParameters parameters = case_parameters(in);
+  const AttentionMass mass = attention_mass(activation, parameters, SampleSet<double>(sample_values(in)));
+  CaseFields out{{"relevant_mass", mass.relevant}, {"other_mass", mass.other}};
   for (std::size_t i = 0; i < chi_star.size(); ++i)
-    out.add("maps", attention_map(activation_of(in), case_parameters(in), case_matrix(chi_star.at(i)),
-                                  case_matrix(xi.at(i))));
-  const AttentionMass mass =
-      attention_mass(activation_of(in), case_parameters(in), SampleSet<double>(sample_values(in)));
-  out.add("relevant_mass", mass.relevant);
-  out.add("other_mass", mass.other);
+    out["maps"].append(attention_map(activation, parameters, chi_star.at(i), xi.at(i)));
   return out;
 }
 

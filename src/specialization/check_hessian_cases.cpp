@@ -5,59 +5,43 @@ namespace widelimit::specialization {
 
 namespace {
 
-CaseFields hessian_case(const JsonFields& in) {
-  const HessianConstants c = hessian_constants(activation_of(in), in.integer("L"), in.integer("H"));
-  const EscapeRates rates = escape_rates(c, in.integer("H"), in.number("eigenvalue"));
-  CaseFields out;
-  out.add("c1", c.c1);
-  out.add("c2", c.c2);
-  out.add("c3", c.c3);
-  out.add("c4", c.c4);
-  out.add("c5", c.c5);
-  out.add("b", c.b);
-  out.add("v", c.v);
-  out.add("rate_split", rates.split);
-  out.add("rate_common", rates.common);
-  out.add("initial_pull", c.initial_pull);
-  return out;
+CaseFields hessian_case(const JsonValue& in) {
+  const HessianConstants c = hessian_constants(activation_of(in), in.at("L"), in.at("H"));
+  const EscapeRates rates = escape_rates(c, in.at("H"), in.at("eigenvalue"));
+  return {{"c1", c.c1},
+          {"c2", c.c2},
+          {"c3", c.c3},
+          {"c4", c.c4},
+          {"c5", c.c5},
+          {"b", c.b},
+          {"v", c.v},
+          {"rate_split", rates.split},
+          {"rate_common", rates.common},
+          {"initial_pull", c.initial_pull}};
 }
 
-CaseFields saddle_case(const JsonFields& in) {
-  const Matrix<double> m = in.matrix("m");
+CaseFields saddle_case(const JsonValue& in) {
+  const Matrix<double> m = in.at("m");
   const HessianConstants constants =
-      hessian_constants_at(activation_of(in), in.integer("L"), m.rows(), in.number("common_b"));
-  CaseFields out;
-  out.add("second_order",
-          second_order_form(constants, m, in.matrix("S"), in.vector("b_shift"), in.matrix("cov")));
-  return out;
+      hessian_constants_at(activation_of(in), in.at("L"), m.rows(), in.at("common_b"));
+  return {{"second_order", second_order_form(constants, m, in.at("S"), in.at("b_shift"), in.at("cov"))}};
 }
 
-CaseFields softmax1_case(const JsonFields& in) {
-  const Softmax1Point point =
-      softmax1_fixed_point(in.integer("L"), in.integer("H"), in.number("b0"), in.number("v0"));
-  CaseFields out;
-  out.add("b", point.b);
-  out.add("v", point.v);
-  return out;
+CaseFields softmax1_case(const JsonValue& in) {
+  const Softmax1Point point = softmax1_fixed_point(in.at("L"), in.at("H"), in.at("b0"), in.at("v0"));
+  return {{"b", point.b}, {"v", point.v}};
 }
 
-CaseFields split_rate_case(const JsonFields& in) {
-  CaseFields out;
-  out.add("rate",
-          split_rate_by_quadrature(activation_of(in), in.integer("L"), in.integer("H"), in.number("nu1"),
-                                   in.number("nu2"), in.integer("grid_points"), in.number("grid_span"))
-              .rate);
-  return out;
+CaseFields split_rate_case(const JsonValue& in) {
+  return {{"rate", split_rate_by_quadrature(activation_of(in), in.at("L"), in.at("H"), in.at("nu1"),
+                                            in.at("nu2"), in.at("grid_points"), in.at("grid_span"))
+                       .rate}};
 }
 
-CaseFields fourth_order_case(const JsonFields& in) {
-  const FourthOrder k = fourth_order(in.integer("L"), in.integer("H"), in.number("variance_learned"),
-                                     in.number("variance_new"));
-  CaseFields out;
-  out.add("k1", k.k1);
-  out.add("k2", k.k2);
-  out.add("k3", k.k3);
-  return out;
+CaseFields fourth_order_case(const JsonValue& in) {
+  const FourthOrder k =
+      fourth_order(in.at("L"), in.at("H"), in.at("variance_learned"), in.at("variance_new"));
+  return {{"k1", k.k1}, {"k2", k.k2}, {"k3", k.k3}};
 }
 
 }  // namespace

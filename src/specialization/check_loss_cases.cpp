@@ -6,80 +6,64 @@ namespace widelimit::specialization {
 
 namespace {
 
-void add_gradient(CaseFields& out, const HeadParameters& gradient) {
-  out.add("grad_m", gradient.m);
-  out.add("grad_r", gradient.r);
-  out.add("grad_b", gradient.b);
-  out.add("grad_v", gradient.v);
+/// The loss and its gradient, with what else there is.
+CaseFields loss_fields(const SampledLoss& loss, CaseFields others = {}) {
+  others.merge(CaseFields{{"loss", loss.loss},
+                          {"grad_m", loss.gradient.m},
+                          {"grad_r", loss.gradient.r},
+                          {"grad_b", loss.gradient.b},
+                          {"grad_v", loss.gradient.v}});
+  return others;
 }
 
-CaseFields activation_case(const JsonFields& in) {
+CaseFields activation_case(const JsonValue& in) {
   const HeadActivation activation = activation_of(in);
-  const Matrix<double> chi = in.matrix("chi");
-  const Vector<double> b = in.vector("b"), v = in.vector("v");
+  const Matrix<double> chi = in.at("chi");
+  const Vector<double> b = in.at("b"), v = in.at("v");
   const Matrix<double> sigma = head_activation(activation, chi, b, v);
   const ActivationJacobians jacobians = head_activation_jacobians(activation, chi, b, v);
-  CaseFields out;
-  out.add("sigma", sigma);
-  out.add("aggregate", aggregate(sigma));
-  out.add("jacobian_chi", jacobians.chi);
-  out.add("jacobian_b", jacobians.b);
-  out.add("jacobian_v", jacobians.v);
-  return out;
+  return {{"sigma", sigma},
+          {"aggregate", aggregate(sigma)},
+          {"jacobian_chi", jacobians.chi},
+          {"jacobian_b", jacobians.b},
+          {"jacobian_v", jacobians.v}};
 }
 
-CaseFields token_loss_case(const JsonFields& in) {
-  const TokenLoss loss =
-      token_loss(activation_of(in), in.matrix("chi"), in.vector("b"), in.vector("v"), in.integer("eps"));
-  CaseFields out;
-  out.add("aggregate", loss.aggregate);
-  out.add("loss", loss.loss);
-  out.add("grad_chi", loss.chi_gradient);
-  out.add("grad_b", loss.b_gradient);
-  out.add("grad_v", loss.v_gradient);
-  return out;
+CaseFields token_loss_case(const JsonValue& in) {
+  const TokenLoss loss = token_loss(activation_of(in), in.at("chi"), in.at("b"), in.at("v"), in.at("eps"));
+  return {{"aggregate", loss.aggregate},
+          {"loss", loss.loss},
+          {"grad_chi", loss.chi_gradient},
+          {"grad_b", loss.b_gradient},
+          {"grad_v", loss.v_gradient}};
 }
 
-CaseFields sampled_loss_case(const JsonFields& in) {
+CaseFields sampled_loss_case(const JsonValue& in) {
   const SampledLoss loss =
       sampled_loss(activation_of(in), case_parameters(in), SampleSet<double>(sample_values(in)),
                    LossDetail::gradients_and_noise);
-  CaseFields out;
-  out.add("loss", loss.loss);
-  out.add("loss_standard_error", loss.standard_error);
-  out.add("noise_matrix", loss.noise);
-  add_gradient(out, loss.gradient);
-  return out;
+  return loss_fields(loss, {{"loss_standard_error", loss.standard_error}, {"noise_matrix", loss.noise}});
 }
 
-CaseFields flow_case(const JsonFields& in) {
+CaseFields flow_case(const JsonValue& in) {
   FlowOptions options;
-  options.step = in.number("step");
-  options.record = in.integers("record");
+  options.step = in.at("step");
+  options.record = in.at("record").get<std::vector<Index>>();
   options.steps = options.record.empty() ? 0 : options.record.back();
-  options.variant = in.text("variant") == "symmetric" ? FlowVariant::symmetric : FlowVariant::frame;
-  options.batch_noise = in.number("batch_noise");
+  options.variant = in.at("variant") == "symmetric" ? FlowVariant::symmetric : FlowVariant::frame;
+  options.batch_noise = in.at("batch_noise");
   CaseFields out;
   for (const FlowPoint& point :
        gradient_flow(activation_of(in), case_parameters(in), SampleSet<double>(sample_values(in)), options)) {
-    out.add("loss", point.loss);
-    out.add("m", point.parameters.m);
-    out.add("r", point.parameters.r);
-    out.add("S", point.S);
-    out.add("b", point.parameters.b);
-    out.add("v", point.parameters.v);
+    add_flow_point(out, point);
+    out["r"].append(point.parameters.r);
   }
   return out;
 }
 
-CaseFields population_case(const JsonFields& in) {
-  const SampledLoss loss =
-      loss_by_quadrature(activation_of(in), case_parameters(in), Prior::from_json(in.at("prior")),
-                         in.integer("L"), case_grid(in));
-  CaseFields out;
-  out.add("loss", loss.loss);
-  add_gradient(out, loss.gradient);
-  return out;
+CaseFields population_case(const JsonValue& in) {
+  return loss_fields(loss_by_quadrature(activation_of(in), case_parameters(in), read_prior(in.at("prior")),
+                                        in.at("L"), case_grid(in)));
 }
 
 }  // namespace

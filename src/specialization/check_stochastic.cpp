@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <utility>
 
-#include "check_cases.hpp"
+#include "check_case_parts.hpp"
 #include "checks.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
@@ -25,45 +24,33 @@ constexpr int kGramRuns = 6;
 // Above this the vector form of SGD takes minutes; the file's own values then come from the Gram form, too.
 constexpr Index kLargestVectorDimension = 500;
 
-StochasticFields bayes_risk_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
-  const BayesRisk risk =
-      bayes_risk(Prior::from_json(in.at("prior")), in.integer("L"), description.integer("samples"), seed);
-  StochasticFields out;
-  out.values.add("bayes_risk", risk.risk);
-  out.standard_errors.add("bayes_risk", risk.standard_error);
-  return out;
+StochasticFields bayes_risk_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
+  const BayesRisk risk = bayes_risk(read_prior(in.at("prior")), in.at("L"), description.at("samples"), seed);
+  return {{{"bayes_risk", risk.risk}}, {{"bayes_risk", risk.standard_error}}};
 }
 
-StochasticFields split_rate_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
-  const SplitRate rate =
-      split_rate_by_sampling(activation_of(in), in.integer("L"), in.integer("H"), in.number("nu1"),
-                             in.number("nu2"), description.integer("samples"), seed);
-  StochasticFields out;
-  out.values.add("rate", rate.rate);
-  out.standard_errors.add("rate", rate.standard_error);
-  return out;
+StochasticFields split_rate_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
+  const SplitRate rate = split_rate_by_sampling(activation_of(in), in.at("L"), in.at("H"), in.at("nu1"),
+                                                in.at("nu2"), description.at("samples"), seed);
+  return {{{"rate", rate.rate}}, {{"rate", rate.standard_error}}};
 }
 
-StochasticFields population_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
-  const HeadParameters parameters{in.matrix("m"), in.matrix("r"), in.vector("b"), in.vector("v")};
-  const auto samples =
-      SampleSet<float>::draw(Prior::from_json(in.at("prior")),
-                             {in.integer("L"), parameters.r.cols(), description.integer("samples")}, seed);
+StochasticFields population_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
+  const HeadParameters parameters = case_parameters(in);
+  const auto samples = SampleSet<float>::draw(
+      read_prior(in.at("prior")), {in.at("L"), parameters.r.cols(), description.at("samples")}, seed);
   const SampledLoss loss = sampled_loss(activation_of(in), parameters, samples, LossDetail::loss_only);
-  StochasticFields out;
-  out.values.add("loss", loss.loss);
-  out.standard_errors.add("loss", loss.standard_error);
-  return out;
+  return {{{"loss", loss.loss}}, {{"loss", loss.standard_error}}};
 }
 
 /// Sums of fields and of their squares over repetitions.
 class Repetitions {
  public:
-  /// Appends one repetition: the same fields in the same order every time.
-  void add(const CaseFields& fields, std::initializer_list<const char*> names) {
+  /// Adds one repetition: the same fields every time.
+  void add(const CaseFields& fields) {
     ++count_;
-    for (const char* name : names) {
-      const std::vector<double>& values = fields.at(name);
+    for (const auto& [name, numbers] : fields) {
+      const std::vector<double>& values = numbers.values();
       auto& [sums, squares] = sums_[name];
       sums.resize(values.size());
       squares.resize(values.size());
@@ -82,8 +69,8 @@ class Repetitions {
       for (std::size_t i = 0; i < pair.first.size(); ++i) {
         const double mean = pair.first[i] / count_;
         const double variance = std::max(pair.second[i] / count_ - mean * mean, 0.0);
-        out.values.add(name, mean);
-        out.standard_errors.add(name, std::sqrt(variance / (count_ - 1)));
+        out.values[name].append(mean);
+        out.standard_errors[name].append(std::sqrt(variance / (count_ - 1)));
       }
     return out;
   }
@@ -98,42 +85,39 @@ Index step_count(double tau, double step) {
                                  fmt::format("tau: steps of {:g} up to {:g}", step, tau));
 }
 
-StochasticFields flow_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
-  const Prior prior = Prior::from_json(in.at("prior"));
-  const HeadParameters start{in.matrix("m"), numerics::symmetric_root(in.matrix("S"), overlap_rounding),
-                             in.vector("b"), in.vector("v")};
+StochasticFields flow_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
+  const Prior prior = read_prior(in.at("prior"));
+  const HeadParameters start{in.at("m"),
+                             numerics::symmetric_root(in.at("S").get<Matrix<double>>(), overlap_rounding),
+                             in.at("b"), in.at("v")};
   FlowOptions options;
-  options.step = in.number("step");
-  for (const double tau : in.flat("tau")) options.record.push_back(step_count(tau, options.step));
+  options.step = in.at("step");
+  for (const double tau : check::flat_numbers(in.at("tau")))
+    options.record.push_back(step_count(tau, options.step));
   options.steps = options.record.back();
   Repetitions repetitions;
   for (std::uint64_t set = 0; set < kFlowSets; ++set) {
-    const auto samples = SampleSet<float>::draw(
-        prior, {in.integer("L"), start.r.cols(), description.integer("samples")}, seed + set);
+    const auto samples =
+        SampleSet<float>::draw(prior, {in.at("L"), start.r.cols(), description.at("samples")}, seed + set);
     CaseFields fields;
-    for (const FlowPoint& point : gradient_flow(activation_of(in), start, samples, options)) {
-      fields.add("loss", point.loss);
-      fields.add("m", point.parameters.m);
-      fields.add("S", point.S);
-      fields.add("b", point.parameters.b);
-      fields.add("v", point.parameters.v);
-    }
-    repetitions.add(fields, {"loss", "m", "S", "b", "v"});
+    for (const FlowPoint& point : gradient_flow(activation_of(in), start, samples, options))
+      add_flow_point(fields, point);
+    repetitions.add(fields);
   }
-  return repetitions.means(description.number("sets"));
+  return repetitions.means(description.at("sets"));
 }
 
-SgdPoint end_of_run(const JsonFields& in, std::uint64_t seed) {
+SgdPoint end_of_run(const JsonValue& in, std::uint64_t seed) {
   const HeadActivation activation = activation_of(in);
-  const Prior prior = Prior::from_json(in.at("prior"));
-  const Index heads = in.integer("H"), dimension = in.integer("D");
-  const double eta = in.number("eta");
-  const Matrix<double> m = in.matrix("planted_m");
+  const Prior prior = read_prior(in.at("prior"));
+  const Index heads = in.at("H"), dimension = in.at("D");
+  const double eta = in.at("eta");
+  const Matrix<double> m = in.at("planted_m");
   SgdOptions options;
-  options.tokens = in.integer("L");
-  options.batch = in.integer("Nb");
-  options.gamma = in.number("gamma");
-  options.steps = step_count(in.number("tau"), options.gamma);
+  options.tokens = in.at("L");
+  options.batch = in.at("Nb");
+  options.gamma = in.at("gamma");
+  options.steps = step_count(in.at("tau"), options.gamma);
   options.seed = seed + 1;
   const Index features = prior.features();
   if (dimension > kLargestVectorDimension)
@@ -145,31 +129,29 @@ SgdPoint end_of_run(const JsonFields& in, std::uint64_t seed) {
       .back();
 }
 
-StochasticFields sgd_case(const JsonFields& description, const JsonFields& in, std::uint64_t seed) {
-  const int runs = in.integer("D") > kLargestVectorDimension ? kGramRuns : kVectorRuns;
+StochasticFields sgd_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
+  const int runs = in.at("D").get<Index>() > kLargestVectorDimension ? kGramRuns : kVectorRuns;
   Repetitions repetitions;
   for (int run = 0; run < runs; ++run) {
     const SgdPoint end = end_of_run(in, seed + 2 * static_cast<std::uint64_t>(run));
-    CaseFields fields;
-    fields.add("m", end.overlaps.m);
-    fields.add("S", end.overlaps.S);
-    fields.add("b", end.b);
-    fields.add("v", end.v);
-    repetitions.add(fields, {"m", "S", "b", "v"});
+    repetitions.add({{"m", end.overlaps.m}, {"S", end.overlaps.S}, {"b", end.b}, {"v", end.v}});
   }
-  return repetitions.means(description.number("runs"));
+  return repetitions.means(description.at("runs"));
 }
 
 }  // namespace
 
-StochasticFields recompute_stochastic(const std::string& function, const JsonFields& description,
-                                      const JsonFields& inputs, std::uint64_t seed) {
-  if (function == "bayes_risk") return bayes_risk_case(description, inputs, seed);
-  if (function == "split_rate") return split_rate_case(description, inputs, seed);
-  if (function == "population_loss") return population_case(description, inputs, seed);
-  if (function == "gradient_flow") return flow_case(description, inputs, seed);
-  if (function == "sgd") return sgd_case(description, inputs, seed);
-  throw ArgumentError(fmt::format("unknown stochastic function \"{}\"", function));
+StochasticFields recompute_stochastic(const std::string& function, const JsonValue& description,
+                                      const JsonValue& inputs, std::uint64_t seed) {
+  using Case = StochasticFields (*)(const JsonValue&, const JsonValue&, std::uint64_t);
+  static const std::map<std::string, Case> cases{{"bayes_risk", bayes_risk_case},
+                                                 {"split_rate", split_rate_case},
+                                                 {"population_loss", population_case},
+                                                 {"gradient_flow", flow_case},
+                                                 {"sgd", sgd_case}};
+  const auto found = cases.find(function);
+  if (found == cases.end()) throw DataError(fmt::format("unknown stochastic function \"{}\"", function));
+  return found->second(description, inputs, seed);
 }
 
 }  // namespace widelimit::specialization

@@ -3,10 +3,8 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "checks.hpp"
-#include "json_fields.hpp"
 
 namespace widelimit::specialization {
 
@@ -72,30 +70,6 @@ Prior Prior::discrete(const Matrix<double>& points, const Vector<double>& probab
   const Matrix<double> centred = points.rowwise() - prior.mean_.transpose();
   prior.covariance_ = centred.transpose() * probabilities.asDiagonal() * centred;
   return prior;
-}
-
-Prior Prior::from_json(const nlohmann::json& description) {
-  const JsonFields fields(description, "prior");
-  const auto kind = fields.text("kind");
-  if (kind == "flip2") {
-    fields.allow_only({"kind", "nu1", "nu2"});
-    return flip2(fields.number("nu1"), fields.number("nu2"));
-  }
-  if (kind == "spikes") {
-    fields.allow_only({"kind", "features", "nu"});
-    return spikes(fields.integer("features"), fields.number("nu"));
-  }
-  if (kind == "gaussian") {
-    fields.allow_only({"kind", "variances", "features", "nu1", "nu2"});
-    if (fields.has("variances")) return gaussian(fields.vector("variances"));
-    return gaussian(linear_variances(fields.integer("features"), fields.number("nu1"), fields.number("nu2")));
-  }
-  if (kind == "discrete") {
-    fields.allow_only({"kind", "points", "probs"});
-    return discrete(fields.matrix("points"), fields.vector("probs"));
-  }
-  throw ArgumentError(
-      fmt::format("prior.kind: expected flip2, spikes, gaussian or discrete, got \"{}\"", kind));
 }
 
 bool Prior::symmetric_in(Index feature) const {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/heads_experiment.hpp"
 #include "cli/program.hpp"
-#include "widelimit/specialization/experiment.hpp"
 #include "widelimit/version.hpp"
 
 using nlohmann::json;
@@ -264,12 +264,12 @@ TEST_CASE("heads: SGD that cannot run") {
 
 TEST_CASE("heads: every field of every experiment is in its help and in the documentation") {
   const std::string page = file_text(WIDELIMIT_SOURCE_DIR "/docs/heads.md");
-  for (const std::string& experiment : widelimit::specialization::experiment_names()) {
+  for (const std::string& experiment : widelimit::cli::experiment_names()) {
     const std::string help = run_program("heads " + experiment + " --help").output;
     const std::size_t begin = page.find("\n## " + experiment + "\n");
     REQUIRE(begin != std::string::npos);
     const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
-    for (const auto& field : widelimit::specialization::experiment_fields(experiment)) {
+    for (const auto& field : widelimit::cli::experiment_fields(experiment)) {
       CAPTURE(experiment);
       CAPTURE(field.name);
       CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);

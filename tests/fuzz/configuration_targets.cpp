@@ -2,13 +2,13 @@
 #include <set>
 
 #include "bounded_json.hpp"
+#include "cli/heads_experiment.hpp"
 #include "cli/sde_config.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/check_reference.hpp"
 #include "widelimit/specialization/check.hpp"
-#include "widelimit/specialization/experiment.hpp"
 
 namespace widelimit::fuzz {
 namespace {
@@ -74,7 +74,7 @@ void sde_config(Bytes bytes) {
 void heads_config(Bytes bytes) {
   const Bytes choice = take(bytes, 1);
   if (choice.empty()) return;
-  const auto& names = specialization::experiment_names();
+  const auto& names = cli::experiment_names();
   const std::string& name = names[choice[0] % names.size()];
   expect_our_errors([&] {
     json config = bounded_json(bytes);
@@ -85,7 +85,7 @@ void heads_config(Bytes bytes) {
     }
     avoid_saddle(name, config);
     end_early(name, config);
-    static_cast<void>(specialization::run_experiment(name, config));
+    static_cast<void>(cli::run_experiment(name, config));
   });
 }
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "support.hpp"
 #include "widelimit/error.hpp"
@@ -12,7 +11,6 @@ using namespace widelimit;
 using namespace widelimit::specialization;
 using namespace widelimit::specialization::testing;
 using Eigen::Index;
-using nlohmann::json;
 
 namespace {
 
@@ -132,26 +130,4 @@ TEST_CASE("prior: rejections name the field") {
   CHECK(message_of([&] {
           (void)Prior::discrete(two, vector_of({.5, .5 + 1e-11}));
         }).find("must sum to 1") != std::string::npos);
-}
-
-TEST_CASE("prior: JSON descriptions") {
-  CHECK(Prior::from_json({{"kind", "flip2"}, {"nu1", 2}, {"nu2", 3}}).points() ==
-        Prior::flip2(2, 3).points());
-  CHECK(Prior::from_json({{"kind", "spikes"}, {"features", 3}, {"nu", 4}}).points() ==
-        Prior::spikes(3, 4).points());
-  CHECK(Prior::from_json({{"kind", "gaussian"}, {"features", 3}, {"nu1", 20}, {"nu2", 1}}).variances() ==
-        linear_variances(3, 20, 1));
-  CHECK(Prior::from_json({{"kind", "gaussian"}, {"variances", {4, 1}}}).variances() == vector_of({4, 1}));
-  CHECK(message_of([] {
-          (void)Prior::from_json({{"kind", "flip3"}});
-        }) == "prior.kind: expected flip2, spikes, gaussian or discrete, got \"flip3\"");
-  CHECK(message_of([] { (void)Prior::from_json({{"kind", "flip2"}, {"nu1", 2}}); }) == "prior.nu2: missing");
-  CHECK(message_of([] {
-          (void)Prior::from_json({{"kind", "spikes"}, {"nu", 2}, {"F", 2}});
-        }) == "prior.F: unknown field; known are kind, features, nu");
-  CHECK(message_of([] {
-          (void)Prior::from_json({{"kind", "gaussian"}, {"variances", "big"}});
-        }) == "prior.variances: expected a list of numbers, got \"big\"");
-  CHECK(message_of([] { (void)Prior::from_json(json::array()); }) ==
-        "prior: expected a JSON object, got array");
 }

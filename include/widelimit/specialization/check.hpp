@@ -13,7 +13,8 @@ namespace widelimit::specialization {
 /// the variances of ours and the file's. One row an output field, named "case/field", holds the entry
 /// furthest from its tolerance.
 ///
-/// Errors   ArgumentError for another subject, an unknown function and missing fields.
+/// Errors   DataError for another subject and missing fields; a case with an unknown function or bad inputs is a failed
+///          row.
 /// Cost     about a minute on two cores for the project's file, most of it for the SGD runs.
 [[nodiscard]] check::CheckReport check_reference(const nlohmann::json& file);
 

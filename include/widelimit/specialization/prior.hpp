@@ -1,7 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "widelimit/matrix.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -28,11 +26,6 @@ class Prior {
   [[nodiscard]] static Prior gaussian(const Vector<double>& variances);
   /// theta = points.row(k) with probability probabilities[k].
   [[nodiscard]] static Prior discrete(const Matrix<double>& points, const Vector<double>& probabilities);
-
-  /// From {"kind": "flip2", "nu1", "nu2"}, {"kind": "spikes", "features", "nu"}, {"kind": "gaussian",
-  /// "variances"} (or "nu1", "nu2", "features": linear_variances) or {"kind": "discrete", "points", "probs"};
-  /// ArgumentError names the missing or unknown field.
-  [[nodiscard]] static Prior from_json(const nlohmann::json& description);
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] Index features() const { return mean_.size(); }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "experiment_parts.hpp"
+#include "cli/heads_config.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::cli {
 
 namespace {
 
@@ -123,10 +123,13 @@ const std::vector<ExperimentField>& experiment_fields(std::string_view experimen
       fmt::format("experiment: expected {}, got \"{}\"", fmt::join(experiment_names(), ", "), experiment));
 }
 
-void allow_fields_of(std::string_view experiment, const JsonFields& in) {
-  std::vector<const char*> names;
-  for (const ExperimentField& field : experiment_fields(experiment)) names.push_back(field.name);
-  in.allow_only(names);
+void allow_fields_of(std::string_view experiment, const nlohmann::json& config) {
+  const FieldReader fields(config, "config");
+  std::vector<std::string_view> known;
+  for (const ExperimentField& field : experiment_fields(experiment)) known.emplace_back(field.name);
+  for (const auto& [name, value] : config.items())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      fields.fail(name, fmt::format("unknown field; known are {}", fmt::join(known, ", ")));
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::cli

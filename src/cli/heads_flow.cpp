@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "checks.hpp"
-#include "experiment_parts.hpp"
+#include "cli/heads_config.hpp"
+#include "specialization/checks.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::cli {
 
 using nlohmann::json;
 
@@ -19,23 +19,24 @@ constexpr double kLongestFlow = 20'000;
 constexpr double kRestingGradient = 1e-4;
 
 /// start: {"m", "r" or "S", optional "b", "v"}.
-HeadParameters given_start(const JsonFields& in, HeadActivation activation, Index heads) {
-  const JsonFields start(in.at("start"), "config.start");
-  start.allow_only({"m", "r", "S", "b", "v"});
+HeadParameters given_start(FieldReader& in, HeadActivation activation, Index heads) {
+  FieldReader start(in.value("start"), in.path() + ".start");
   if (start.has("S") == start.has("r")) throw ArgumentError("config.start: give either S or r");
-  const Matrix<double> m = start.matrix("m"), given = start.matrix(start.has("S") ? "S" : "r");
+  const char* root = start.has("S") ? "S" : "r";
+  const Matrix<double> m = field_value(start, "m"), given = field_value(start, root);
   if (m.rows() != heads)
     throw ArgumentError(
         fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
-  check_shape("config.start", start.has("S") ? "S" : "r", given, heads, heads);
+  check_shape("config.start", root, given, heads, heads);
   HeadParameters parameters = with_initial_offsets(
       activation, m, start.has("S") ? numerics::symmetric_root(given, overlap_rounding) : given);
-  if (start.has("b")) parameters.b = start.vector("b");
-  if (start.has("v")) parameters.v = start.vector("v");
+  if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
+  if (start.has("v")) parameters.v = field_value(start, "v").get<Vector<double>>();
+  start.finish();
   return parameters;
 }
 
-FlowOptions flow_options(const JsonFields& in) {
+FlowOptions flow_options(FieldReader& in) {
   FlowOptions options;
   options.step = in.number("step", 0.1);
   options.steps = steps_in(in, "step", options.step, kLongestFlow);
@@ -45,12 +46,11 @@ FlowOptions flow_options(const JsonFields& in) {
   options.record =
       in.has("tau") ? records_of(in, options.steps, records) : record_growing(records, options.steps);
   options.variant = choice<FlowVariant>(
-      in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}}, "frame");
+      in, "variant", {{"frame", FlowVariant::frame}, {"symmetric", FlowVariant::symmetric}});
   options.stepper = choice<FlowStepper>(in, "stepper",
                                         {{"euler", FlowStepper::euler},
                                          {"runge_kutta4", FlowStepper::runge_kutta4},
-                                         {"dormand_prince", FlowStepper::dormand_prince}},
-                                        "euler");
+                                         {"dormand_prince", FlowStepper::dormand_prince}});
   options.batch_noise = in.number("batch_noise", 0);
   options.stop_gradient = in.number("stop_gradient", kRestingGradient);
   return options;
@@ -61,7 +61,7 @@ struct FlowRun {
   std::vector<TrainedStart> starts;
 };
 
-FlowRun run_flow(const JsonFields& in, Index starts, const RunControl& control) {
+FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   TrainingSetup setup;
   setup.activation = activation_of(in);
   setup.prior = prior_of(in);
@@ -71,7 +71,7 @@ FlowRun run_flow(const JsonFields& in, Index starts, const RunControl& control) 
   setup.flow.run = control;
   setup.samples = in.integer("samples", 100'000);
   setup.fresh_samples = in.integer("fresh_samples", 200'000);
-  setup.symmetry = symmetry_of(in, "plain");
+  setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
   setup.eta = in.number("eta", 1);
   setup.starts = in.integer("starts", starts);
   check_at_least("config", "starts", setup.starts, 1);
@@ -130,8 +130,7 @@ void append_row(ExperimentTable& table, std::size_t start, std::vector<double> r
 
 }  // namespace
 
-ExperimentTable flow_experiment(const JsonFields& in, const RunControl& control) {
-  allow_fields_of("flow", in);
+ExperimentTable flow_experiment(FieldReader& in, const RunControl& control) {
   const FlowRun run = run_flow(in, 1, control);
   ExperimentTable table;
   table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
@@ -146,12 +145,10 @@ ExperimentTable flow_experiment(const JsonFields& in, const RunControl& control)
   return table;
 }
 
-ExperimentTable prune_experiment(const JsonFields& in, const RunControl& control) {
-  allow_fields_of("prune", in);
+ExperimentTable prune_experiment(FieldReader& in, const RunControl& control) {
   const auto normaliser = choice<PruneNormaliser>(
       in, "normaliser",
-      {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}},
-      "kept_heads");
+      {{"kept_heads", PruneNormaliser::kept_heads}, {"full_model", PruneNormaliser::full_model}});
   const FlowRun run = run_flow(in, 5, control);
   const SampleSet<float> fresh = fresh_samples(run.setup);
   ExperimentTable table;
@@ -174,4 +171,4 @@ ExperimentTable prune_experiment(const JsonFields& in, const RunControl& control
   return table;
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::cli

@@ -1,16 +1,17 @@
-#include "widelimit/specialization/experiment.hpp"
+#include "cli/heads_experiment.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "support.hpp"
+#include "specialization/support.hpp"
+#include "support/seconds_to_stop.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/hessian.hpp"
 
 using namespace widelimit;
-using namespace widelimit::specialization;
+using namespace widelimit::cli;
 using namespace widelimit::specialization::testing;
 using nlohmann::json;
 
@@ -164,7 +165,7 @@ TEST_CASE("experiment: rejections name the field") {
   CHECK(error_of("flow", changed("activation", "gelu")) ==
         "activation: expected softmax, softmaxv, softmax1 or bayes, got \"gelu\"");
   CHECK(error_of("flow", changed("variant", "best")) ==
-        "config.variant: expected frame or symmetric, got \"best\"");
+        "config.variant: expected one of frame, symmetric, got \"best\"");
   CHECK(error_of("flow", changed("tau", -1)) == "config.tau: must be >= 0, got -1");
   CHECK(error_of("flow", changed("starts", 0)) == "config: starts must be at least 1, got 0");
   CHECK(error_of("flow", changed("step", 0)) == "config: step must be positive and finite, got 0");
@@ -180,7 +181,7 @@ TEST_CASE("experiment: rejections name the field") {
   CHECK(error_of("flow", changed("start", {{"m", m}, {"S", {{1, 0}, {0, 1}}}})) ==
         "config.start: S must be 3 x 3, got 2 x 2");
   CHECK(error_of("flow", changed("seed", -1)) == "config: seed must be at least 0, got -1");
-  CHECK(error_of("bayes", {{"tokens", 3}}) == "config.prior: missing");
+  CHECK(error_of("bayes", {{"tokens", 3}}) == "config.prior: expected this field, got none");
   const auto transition = [](const json& etas) {
     json config = flow_config();
     for (const char* field : {"fresh_samples", "records"}) config.erase(field);
@@ -192,4 +193,15 @@ TEST_CASE("experiment: rejections name the field") {
         "config.etas: must hold at least one size of the start, got none");
   CHECK(error_of("phase-transition", transition({0.1, -1})) ==
         "config: etas must be positive and finite, got -1");
+}
+
+TEST_CASE("experiment: stops when it is asked to") {
+  json config = flow_config();
+  for (const char* field : {"samples", "fresh_samples", "records"}) config.erase(field);
+  config["tau"] = 1e6;
+  config["dimension"] = 100;
+  config["etas"] = {0.1};
+  CHECK(widelimit::testing::seconds_to_stop([&](const std::stop_token& stop) {
+          return run_experiment("phase-transition", config, {.stop = stop});
+        }) < 1);
 }

@@ -1,21 +1,20 @@
-#include "widelimit/specialization/experiment.hpp"
+#include "cli/heads_experiment.hpp"
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "experiment_parts.hpp"
+#include "cli/heads_config.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::cli {
 
 using nlohmann::json;
 
 namespace {
 
-ExperimentTable bayes_experiment(const JsonFields& in, const RunControl& run) {
-  allow_fields_of("bayes", in);
+ExperimentTable bayes_experiment(FieldReader& in, const RunControl& run) {
   const BayesRisk risk =
       bayes_risk(prior_of(in), in.integer("tokens"), in.integer("samples", 1'000'000), seed_of(in), run);
   ExperimentTable table;
@@ -25,8 +24,7 @@ ExperimentTable bayes_experiment(const JsonFields& in, const RunControl& run) {
   return table;
 }
 
-ExperimentTable hessian_experiment(const JsonFields& in, const RunControl& run) {
-  allow_fields_of("hessian", in);
+ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads");
@@ -48,7 +46,7 @@ ExperimentTable hessian_experiment(const JsonFields& in, const RunControl& run) 
   return table;
 }
 
-using Experiment = ExperimentTable (*)(const JsonFields&, const RunControl&);
+using Experiment = ExperimentTable (*)(FieldReader&, const RunControl&);
 
 constexpr std::array<std::pair<const char*, Experiment>, 7> kExperiments = {
     {{"flow", flow_experiment},
@@ -74,7 +72,8 @@ const std::vector<std::string>& experiment_names() {
 ExperimentTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
   for (const auto& [known, experiment] : kExperiments) {
     if (name != known) continue;
-    const JsonFields in(config, "config");
+    allow_fields_of(name, config);
+    FieldReader in(config, "config");
     ExperimentTable table = experiment(in, run);
     table.seed = seed_of(in);
     return table;
@@ -83,4 +82,4 @@ ExperimentTable run_experiment(std::string_view name, const json& config, const 
       fmt::format("experiment: expected {}, got \"{}\"", fmt::join(experiment_names(), ", "), name));
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::cli

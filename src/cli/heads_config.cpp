@@ -1,14 +1,15 @@
-#include "experiment_parts.hpp"
+#include "cli/heads_config.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "checks.hpp"
 #include "numerics/count.hpp"
+#include "specialization/checks.hpp"
+#include "specialization/read_prior.hpp"
 #include "widelimit/specialization/flow.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::cli {
 
 using nlohmann::json;
 
@@ -25,23 +26,30 @@ std::optional<std::pair<double, double>> flip_strengths(const Prior& prior) {
 
 }  // namespace
 
-Prior prior_of(const JsonFields& in) { return Prior::from_json(in.at("prior")); }
+JsonValue field_value(FieldReader& in, const char* field) {
+  return {in.value(field), fmt::format("{}.{}", in.path(), field)};
+}
 
-std::uint64_t seed_of(const JsonFields& in) {
+HeadActivation activation_of(FieldReader& in) { return head_activation_from_name(in.text("activation")); }
+
+Prior prior_of(FieldReader& in) { return read_prior(field_value(in, "prior")); }
+
+std::uint64_t seed_of(FieldReader& in) {
   const Index seed = in.integer("seed", 1);
   check_at_least("config", "seed", seed, 0);
   return static_cast<std::uint64_t>(seed);
 }
 
-SampleSymmetry symmetry_of(const JsonFields& in, const std::string& otherwise) {
-  return choice<SampleSymmetry>(
-      in, "symmetry", {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}}, otherwise);
+SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise) {
+  if (!in.has("symmetry")) return otherwise;
+  return choice<SampleSymmetry>(in, "symmetry",
+                                {{"plain", SampleSymmetry::plain}, {"closed", SampleSymmetry::closed}});
 }
 
 namespace {
 
 /// A flow is asked for at its last time. An SGD ends within half a step of it, but takes one at least.
-void check_whole_steps(const std::string& field, double tau, double step, Index steps) {
+void check_whole_steps(std::string_view field, double tau, double step, Index steps) {
   constexpr double rounding = 1e-9;
   const double end = static_cast<double>(steps) * step;
   const bool is_flow = field == "step";
@@ -53,7 +61,7 @@ void check_whole_steps(const std::string& field, double tau, double step, Index 
 
 }  // namespace
 
-Index steps_in(const JsonFields& in, const std::string& field, double step, std::optional<double> otherwise) {
+Index steps_in(FieldReader& in, std::string_view field, double step, std::optional<double> otherwise) {
   const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
   if (!(tau >= 0) || !std::isfinite(tau))
     throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
@@ -65,7 +73,7 @@ Index steps_in(const JsonFields& in, const std::string& field, double step, std:
   return steps;
 }
 
-std::vector<Index> records_of(const JsonFields& in, Index steps, Index otherwise) {
+std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise) {
   const Index records = in.integer("records", otherwise);
   check_at_least("config", "records", records, 1);
   constexpr Index most_records = 10'000'000;
@@ -115,7 +123,7 @@ std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>
 
 json time_or_null(const std::optional<double>& time) { return time ? json(*time) : json(nullptr); }
 
-std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activation, const Prior& prior,
+std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run) {
   const auto strengths = flip_strengths(prior);
   const bool known = activation == HeadActivation::softmax || activation == HeadActivation::bayes;
@@ -124,4 +132,4 @@ std::optional<SplitRate> saddle_rate(const JsonFields& in, HeadActivation activa
                                 strengths->second, 1'000'000, seed_of(in), run);
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::cli

@@ -2,14 +2,14 @@
 #include <cmath>
 #include <utility>
 
-#include "checks.hpp"
-#include "experiment_parts.hpp"
+#include "cli/heads_config.hpp"
 #include "numerics/count.hpp"
+#include "specialization/checks.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/sgd.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::cli {
 
 using nlohmann::json;
 
@@ -27,7 +27,7 @@ struct SgdRun {
   std::vector<SgdPoint> points;
 };
 
-SgdRun run_sgd_experiment(const JsonFields& in, const RunControl& control) {
+SgdRun run_sgd_experiment(FieldReader& in, const RunControl& control) {
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
   const Index heads = in.integer("heads"), dimension = in.integer("dimension"), features = prior.features();
@@ -40,17 +40,16 @@ SgdRun run_sgd_experiment(const JsonFields& in, const RunControl& control) {
   options.seed = seed_of(in);
   options.run = control;
   const double eta = in.number("eta", 1);
-  const auto form =
-      choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}}, "gram");
+  const auto form = choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}});
   const std::uint64_t start_seed = options.seed + kStartSeed;
   std::vector<SgdPoint> points;
   if (form == SgdForm::gram) {
     GramState start = random_gram_start(activation, heads, features, dimension, eta, start_seed);
-    if (in.has("planted_m")) start = plant(start, in.matrix("planted_m"));
+    if (in.has("planted_m")) start = plant(start, field_value(in, "planted_m"));
     points = gram_sgd(activation, prior, start, options);
   } else {
     SgdStart start = random_start(activation, heads, features, dimension, eta, start_seed);
-    if (in.has("planted_m")) start = plant(start, in.matrix("planted_m"));
+    if (in.has("planted_m")) start = plant(start, field_value(in, "planted_m"));
     points = sgd(activation, prior, start, options);
   }
   const double noise = options.gamma * static_cast<double>(dimension) / static_cast<double>(options.batch);
@@ -58,7 +57,7 @@ SgdRun run_sgd_experiment(const JsonFields& in, const RunControl& control) {
 }
 
 /// The flow from SGD's own start, at SGD's recorded times.
-std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, const MatchedFlow& matched,
+std::vector<FlowPoint> flow_beside(FieldReader& in, const SgdRun& run, const MatchedFlow& matched,
                                    const RunControl& control) {
   FlowOptions options;
   options.step = in.number("step", 0.1);
@@ -77,13 +76,13 @@ std::vector<FlowPoint> flow_beside(const JsonFields& in, const SgdRun& run, cons
   }
   const auto samples =
       SampleSet<float>::draw(run.prior, {run.tokens, run.heads, in.integer("samples", 100'000)}, seed_of(in),
-                             {symmetry_of(in, "plain"), matched.spike_root, control});
+                             {symmetry_of(in, SampleSymmetry::plain), matched.spike_root, control});
   return gradient_flow(run.activation, matched.start, samples, options);
 }
 
 /// Specialisation time of the flow from a random start of D dimensions, spikes whitened.
-std::optional<double> flow_split_time(const JsonFields& in, const Prior& prior, double eta,
-                                      std::uint64_t seed, const RunControl& control) {
+std::optional<double> flow_split_time(FieldReader& in, const Prior& prior, double eta, std::uint64_t seed,
+                                      const RunControl& control) {
   const HeadActivation activation = activation_of(in);
   const Index heads = in.integer("heads"), features = prior.features();
   const GramState start =
@@ -96,7 +95,7 @@ std::optional<double> flow_split_time(const JsonFields& in, const Prior& prior, 
   const MatchedFlow matched = matched_flow(point);
   const auto samples =
       SampleSet<float>::draw(prior, {in.integer("tokens"), heads, in.integer("samples", 20'000)}, seed,
-                             {symmetry_of(in, "closed"), matched.spike_root, control});
+                             {symmetry_of(in, SampleSymmetry::closed), matched.spike_root, control});
   FlowOptions options;
   options.step = in.number("step", 0.1);
   options.steps = steps_in(in, "step", options.step);
@@ -127,8 +126,7 @@ double least_squares_slope(const std::vector<std::pair<double, double>>& points)
 
 }  // namespace
 
-ExperimentTable sgd_experiment(const JsonFields& in, const RunControl& control) {
-  allow_fields_of("sgd", in);
+ExperimentTable sgd_experiment(FieldReader& in, const RunControl& control) {
   const SgdRun run = run_sgd_experiment(in, control);
   ExperimentTable table;
   table.columns = trajectory_columns(run.heads, run.prior.features(), scale_count(run.activation, run.heads));
@@ -146,8 +144,7 @@ ExperimentTable sgd_experiment(const JsonFields& in, const RunControl& control) 
   return table;
 }
 
-ExperimentTable compare_experiment(const JsonFields& in, const RunControl& control) {
-  allow_fields_of("compare", in);
+ExperimentTable compare_experiment(FieldReader& in, const RunControl& control) {
   const SgdRun run = run_sgd_experiment(in, control);
   const MatchedFlow matched = matched_flow(run.points.front());
   const std::vector<FlowPoint> flow = flow_beside(in, run, matched, control);
@@ -170,15 +167,14 @@ ExperimentTable compare_experiment(const JsonFields& in, const RunControl& contr
   return table;
 }
 
-ExperimentTable phase_transition_experiment(const JsonFields& in, const RunControl& control) {
-  allow_fields_of("phase-transition", in);
+ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& control) {
   const Prior prior = prior_of(in);
   const Index runs = in.integer("runs", 2);
   check_at_least("config", "runs", runs, 1);
   ExperimentTable table;
   table.columns = {"eta", "run", "log_scale", "specialisation_time", "ratio"};
   std::vector<std::pair<double, double>> points;
-  const Vector<double> etas = in.vector("etas");
+  const Vector<double> etas = field_value(in, "etas");
   if (etas.size() == 0)
     throw ArgumentError("config.etas: must hold at least one size of the start, got none");
   for (const double eta : etas) check_positive("config", "etas", eta);
@@ -199,4 +195,4 @@ ExperimentTable phase_transition_experiment(const JsonFields& in, const RunContr
   return table;
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::cli

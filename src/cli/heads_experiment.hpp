@@ -8,7 +8,7 @@
 
 #include "widelimit/run_control.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::cli {
 
 /// The outcome of an experiment: a table of numbers and named results.
 struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructor may allocate
@@ -51,4 +51,4 @@ struct ExperimentField {
 [[nodiscard]] ExperimentTable run_experiment(std::string_view name, const nlohmann::json& config,
                                              const RunControl& run = {});
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::cli

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/heads_experiment.hpp"
+#include "json/json_matrix.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/field_reader.hpp"
+#include "widelimit/specialization/hessian.hpp"
+#include "widelimit/specialization/samples.hpp"
+
+/// What the experiments share: reading of their common fields and naming of columns.
+namespace widelimit::cli {
+
+using namespace specialization;
+
+inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+// Far from the small seeds a user counts up: starts must not repeat the numbers of batches and samples.
+inline constexpr std::uint64_t kStartSeed = 1'000'000'007;
+
+/// The value of a field, to be read as a matrix or a vector.
+[[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);
+
+/// A field that holds one of some words; the first is its default.
+template <typename Value>
+Value choice(FieldReader& in, std::string_view field,
+             std::initializer_list<std::pair<std::string_view, Value>> known) {
+  const std::string word = in.text(field, std::string(known.begin()->first));
+  std::vector<std::string_view> words;
+  for (const auto& [name, value] : known) {
+    if (word == name) return value;
+    words.push_back(name);
+  }
+  in.fail(field, fmt::format("expected one of {}, got \"{}\"", fmt::join(words, ", "), word));
+}
+
+/// NetworkError naming the first field that the experiment does not have.
+void allow_fields_of(std::string_view experiment, const nlohmann::json& config);
+
+HeadActivation activation_of(FieldReader& in);
+Prior prior_of(FieldReader& in);
+std::uint64_t seed_of(FieldReader& in);
+SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
+
+/// Number of steps of a size, which the given field has set, in the time "tau", or where there is none in
+/// `otherwise`.
+Index steps_in(FieldReader& in, std::string_view field, double step,
+               std::optional<double> otherwise = std::nullopt);
+/// Steps to record, about "records" of them.
+std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise);
+
+/// Appends the names of a matrix' entries: m00, m01, ...
+void name_entries(std::vector<std::string>& columns, const std::string& prefix, Index rows, Index cols);
+/// tau, loss, entries of m and S, b, v: a trajectory's columns, and a row of them.
+std::vector<std::string> trajectory_columns(Index heads, Index features, Index scales);
+std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>& m, const Matrix<double>& S,
+                                   const Vector<double>& b, const Vector<double>& v);
+
+template <typename Derived>
+void append(std::vector<double>& row, const Eigen::MatrixBase<Derived>& matrix) {
+  for (Index i = 0; i < matrix.rows(); ++i)
+    for (Index j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
+}
+
+nlohmann::json to_json(const Matrix<double>& matrix);
+nlohmann::json to_json(const Vector<double>& vector);
+nlohmann::json time_or_null(const std::optional<double>& time);
+
+/// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
+std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
+                                     const RunControl& run);
+
+/// Experiments on the flow, in heads_flow.cpp.
+ExperimentTable flow_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable prune_experiment(FieldReader& in, const RunControl& run);
+
+/// Experiments on SGD, in heads_sgd.cpp.
+ExperimentTable sgd_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable compare_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& run);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,32 @@
+#include "read_prior.hpp"
+
+#include "json/json_matrix.hpp"
+#include "widelimit/network/field_reader.hpp"
+
+namespace widelimit::specialization {
+
+namespace {
+
+Prior read_kind(const JsonValue& description, FieldReader& fields) {
+  const std::string kind = fields.choice("kind", {"flip2", "spikes", "gaussian", "discrete"});
+  const auto value = [&](const char* field) {
+    return JsonValue(fields.value(field), description.path() + "." + field);
+  };
+  if (kind == "flip2") return Prior::flip2(fields.number("nu1"), fields.number("nu2"));
+  if (kind == "spikes") return Prior::spikes(fields.integer("features"), fields.number("nu"));
+  if (kind == "discrete") return Prior::discrete(value("points"), value("probs"));
+  if (fields.has("variances")) return Prior::gaussian(value("variances"));
+  return Prior::gaussian(
+      linear_variances(fields.integer("features"), fields.number("nu1"), fields.number("nu2")));
+}
+
+}  // namespace
+
+Prior read_prior(const JsonValue& description) {
+  FieldReader fields(description.raw(), description.path());
+  Prior prior = read_kind(description, fields);
+  fields.finish();
+  return prior;
+}
+
+}  // namespace widelimit::specialization
