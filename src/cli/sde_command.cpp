@@ -133,30 +133,31 @@ auto with_config(const SdeArguments& arguments, const Body& body) {
   return naming_errors(arguments.config.string(), body);
 }
 
-void run_simulate(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "simulate", ensemble_file_names(arguments.samples), "densities.png");
+/// Reads a setup, gives it what the command line says, and writes the ensemble that sample(setup) draws.
+template <typename Setup, typename Sample>
+void run_ensemble(const SdeArguments& arguments, const RunContext& context, const char* command,
+                  Setup (*read)(FieldReader&), const Sample& sample) {
+  SdeRun run(arguments, context, command, ensemble_file_names(arguments.samples), "densities.png");
   finish(run, arguments, with_config(arguments, [&] {
            FieldReader fields(run.config, "config");
-           SdeSetup setup = read_sde_setup(fields);
+           Setup setup = read(fields);
            fields.finish();
            setup.options.threads = arguments.threads;
            setup.options.stop = context.interrupt.token();
            run.origin.seed = setup.options.seed;
-           return simulate(setup.model, setup.v0, setup.options);
+           return sample(setup);
          }));
 }
 
+void run_simulate(const SdeArguments& arguments, const RunContext& context) {
+  run_ensemble(arguments, context, "simulate", read_sde_setup,
+               [](const SdeSetup& setup) { return simulate(setup.model, setup.v0, setup.options); });
+}
+
 void run_network(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "network", ensemble_file_names(arguments.samples), "densities.png");
-  finish(run, arguments, with_config(arguments, [&] {
-           FieldReader fields(run.config, "config");
-           NetworkSetup setup = read_network_setup(fields);
-           fields.finish();
-           setup.options.threads = arguments.threads;
-           setup.options.stop = context.interrupt.token();
-           run.origin.seed = setup.options.seed;
-           return sample_networks(setup.network, setup.v0, setup.options);
-         }));
+  run_ensemble(arguments, context, "network", read_network_setup, [](const NetworkSetup& setup) {
+    return sample_networks(setup.network, setup.v0, setup.options);
+  });
 }
 
 /// A network and the SDE it converges to, at equal time and start.

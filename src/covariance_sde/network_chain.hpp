@@ -27,8 +27,6 @@ class NetworkChain {
   NetworkChain(const NetworkSpec& network, Index tokens)
       : network_{network},
         normalised_{network.normalization == Normalization::pre_layer_norm},
-        lambda_{network.residual.lambda()},
-        gamma_{network.residual.gamma()},
         v_(tokens, tokens),
         mean_(tokens),
         l_(tokens, tokens),
@@ -47,7 +45,7 @@ class NetworkChain {
     Square root(m, m);
     valid_ = guarded_cholesky(v0, root);
     Column g(m);
-    for (Index a = 0; a < m; ++a) g(a) = stream.normal();
+    draw_normals(g, stream);
     const auto n = static_cast<double>(network_.width);
     const double rest = network_.width > m ? chi_squared(network_.width - m, stream) : 0;
     mean_ = root * g * std::sqrt(n / (g.squaredNorm() + rest));
@@ -108,7 +106,7 @@ class NetworkChain {
       if (v_(a, a) > 0) unit_.row(a) /= std::sqrt(v_(a, a));
   }
 
-  void draw_normals(Square& target, Stream& stream) {
+  static void draw_normals(auto&& target, Stream& stream) {
     for (Index a = 0; a < target.rows(); ++a)
       for (Index b = 0; b < target.cols(); ++b) target(a, b) = stream.normal();
   }
@@ -124,8 +122,7 @@ class NetworkChain {
       }
       return;
     }
-    for (Index a = 0; a < m; ++a)
-      for (Index k = 0; k < freedom; ++k) t_(a, k) = stream.normal();
+    draw_normals(t_.leftCols(freedom), stream);
   }
 
   /// z_ <- the product R Z' with L R Z' L^T = Y.
@@ -138,9 +135,8 @@ class NetworkChain {
       return;
     }
     Eigen::MatrixXd queries(m, key), keys(m, key);
-    for (Eigen::MatrixXd* factor : {&queries, &keys})
-      for (Index a = 0; a < m; ++a)
-        for (Index k = 0; k < key; ++k) (*factor)(a, k) = stream.normal();
+    draw_normals(queries, stream);
+    draw_normals(keys, stream);
     z_.noalias() = queries * keys.transpose();
   }
 
@@ -160,7 +156,7 @@ class NetworkChain {
     gram.setZero();
     Column& g = hidden_;
     for (Index unit = 0; unit < units; ++unit) {
-      for (Index a = 0; a < m; ++a) g(a) = stream.normal();
+      draw_normals(g, stream);
       for (Index a = m; a-- > 0;) {
         const double pre = unit_.row(a).head(a + 1).dot(g.head(a + 1));
         g(a) = pre > 0 ? slopes.plus * pre : slopes.minus * pre;
@@ -173,20 +169,19 @@ class NetworkChain {
   }
 
   void update(Stream& stream) {
-    const Index m = v_.rows();
     if (normalised_) {
-      for (Index a = 0; a < m; ++a) hidden_(a) = stream.normal();
-      mean_ = lambda_ * mean_ + gamma_ * (u_ * hidden_);
+      draw_normals(hidden_, stream);
+      mean_ = network_.residual.lambda() * mean_ + network_.residual.gamma() * (u_ * hidden_);
     }
     draw_normals(z_, stream);
-    draw_wishart_root(network_.width - m - (normalised_ ? 1 : 0), stream);
+    draw_wishart_root(network_.width - v_.rows() - (normalised_ ? 1 : 0), stream);
     combine();
   }
 
   void combine() {
-    const double root = gamma_ / std::sqrt(static_cast<double>(network_.width));
+    const double root = network_.residual.gamma() / std::sqrt(static_cast<double>(network_.width));
     b_.noalias() = root * (u_ * z_);
-    b_ += lambda_ * l_;
+    b_ += network_.residual.lambda() * l_;
     v_.noalias() = b_ * b_.transpose();
     b_.noalias() = root * (u_ * t_);
     v_.noalias() += b_ * b_.transpose();
@@ -194,7 +189,6 @@ class NetworkChain {
 
   NetworkSpec network_;
   bool normalised_;
-  double lambda_, gamma_;
   bool valid_ = true;
   Square v_;  // of the features left after LayerNorm's mean is taken out, where it is
   Column mean_;

@@ -67,23 +67,4 @@ xt::xtensor<float, 4> subtract_channel_means(const xt::xtensor<float, 4>& images
   return result;
 }
 
-Matrix<double> one_hot_targets(std::span<const int> labels, std::size_t classes) {
-  if (classes < 2) {
-    throw ArgumentError(fmt::format("one_hot_targets: expected two or more classes, got {}", classes));
-  }
-  const auto columns = static_cast<Eigen::Index>(classes);
-  const auto rows = static_cast<Eigen::Index>(labels.size());
-  const double share = 1.0 / static_cast<double>(classes);
-  Matrix<double> targets = Matrix<double>::Constant(rows, columns, -share);
-  for (Eigen::Index i = 0; i < rows; ++i) {
-    const int label = labels[static_cast<std::size_t>(i)];
-    if (label < 0 || label >= columns) {
-      throw ArgumentError(
-          fmt::format("one_hot_targets: label {} must lie in [0, {}), got {}", i, classes, label));
-    }
-    targets(i, label) = static_cast<double>(classes - 1) * share;
-  }
-  return targets;
-}
-
 }  // namespace widelimit::data

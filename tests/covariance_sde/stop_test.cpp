@@ -1,9 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "covariance_sde/example_covariances.hpp"
+#include "support/seconds_to_stop.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
 #include "widelimit/error.hpp"
@@ -11,24 +9,7 @@
 using namespace widelimit;
 using namespace widelimit::covariance_sde;
 
-namespace {
-
-/// Seconds that body(stop), which takes minutes, goes on after it was asked to stop.
-template <typename Body>
-double seconds_to_stop(const Body& body) {
-  using Clock = std::chrono::steady_clock;
-  std::stop_source source;
-  Clock::time_point asked;
-  const std::jthread asking([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    asked = Clock::now();
-    source.request_stop();
-  });
-  CHECK_THROWS_AS(body(source.get_token()), Cancelled);
-  return std::chrono::duration<double>(Clock::now() - asked).count();
-}
-
-}  // namespace
+using widelimit::testing::seconds_to_stop;
 
 TEST_CASE("stop: from within the only path") {
   CHECK(seconds_to_stop([](std::stop_token stop) {

@@ -93,18 +93,3 @@ TEST_CASE("channel means: of the training images, taken from any images") {
   CHECK_THROWS_WITH_AS(channel_means(Images::from_shape({0, 2, 2, 3})),
                        "channel_means: there are no pixels to take the mean of", ArgumentError);
 }
-
-TEST_CASE("one-hot targets: (M - 1)/M at the label, -1/M elsewhere") {
-  const auto targets = one_hot_targets(std::array{2, 0}, 4);
-  widelimit::Matrix<double> expected(2, 4);
-  expected << -0.25, -0.25, 0.75, -0.25, 0.75, -0.25, -0.25, -0.25;
-  CHECK(targets == expected);
-  CHECK(one_hot_targets(std::vector<int>{}, 3).rows() == 0);
-  CHECK(one_hot_targets(std::array{9}, 10).sum() == doctest::Approx(0).epsilon(1e-15));
-  CHECK_THROWS_WITH_AS(one_hot_targets(std::array{0, 4}, 4),
-                       "one_hot_targets: label 1 must lie in [0, 4), got 4", ArgumentError);
-  CHECK_THROWS_WITH_AS(one_hot_targets(std::array{-1}, 4),
-                       "one_hot_targets: label 0 must lie in [0, 4), got -1", ArgumentError);
-  CHECK_THROWS_WITH_AS(one_hot_targets(std::array{0}, 1),
-                       "one_hot_targets: expected two or more classes, got 1", ArgumentError);
-}

@@ -1,10 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include "support/random_inputs.hpp"
+#include "support/seconds_to_stop.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -20,26 +20,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 /// Seconds that a Gram matrix, which takes minutes, goes on after it was asked to stop.
 double seconds_to_stop(const Network& network, const std::vector<Index>& shape) {
   const auto x = random_inputs(5, shape);
-  std::stop_source source;
-  GramOptions options;
-  options.threads = 2;
-  options.stop = source.get_token();
-  Clock::time_point asked;
-  const std::jthread asking([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    asked = Clock::now();
-    source.request_stop();
-  });
-  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(network, x, options)),
-                       doctest::Contains("gram: stopped on request after "), Cancelled);
-  return seconds_since(asked);
+  const auto body = [&](std::stop_token stop) {
+    GramOptions options;
+    options.threads = 2;
+    options.stop = std::move(stop);
+    return gram<double>(network, x, options);
+  };
+  return widelimit::testing::seconds_to_stop(body, "gram: stopped on request after ");
 }
 
 Network attention_network(const AttentionOptions& options) {
@@ -71,7 +61,7 @@ class SlowStage final : public PairStageOf<SlowStage> {
 
  private:
   static void wait(const StopRequest& stop) {
-    for (const auto begin = Clock::now(); seconds_since(begin) < 10;) {
+    for (const auto end = Clock::now() + std::chrono::seconds(10); Clock::now() < end;) {
       stop.check();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

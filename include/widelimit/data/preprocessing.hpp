@@ -51,10 +51,4 @@ std::vector<double> channel_means(const xt::xtensor<float, 4>& images);
 xt::xtensor<float, 4> subtract_channel_means(const xt::xtensor<float, 4>& images,
                                              std::span<const double> means);
 
-/// Regression targets of M = `classes` classes, n x M: (M - 1)/M in the column of the label, -1/M elsewhere, so that
-/// every row sums to 0.
-///
-/// Errors  ArgumentError if M < 2 or a label lies outside [0, M).
-Matrix<double> one_hot_targets(std::span<const int> labels, std::size_t classes);
-
 }  // namespace widelimit::data
