@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages build run test test-slow test-asan fuzz bench format tidy clean
+.PHONY: help packages build run test test-slow test-asan test-tsan fuzz bench format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -11,6 +11,7 @@ help:
 	@echo "make build      install missing packages, build $(PROGRAM)"
 	@echo "make test-slow  the long checks"
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
+	@echo "make test-tsan  the tests that use threads under the thread sanitizer"
 	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
 	@echo "make bench      the benchmarks"
 	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
@@ -39,6 +40,11 @@ test-asan: packages
 	cmake --preset asan -G Ninja
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS)
+
+test-tsan: packages
+	cmake --preset tsan -G Ninja
+	cmake --build --preset tsan -j $(JOBS)
+	ctest --preset tsan
 
 fuzz: packages
 	@scripts/install-packages.sh scripts/debian-packages-fuzz.txt
