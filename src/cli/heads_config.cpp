@@ -36,7 +36,7 @@ Prior prior_of(FieldReader& in) { return read_prior(field_value(in, "prior")); }
 
 std::uint64_t seed_of(FieldReader& in) {
   const Index seed = in.integer("seed", 1);
-  check_at_least("config", "seed", seed, 0);
+  require_at_least("config", "seed", seed, 0);
   return static_cast<std::uint64_t>(seed);
 }
 
@@ -65,7 +65,7 @@ Index steps_in(FieldReader& in, std::string_view field, double step, std::option
   const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
   if (!(tau >= 0) || !std::isfinite(tau))
     throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
-  check_positive("config", field, step);
+  require_positive("config", field, step);
   const Index steps =
       numerics::checked_count(std::round(tau / step), numerics::most_steps,
                               fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
@@ -75,7 +75,7 @@ Index steps_in(FieldReader& in, std::string_view field, double step, std::option
 
 std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise) {
   const Index records = in.integer("records", otherwise);
-  check_at_least("config", "records", records, 1);
+  require_at_least("config", "records", records, 1);
   constexpr Index most_records = 10'000'000;
   if (records > most_records)
     throw ArgumentError(fmt::format("config: records must be at most {}, got {}", most_records, records));

@@ -27,7 +27,7 @@ HeadParameters given_start(FieldReader& in, HeadActivation activation, Index hea
   if (m.rows() != heads)
     throw ArgumentError(
         fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
-  check_shape("config.start", root, given, heads, heads);
+  require_shape("config.start", root, given, heads, heads);
   HeadParameters parameters = with_initial_offsets(
       activation, m, start.has("S") ? numerics::symmetric_root(given, overlap_rounding) : given);
   if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
@@ -41,7 +41,7 @@ FlowOptions flow_options(FieldReader& in) {
   options.step = in.number("step", 0.1);
   options.steps = steps_in(in, "step", options.step, kLongestFlow);
   const Index records = in.integer("records", 200);
-  check_at_least("config", "records", records, 1);
+  require_at_least("config", "records", records, 1);
   // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
   options.record =
       in.has("tau") ? records_of(in, options.steps, records) : record_growing(records, options.steps);
@@ -74,9 +74,9 @@ FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
   setup.eta = in.number("eta", 1);
   setup.starts = in.integer("starts", starts);
-  check_at_least("config", "starts", setup.starts, 1);
-  check_at_most("config", "starts", setup.starts, 100'000);
-  check_at_most("config", "heads", setup.heads, 1'000);
+  require_at_least("config", "starts", setup.starts, 1);
+  require_at_most("config", "starts", setup.starts, 100'000);
+  require_at_most("config", "heads", setup.heads, 1'000);
   setup.seed = seed_of(in);
   auto trained = in.has("start") ? train_from_starts(setup, given_start(in, setup.activation, setup.heads))
                                  : train_from_starts(setup);

@@ -170,14 +170,14 @@ ExperimentTable compare_experiment(FieldReader& in, const RunControl& control) {
 ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& control) {
   const Prior prior = prior_of(in);
   const Index runs = in.integer("runs", 2);
-  check_at_least("config", "runs", runs, 1);
+  require_at_least("config", "runs", runs, 1);
   ExperimentTable table;
   table.columns = {"eta", "run", "log_scale", "specialisation_time", "ratio"};
   std::vector<std::pair<double, double>> points;
   const Vector<double> etas = field_value(in, "etas");
   if (etas.size() == 0)
     throw ArgumentError("config.etas: must hold at least one size of the start, got none");
-  for (const double eta : etas) check_positive("config", "etas", eta);
+  for (const double eta : etas) require_positive("config", "etas", eta);
   for (const double eta : etas) {
     const double scale = std::log(std::sqrt(in.number("dimension")) / eta);
     for (Index run = 0; run < runs; ++run) {

@@ -46,11 +46,6 @@ void require_pairs(std::string_view where, const CovarianceEnsemble& ensemble) {
   if (ensemble.tokens() < 2) throw ArgumentError(fmt::format("{}: needs at least two tokens, got 1", where));
 }
 
-void require_token(std::string_view where, Index token, Index tokens) {
-  if (token < 0 || token >= tokens)
-    throw ArgumentError(fmt::format("{}: token must lie in [0, {}), got {}", where, tokens, token));
-}
-
 }  // namespace
 
 CovarianceEnsemble::CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times)
@@ -92,8 +87,8 @@ void CovarianceEnsemble::set_covariance(Index time, Index path, const Eigen::Ref
 }
 
 std::vector<double> CovarianceEnsemble::entries(Index time, Index a, Index b) const {
-  require_token("CovarianceEnsemble::entries", a, tokens_);
-  require_token("CovarianceEnsemble::entries", b, tokens_);
+  require_index("CovarianceEnsemble::entries", "token", a, tokens_);
+  require_index("CovarianceEnsemble::entries", "token", b, tokens_);
   const auto pair = static_cast<std::size_t>(pair_index(tokens_, a, b));
   std::vector<double> values(static_cast<std::size_t>(paths_));
   for (Index path = 0; path < paths_; ++path)

@@ -142,13 +142,13 @@ Matrix<double> direct(const Matrix<double>& cosines, double score_variance, Atte
 
 double largest_annealed_gap(double tokens, double sigma_A) {
   require_at_least("largest_annealed_gap", "tokens", tokens, 2);
-  require_gain("largest_annealed_gap", "sigma_A", sigma_A);
+  require_not_negative("largest_annealed_gap", "sigma_A", sigma_A);
   return std::log(tokens) / (2 * sigma_A * sigma_A);
 }
 
 TokenState attention_core(double tokens, double sigma_A, double cosine_gap) {
   require_at_least("attention_core", "tokens", tokens, 2);
-  require_gain("attention_core", "sigma_A", sigma_A);
+  require_not_negative("attention_core", "sigma_A", sigma_A);
   const double score_variance = sigma_A * sigma_A, e = cosine_gap;
   // phi(t) = w / (1 + w), w = (n - 1) exp(-s t e): the weight of the other tokens.
   const double equal = (tokens - 1) * std::exp(-score_variance * e);
@@ -161,7 +161,7 @@ double softmax_second_moment(const Matrix<double>& cosines, double sigma_A, Inde
                              Index query_k, Index key_l) {
   constexpr const char* where = "softmax_second_moment";
   require_cosines(where, cosines);
-  require_gain(where, "sigma_A", sigma_A);
+  require_not_negative(where, "sigma_A", sigma_A);
   require_index(where, "query_i", query_i, cosines.rows());
   require_index(where, "key_j", key_j, cosines.rows());
   require_index(where, "query_k", query_k, cosines.rows());
@@ -176,7 +176,7 @@ double softmax_second_moment(const Matrix<double>& cosines, double sigma_A, Inde
 Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, AttentionMask mask) {
   constexpr const char* where = "attention_outputs";
   require_cosines(where, cosines);
-  require_gain(where, "sigma_A", sigma_A);
+  require_not_negative(where, "sigma_A", sigma_A);
   const double score_variance = sigma_A * sigma_A;
   const std::vector<double> values = different_values(cosines);
   if (static_cast<Index>(values.size()) <= most_direct)

@@ -7,11 +7,11 @@ namespace widelimit::propagation {
 
 void require_ranges(const char* where, const Parameters& parameters) {
   require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 2);
-  require_gain(where, "sigma_A", parameters.sigma_A);
+  require_not_negative(where, "sigma_A", parameters.sigma_A);
   require_strength(where, "alpha_A", parameters.alpha_A);
   require_strength(where, "alpha_M", parameters.alpha_M);
-  require_gain(where, "sigma_w", parameters.sigma_w);
-  require_gain(where, "sigma_out", parameters.sigma_out.value(parameters.sigma_w));
+  require_not_negative(where, "sigma_w", parameters.sigma_w);
+  require_not_negative(where, "sigma_out", parameters.sigma_out.value(parameters.sigma_w));
   require_at_least(where, "mlp_depth", parameters.mlp_depth, 1);
   if (!parameters.activation)
     throw ArgumentError(fmt::format("{}: activation must be given, got none", where));

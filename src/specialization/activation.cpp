@@ -24,8 +24,8 @@ void check_scores(HeadActivation activation, const Matrix<double>& chi, const Ve
     throw ArgumentError(
         fmt::format("head activation: chi must have at least one head and one token, got {} x {}", chi.rows(),
                     chi.cols()));
-  check_offsets("head activation", activation, chi.rows(), b, v);
-  check_finite("head activation", "chi", chi);
+  require_offsets("head activation", activation, chi.rows(), b, v);
+  require_finite("head activation", "chi", chi);
 }
 
 HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
@@ -105,8 +105,7 @@ ActivationJacobians head_activation_jacobians(HeadActivation activation, const M
 TokenLoss token_loss(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
                      const Vector<double>& v, Index eps) {
   check_scores(activation, chi, b, v);
-  if (eps < 0 || eps >= chi.cols())
-    throw ArgumentError(fmt::format("token_loss: eps must be in [0, {}), got {}", chi.cols(), eps));
+  require_index("token_loss", "eps", eps, chi.cols());
   HeadPass pass = forward_pass(activation, chi, b, v);
   TokenLoss result;
   result.aggregate = Eigen::Map<const Vector<double>>(pass.a.data(), chi.cols());

@@ -21,9 +21,9 @@ Vector<double> softmax_of(Vector<double> scores) {
 
 template <typename Score>
 Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, const Score& score) {
-  check_at_least("bayes_posterior", "tokens (rows of chi_star)", chi_star.rows(), 1);
-  check_shape("bayes_posterior", "chi_star", chi_star, chi_star.rows(), prior.features());
-  check_finite("bayes_posterior", "chi_star", chi_star);
+  require_at_least("bayes_posterior", "tokens (rows of chi_star)", chi_star.rows(), 1);
+  require_shape("bayes_posterior", "chi_star", chi_star, chi_star.rows(), prior.features());
+  require_finite("bayes_posterior", "chi_star", chi_star);
   Vector<double> scores(chi_star.rows());
   for (Index l = 0; l < chi_star.rows(); ++l) scores[l] = score(Vector<double>(chi_star.row(l).transpose()));
   return softmax_of(scores);
@@ -64,8 +64,8 @@ Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_sta
 
 BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_t seed,
                      const RunControl& run) {
-  check_at_least("bayes_risk", "tokens L", tokens, 1);
-  check_at_least("bayes_risk", "count n", count, 2);
+  require_at_least("bayes_risk", "tokens L", tokens, 1);
+  require_at_least("bayes_risk", "count n", count, 2);
   const MonteCarloSums total = sum_blocks(count, kBlock, run, [&](Index block, Index size) {
     return risk_of_block(prior, tokens, seed, block, size);
   });
@@ -77,7 +77,7 @@ HeadParameters bayes_optimal_heads(const Prior& prior, Index heads) {
     throw ArgumentError(
         "bayes_optimal_heads: the prior must be discrete; no finite number of heads is optimal otherwise");
   const Index points = prior.points().rows();
-  check_at_least("bayes_optimal_heads", "heads H (one a point of the prior)", heads, points);
+  require_at_least("bayes_optimal_heads", "heads H (one a point of the prior)", heads, points);
   HeadParameters parameters =
       with_initial_offsets(HeadActivation::bayes, Matrix<double>::Zero(heads, prior.features()),
                            Matrix<double>::Zero(heads, heads));

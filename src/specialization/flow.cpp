@@ -22,13 +22,11 @@ using State = std::vector<double>;
 
 void check_options(const FlowOptions& options) {
   constexpr const char* where = "gradient_flow";
-  check_positive(where, "step", options.step);
-  check_at_least(where, "steps", options.steps, 0);
-  check_positive(where, "tolerance", options.tolerance);
-  for (const auto& [field, value] :
-       {std::pair{"batch_noise", options.batch_noise}, std::pair{"stop_gradient", options.stop_gradient}})
-    if (!(value >= 0) || !std::isfinite(value))
-      throw ArgumentError(fmt::format("{}: {} must be >= 0 and finite, got {}", where, field, value));
+  require_positive(where, "step", options.step);
+  require_at_least(where, "steps", options.steps, 0);
+  require_positive(where, "tolerance", options.tolerance);
+  require_not_negative(where, "batch_noise", options.batch_noise);
+  require_not_negative(where, "stop_gradient", options.stop_gradient);
   if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
     throw ArgumentError(
         fmt::format("{}: batch_noise needs the euler stepper; set it to 0 for the others", where));
@@ -189,8 +187,8 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
 }  // namespace
 
 std::vector<Index> record_every(Index stride, Index steps) {
-  check_at_least("record_every", "stride", stride, 1);
-  check_at_least("record_every", "steps", steps, 0);
+  require_at_least("record_every", "stride", stride, 1);
+  require_at_least("record_every", "steps", steps, 0);
   std::vector<Index> record;
   for (Index step = 0; step < steps; step += stride) record.push_back(step);
   record.push_back(steps);
@@ -198,8 +196,8 @@ std::vector<Index> record_every(Index stride, Index steps) {
 }
 
 std::vector<Index> record_growing(Index count, Index steps) {
-  check_at_least("record_growing", "count", count, 1);
-  check_at_least("record_growing", "steps", steps, 0);
+  require_at_least("record_growing", "count", count, 1);
+  require_at_least("record_growing", "steps", steps, 0);
   std::vector<Index> record = {0};
   for (Index i = 1; i <= count; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(count);

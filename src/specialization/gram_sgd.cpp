@@ -96,11 +96,11 @@ double apply_step(GramState& state, const Matrix<double>& C, const std::vector<G
 
 void check_state(const char* where, HeadActivation activation, const GramState& state) {
   const Index heads = state.b.size();
-  check_at_least(where, "heads (entries of b)", heads, 1);
-  check_offsets(where, activation, heads, state.b, state.v);
-  check_at_least(where, "rows of the Gram matrix", state.gram.rows(), heads + 1);
-  check_shape(where, "gram", state.gram, state.gram.rows(), state.gram.rows());
-  check_finite(where, "gram", state.gram);
+  require_at_least(where, "heads (entries of b)", heads, 1);
+  require_offsets(where, activation, heads, state.b, state.v);
+  require_at_least(where, "rows of the Gram matrix", state.gram.rows(), heads + 1);
+  require_shape(where, "gram", state.gram, state.gram.rows(), state.gram.rows());
+  require_finite(where, "gram", state.gram);
 }
 
 void check_dimension(const char* where, const GramState& state, Index tokens) {
@@ -157,11 +157,10 @@ class BlockDraw {
 GramState random_gram_start(HeadActivation activation, Index heads, Index features, Index dimension,
                             double eta, std::uint64_t seed) {
   constexpr const char* where = "random_gram_start";
-  check_at_least(where, "heads H", heads, 1);
-  check_at_least(where, "features F", features, 1);
-  check_at_least(where, "dimension D", dimension, heads + features);
-  if (!(eta >= 0) || !std::isfinite(eta))
-    throw ArgumentError(fmt::format("{}: eta must be >= 0 and finite, got {}", where, eta));
+  require_at_least(where, "heads H", heads, 1);
+  require_at_least(where, "features F", features, 1);
+  require_at_least(where, "dimension D", dimension, heads + features);
+  require_not_negative(where, "eta", eta);
   const Index size = heads + features;
   numerics::RandomStream random(seed);
   // Bartlett's factor of a Wishart matrix.
@@ -179,7 +178,7 @@ GramState random_gram_start(HeadActivation activation, Index heads, Index featur
 
 GramState plant(GramState start, const Matrix<double>& m) {
   const Index heads = start.b.size(), features = start.gram.rows() - heads;
-  check_shape("plant", "m", m, heads, features);
+  require_shape("plant", "m", m, heads, features);
   const Matrix<double> old_m = start.gram.topRightCorner(heads, features);
   const Matrix<double> p = start.gram.bottomRightCorner(features, features);
   const Eigen::LLT<Eigen::MatrixXd> factor(p);
@@ -195,17 +194,15 @@ GramState plant(GramState start, const Matrix<double>& m) {
 double gram_step(HeadActivation activation, GramState& state, const GramBatch& batch, double gamma) {
   constexpr const char* where = "gram_step";
   check_state(where, activation, state);
-  check_positive(where, "gamma", gamma);
-  check_at_least(where, "tokens L", batch.tokens, 1);
+  require_positive(where, "gamma", gamma);
+  require_at_least(where, "tokens L", batch.tokens, 1);
   const Index count = static_cast<Index>(batch.eps.size()), size = state.gram.rows();
-  check_at_least(where, "sequences N", count, 1);
+  require_at_least(where, "sequences N", count, 1);
   check_dimension(where, state, batch.tokens);
-  check_shape(where, "z", batch.z, count * batch.tokens, size);
-  check_shape(where, "T", batch.T, count * batch.tokens, batch.tokens);
-  check_shape(where, "theta", batch.theta, count, size - state.b.size());
-  for (const Index eps : batch.eps)
-    if (eps < 0 || eps >= batch.tokens)
-      throw ArgumentError(fmt::format("{}: eps must be in [0, {}), got {}", where, batch.tokens, eps));
+  require_shape(where, "z", batch.z, count * batch.tokens, size);
+  require_shape(where, "T", batch.T, count * batch.tokens, batch.tokens);
+  require_shape(where, "theta", batch.theta, count, size - state.b.size());
+  for (const Index eps : batch.eps) require_index(where, "eps", eps, batch.tokens);
   const Matrix<double> C = cholesky(state.gram);
   const std::vector<GramSums> sums = {
       sum_block(activation, state, C, batch.tokens, {batch.z, batch.T, batch.theta, batch.eps.data()})};

@@ -13,9 +13,9 @@ namespace widelimit::specialization {
 class NormalGrid {
  public:
   NormalGrid(Index points, double span, Index dimensions) : dimensions_{dimensions} {
-    check_at_least("quadrature", "points", points, 2);
-    check_at_least("quadrature", "dimensions", dimensions, 1);
-    check_positive("quadrature", "span", span);
+    require_at_least("quadrature", "points", points, 2);
+    require_at_least("quadrature", "dimensions", dimensions, 1);
+    require_positive("quadrature", "span", span);
     double total = 0;
     for (Index i = 0; i < points; ++i) {
       nodes_.push_back(-span + 2 * span * static_cast<double>(i) / static_cast<double>(points - 1));

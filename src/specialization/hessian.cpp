@@ -12,8 +12,8 @@ namespace {
 constexpr double kBiasRange = 60;
 
 void check_sizes(const char* where, Index tokens, Index heads) {
-  check_at_least(where, "tokens L", tokens, 2);
-  check_at_least(where, "heads H", heads, 1);
+  require_at_least(where, "tokens L", tokens, 2);
+  require_at_least(where, "heads H", heads, 1);
 }
 
 double squared(double x) { return x * x; }
@@ -71,9 +71,9 @@ HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, I
 double second_order_form(const HessianConstants& constants, const Matrix<double>& m, const Matrix<double>& S,
                          const Vector<double>& b_shift, const Matrix<double>& covariance) {
   constexpr const char* where = "second_order_form";
-  check_shape(where, "S", S, m.rows(), m.rows());
-  check_shape(where, "b_shift", b_shift, m.rows(), 1);
-  check_shape(where, "covariance", covariance, m.cols(), m.cols());
+  require_shape(where, "S", S, m.rows(), m.rows());
+  require_shape(where, "b_shift", b_shift, m.rows(), 1);
+  require_shape(where, "covariance", covariance, m.cols(), m.cols());
   const Vector<double> total = m.colwise().sum().transpose();
   const double spread = (m * covariance * m.transpose()).trace();
   return constants.c1 * (S.sum() + total.squaredNorm()) +
@@ -82,7 +82,7 @@ double second_order_form(const HessianConstants& constants, const Matrix<double>
 }
 
 EscapeRates escape_rates(const HessianConstants& constants, Index heads, double eigenvalue) {
-  check_at_least("escape_rates", "heads H", heads, 1);
+  require_at_least("escape_rates", "heads H", heads, 1);
   if (!(eigenvalue >= 0))
     throw ArgumentError(fmt::format("escape_rates: eigenvalue must be >= 0, got {}", eigenvalue));
   const double split = 2 * (constants.c3 + constants.c4) * eigenvalue;

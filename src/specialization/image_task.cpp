@@ -58,9 +58,9 @@ BayesRisk mean_and_error(const std::vector<double>& values) {
 
 void check_heads(const char* where, HeadActivation activation, const ImageTask& task,
                  const HeadVectors& heads) {
-  check_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
-  check_shape(where, "k", heads.k, heads.k.rows(), task.dimension());
-  check_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
+  require_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
+  require_shape(where, "k", heads.k, heads.k.rows(), task.dimension());
+  require_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
 }
 
 }  // namespace
@@ -68,13 +68,12 @@ void check_heads(const char* where, HeadActivation activation, const ImageTask& 
 ImageTask::ImageTask(const Matrix<double>& pixels, std::vector<int> labels, double amplitude)
     : labels_{std::move(labels)}, amplitude_{amplitude} {
   constexpr const char* where = "ImageTask";
-  check_at_least(where, "images N", pixels.rows(), 1);
-  check_at_least(where, "pixels D", pixels.cols(), 1);
+  require_at_least(where, "images N", pixels.rows(), 1);
+  require_at_least(where, "pixels D", pixels.cols(), 1);
   if (static_cast<Index>(labels_.size()) != pixels.rows())
     throw ArgumentError(fmt::format("{}: labels must have one entry an image ({}), got {}", where,
                                     pixels.rows(), labels_.size()));
-  if (!(amplitude >= 0) || !std::isfinite(amplitude))
-    throw ArgumentError(fmt::format("{}: amplitude nu must be >= 0 and finite, got {}", where, amplitude));
+  require_not_negative(where, "amplitude nu", amplitude);
   if (!(pixels.minCoeff() >= 0 && pixels.maxCoeff() <= 255))
     throw ArgumentError(fmt::format("{}: pixels must lie in [0, 255], got values from {} to {}", where,
                                     pixels.minCoeff(), pixels.maxCoeff()));
@@ -101,20 +100,17 @@ ImageTask::ImageTask(const Matrix<double>& pixels, std::vector<int> labels, doub
 }
 
 Matrix<double> ImageTask::tokens(const Matrix<double>& noise, Index eps, Index image) const {
-  check_shape("ImageTask::tokens", "noise", noise, noise.rows(), dimension());
-  if (eps < 0 || eps >= noise.rows())
-    throw ArgumentError(fmt::format("ImageTask::tokens: eps must be in [0, {}), got {}", noise.rows(), eps));
-  if (image < 0 || image >= images_.rows())
-    throw ArgumentError(
-        fmt::format("ImageTask::tokens: image must be in [0, {}), got {}", images_.rows(), image));
+  require_shape("ImageTask::tokens", "noise", noise, noise.rows(), dimension());
+  require_index("ImageTask::tokens", "eps", eps, noise.rows());
+  require_index("ImageTask::tokens", "image", image, images_.rows());
   Matrix<double> tokens = noise;
   tokens.row(eps) += amplitude_ * images_.row(image);
   return tokens;
 }
 
 Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
-  check_at_least("ImageTask::posterior", "tokens L", tokens.rows(), 1);
-  check_shape("ImageTask::posterior", "tokens", tokens, tokens.rows(), dimension());
+  require_at_least("ImageTask::posterior", "tokens L", tokens.rows(), 1);
+  require_shape("ImageTask::posterior", "tokens", tokens, tokens.rows(), dimension());
   const Vector<double> half_norms = images_.rowwise().squaredNorm() * (amplitude_ * amplitude_ / 2);
   Vector<double> scores(tokens.rows());
   for (Index l = 0; l < tokens.rows(); ++l) {
@@ -126,8 +122,8 @@ Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
 }
 
 BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, const RunControl& run) const {
-  check_at_least("ImageTask::bayes_risk", "tokens L", tokens, 1);
-  check_at_least("ImageTask::bayes_risk", "count n", count, 2);
+  require_at_least("ImageTask::bayes_risk", "tokens L", tokens, 1);
+  require_at_least("ImageTask::bayes_risk", "count n", count, 2);
   const ImageDraw draw(*this, tokens, seed);
   const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
   std::vector<double> losses(static_cast<std::size_t>(count));
@@ -152,7 +148,7 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
 }
 
 Matrix<double> ImageTask::class_cosines(const Matrix<double>& k) const {
-  check_shape("ImageTask::class_cosines", "k", k, k.rows(), dimension());
+  require_shape("ImageTask::class_cosines", "k", k, k.rows(), dimension());
   for (Index h = 0; h < k.rows(); ++h)
     if (!(k.row(h).squaredNorm() > 0))
       throw ArgumentError(
@@ -184,8 +180,8 @@ std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask&
 BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads, Index tokens,
                      Index count, std::uint64_t seed, const RunControl& run) {
   check_heads("image_loss", activation, task, heads);
-  check_at_least("image_loss", "tokens L", tokens, 1);
-  check_at_least("image_loss", "count n", count, 2);
+  require_at_least("image_loss", "tokens L", tokens, 1);
+  require_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);
   const Matrix<float> k = heads.k.cast<float>();
   std::vector<double> losses(static_cast<std::size_t>(count));

@@ -20,12 +20,12 @@ void check_parameters(HeadActivation activation, const HeadParameters& parameter
                       const SampleSet<Scalar>& samples) {
   constexpr const char* where = "sampled_loss";
   const Index heads = parameters.m.rows();
-  check_at_least(where, "heads (rows of m)", heads, 1);
-  check_shape(where, "m", parameters.m, heads, samples.features());
-  check_shape(where, "r", parameters.r, heads, samples.noises());
-  check_finite(where, "m", parameters.m);
-  check_finite(where, "r", parameters.r);
-  check_offsets(where, activation, heads, parameters.b, parameters.v);
+  require_at_least(where, "heads (rows of m)", heads, 1);
+  require_shape(where, "m", parameters.m, heads, samples.features());
+  require_shape(where, "r", parameters.r, heads, samples.noises());
+  require_finite(where, "m", parameters.m);
+  require_finite(where, "r", parameters.r);
+  require_offsets(where, activation, heads, parameters.b, parameters.v);
 }
 
 KernelSums kernel_sums(LossDetail detail) {
@@ -71,10 +71,9 @@ HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m,
 
 HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,
                            std::uint64_t seed) {
-  check_at_least("noise_start", "heads H", heads, 1);
-  check_at_least("noise_start", "features F", features, 1);
-  if (!(eta >= 0) || !std::isfinite(eta))
-    throw ArgumentError(fmt::format("noise_start: eta must be >= 0 and finite, got {}", eta));
+  require_at_least("noise_start", "heads H", heads, 1);
+  require_at_least("noise_start", "features F", features, 1);
+  require_not_negative("noise_start", "eta", eta);
   numerics::RandomStream random(seed);
   Matrix<double> m(heads, features);
   for (double& entry : m.reshaped<Eigen::RowMajor>()) entry = kStartDeviation * random.normal();

@@ -25,19 +25,19 @@ Solver decompose(const Matrix<double>& matrix) {
 
 OrderParameters order_parameters(const Matrix<double>& k, const Matrix<double>& k_star) {
   constexpr const char* where = "order_parameters";
-  check_at_least(where, "heads (rows of k)", k.rows(), 1);
-  check_at_least(where, "spikes (rows of k_star)", k_star.rows(), 1);
-  check_shape(where, "k_star", k_star, k_star.rows(), k.cols());
-  check_finite(where, "k", k);
-  check_finite(where, "k_star", k_star);
+  require_at_least(where, "heads (rows of k)", k.rows(), 1);
+  require_at_least(where, "spikes (rows of k_star)", k_star.rows(), 1);
+  require_shape(where, "k_star", k_star, k_star.rows(), k.cols());
+  require_finite(where, "k", k);
+  require_finite(where, "k_star", k_star);
   return order_parameters(Matrix<double>(k * k.transpose()), Matrix<double>(k * k_star.transpose()),
                           Matrix<double>(k_star * k_star.transpose()));
 }
 
 OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& m, const Matrix<double>& p) {
   const Index heads = m.rows(), features = m.cols();
-  check_shape("order_parameters", "q", q, heads, heads);
-  check_shape("order_parameters", "p", p, features, features);
+  require_shape("order_parameters", "q", q, heads, heads);
+  require_shape("order_parameters", "p", p, features, features);
   const Solver solver = decompose(p);
   const auto& lambda = solver.eigenvalues();
   if (!(lambda[0] > kRelativeRank * lambda[features - 1]))
@@ -52,7 +52,7 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
 }
 
 Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S) {
-  check_shape("cosine_similarity", "S", S, m.rows(), m.rows());
+  require_shape("cosine_similarity", "S", S, m.rows(), m.rows());
   const Matrix<double> q = m * m.transpose() + S;
   for (Index h = 0; h < q.rows(); ++h)
     if (!(q(h, h) > 0))

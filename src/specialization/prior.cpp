@@ -12,32 +12,26 @@ namespace {
 
 constexpr double kProbabilityTolerance = 1e-12;
 
-void check_strength(const char* field, double value) {
-  if (!(value >= 0) || !std::isfinite(value))
-    throw ArgumentError(
-        fmt::format("prior: {} is a variance and must be >= 0 and finite, got {}", field, value));
-}
-
 }  // namespace
 
 Prior Prior::flip2(double nu1, double nu2) {
-  check_strength("nu1", nu1);
-  check_strength("nu2", nu2);
+  require_not_negative("prior", "variance nu1", nu1);
+  require_not_negative("prior", "variance nu2", nu2);
   Matrix<double> points(2, 2);
   points << std::sqrt(nu1), std::sqrt(nu2), std::sqrt(nu1), -std::sqrt(nu2);
   return discrete(points, Vector<double>::Constant(2, 0.5));
 }
 
 Prior Prior::spikes(Index features, double nu) {
-  check_at_least("prior", "features", features, 1);
-  check_strength("nu", nu);
+  require_at_least("prior", "features", features, 1);
+  require_not_negative("prior", "variance nu", nu);
   const Matrix<double> points = std::sqrt(nu) * Matrix<double>::Identity(features, features);
   return discrete(points, Vector<double>::Constant(features, 1 / static_cast<double>(features)));
 }
 
 Prior Prior::gaussian(const Vector<double>& variances) {
   if (variances.size() == 0) throw ArgumentError("prior: variances must not be empty");
-  for (const double variance : variances) check_strength("variances", variance);
+  for (const double variance : variances) require_not_negative("prior", "variance", variance);
   Prior prior;
   prior.kind_ = Kind::gaussian;
   prior.variances_ = variances;
@@ -52,10 +46,8 @@ Prior Prior::discrete(const Matrix<double>& points, const Vector<double>& probab
   if (probabilities.size() != points.rows())
     throw ArgumentError(fmt::format("prior: probs must have one entry a point ({}), got {}", points.rows(),
                                     probabilities.size()));
-  check_finite("prior", "points", points);
-  for (const double probability : probabilities)
-    if (!(probability >= 0))
-      throw ArgumentError(fmt::format("prior: probs must be >= 0, got {}", probability));
+  require_finite("prior", "points", points);
+  for (const double probability : probabilities) require_not_negative("prior", "probs", probability);
   const double total = probabilities.sum();
   if (!(std::abs(total - 1) <= kProbabilityTolerance))
     throw ArgumentError(
@@ -73,8 +65,7 @@ Prior Prior::discrete(const Matrix<double>& points, const Vector<double>& probab
 }
 
 bool Prior::symmetric_in(Index feature) const {
-  if (feature < 0 || feature >= features())
-    throw ArgumentError(fmt::format("prior: feature must be in [0, {}), got {}", features(), feature));
+  require_index("prior", "feature", feature, features());
   if (kind_ == Kind::gaussian) return true;
   const auto mass = [&](const Vector<double>& at) {
     double sum = 0;
@@ -103,13 +94,13 @@ void Prior::sample(numerics::RandomStream& random, Vector<double>& theta) const 
 }
 
 double Prior::token_score(const Vector<double>& chi_star) const {
-  check_shape("prior", "chi_star", chi_star, features(), 1);
+  require_shape("prior", "chi_star", chi_star, features(), 1);
   return log_odds(chi_star, nullptr);
 }
 
 double Prior::token_score(const Vector<double>& chi_star, const Matrix<double>& spike_gram) const {
-  check_shape("prior", "chi_star", chi_star, features(), 1);
-  check_shape("prior", "spike_gram", spike_gram, features(), features());
+  require_shape("prior", "chi_star", chi_star, features(), 1);
+  require_shape("prior", "spike_gram", spike_gram, features(), features());
   return log_odds(chi_star, &spike_gram);
 }
 
@@ -148,9 +139,9 @@ double Prior::log_odds(const Vector<double>& chi_star, const Matrix<double>* spi
 }
 
 Vector<double> linear_variances(Index features, double first, double last) {
-  check_at_least("linear_variances", "features", features, 1);
-  check_strength("nu1", first);
-  check_strength("nu2", last);
+  require_at_least("linear_variances", "features", features, 1);
+  require_not_negative("prior", "variance nu1", first);
+  require_not_negative("prior", "variance nu2", last);
   Vector<double> variances(features);
   for (Index f = 0; f < features; ++f)
     variances[f] = features == 1

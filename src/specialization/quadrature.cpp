@@ -74,9 +74,9 @@ void add_weighted(SampledLoss& total, const SampledLoss& part, double weight) {
 SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& parameters,
                                const Prior& prior, Index tokens, const GridShape& shape,
                                const RunControl& run) {
-  check_at_least("loss_by_quadrature", "tokens L", tokens, 1);
+  require_at_least("loss_by_quadrature", "tokens L", tokens, 1);
   const Index heads = parameters.m.rows(), features = prior.features();
-  check_shape("loss_by_quadrature", "m", parameters.m, heads, features);
+  require_shape("loss_by_quadrature", "m", parameters.m, heads, features);
   const Index noises = parameters.r.isZero(0) ? 0 : parameters.r.cols();
   const NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
   const std::vector<Component> parts = components(prior);
@@ -108,7 +108,7 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
 
 double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShape& shape,
                                 const RunControl& run) {
-  check_at_least("bayes_risk_by_quadrature", "tokens L", tokens, 1);
+  require_at_least("bayes_risk_by_quadrature", "tokens L", tokens, 1);
   const Index features = prior.features();
   const NormalGrid grid(shape.points, shape.span, features * tokens);
   const std::vector<Component> parts = components(prior);

@@ -26,10 +26,10 @@ void check_memory(const SampleShape& shape, Index features, std::size_t scalar_b
 
 void check_values(const SampleValues& values) {
   constexpr const char* where = "samples";
-  check_at_least(where, "count n", values.count, 1);
-  check_at_least(where, "tokens L", values.tokens, 1);
-  check_at_least(where, "features F", values.features, 1);
-  check_at_least(where, "noises H", values.noises, 0);
+  require_at_least(where, "count n", values.count, 1);
+  require_at_least(where, "tokens L", values.tokens, 1);
+  require_at_least(where, "features F", values.features, 1);
+  require_at_least(where, "noises H", values.noises, 0);
   const auto check_size = [&](const char* field, std::size_t got, Index expected) {
     if (got != static_cast<std::size_t>(expected))
       throw ArgumentError(fmt::format("samples: {} must have {} entries, got {}", field, expected, got));
@@ -38,15 +38,13 @@ void check_values(const SampleValues& values) {
   check_size("xi", values.xi.size(), values.count * values.tokens * values.noises);
   check_size("eps", values.eps.size(), values.count);
   if (!values.weights.empty()) check_size("weights", values.weights.size(), values.count);
-  for (const Index eps : values.eps)
-    if (eps < 0 || eps >= values.tokens)
-      throw ArgumentError(fmt::format("samples: eps must be in [0, {}), got {}", values.tokens, eps));
-  for (const double weight : values.weights) check_positive(where, "weights", weight);
+  for (const Index eps : values.eps) require_index("samples", "eps", eps, values.tokens);
+  for (const double weight : values.weights) require_positive(where, "weights", weight);
   const auto flat = [](const std::vector<double>& list) {
     return Eigen::Map<const Vector<double>>(list.data(), static_cast<Index>(list.size()));
   };
-  check_finite(where, "chi_star", flat(values.chi_star));
-  check_finite(where, "xi", flat(values.xi));
+  require_finite(where, "chi_star", flat(values.chi_star));
+  require_finite(where, "xi", flat(values.xi));
 }
 
 template <typename Scalar>
@@ -164,12 +162,12 @@ SampleSet<Scalar>::SampleSet(const SampleValues& values) : SampleSet(tiles_from<
 template <typename Scalar>
 SampleSet<Scalar> SampleSet<Scalar>::draw(const Prior& prior, const SampleShape& shape, std::uint64_t seed,
                                           const SampleOptions& options) {
-  check_at_least("samples", "tokens L", shape.tokens, 1);
-  check_at_least("samples", "heads H", shape.heads, 1);
-  check_at_least("samples", "count n", shape.count, 1);
+  require_at_least("samples", "tokens L", shape.tokens, 1);
+  require_at_least("samples", "heads H", shape.heads, 1);
+  require_at_least("samples", "count n", shape.count, 1);
   const Index features = prior.features();
   if (options.theta_map.size() > 0)
-    check_shape("samples", "theta_map", options.theta_map, features, features);
+    require_shape("samples", "theta_map", options.theta_map, features, features);
   check_memory(shape, features, sizeof(Scalar));
   const Index group = group_size(prior, shape.heads, options.symmetry);
   const Index drawn = (shape.count + group - 1) / group;

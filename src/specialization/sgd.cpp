@@ -13,16 +13,14 @@ namespace {
 void check_batch(HeadActivation activation, const HeadVectors& heads, const TokenBatch& batch) {
   constexpr const char* where = "batch_loss";
   const Index sequences = static_cast<Index>(batch.eps.size());
-  check_at_least(where, "sequences N", sequences, 1);
-  check_at_least(where, "tokens L", batch.tokens, 1);
-  check_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
-  check_shape(where, "X", batch.X, sequences * batch.tokens, heads.k.cols());
-  check_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
-  check_finite(where, "k", heads.k);
-  check_finite(where, "X", batch.X);
-  for (const Index eps : batch.eps)
-    if (eps < 0 || eps >= batch.tokens)
-      throw ArgumentError(fmt::format("{}: eps must be in [0, {}), got {}", where, batch.tokens, eps));
+  require_at_least(where, "sequences N", sequences, 1);
+  require_at_least(where, "tokens L", batch.tokens, 1);
+  require_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
+  require_shape(where, "X", batch.X, sequences * batch.tokens, heads.k.cols());
+  require_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
+  require_finite(where, "k", heads.k);
+  require_finite(where, "X", batch.X);
+  for (const Index eps : batch.eps) require_index(where, "eps", eps, batch.tokens);
 }
 
 void fill_normal_matrix(Matrix<double>& matrix, double deviation, numerics::RandomStream& random) {
@@ -43,10 +41,10 @@ BatchLoss batch_loss(HeadActivation activation, const HeadVectors& heads, const 
 }
 
 std::vector<Index> check_sgd_options(const char* where, const SgdOptions& options) {
-  check_at_least(where, "tokens L", options.tokens, 1);
-  check_at_least(where, "batch N_b", options.batch, 1);
-  check_at_least(where, "steps", options.steps, 0);
-  check_positive(where, "gamma", options.gamma);
+  require_at_least(where, "tokens L", options.tokens, 1);
+  require_at_least(where, "batch N_b", options.batch, 1);
+  require_at_least(where, "steps", options.steps, 0);
+  require_positive(where, "gamma", options.gamma);
   std::vector<Index> record = options.record;
   if (record.empty()) record.push_back(0);
   if (record.back() < options.steps) record.push_back(options.steps);
@@ -60,11 +58,10 @@ std::vector<Index> check_sgd_options(const char* where, const SgdOptions& option
 SgdStart random_start(HeadActivation activation, Index heads, Index features, Index dimension, double eta,
                       std::uint64_t seed) {
   constexpr const char* where = "random_start";
-  check_at_least(where, "heads H", heads, 1);
-  check_at_least(where, "features F", features, 1);
-  check_at_least(where, "dimension D", dimension, 1);
-  if (!(eta >= 0) || !std::isfinite(eta))
-    throw ArgumentError(fmt::format("{}: eta must be >= 0 and finite, got {}", where, eta));
+  require_at_least(where, "heads H", heads, 1);
+  require_at_least(where, "features F", features, 1);
+  require_at_least(where, "dimension D", dimension, 1);
+  require_not_negative(where, "eta", eta);
   numerics::RandomStream random(seed);
   const double deviation = 1 / std::sqrt(static_cast<double>(dimension));
   SgdStart start;
@@ -78,7 +75,7 @@ SgdStart random_start(HeadActivation activation, Index heads, Index features, In
 }
 
 SgdStart plant(SgdStart start, const Matrix<double>& m) {
-  check_shape("plant", "m", m, start.heads.k.rows(), start.k_star.rows());
+  require_shape("plant", "m", m, start.heads.k.rows(), start.k_star.rows());
   const OrderParameters now = order_parameters(start.heads.k, start.k_star);
   const Eigen::LLT<Eigen::MatrixXd> factor(now.p);
   start.heads.k += factor.solve(Eigen::MatrixXd((m - now.m).transpose())).transpose() * start.k_star;
@@ -89,9 +86,9 @@ std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const S
                           const SgdOptions& options) {
   const std::vector<Index> record = check_sgd_options("sgd", options);
   const Index dimension = start.k_star.cols(), tokens = options.tokens;
-  check_shape("sgd", "k_star", start.k_star, prior.features(), dimension);
-  check_shape("sgd", "k", start.heads.k, start.heads.k.rows(), dimension);
-  check_offsets("sgd", activation, start.heads.k.rows(), start.heads.b, start.heads.v);
+  require_shape("sgd", "k_star", start.k_star, prior.features(), dimension);
+  require_shape("sgd", "k", start.heads.k, start.heads.k.rows(), dimension);
+  require_offsets("sgd", activation, start.heads.k.rows(), start.heads.b, start.heads.v);
   const Matrix<float> spikes = start.k_star.cast<float>();
   const auto blocks =
       static_cast<std::uint64_t>((options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock);

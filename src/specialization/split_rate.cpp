@@ -25,14 +25,12 @@ struct Saddle {
 
 Saddle saddle(const char* where, HeadActivation activation, Index tokens, Index heads, double nu1,
               double nu2) {
-  check_at_least(where, "tokens L", tokens, 2);
-  check_at_least(where, "heads H", heads, 2);
+  require_at_least(where, "tokens L", tokens, 2);
+  require_at_least(where, "heads H", heads, 2);
   if (activation != HeadActivation::softmax && activation != HeadActivation::bayes)
     throw ArgumentError(fmt::format("{}: activation must be softmax or bayes, whose saddle is known, got {}",
                                     where, head_activation_name(activation)));
-  for (const double nu : {nu1, nu2})
-    if (!(nu >= 0) || !std::isfinite(nu))
-      throw ArgumentError(fmt::format("{}: nu is a variance and must be >= 0 and finite, got {}", where, nu));
+  for (const double nu : {nu1, nu2}) require_not_negative(where, "variance nu", nu);
   return {activation, tokens, 2 / static_cast<double>(heads), nu1, nu2};
 }
 
@@ -86,7 +84,7 @@ SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Inde
 SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index heads, double nu1, double nu2,
                                  Index count, std::uint64_t seed, const RunControl& run) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
-  check_at_least("split_rate", "count", count, 2);
+  require_at_least("split_rate", "count", count, 2);
   const MonteCarloSums sums = sum_blocks(count, kSplitBlock, run, [&](Index block, Index size) {
     std::vector<float> normals(static_cast<std::size_t>(kSplitBlock * tokens));
     fill_normals(normals, seed, static_cast<std::uint64_t>(block));

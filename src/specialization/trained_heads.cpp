@@ -135,9 +135,7 @@ std::optional<double> feature_specialisation_time(const std::vector<double>& tau
                                                   const std::vector<Matrix<double>>& m, Index feature,
                                                   double delta) {
   return first_time(tau, m, delta, [&](const Matrix<double>& now) {
-    if (feature < 0 || feature >= now.cols())
-      throw ArgumentError(fmt::format("feature_specialisation_time: feature must be in [0, {}), got {}",
-                                      now.cols(), feature));
+    require_index("feature_specialisation_time", "feature", feature, now.cols());
     return feature_splits(now)[feature] > delta;
   });
 }
@@ -146,9 +144,9 @@ Matrix<double> attention_map(HeadActivation activation, const HeadParameters& pa
                              const Matrix<double>& chi_star, const Matrix<double>& xi) {
   constexpr const char* where = "attention_map";
   const Index tokens = chi_star.rows();
-  check_shape(where, "chi_star", chi_star, tokens, parameters.m.cols());
-  check_shape(where, "xi", xi, tokens, parameters.r.cols());
-  check_shape(where, "r", parameters.r, parameters.m.rows(), parameters.r.cols());
+  require_shape(where, "chi_star", chi_star, tokens, parameters.m.cols());
+  require_shape(where, "xi", xi, tokens, parameters.r.cols());
+  require_shape(where, "r", parameters.r, parameters.m.rows(), parameters.r.cols());
   const Matrix<double> chi = parameters.m * chi_star.transpose() + parameters.r * xi.transpose();
   return head_activation(activation, chi, parameters.b, parameters.v) / static_cast<double>(chi.rows());
 }
@@ -156,9 +154,9 @@ Matrix<double> attention_map(HeadActivation activation, const HeadParameters& pa
 template <typename Scalar>
 AttentionMass attention_mass(HeadActivation activation, const HeadParameters& parameters,
                              const SampleSet<Scalar>& samples, const RunControl& run) {
-  check_shape("attention_mass", "m", parameters.m, parameters.m.rows(), samples.features());
-  check_shape("attention_mass", "r", parameters.r, parameters.m.rows(), samples.noises());
-  check_offsets("attention_mass", activation, parameters.m.rows(), parameters.b, parameters.v);
+  require_shape("attention_mass", "m", parameters.m, parameters.m.rows(), samples.features());
+  require_shape("attention_mass", "r", parameters.r, parameters.m.rows(), samples.noises());
+  require_offsets("attention_mass", activation, parameters.m.rows(), parameters.b, parameters.v);
   const Vector<double> mass = mean_over_samples(
       activation, parameters, samples, 2, run, [](const HeadPass& pass, Vector<double>& out) {
         out[0] = pass.a[0];

@@ -16,7 +16,7 @@ constexpr std::uint64_t kJudgeSeed = 2'000'000'011;
 
 template <typename StartOf>
 std::vector<TrainedStart> train(const TrainingSetup& setup, const StartOf& start_of) {
-  check_at_least("train_from_starts", "starts", setup.starts, 1);
+  require_at_least("train_from_starts", "starts", setup.starts, 1);
   const SampleSet<float> judge = fresh_samples(setup);
   std::vector<TrainedStart> results;
   for (Index k = 0; k < setup.starts; ++k) {

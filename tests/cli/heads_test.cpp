@@ -188,18 +188,18 @@ TEST_CASE("heads: priors that are none") {
   const auto check = [](const json& prior, const std::string& message) {
     check_heads_fail("bayes", {{"prior", prior}, {"tokens", 3}, {"samples", 10}}, message);
   };
-  check(flip(-2, 2), "prior: nu1 is a variance and must be >= 0 and finite, got -2");
-  check(flip(2, -2), "prior: nu2 is a variance and must be >= 0 and finite, got -2");
+  check(flip(-2, 2), "prior: variance nu1 must be at least 0 and finite, got -2");
+  check(flip(2, -2), "prior: variance nu2 must be at least 0 and finite, got -2");
   check({{"kind", "spikes"}, {"features", 3}, {"nu", -1}},
-        "prior: nu is a variance and must be >= 0 and finite, got -1");
+        "prior: variance nu must be at least 0 and finite, got -1");
   check({{"kind", "gaussian"}, {"variances", {1, -1}}},
-        "prior: variances is a variance and must be >= 0 and finite, got -1");
+        "prior: variance must be at least 0 and finite, got -1");
   check({{"kind", "discrete"}, {"points", json::array()}, {"probs", json::array()}},
         "prior: the support is empty; points must hold at least one point with one feature");
   check({{"kind", "discrete"}, {"points", {{1}, {2}}}, {"probs", {0.5, 0.4}}},
         "prior: probs must sum to 1 within 1e-12, got 0.9");
   check({{"kind", "discrete"}, {"points", {{1}, {2}}}, {"probs", {1.5, -0.5}}},
-        "prior: probs must be >= 0, got -0.5");
+        "prior: probs must be at least 0 and finite, got -0.5");
   check({{"kind", "flip3"}}, "prior.kind: expected flip2, spikes, gaussian or discrete, got \"flip3\"");
   check({{"kind", "flip2"}, {"nu1", 2}}, "prior.nu2: missing");
   check_heads_fail("bayes", {{"tokens", 3}}, "config.prior: missing");
@@ -214,7 +214,7 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
   check({{"heads", 2.5}}, "config.heads: expected an integer, got 2.5");
   check({{"tokens", 0}}, "samples: tokens L must be at least 1, got 0");
   check({{"samples", 0}}, "samples: count n must be at least 1, got 0");
-  check({{"eta", -1}}, "noise_start: eta must be >= 0 and finite, got -1");
+  check({{"eta", -1}}, "noise_start: eta must be at least 0 and finite, got -1");
   check({{"step", 0}}, "config: step must be positive and finite, got 0");
   check({{"tau", -1}}, "config.tau: must be >= 0, got -1");
   check({{"tau", 40}, {"step", 100}},
@@ -226,7 +226,7 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
   check({{"tau", 1e30}}, "config.tau: steps of step 0.1 up to tau 1e+30: expected 0 to 1e+09, got 1e+31");
   check({{"records", 0}}, "config: records must be at least 1, got 0");
   check({{"seed", -1}}, "config: seed must be at least 0, got -1");
-  check({{"batch_noise", -1}}, "gradient_flow: batch_noise must be >= 0 and finite, got -1");
+  check({{"batch_noise", -1}}, "gradient_flow: batch_noise must be at least 0 and finite, got -1");
   check({{"stepper", "heun"}},
         "config.stepper: expected dormand_prince or euler or runge_kutta4, got \"heun\"");
   check({{"start", {{"m", {{1, 0}, {0, 1}, {1, 1}}}, {"S", {{1, 0}, {0, 1}}}}}},
@@ -251,7 +251,7 @@ TEST_CASE("heads: SGD that cannot run") {
   check({{"dimension", 7}},
         "gram_sgd: dimension D must be at least H + F + L = 8, got 7; use sgd for smaller D");
   check({{"dimension", 0}, {"form", "vector"}}, "random_start: dimension D must be at least 1, got 0");
-  check({{"eta", -1}}, "random_gram_start: eta must be >= 0 and finite, got -1");
+  check({{"eta", -1}}, "random_gram_start: eta must be at least 0 and finite, got -1");
   check({{"planted_m", {{1, 0}}}}, "plant: m must be 2 x 2, got 1 x 2");
   check({{"form", "tensor"}}, "config.form: expected gram or vector, got \"tensor\"");
   const TemporaryFolder folder;

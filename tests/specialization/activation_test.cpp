@@ -175,5 +175,5 @@ TEST_CASE("head activation: rejections name the field") {
   for (const Index eps : {Index{-1}, Index{3}})
     CHECK_THROWS_AS((void)token_loss(HeadActivation::softmax, in.chi, in.b, in.v, eps), ArgumentError);
   CHECK_THROWS_WITH_AS((void)token_loss(HeadActivation::softmax, in.chi, in.b, in.v, 3),
-                       "token_loss: eps must be in [0, 3), got 3", ArgumentError);
+                       "token_loss: eps must lie in [0, 3), got 3", ArgumentError);
 }

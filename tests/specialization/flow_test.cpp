@@ -211,7 +211,7 @@ TEST_CASE("flow: rejections name the field, a diverging state its step") {
   CHECK(run([](FlowOptions& o) { o.record = {4}; }) ==
         "gradient_flow: record must increase and stay within [0, 3], got 4 at place 0");
   CHECK(run([](FlowOptions& o) { o.batch_noise = -1; }) ==
-        "gradient_flow: batch_noise must be >= 0 and finite, got -1");
+        "gradient_flow: batch_noise must be at least 0 and finite, got -1");
   CHECK(run([](FlowOptions& o) {
           o.batch_noise = 1;
           o.stepper = FlowStepper::runge_kutta4;

@@ -196,7 +196,7 @@ TEST_CASE("hessian: rejections name the field") {
   CHECK(message_of([] { (void)split_rate_by_quadrature(HeadActivation::softmax1, 3, 2, 1, 1); }) ==
         "split_rate: activation must be softmax or bayes, whose saddle is known, got softmax1");
   CHECK(message_of([] { (void)split_rate_by_sampling(HeadActivation::bayes, 3, 2, -1, 1, 10, 1); }) ==
-        "split_rate: nu is a variance and must be >= 0 and finite, got -1");
+        "split_rate: variance nu must be at least 0 and finite, got -1");
   CHECK(message_of([] {
           (void)split_rate_by_quadrature(HeadActivation::bayes, 8, 2, 1, 1);
         }).find("use split_rate_by_sampling") != std::string::npos);

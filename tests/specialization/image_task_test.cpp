@@ -96,14 +96,14 @@ TEST_CASE("image task: rejections name the field") {
   CHECK(make(2, {0}, 1) == "ImageTask: labels must have one entry an image (2), got 1");
   CHECK(make(2, {0, 2}, 1) == "ImageTask: class 1 has no image; classes must be 0, 1, ...");
   CHECK(make(2, {0, -1}, 1) == "ImageTask: labels must be >= 0, got -1");
-  CHECK(make(2, {0, 1}, -0.3) == "ImageTask: amplitude nu must be >= 0 and finite, got -0.3");
+  CHECK(make(2, {0, 1}, -0.3) == "ImageTask: amplitude nu must be at least 0 and finite, got -0.3");
   CHECK(make(2, {0, 1}, 1, 256) == "ImageTask: pixels must lie in [0, 255], got values from 256 to 256");
   const ImageTask task = small_task(1);
   const Matrix<double> noise = Matrix<double>::Zero(3, 24);
   CHECK(message_of([&] { (void)(void)task.tokens(noise, 3, 0); }) ==
-        "ImageTask::tokens: eps must be in [0, 3), got 3");
+        "ImageTask::tokens: eps must lie in [0, 3), got 3");
   CHECK(message_of([&] { (void)(void)task.tokens(noise, 0, 60); }) ==
-        "ImageTask::tokens: image must be in [0, 60), got 60");
+        "ImageTask::tokens: image must lie in [0, 60), got 60");
   CHECK(message_of([&] {
           (void)(void)task.class_cosines(Matrix<double>::Zero(1, 24));
         }).find("head 0 has length 0") != std::string::npos);

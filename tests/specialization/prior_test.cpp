@@ -66,7 +66,7 @@ TEST_CASE("prior: symmetric features") {
   CHECK(Prior::flip2(2, 3).symmetric_in(1));
   CHECK(Prior::gaussian(vector_of({4, 1})).symmetric_in(1));
   CHECK_FALSE(Prior::spikes(3, 4).symmetric_in(2));
-  CHECK_THROWS_WITH_AS((void)Prior::flip2(2, 3).symmetric_in(2), "prior: feature must be in [0, 2), got 2",
+  CHECK_THROWS_WITH_AS((void)Prior::flip2(2, 3).symmetric_in(2), "prior: feature must lie in [0, 2), got 2",
                        ArgumentError);
 }
 
@@ -112,11 +112,11 @@ TEST_CASE("prior: points of probability 0 and large projections are harmless") {
 
 TEST_CASE("prior: rejections name the field") {
   CHECK(message_of([] { (void)Prior::flip2(-1, 2); }) ==
-        "prior: nu1 is a variance and must be >= 0 and finite, got -1");
+        "prior: variance nu1 must be at least 0 and finite, got -1");
   CHECK(message_of([] { (void)Prior::flip2(1, -2); }) ==
-        "prior: nu2 is a variance and must be >= 0 and finite, got -2");
+        "prior: variance nu2 must be at least 0 and finite, got -2");
   CHECK(message_of([] { (void)Prior::spikes(2, -1); }) ==
-        "prior: nu is a variance and must be >= 0 and finite, got -1");
+        "prior: variance nu must be at least 0 and finite, got -1");
   CHECK(message_of([] { (void)Prior::spikes(0, 1); }) == "prior: features must be at least 1, got 0");
   CHECK(message_of([] { (void)Prior::gaussian({}); }) == "prior: variances must not be empty");
   CHECK(message_of([] { (void)Prior::discrete({}, {}); }).find("the support is empty") != std::string::npos);
@@ -125,7 +125,7 @@ TEST_CASE("prior: rejections name the field") {
         "prior: probs must have one entry a point (2), got 1");
   CHECK(message_of([&] {
           (void)Prior::discrete(two, vector_of({1.5, -.5}));
-        }) == "prior: probs must be >= 0, got -0.5");
+        }) == "prior: probs must be at least 0 and finite, got -0.5");
   CHECK(message_of([&] { (void)Prior::discrete(two, vector_of({.5, .5 + 1e-13})); }).empty());
   CHECK(message_of([&] {
           (void)Prior::discrete(two, vector_of({.5, .5 + 1e-11}));

@@ -257,7 +257,7 @@ TEST_CASE("sampled loss: rejections name the field") {
   };
   CHECK(pack([](SampleValues&) {}).empty());
   CHECK(pack([](SampleValues& v) { v.count = 0; }) == "samples: count n must be at least 1, got 0");
-  CHECK(pack([](SampleValues& v) { v.eps[2] = 3; }) == "samples: eps must be in [0, 3), got 3");
+  CHECK(pack([](SampleValues& v) { v.eps[2] = 3; }) == "samples: eps must lie in [0, 3), got 3");
   CHECK(pack([](SampleValues& v) {
           v.weights = {1, 1, 0, 1};
         }) == "samples: weights must be positive and finite, got 0");
@@ -272,5 +272,5 @@ TEST_CASE("sampled loss: rejections name the field") {
   CHECK(draw({3, 2, 5}, {SampleSymmetry::plain, Matrix<double>::Identity(3, 3)}) ==
         "samples: theta_map must be 2 x 2, got 3 x 3");
   CHECK(message_of([] { (void)noise_start(HeadActivation::softmax, 2, 2, -1, 1); }) ==
-        "noise_start: eta must be >= 0 and finite, got -1");
+        "noise_start: eta must be at least 0 and finite, got -1");
 }

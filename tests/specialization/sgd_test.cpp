@@ -262,7 +262,7 @@ TEST_CASE("sgd: rejections name the field") {
         }) == "batch_loss: X must be 4 x 30, got 4 x 29");
   CHECK(message_of([&] {
           (void)batch_loss(HeadActivation::softmax, heads, {2, Matrix<double>::Zero(4, 30), {0, 2}});
-        }) == "batch_loss: eps must be in [0, 2), got 2");
+        }) == "batch_loss: eps must lie in [0, 2), got 2");
   CHECK(message_of([&] {
           (void)batch_loss(HeadActivation::softmax, heads, {2, {}, {}});
         }) == "batch_loss: sequences N must be at least 1, got 0");
