@@ -12,7 +12,8 @@ namespace {
 
 void check_case(const JsonValue& entry, const Recompute& recompute, Rows& rows) {
   const std::string id = entry.at("id"), function = entry.at("function");
-  const JsonValue inputs = entry.at("inputs"), expected = entry.at("expected");
+  const JsonValue inputs = entry.at("inputs");
+  const ExpectedFields expected = expected_fields(entry.at("expected"));
   const EntryTolerance tolerance = tolerance_of(entry);
   failing_row(id, rows, [&] { compare_fields(id, expected, recompute(function, inputs), tolerance, rows); });
 }
@@ -56,12 +57,18 @@ EntryTolerance tolerance_of(const JsonValue& entry) {
   };
 }
 
-void compare_fields(const std::string& id, const JsonValue& expected, const CaseFields& computed,
+ExpectedFields expected_fields(const JsonValue& object) {
+  ExpectedFields fields;
+  for (const auto& [field, numbers] : object.items()) fields.emplace(field, flat_numbers(numbers));
+  return fields;
+}
+
+void compare_fields(const std::string& id, const ExpectedFields& expected, const CaseFields& computed,
                     const EntryTolerance& tolerance, Rows& rows) {
-  for (const auto& [field, value] : expected.items()) {
+  for (const auto& [field, numbers] : expected) {
     const std::string name = fmt::format("{}/{}", id, field);
-    failing_row(name, rows, [&, &field = field, &value = value] {
-      const std::vector<double> in_file = flat_numbers(value), ours = field_of(computed, field);
+    failing_row(name, rows, [&, &field = field, &in_file = numbers] {
+      const std::vector<double>& ours = field_of(computed, field);
       if (in_file.size() != ours.size())
         throw DataError(fmt::format("the file holds {} numbers, computed {}", in_file.size(), ours.size()));
       WorstRow worst;

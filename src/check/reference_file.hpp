@@ -56,8 +56,12 @@ using EntryTolerance = std::function<double(const std::string& field, std::size_
 /// "abs_tol" + "rel_tol" |expected|.
 [[nodiscard]] EntryTolerance tolerance_of(const JsonValue& entry);
 
+/// Fields of an object with their numbers, as they are expected.
+using ExpectedFields = std::map<std::string, std::vector<double>>;
+[[nodiscard]] ExpectedFields expected_fields(const JsonValue& object);
+
 /// A row "id/field" for every field that is expected: the entry that lies furthest from its tolerance.
-void compare_fields(const std::string& id, const JsonValue& expected, const CaseFields& computed,
+void compare_fields(const std::string& id, const ExpectedFields& expected, const CaseFields& computed,
                     const EntryTolerance& tolerance, Rows& rows);
 
 /// The cases of the file: {"id", "function", "inputs", "expected": {field: numbers}, "rel_tol", "abs_tol"}.

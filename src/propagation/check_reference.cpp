@@ -26,12 +26,11 @@ check::Numbers recompute_grid(const std::string& quantity, const JsonValue& grid
 
 void check_grid(const JsonValue& grid, check::Rows& rows) {
   const std::string id = "grid " + grid.at("id").get<std::string>();
-  const JsonValue expected = grid.at("values");
+  const check::ExpectedFields expected = check::expected_fields(grid.at("values"));
   const check::EntryTolerance tolerance = check::tolerance_of(grid);
   check::failing_row(id, rows, [&] {
     CaseFields computed;
-    for (const auto& [quantity, values] : expected.items())
-      computed[quantity] = recompute_grid(quantity, grid);
+    for (const auto& [quantity, values] : expected) computed[quantity] = recompute_grid(quantity, grid);
     check::compare_fields(id, expected, computed, tolerance, rows);
   });
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "check_cases.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::specialization {
 
@@ -24,14 +25,16 @@ double pooled_error(const StochasticFields& computed, double own, double in_file
 
 void check_stochastic_case(const JsonValue& entry, std::uint64_t seed, check::Rows& rows) {
   const std::string id = entry.at("id"), function = entry.at("function");
-  const JsonValue inputs = entry.at("inputs"), expected = entry.at("expected"),
-                  errors = entry.at("standard_error");
+  const JsonValue inputs = entry.at("inputs");
+  const check::ExpectedFields expected = check::expected_fields(entry.at("expected")),
+                              errors = check::expected_fields(entry.at("standard_error"));
   check::failing_row(id, rows, [&] {
     const StochasticFields computed = recompute_stochastic(function, entry, inputs, seed);
     const auto tolerance = [&](const std::string& field, std::size_t i, double) {
-      const std::vector<double> given = check::flat_numbers(errors.at(field));
-      if (i >= given.size()) errors.at(field).fail("expected a standard error of every number");
-      const double in_file = given[i];
+      const auto found = errors.find(field);
+      if (found == errors.end() || i >= found->second.size())
+        throw DataError("expected a standard error of every number");
+      const double in_file = found->second[i];
       const double own = check::field_of(computed.standard_errors, field).at(i);
       return check::standard_errors_accepted * std::hypot(in_file, pooled_error(computed, own, in_file)) +
              kRounding;

@@ -66,6 +66,9 @@ TEST_CASE("reference file: what is wrong with a file is named with its place") {
   json file = one_case;
   file["cases"][0]["rel_tol"] = "small";
   CHECK(error_of(file) == "reference file.cases[0].rel_tol: expected a number, got \"small\"");
+  file = one_case;
+  file["cases"][0]["expected"]["terms"] = {1, {{"a", 2}}};
+  CHECK(error_of(file) == "reference file.cases[0].expected.terms[1]: expected a number, got {\"a\":2}");
   CHECK(error_of({{"subject", "sums"}}) == "reference file.cases: expected this field, got none");
   CHECK(error_of({{"subject", "products"}}) == "reference file.subject: expected sums, got products");
   CHECK(error_of(json::array()) == "reference file: expected an object, got []");

@@ -44,8 +44,9 @@ TEST_CASE("check: numbers out of range, wrong subjects and broken files are refu
   CHECK(check_error(R"({"subject": "shaped-transformer"})") ==
         "reference file.coefficients: expected this field, got none\n");
   CHECK(check_error(R"({"subject": "shaped-transformer", "coefficients": [{"V": "x"}]})") ==
-        "reference file.coefficients[0].V: expected a list of lists of numbers, got \"x\"\n");
-  CHECK(check_error(R"({"subject": "head-specialization"})") == "reference file.cases: missing\n");
+        "reference file.coefficients[0].V: expected a list of number lists of equal length, got \"x\"\n");
+  CHECK(check_error(R"({"subject": "head-specialization"})") ==
+        "reference file.cases: expected this field, got none\n");
   CHECK(check_error("{\"subject\"").starts_with("not JSON at line 1, "));
 }
 

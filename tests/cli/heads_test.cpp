@@ -200,9 +200,10 @@ TEST_CASE("heads: priors that are none") {
         "prior: probs must sum to 1 within 1e-12, got 0.9");
   check({{"kind", "discrete"}, {"points", {{1}, {2}}}, {"probs", {1.5, -0.5}}},
         "prior: probs must be at least 0 and finite, got -0.5");
-  check({{"kind", "flip3"}}, "prior.kind: expected flip2, spikes, gaussian or discrete, got \"flip3\"");
-  check({{"kind", "flip2"}, {"nu1", 2}}, "prior.nu2: missing");
-  check_heads_fail("bayes", {{"tokens", 3}}, "config.prior: missing");
+  check({{"kind", "flip3"}},
+        "config.prior.kind: expected one of flip2, spikes, gaussian, discrete, got \"flip3\"");
+  check({{"kind", "flip2"}, {"nu1", 2}}, "config.prior.nu2: expected this field, got none");
+  check_heads_fail("bayes", {{"tokens", 3}}, "config.prior: expected this field, got none");
 }
 
 TEST_CASE("heads: sizes, names and rates that are wrong") {
@@ -228,7 +229,7 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
   check({{"seed", -1}}, "config: seed must be at least 0, got -1");
   check({{"batch_noise", -1}}, "gradient_flow: batch_noise must be at least 0 and finite, got -1");
   check({{"stepper", "heun"}},
-        "config.stepper: expected dormand_prince or euler or runge_kutta4, got \"heun\"");
+        "config.stepper: expected one of euler, runge_kutta4, dormand_prince, got \"heun\"");
   check({{"start", {{"m", {{1, 0}, {0, 1}, {1, 1}}}, {"S", {{1, 0}, {0, 1}}}}}},
         "config.start: S must be 3 x 3, got 2 x 2");
   check({{"start", {{"m", {{1, 0, 1}, {0, 1, 1}, {1, 1, 1}}}, {"r", {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}}}},
@@ -237,7 +238,7 @@ TEST_CASE("heads: sizes, names and rates that are wrong") {
       {{"start", {{"m", {{1, 0}, {0, 1}, {1, 1}}}, {"r", {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {"b", {0, 0}}}}},
       "sampled_loss: b must have one entry a head (3), got 2");
   check_heads_fail("prune", changed(flow_config(), {{"normaliser", "all"}}),
-                   "config.normaliser: expected full_model or kept_heads, got \"all\"");
+                   "config.normaliser: expected one of kept_heads, full_model, got \"all\"");
   check_heads_fail("hessian", {{"activation", "softmax"}, {"prior", flip(2, 2)}, {"tokens", 1}, {"heads", 2}},
                    "hessian_constants: tokens L must be at least 2, got 1");
 }
@@ -253,7 +254,7 @@ TEST_CASE("heads: SGD that cannot run") {
   check({{"dimension", 0}, {"form", "vector"}}, "random_start: dimension D must be at least 1, got 0");
   check({{"eta", -1}}, "random_gram_start: eta must be at least 0 and finite, got -1");
   check({{"planted_m", {{1, 0}}}}, "plant: m must be 2 x 2, got 1 x 2");
-  check({{"form", "tensor"}}, "config.form: expected gram or vector, got \"tensor\"");
+  check({{"form", "tensor"}}, "config.form: expected one of gram, vector, got \"tensor\"");
   const TemporaryFolder folder;
   // Two spikes in one dimension have a singular Gram matrix.
   const ProgramResult singular =

@@ -69,9 +69,7 @@ TEST_CASE("check: stochastic values are tested against four combined standard er
 TEST_CASE("check: a standard error that is missing fails the row") {
   json file = small_file();
   file["stochastic"][0]["standard_error"]["rate"] = json::array();
-  CHECK(check_reference(file).rows.back().name.find("rate/rate: ") == 0);
-  CHECK(check_reference(file).rows.back().name.find("expected a standard error of every number") !=
-        std::string::npos);
+  CHECK(check_reference(file).rows.back().name == "rate/rate: expected a standard error of every number");
 }
 
 namespace {
