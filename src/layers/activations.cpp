@@ -48,6 +48,13 @@ Layer make(const char* kind, numerics::ActivationPtr activation,
   return Layer(std::make_shared<BuiltinNonlinearity>(kind, std::move(activation), std::move(fields)));
 }
 
+Layer of_degree(const char* kind, numerics::ActivationPtr (*activation)(int), Index degree) {
+  if (degree < 0) throw ArgumentError(fmt::format("{}: degree must not be negative, got {}", kind, degree));
+  // What an int cannot hold must not come back as another degree.
+  const auto order = static_cast<int>(std::min<Index>(degree, std::numeric_limits<int>::max()));
+  return make(kind, activation(order), {{"degree", degree}});
+}
+
 }  // namespace
 
 ActivationLayer::ActivationLayer(const std::string& kind, numerics::ActivationPtr activation)
@@ -69,6 +76,15 @@ Layer abs() { return make("abs", numerics::abs()); }
 Layer identity() { return make("identity", numerics::identity()); }
 Layer sign() { return make("sign", numerics::sign()); }
 Layer erf() { return make("erf", numerics::erf()); }
+Layer erf(double a, double b, double c, double d) {
+  if (a == 1 && b == 1 && c == 0 && d == 0) return erf();
+  return make("erf", numerics::erf(a, b, c, d), {{"a", a}, {"b", b}, {"c", c}, {"d", d}});
+}
+Layer sigmoid_like() { return make("sigmoid_like", numerics::sigmoid_like()); }
+Layer gabor() { return make("gabor", numerics::gabor()); }
+Layer ab_relu(double a, double b) {
+  return make("ab_relu", numerics::homogeneous(a, b), {{"a", a}, {"b", b}});
+}
 Layer gelu() { return make("gelu", numerics::gelu()); }
 Layer tanh() { return make("tanh", numerics::tanh()); }
 Layer sigmoid() { return make("sigmoid", numerics::sigmoid()); }
@@ -90,11 +106,10 @@ Layer polynomial(std::vector<double> coefficients) {
   return make("polynomial", numerics::polynomial(coefficients), {{"coefficients", coefficients}});
 }
 
-Layer hermite(Index degree) {
-  if (degree < 0) throw ArgumentError(fmt::format("hermite: degree must not be negative, got {}", degree));
-  // What an int cannot hold must not come back as another degree.
-  const auto order = static_cast<int>(std::min<Index>(degree, std::numeric_limits<int>::max()));
-  return make("hermite", numerics::hermite(order), {{"degree", degree}});
+Layer hermite(Index degree) { return of_degree("hermite", numerics::hermite, degree); }
+Layer monomial(Index degree) { return of_degree("monomial", numerics::monomial, degree); }
+Layer rectified_monomial(Index degree) {
+  return of_degree("rectified_monomial", numerics::rectified_monomial, degree);
 }
 
 Layer nonlinearity(std::string kind, numerics::ActivationPtr activation) {
@@ -118,7 +133,12 @@ void add_activation_kinds(LayerReaders& readers) {
   readers["abs"] = [](FieldReader&) { return abs(); };
   readers["identity"] = [](FieldReader&) { return identity(); };
   readers["sign"] = [](FieldReader&) { return sign(); };
-  readers["erf"] = [](FieldReader&) { return erf(); };
+  readers["erf"] = [](FieldReader& fields) {
+    return erf(fields.number("a", 1), fields.number("b", 1), fields.number("c", 0), fields.number("d", 0));
+  };
+  readers["sigmoid_like"] = [](FieldReader&) { return sigmoid_like(); };
+  readers["gabor"] = [](FieldReader&) { return gabor(); };
+  readers["ab_relu"] = [](FieldReader& fields) { return ab_relu(fields.number("a"), fields.number("b")); };
   readers["gelu"] = [](FieldReader&) { return gelu(); };
   readers["tanh"] = [](FieldReader&) { return tanh(); };
   readers["sigmoid"] = [](FieldReader&) { return sigmoid(); };
@@ -137,6 +157,10 @@ void add_activation_kinds(LayerReaders& readers) {
   };
   readers["rbf"] = [](FieldReader& fields) { return rbf(fields.number("gamma", 1)); };
   readers["polynomial"] = [](FieldReader& fields) { return polynomial(fields.numbers("coefficients")); };
+  readers["monomial"] = [](FieldReader& fields) { return monomial(fields.integer("degree")); };
+  readers["rectified_monomial"] = [](FieldReader& fields) {
+    return rectified_monomial(fields.integer("degree"));
+  };
   readers["hermite"] = [](FieldReader& fields) { return hermite(fields.integer("degree")); };
 }
 

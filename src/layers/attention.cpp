@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "json/json_value.hpp"
-#include "layers/attention_positions.hpp"
+#include "layers/attention_checks.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/builtin_kinds.hpp"
-#include "layers/checks.hpp"
 #include "layers/finite/attention.hpp"
 #include "layers/matrix_field.hpp"
+#include "layers/seen_positions.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"
@@ -18,32 +20,6 @@ namespace widelimit::layers {
 namespace {
 
 using nlohmann::ordered_json;
-
-QueryKeyWeights query_key_weights(const AttentionOptions& options) {
-  return options.query_key_weights.value_or(
-      options.scaling == AttentionScaling::inverse_width ? QueryKeyWeights::tied : QueryKeyWeights::untied);
-}
-
-void check(const AttentionOptions& options) {
-  require_not_negative("attention", "query_key_std", options.query_key_std);
-  require_not_negative("attention", "output_value_variance", options.output_value_variance);
-  require_not_negative("attention", "bias_variance", options.bias_variance);
-  const bool tied = query_key_weights(options) == QueryKeyWeights::tied;
-  if (options.scaling == AttentionScaling::inverse_width && !tied && !options.weights.is_softmax())
-    throw ArgumentError(
-        "attention: inverse_width with untied query and key weights needs softmax (the logits vanish, and "
-        "other "
-        "weights with them); tie the weights or use inverse_sqrt_width");
-  if (options.scaling == AttentionScaling::inverse_sqrt_width && tied)
-    throw ArgumentError("attention: inverse_sqrt_width needs untied query and key weights, got tied");
-  constexpr Index most_samples = 10'000'000;
-  if (options.samples < 1)
-    throw ArgumentError(fmt::format("attention: samples must be at least 1, got {}", options.samples));
-  if (options.samples > most_samples)
-    throw ArgumentError(
-        fmt::format("attention: samples must be at most {}, got {}", most_samples, options.samples));
-  if (options.positions) check_positions(*options.positions);
-}
 
 ordered_json position_fields(const PositionalEncodings& positions) {
   ordered_json fields;
@@ -61,9 +37,24 @@ ordered_json position_fields(const PositionalEncodings& positions) {
   return fields;
 }
 
+void add_sequence_fields(const AttentionOptions& options, ordered_json& fields) {
+  if (options.rotary) fields["rotary"] = {{"frequencies", options.rotary->frequencies}};
+  if (options.alibi_slope != 0) fields["alibi"] = options.alibi_slope;
+  if (options.window) fields["window"] = *options.window;
+  if (options.prefix != 0) fields["prefix"] = options.prefix;
+  if (!options.mask_matrix) return;
+  auto rows = ordered_json::array();
+  for (Index a = 0; a < options.mask_matrix->rows(); ++a) {
+    auto row = ordered_json::array();
+    for (Index c = 0; c < options.mask_matrix->cols(); ++c) row.push_back(bool{(*options.mask_matrix)(a, c)});
+    rows.push_back(row);
+  }
+  fields["mask"] = rows;
+}
+
 class Attention final : public LayerModel {
  public:
-  explicit Attention(const AttentionOptions& options) : options_{options} { check(options); }
+  explicit Attention(const AttentionOptions& options) : options_{options} { check_attention(options); }
 
   std::string kind() const override { return "attention"; }
 
@@ -77,6 +68,7 @@ class Attention final : public LayerModel {
                         {"tied", query_key_weights(options_) == QueryKeyWeights::tied},
                         {"causal", options_.mask == AttentionMask::causal}};
     if (options_.positions) fields["positions"] = position_fields(*options_.positions);
+    add_sequence_fields(options_, fields);
     if (!inverse_width && options_.weights.is_softmax()) {
       fields["samples"] = options_.samples;
       fields["seed"] = options_.seed;
@@ -107,13 +99,13 @@ class Attention final : public LayerModel {
     const auto slopes = activation_of(options_.weights.nonlinearity())->homogeneous();
     const bool is_identity = slopes && slopes->negative == 1 && slopes->positive == 1;
     if (is_identity) return make_identity_attention(options_);
-    // A causal mask makes the sums depend on the positions themselves, not on their correlation only.
-    const bool interpolates = slopes.has_value() && options_.mask == AttentionMask::full;
+    // Masks and rotary positions make the sums depend on the positions themselves, not on their correlation only.
+    const bool interpolates = slopes.has_value() && sees_everything(options_) && !options_.rotary;
     return interpolates ? make_homogeneous_attention(options_) : make_elementwise_attention(options_);
   }
 
   ordered_json weights_field() const {
-    if (options_.weights.is_softmax()) return "softmax";
+    if (options_.weights.is_softmax()) return options_.weights.is_softmax1() ? "softmax1" : "softmax";
     const auto& nonlinearity = options_.weights.nonlinearity();
     if (nonlinearity.model().fields().empty()) return nonlinearity.kind();
     return to_json(nonlinearity);
@@ -126,6 +118,7 @@ AttentionWeights read_weights(FieldReader& fields) {
   if (!fields.has("weights")) return AttentionWeights::softmax();
   const nlohmann::json& weights = fields.value("weights");
   if (weights == "softmax") return AttentionWeights::softmax();
+  if (weights == "softmax1") return AttentionWeights::softmax1();
   const std::string path = fields.path() + ".weights";
   if (weights.is_string()) return AttentionWeights::elementwise(read_layer({{"layer", weights}}, path));
   return AttentionWeights::elementwise(read_layer(weights, path));
@@ -147,6 +140,45 @@ PositionalEncodings read_positions(const nlohmann::json& object, const std::stri
   return positions;
 }
 
+RotaryPositions read_rotary(const nlohmann::json& object, const std::string& path) {
+  FieldReader fields(object, path);
+  const RotaryPositions rotary =
+      fields.has("frequencies")
+          ? RotaryPositions{fields.numbers("frequencies")}
+          : RotaryPositions::with_base(fields.number("base", 10000), fields.integer("pairs"));
+  fields.finish();
+  return rotary;
+}
+
+Matrix<bool> read_mask(FieldReader& fields) {
+  const nlohmann::json& rows = fields.value("mask");
+  if (!rows.is_array() || rows.empty()) fields.fail("mask", "expected a list of rows of true and false");
+  const auto d = static_cast<Index>(rows.size());
+  Matrix<bool> mask(d, d);
+  for (Index a = 0; a < d; ++a) {
+    const nlohmann::json& row = rows[static_cast<std::size_t>(a)];
+    if (!row.is_array() || row.size() != rows.size())
+      fields.fail("mask",
+                  fmt::format("expected {} rows of {} values, got {} in row {}", d, d, row.size(), a));
+    for (Index c = 0; c < d; ++c) {
+      const nlohmann::json& entry = row[static_cast<std::size_t>(c)];
+      if (!entry.is_boolean())
+        fields.fail("mask", fmt::format("expected true or false in row {}, got {}", a, shown_json(entry)));
+      mask(a, c) = entry.get<bool>();
+    }
+  }
+  return mask;
+}
+
+/// The fields of AttentionOptions that are for sequences only.
+void read_sequence_fields(FieldReader& fields, AttentionOptions& options) {
+  if (fields.has("rotary")) options.rotary = read_rotary(fields.value("rotary"), fields.path() + ".rotary");
+  options.alibi_slope = fields.number("alibi", 0);
+  if (fields.has("window")) options.window = fields.integer("window");
+  options.prefix = fields.integer("prefix", 0);
+  if (fields.has("mask")) options.mask_matrix = read_mask(fields);
+}
+
 Layer read_attention(FieldReader& fields) {
   AttentionOptions options;
   if (fields.choice("scaling", {"inverse_width", "inverse_sqrt_width"}) == "inverse_sqrt_width")
@@ -160,6 +192,7 @@ Layer read_attention(FieldReader& fields) {
   if (fields.boolean("causal", false)) options.mask = AttentionMask::causal;
   if (fields.has("positions"))
     options.positions = read_positions(fields.value("positions"), fields.path() + ".positions");
+  read_sequence_fields(fields, options);
   const bool sampled =
       options.scaling == AttentionScaling::inverse_sqrt_width && options.weights.is_softmax();
   for (const char* field : {"samples", "seed"})
@@ -173,6 +206,25 @@ Layer read_attention(FieldReader& fields) {
 }
 
 }  // namespace
+
+AttentionWeights AttentionWeights::softmax1() {
+  AttentionWeights weights;
+  weights.adds_one_ = true;
+  return weights;
+}
+
+RotaryPositions RotaryPositions::with_base(double base, Index pairs) {
+  constexpr Index most_pairs = 65536;
+  if (!(base > 0 && std::isfinite(base)))
+    throw ArgumentError(fmt::format("rotary positions: base must be positive and finite, got {}", base));
+  if (pairs < 1 || pairs > most_pairs)
+    throw ArgumentError(
+        fmt::format("rotary positions: pairs must be from 1 to {}, got {}", most_pairs, pairs));
+  RotaryPositions rotary;
+  for (Index i = 0; i < pairs; ++i)
+    rotary.frequencies.push_back(std::pow(base, -static_cast<double>(i) / static_cast<double>(pairs)));
+  return rotary;
+}
 
 AttentionWeights AttentionWeights::elementwise(Layer nonlinearity) {
   static_cast<void>(activation_of(nonlinearity));  // throws for a layer of another sort

@@ -1,7 +1,11 @@
+#include <optional>
+#include <vector>
+
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
-#include "layers/attention_weights.hpp"
 #include "layers/dual_rows.hpp"
+#include "layers/rotary_table.hpp"
+#include "layers/seen_positions.hpp"
 #include "widelimit/layers/activations.hpp"
 
 namespace widelimit::layers {
@@ -9,7 +13,7 @@ namespace {
 
 /// The sums of docs/theory/attention.md, section 3.1, entry by entry: E and D are the dual activation of the
 /// logits, whose variances are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab
-/// K~_ij.
+/// K~_ij; with rotary positions K~_ij stands for rho((i - a) - (j - b)) K~_ij, T~_ij likewise.
 class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
  public:
   explicit ElementwiseAttention(const AttentionOptions& options)
@@ -34,15 +38,10 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const EncodedPair encoded = encode(pair);
     const auto left = logit_variances(pair.left_state, pair.nngp.rows());
     const auto right = logit_variances(pair.right_state, pair.nngp.cols());
-    const Matrix<double> value_logits = encoded.values.cwiseProduct(encoded.logits);
-    Matrix<double> value_logit_ntks;
-    if (pair.ntk.size() > 0) value_logit_ntks = encoded.values.cwiseProduct(encoded.logit_ntks);
-    DualRows rows(*zeta_, pair.nngp.cols());
+    const Sums sums(*this, encoded, pair.stop);
     for_each_wanted(pair, [&](Index a, Index b) {
-      const auto sums =
-          sum_visible(encoded, value_logits, value_logit_ntks, left[static_cast<std::size_t>(a)],
-                      right[static_cast<std::size_t>(b)], a, b, rows, pair.stop);
-      write_entry(sums, encoded, a, b, result);
+      write_entry(sums(left[static_cast<std::size_t>(a)], right[static_cast<std::size_t>(b)], a, b), encoded,
+                  a, b, result);
     });
   }
 
@@ -58,26 +57,64 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     return prepared;
   }
 
-  AttentionSums sum_visible(const EncodedPair& encoded, const Matrix<double>& value_logits,
-                            const Matrix<double>& value_logit_ntks, const PreparedVariances& left,
-                            const PreparedVariances& right, Index a, Index b, DualRows& rows,
-                            const StopRequest& stop) const {
-    const Index d = encoded.logits.rows(), e = encoded.logits.cols();
-    const Index seen_right = visible_positions(options().mask, b, e);
-    AttentionSums sums;
-    for (Index i = 0; i < visible_positions(options().mask, a, d); ++i) {
-      stop.check();
-      rows.select(left, right, e, i * e);
-      rows.compute(qk2() * encoded.logits(a, b), encoded.logits.row(i).data());
-      const auto values = rows.values().head(seen_right), derivatives = rows.derivatives().head(seen_right);
-      sums.values += encoded.values.row(i).head(seen_right).dot(values);
-      if (value_logit_ntks.size() == 0) continue;
-      sums.value_ntks += encoded.value_ntks.row(i).head(seen_right).dot(values);
-      sums.value_logits += value_logits.row(i).head(seen_right).dot(derivatives);
-      sums.value_logit_ntks += value_logit_ntks.row(i).head(seen_right).dot(derivatives);
+  /// The sums of one pair's entries.
+  class Sums {
+   public:
+    Sums(const ElementwiseAttention& stage, const EncodedPair& encoded, StopRequest stop)
+        : stage_{stage},
+          encoded_{encoded},
+          value_logits_{encoded.values.cwiseProduct(encoded.logits)},
+          seen_left_(stage.options(), encoded.logits.rows()),
+          seen_right_(stage.options(), encoded.logits.cols()),
+          stop_{stop} {
+      if (encoded.logit_ntks.size() > 0) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
+      if (stage.options().rotary)
+        rho_.emplace(*stage.options().rotary, 2 * (encoded.logits.rows() + encoded.logits.cols()));
     }
-    return sums;
-  }
+
+    AttentionSums operator()(const PreparedVariances& left, const PreparedVariances& right, Index a,
+                             Index b) const {
+      const Index e = encoded_.logits.cols();
+      DualRows rows(*stage_.zeta_, e);
+      AttentionSums sums;
+      Vector<double> turns = Vector<double>::Ones(e);
+      for (const PositionRange& seen : seen_left_.of(a))
+        for (Index i = seen.begin; i < seen.end; ++i) {
+          stop_.check();
+          rows.select(left, right, e, i * e);
+          if (rho_)
+            for (Index j = 0; j < e; ++j) turns[j] = (*rho_)((i - a) - (j - b));
+          const Vector<double> logits = encoded_.logits.row(i).transpose().cwiseProduct(turns);
+          rows.compute(stage_.qk2() * encoded_.logits(a, b), logits.data());
+          for (const PositionRange& range : seen_right_.of(b)) add(rows, turns, i, range, sums);
+        }
+      return sums;
+    }
+
+   private:
+    void add(const DualRows& rows, const Vector<double>& turns, Index i, const PositionRange& range,
+             AttentionSums& sums) const {
+      const Index begin = range.begin, count = range.end - range.begin;
+      const auto part = [&](const Matrix<double>& matrix) { return matrix.row(i).segment(begin, count); };
+      const auto values = rows.values().segment(begin, count);
+      sums.values += part(encoded_.values).dot(values);
+      if (value_logit_ntks_.size() == 0) return;
+      const Vector<double> derivatives =
+          rows.derivatives().segment(begin, count).cwiseProduct(turns.segment(begin, count));
+      sums.value_ntks += part(encoded_.value_ntks).dot(values);
+      sums.value_logits += part(value_logits_).dot(derivatives);
+      sums.value_logit_ntks += part(value_logit_ntks_).dot(derivatives);
+    }
+
+    const ElementwiseAttention& stage_;
+    const EncodedPair& encoded_;
+    Matrix<double> value_logits_;
+    Matrix<double> value_logit_ntks_;
+    SeenPositions seen_left_;
+    SeenPositions seen_right_;
+    std::optional<RotaryTable> rho_;
+    StopRequest stop_;
+  };
 
   [[nodiscard]] double qk2() const { return options().query_key_std * options().query_key_std; }
 

@@ -2,9 +2,9 @@
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
+#include "layers/rotary_table.hpp"
 #include "network/linear_stages.hpp"
 #include "numerics/gemm.hpp"
-#include "widelimit/layers/activations.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -16,8 +16,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
  public:
   explicit InverseWidthAttention(const AttentionOptions& options)
       : AttentionStage(options),
-        tied_{options.query_key_weights.value_or(QueryKeyWeights::tied) == QueryKeyWeights::tied},
-        zeta_{options.weights.is_softmax() ? nullptr : activation_of(options.weights.nonlinearity())} {}
+        tied_{options.query_key_weights.value_or(QueryKeyWeights::tied) == QueryKeyWeights::tied} {}
 
   Entries self_entries() const override { return tied_ ? Entries::all : Entries::diagonal; }
 
@@ -56,14 +55,9 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       write_encoded(input.nngp, input.shape, input.shape, weights);
     else
       weights.setZero();
-    const double scale = options().query_key_std;
-    for (Index a = 0; a < d; ++a) {
-      const Index visible = visible_positions(options().mask, a, d);
-      if (zeta_)
-        elementwise_row(*zeta_, &weights(a, 0), scale, visible, d);
-      else
-        softmax_row(&weights(a, 0), scale, visible, d);
-    }
+    if (options().rotary) turn(weights);
+    const AttentionRows rows(options(), d);
+    for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);
   }
 
   template <typename Scalar>
@@ -81,6 +75,14 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   }
 
  private:
+  /// Logits (a, c) times rho(c - a).
+  template <typename Scalar>
+  void turn(Eigen::Map<Matrix<Scalar>>& logits) const {
+    const RotaryTable rho(*options().rotary, logits.rows());
+    for (Index a = 0; a < logits.rows(); ++a)
+      for (Index c = 0; c < logits.cols(); ++c) logits(a, c) *= static_cast<Scalar>(rho(c - a));
+  }
+
   /// target = A(x) V A(x')^T, V the values behind the encodings, or only the diagonal of it if no more is
   /// wanted.
   template <typename Scalar>
@@ -105,7 +107,6 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   }
 
   bool tied_;
-  numerics::ActivationPtr zeta_;
 };
 
 }  // namespace

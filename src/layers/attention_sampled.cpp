@@ -6,6 +6,7 @@
 #include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
 #include "layers/covariance_roots.hpp"
+#include "layers/rotary_table.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::layers {
@@ -63,15 +64,20 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     // Two streams: the left input's draws must not depend on how many the right one takes.
     numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
         right_random(draws_.seed, 2 * draws_.stream + 1);
-    Accumulator sums(encoded, pair.wanted, result.ntk.size() > 0);
+    const RotaryWaves waves(options());
+    const AttentionRows left_rows(options(), d), right_rows(options(), e);
+    Accumulator sums(encoded, waves, pair.wanted, result.ntk.size() > 0);
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
       pair.stop.check();
-      const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
-      const Matrix<double> left = weights(left_root * draw.corner * left_root.transpose());
-      if (pair.same_input)
-        sums.add(left, left);
-      else
-        sums.add(left, weights(right_root * draw.all * right_root.transpose()));
+      Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
+      for (std::size_t k = 0; k < waves.count(); ++k) {
+        const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
+        left += waves.turned(k, left_root * draw.corner * left_root.transpose());
+        if (!pair.same_input) right += waves.turned(k, right_root * draw.all * right_root.transpose());
+      }
+      apply_rows(left_rows, left);
+      if (!pair.same_input) apply_rows(right_rows, right);
+      sums.add(left, pair.same_input ? left : right);
     }
     for_each_wanted(
         pair, [&](Index a, Index b) { write_entry(sums.mean(a, b, draws_.samples), encoded, a, b, result); });
@@ -107,21 +113,20 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     return draw;
   }
 
-  Matrix<double> weights(Matrix<double> logits) const {
-    for (Index a = 0; a < logits.rows(); ++a)
-      softmax_row(&logits(a, 0), options().query_key_std, visible_positions(options().mask, a, logits.rows()),
-                  logits.cols());
-    return logits;
+  static void apply_rows(const AttentionRows& rows, Matrix<double>& logits) {
+    for (Index a = 0; a < logits.rows(); ++a) rows.apply(&logits(a, 0), a);
   }
 
   /// Sums over draws of the expressions in docs/theory/attention.md, section 3.4, with A and A' the weights
   /// of both sides. The Jacobian of softmax, diag(s) - s s^T, on both sides of a covariance K turns sum V K D
   /// into (entrywise products o)
   ///     A (V o K) A'^T - A [(V A'^T) o (K A'^T)] - [(A V) o (A K)] A'^T + (A V A'^T) o (A K A'^T).
+  /// With rotary positions that is a sum over their waves, in which the weights beside K, and those in front of
+  /// V o K, are turned.
   class Accumulator {
    public:
-    Accumulator(const EncodedPair& encoded, Entries wanted, bool with_ntk)
-        : encoded_{encoded}, wanted_{wanted}, with_ntk_{with_ntk} {
+    Accumulator(const EncodedPair& encoded, const RotaryWaves& waves, Entries wanted, bool with_ntk)
+        : encoded_{encoded}, waves_{waves}, wanted_{wanted}, with_ntk_{with_ntk} {
       values_ = Matrix<double>::Zero(encoded.logits.rows(), encoded.logits.cols());
       if (with_ntk) value_ntks_ = value_logits_ = value_logit_ntks_ = values_;
     }
@@ -133,8 +138,12 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
       add_product(left * encoded_.value_ntks, right, value_ntks_);
       const Matrix<double> other_half = encoded_.values * right.transpose();
       const Matrix<double> whole = half * right.transpose();
-      add_jacobian(left, right, encoded_.logits, half, other_half, whole, value_logits_);
-      add_jacobian(left, right, encoded_.logit_ntks, half, other_half, whole, value_logit_ntks_);
+      for (std::size_t k = 0; k < waves_.count(); ++k) {
+        const Matrix<double> turned_left = waves_.turned(k, left), turned_right = waves_.turned(k, right);
+        add_jacobian(turned_left, turned_right, encoded_.logits, half, other_half, whole, value_logits_);
+        add_jacobian(turned_left, turned_right, encoded_.logit_ntks, half, other_half, whole,
+                     value_logit_ntks_);
+      }
     }
 
     [[nodiscard]] AttentionSums mean(Index a, Index b, std::int64_t samples) const {
@@ -166,6 +175,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     }
 
     const EncodedPair& encoded_;
+    const RotaryWaves& waves_;
     Entries wanted_;
     bool with_ntk_;
     Matrix<double> values_;

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <tuple>
 
+#include "layers/attention_checks.hpp"
 #include "layers/attention_positions.hpp"
 #include "layers/attention_sums.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -25,10 +25,7 @@ class AttentionStage : public PairStageOf<Derived> {
   }
 
   Shape output_shape(const Shape& input) const override {
-    if (input.empty())
-      throw ArgumentError(
-          "expected inputs with positions, got vectors; put attention before flatten or global pooling");
-    if (options_.positions) check_positions_fit(*options_.positions, input);
+    check_attention_fits(options_, input);
     return input;
   }
 

@@ -2,37 +2,80 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
+#include "layers/seen_positions.hpp"
+#include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
-#include "widelimit/matrix.hpp"
-#include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::layers {
 
-/// Number of positions that position `a` of `d` sees: all, or itself and the ones before it.
-inline Index visible_positions(AttentionMask mask, Index a, Index d) {
-  return mask == AttentionMask::causal ? a + 1 : d;
-}
+/// Turns the logits of an input, divided by query_key_std, into attention weights.
+class AttentionRows {
+ public:
+  /// For d positions.
+  AttentionRows(const AttentionOptions& options, Index d)
+      : scale_{options.query_key_std},
+        alibi_slope_{options.alibi_slope},
+        adds_one_{options.weights.is_softmax1()},
+        zeta_{options.weights.is_softmax() ? nullptr : activation_of(options.weights.nonlinearity())},
+        seen_(options, d) {}
 
-/// Softmax of `scale` times the first `visible` entries of a row, in place; the rest becomes 0. Differences
-/// to the largest entry are taken first and scaled in double, so that logits beyond exp's range, or any
-/// range, are harmless.
-template <typename Scalar>
-void softmax_row(Scalar* row, double scale, Index visible, Index size) {
-  const Scalar largest = *std::max_element(row, row + visible);
-  Scalar sum = 0;
-  for (Index i = 0; i < visible; ++i)
-    sum += row[i] = static_cast<Scalar>(std::exp(scale * static_cast<double>(row[i] - largest)));
-  for (Index i = 0; i < visible; ++i) row[i] /= sum;
-  std::fill(row + visible, row + size, Scalar{0});
-}
+  /// The row of position a, in place; weights of positions that are not seen become 0.
+  template <typename Scalar>
+  void apply(Scalar* row, Index a) const {
+    Index behind = 0;
+    for (const PositionRange& range : seen_.of(a)) {
+      std::fill(row + behind, row + range.begin, Scalar{0});
+      behind = range.end;
+    }
+    std::fill(row + behind, row + seen_.size(), Scalar{0});
+    if (zeta_)
+      apply_elementwise(row, a);
+    else
+      apply_softmax(row, a);
+  }
 
-/// phi of `scale` times the first `visible` entries of a row, in place; the rest becomes 0.
-template <typename Scalar>
-void elementwise_row(const numerics::Activation& phi, Scalar* row, double scale, Index visible, Index size) {
-  for (Index i = 0; i < visible; ++i)
-    row[i] = static_cast<Scalar>(phi.value(scale * static_cast<double>(row[i])));
-  std::fill(row + visible, row + size, Scalar{0});
-}
+ private:
+  template <typename Body>
+  void for_each_seen(Index a, const Body& body) const {
+    for (const PositionRange& range : seen_.of(a))
+      for (Index i = range.begin; i < range.end; ++i) body(i);
+  }
+
+  template <typename Scalar>
+  void apply_elementwise(Scalar* row, Index a) const {
+    for_each_seen(a, [&](Index i) {
+      row[i] = static_cast<Scalar>(zeta_->value(scale_ * static_cast<double>(row[i])));
+    });
+  }
+
+  /// Differences to the largest entry are taken first and scaled in double, so that logits beyond exp's range, or any
+  /// range, are harmless.
+  template <typename Scalar>
+  void apply_softmax(Scalar* row, Index a) const {
+    if (seen_.of(a).empty()) return;
+    Scalar largest = -std::numeric_limits<Scalar>::infinity();
+    for_each_seen(a, [&](Index i) { largest = std::max(largest, row[i]); });
+    const auto below_largest = [&](Index i) {
+      return scale_ * static_cast<double>(row[i] - largest) -
+             alibi_slope_ * static_cast<double>(std::abs(a - i));
+    };
+    double top = alibi_slope_ == 0 ? 0 : -std::numeric_limits<double>::infinity();
+    if (alibi_slope_ != 0) for_each_seen(a, [&](Index i) { top = std::max(top, below_largest(i)); });
+    Scalar sum = 0;
+    for_each_seen(a, [&](Index i) { sum += row[i] = static_cast<Scalar>(std::exp(below_largest(i) - top)); });
+    // The 1 in the denominator is the exponential of a logit 0.
+    if (adds_one_) sum += static_cast<Scalar>(std::exp(-(scale_ * static_cast<double>(largest) + top)));
+    for_each_seen(a, [&](Index i) { row[i] /= sum; });
+  }
+
+  double scale_;
+  double alibi_slope_;
+  bool adds_one_;
+  numerics::ActivationPtr zeta_;  ///< Null for softmax.
+  SeenPositions seen_;
+};
 
 }  // namespace widelimit::layers

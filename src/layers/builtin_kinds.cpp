@@ -10,6 +10,7 @@ LayerReaders builtin_layer_readers() {
   add_position_kinds(readers);
   add_pooling_kinds(readers);
   add_activation_kinds(readers);
+  add_exp_normalized_kinds(readers);
   add_norm_kinds(readers);
   add_dropout_kinds(readers);
   add_branch_kinds(readers);

@@ -20,6 +20,7 @@ void add_transposed_convolution_kinds(LayerReaders& readers);
 void add_position_kinds(LayerReaders& readers);
 void add_pooling_kinds(LayerReaders& readers);
 void add_activation_kinds(LayerReaders& readers);
+void add_exp_normalized_kinds(LayerReaders& readers);
 void add_norm_kinds(LayerReaders& readers);
 void add_dropout_kinds(LayerReaders& readers);
 void add_branch_kinds(LayerReaders& readers);

@@ -26,8 +26,8 @@ void check_user_kind(const std::string& kind) {
   static const LayerReaders builtin = builtin_layer_readers();
   const std::string name = plain(kind);
   if (name.empty()) throw ArgumentError("a layer of your own needs a kind, got an empty name");
-  // The weights of attention are named by a kind or by this word.
-  if (builtin.contains(name) || name == "softmax")
+  // The weights of attention are named by a kind or by one of these words.
+  if (builtin.contains(name) || name == "softmax" || name == "softmax1")
     throw ArgumentError(
         fmt::format("{}: this kind is a layer of the library; choose another name for your own", kind));
 }

@@ -166,6 +166,13 @@ ActivationPtr polynomial(std::vector<double> coefficients) {
   return std::make_shared<Polynomial<Monomials>>(Monomials{std::move(coefficients)}, std::move(moments));
 }
 
+ActivationPtr monomial(int degree) {
+  require_within("monomial", "degree", degree, 0, highest_degree);
+  std::vector<double> coefficients(static_cast<std::size_t>(degree) + 1);
+  coefficients.back() = 1;
+  return polynomial(std::move(coefficients));
+}
+
 ActivationPtr hermite(int degree) {
   require_within("hermite", "degree", degree, 0, highest_degree);
   return std::make_shared<Polynomial<NormalizedHermite>>(NormalizedHermite{degree}, hermite_moments(degree));

@@ -8,6 +8,7 @@
 #include "numerics/deep_series.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/mehler_table.hpp"
+#include "numerics/numerical_derivative.hpp"
 #include "numerics/pair_quadrature.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/error.hpp"
@@ -229,6 +230,13 @@ std::shared_ptr<const QuadratureActivation> quadrature_activation(
     QuadratureActivation::Function phi, QuadratureActivation::Function phi_derivative,
     const QuadratureOptions& options) {
   return std::make_shared<const QuadratureActivation>(std::move(phi), std::move(phi_derivative), options);
+}
+
+std::shared_ptr<const QuadratureActivation> quadrature_activation(QuadratureActivation::Function phi,
+                                                                  const QuadratureOptions& options) {
+  if (!phi) throw ArgumentError("quadrature_activation: phi must be callable, got an empty function");
+  auto derivative = numerical_derivative(phi, options.breakpoints);
+  return quadrature_activation(std::move(phi), std::move(derivative), options);
 }
 
 }  // namespace widelimit::numerics

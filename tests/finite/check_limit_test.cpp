@@ -8,9 +8,11 @@
 #include "widelimit/error.hpp"
 #include "widelimit/finite/finite_layer.hpp"
 #include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/models/named_networks.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::testing {
@@ -72,6 +74,33 @@ void check_pass(const std::vector<ZooLayer>& zoo, OptionsOf options_of, Slopes s
 TEST_CASE("layers approach their limits") { check_pass(zoo_layers(), quick_options); }
 
 TEST_CASE("attention approaches its limits") { check_pass(zoo_attention(400), small_options); }
+
+/// The kernels of identity weights have heavy tails: more widths and draws.
+TEST_CASE("identity weights with rotary positions and masks approach their limit") {
+  AttentionOptions attended;
+  attended.scaling = AttentionScaling::inverse_sqrt_width;
+  attended.weights = AttentionWeights::elementwise(identity());
+  attended.rotary = RotaryPositions{{0.7, 1.3}};
+  attended.mask = AttentionMask::causal;
+  attended.prefix = 2;
+  attended.mask_matrix = Matrix<bool>::Constant(4, 4, true);
+  (*attended.mask_matrix)(0, 1) = (*attended.mask_matrix)(2, 1) = (*attended.mask_matrix)(3, 0) = false;
+  LimitOptions options = quick_options({4});
+  options.widths = {32, 64, 128};
+  options.draws = 64;
+  const LimitReport report = check_limit(attention(attended), options);
+  INFO(to_string(report));
+  CHECK(report.passed());
+}
+
+TEST_CASE("a decoder approaches its limit") {
+  LimitOptions options = small_options({4});
+  options.draws = 24;
+  const LimitReport report =
+      check_limit(models::named_network("decoder", {{"depth", 1}, {"pairs", 2}, {"window", 3}}), options);
+  INFO(to_string(report));
+  CHECK(report.passed());
+}
 
 TEST_CASE("layers converge to their limits at widths 128, 256, 512 [slow]") {
   check_pass(zoo_layers(), full_options, Slopes::about_minus_one);

@@ -31,7 +31,7 @@ template <typename Scalar>
 FiniteNetwork<Scalar> network_of(const ZooLayer& subject, int threads = 1) {
   return FiniteNetwork<Scalar>(zoo_network(subject), Form{subject.shape, 3},
                                {.hidden = 6, .outputs = 3, .layers = {}},
-                               {.count = 2, .key_width = 3, .value_width = 2}, 5, threads);
+                               {.count = 2, .key_width = 4, .value_width = 2}, 5, threads);
 }
 
 void check_methods(const ZooLayer& subject) {

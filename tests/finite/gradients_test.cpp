@@ -35,7 +35,7 @@ xt::xarray<double> inputs_of(const Shape& shape, Index count = batch) {
 FiniteNetwork<double> small_network(const Network& network, const Shape& shape, Index outputs = 2) {
   return FiniteNetwork<double>(network, Form{shape, input_channels},
                                {.hidden = 4, .outputs = outputs, .layers = {}},
-                               {.count = 2, .key_width = 3, .value_width = 2}, 5, 1);
+                               {.count = 2, .key_width = 4, .value_width = 2}, 5, 1);
 }
 
 Vector<double> random_direction(Index size, std::uint64_t seed) {

@@ -6,6 +6,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -52,10 +53,31 @@ void add_poolings(std::vector<ZooLayer>& zoo) {
 }
 
 void add_activations(std::vector<ZooLayer>& zoo) {
-  for (const Layer& layer :
-       {relu(), leaky_relu(0.2), layers::abs(), identity(), sign(), layers::erf(), gelu(), layers::tanh(),
-        sigmoid(), silu(), softplus(), layers::sin(1.1, 0.9, 0.3), layers::cos(1.2, 0.8, 0.1),
-        layers::exp(0.7, 0.4), gaussian(1, -0.5), rbf(0.6), polynomial({0.3, 1, -0.2}), hermite(2)})
+  for (const Layer& layer : {relu(),
+                             leaky_relu(0.2),
+                             layers::abs(),
+                             identity(),
+                             sign(),
+                             layers::erf(),
+                             gelu(),
+                             layers::tanh(),
+                             sigmoid(),
+                             silu(),
+                             softplus(),
+                             layers::sin(1.1, 0.9, 0.3),
+                             layers::cos(1.2, 0.8, 0.1),
+                             layers::exp(0.7, 0.4),
+                             gaussian(1, -0.5),
+                             rbf(0.6),
+                             polynomial({0.3, 1, -0.2}),
+                             hermite(2),
+                             layers::erf(1.1, 0.7, 0.4, -0.2),
+                             sigmoid_like(),
+                             gabor(),
+                             ab_relu(-0.3, 0.9),
+                             monomial(2),
+                             rectified_monomial(2),
+                             exp_normalized(0.5, -0.8)})
     zoo.push_back({layer.kind(), layer, {}});
 }
 
@@ -124,6 +146,36 @@ void add_encoded_attention(std::vector<ZooLayer>& zoo, Index samples) {
   zoo.push_back({"1/sqrt(width) erf", attention(sqrt), {3}});
 }
 
+/// Rotary positions, ALiBi, windows, prefixes, masks and softmax1, in both scalings.
+void add_attention_of_today(std::vector<ZooLayer>& zoo, Index samples) {
+  AttentionOptions options;
+  options.query_key_std = 1.2;
+  options.mask = AttentionMask::causal;
+  options.rotary = RotaryPositions{{0.9, 0.2}};
+  zoo.push_back({"1/width rotary causal", attention(options), {4}});
+  options.window = 2;
+  options.alibi_slope = 0.3;
+  options.weights = AttentionWeights::softmax1();
+  zoo.push_back({"1/width softmax1, rotary, ALiBi, causal window", attention(options), {4}});
+
+  AttentionOptions masked;
+  masked.mask = AttentionMask::causal;
+  masked.prefix = 2;
+  masked.mask_matrix = Matrix<bool>::Constant(4, 4, true);
+  (*masked.mask_matrix)(0, 1) = (*masked.mask_matrix)(2, 1) = (*masked.mask_matrix)(3, 0) = false;
+  masked.weights = AttentionWeights::elementwise(relu());
+  zoo.push_back({"1/width relu, prefix and mask", attention(masked), {4}});
+
+  masked.scaling = options.scaling = AttentionScaling::inverse_sqrt_width;
+  options.samples = samples;
+  zoo.push_back({"1/sqrt(width) softmax1, rotary, ALiBi, causal window", attention(options), {3}});
+  for (const Layer& weights : {relu(), layers::erf()}) {
+    masked.weights = AttentionWeights::elementwise(weights);
+    masked.rotary = RotaryPositions{{0.7, 1.3}};
+    zoo.push_back({"1/sqrt(width) " + weights.kind() + ", rotary, prefix and mask", attention(masked), {4}});
+  }
+}
+
 }  // namespace
 
 std::vector<ZooLayer> zoo_layers() {
@@ -146,6 +198,7 @@ std::vector<ZooLayer> zoo_attention(Index samples) {
   std::vector<ZooLayer> zoo;
   add_plain_attention(zoo, samples);
   add_encoded_attention(zoo, samples);
+  add_attention_of_today(zoo, samples);
   return zoo;
 }
 

@@ -8,6 +8,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -67,10 +68,27 @@ TEST_CASE("linear layers obey the laws") {
 }
 
 TEST_CASE("activations in closed form obey the laws") {
-  for (const Layer& layer :
-       {relu(), leaky_relu(0.2), layers::abs(), identity(), sign(), layers::erf(), gelu(),
-        layers::sin(1, 0.9, 0.3), layers::cos(1.2, 0.8, 0.1), layers::exp(0.7, 0.4), gaussian(1, -0.5),
-        rbf(0.6), polynomial({0.3, 1, -0.2}), hermite(3)})
+  for (const Layer& layer : {relu(),
+                             leaky_relu(0.2),
+                             layers::abs(),
+                             identity(),
+                             sign(),
+                             layers::erf(),
+                             gelu(),
+                             layers::sin(1, 0.9, 0.3),
+                             layers::cos(1.2, 0.8, 0.1),
+                             layers::exp(0.7, 0.4),
+                             gaussian(1, -0.5),
+                             rbf(0.6),
+                             polynomial({0.3, 1, -0.2}),
+                             hermite(3),
+                             layers::erf(1.1, 0.7, 0, -0.2),
+                             sigmoid_like(),
+                             gabor(),
+                             ab_relu(-0.3, 0.9),
+                             monomial(3),
+                             rectified_monomial(2),
+                             exp_normalized(0.5, -0.8)})
     check_passes(layer, position_by_position());
 }
 
@@ -101,6 +119,26 @@ TEST_CASE("attention of 1/width obeys the laws") {
   options.mask = AttentionMask::causal;
   options.positions = PositionalEncodings{StructuredPositions{0.9, 1.4}, 0.7, 0.3, ValueEncodings::present};
   check_passes(attention(options));
+}
+
+TEST_CASE("attention with rotary positions, ALiBi and masks obeys the laws") {
+  LawOptions sequences;
+  sequences.shapes = {{3}};
+  AttentionOptions options;
+  options.rotary = RotaryPositions::with_base(100, 3);
+  options.alibi_slope = 0.4;
+  options.window = 2;
+  check_passes(attention(options), sequences);
+  options.weights = AttentionWeights::softmax1();
+  options.mask = AttentionMask::causal;
+  options.prefix = 2;
+  check_passes(attention(options), sequences);
+  options.alibi_slope = 0;
+  options.scaling = AttentionScaling::inverse_sqrt_width;
+  for (const Layer& weights : {identity(), relu(), layers::erf()}) {
+    options.weights = AttentionWeights::elementwise(weights);
+    check_passes(attention(options), sequences);
+  }
 }
 
 TEST_CASE("branches obey the laws") {

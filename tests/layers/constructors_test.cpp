@@ -13,6 +13,7 @@
 #include "widelimit/layers/custom.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -128,6 +129,16 @@ TEST_CASE("activations") {
   CHECK(error_of([] { return hermite((Index{1} << 32) + 2); }) ==
         "hermite: degree must be within 0 .. 64, got 2147483647");
   CHECK(error_of([] { return hermite(-1); }) == "hermite: degree must not be negative, got -1");
+  CHECK(error_of([] { return monomial(-1); }) == "monomial: degree must not be negative, got -1");
+  CHECK(error_of([] { return rectified_monomial(33); }) ==
+        "rectified_monomial: degree must be within 0 .. 32, got 33");
+  CHECK(error_of([] { return ab_relu(nan, 1); }) != "no error");
+  CHECK(error_of([] { return layers::erf(1, infinity); }) == "erf: b must be a finite number, got inf");
+  CHECK(error_of([] { return exp_normalized(-1, 0); }) ==
+        "exp_normalized: gamma must be finite and not negative, got -1");
+  CHECK(error_of([] { return exp_normalized(1, nan); }) == "exp_normalized: shift must be finite, got nan");
+  CHECK(error_of([] { return activation_of(exp_normalized()); }) ==
+        "expected a nonlinearity such as relu, got the layer exp_normalized");
   CHECK(error_of([] { return leaky_relu(nan); }) != "no error");
   CHECK(error_of([] { return rbf(0); }) != "no error");
   CHECK(error_of([] { return polynomial({}); }) != "no error");
@@ -147,7 +158,7 @@ TEST_CASE("stages of a user's own") {
 TEST_CASE("layers of a user's own cannot be called like the library's") {
   const auto activation = numerics::tanh();
   for (const std::string kind : {"identity", "relu", "dense", "flatten", "attention", "repeat", "softplus",
-                                 "softmax", "Relu", " relu"}) {
+                                 "softmax", "softmax1", "Relu", " relu"}) {
     CAPTURE(kind);
     const std::string refused =
         kind + ": this kind is a layer of the library; choose another name for your own";
@@ -194,6 +205,39 @@ TEST_CASE("attention's options fit each other") {
         "attention: inverse_sqrt_width needs untied query and key weights, got tied");
   CHECK(error_of([] { return AttentionWeights::elementwise(dense()); }) ==
         "expected a nonlinearity such as relu, got the layer dense");
+}
+
+TEST_CASE("attention's rotary positions, biases and masks") {
+  AttentionOptions options;
+  options.rotary = RotaryPositions{};
+  CHECK(attention_error(options) == "attention: rotary positions need at least one frequency, got none");
+  options.rotary = RotaryPositions{{1, nan}};
+  CHECK(attention_error(options) == "attention: rotary.frequencies[1] must be finite, got nan");
+  CHECK(error_of([] { return RotaryPositions::with_base(0, 4); }) ==
+        "rotary positions: base must be positive and finite, got 0");
+  CHECK(error_of([] { return RotaryPositions::with_base(100, 0); }) ==
+        "rotary positions: pairs must be from 1 to 65536, got 0");
+  CHECK(RotaryPositions::with_base(100, 2).frequencies == std::vector<double>{1, 0.1});
+  options.rotary.reset();
+  options.alibi_slope = -1;
+  CHECK(attention_error(options) == "attention: alibi must be finite and not negative, got -1");
+  options.alibi_slope = 0.5;
+  options.weights = AttentionWeights::softmax1();
+  CHECK(attention_error(options) == "no error");
+  options.weights = AttentionWeights::elementwise(relu());
+  CHECK(attention_error(options) ==
+        "attention: alibi needs softmax or softmax1 weights, got relu; leave it out or change the weights");
+  options.alibi_slope = 0;
+  options.window = 0;
+  CHECK(attention_error(options) == "attention: window must be at least 1, got 0");
+  options.window.reset();
+  options.prefix = 2;
+  CHECK(attention_error(options) == "attention: a prefix needs a causal mask, got the prefix 2 without one");
+  options.prefix = -2;
+  CHECK(attention_error(options) == "attention: prefix must not be negative, got -2");
+  options.prefix = 0;
+  options.mask_matrix = Matrix<bool>::Constant(2, 3, true);
+  CHECK(attention_error(options) == "attention: the mask must be square, got 2 x 3");
 }
 
 TEST_CASE("attention's numbers") {

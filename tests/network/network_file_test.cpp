@@ -13,6 +13,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -34,6 +35,14 @@ Network every_kind() {
   sampled.scaling = AttentionScaling::inverse_sqrt_width;
   sampled.samples = 17;
   sampled.seed = 5;
+  AttentionOptions today, masked;
+  today.weights = AttentionWeights::softmax1();
+  today.rotary = RotaryPositions::with_base(10000, 7);
+  today.alibi_slope = 1.0 / 3;
+  today.window = 3;
+  masked.mask = AttentionMask::causal;
+  masked.prefix = 2;
+  masked.mask_matrix = Matrix<bool>::Identity(3, 3);
   Matrix<double> covariance(2, 2);
   covariance << 1, 0.1, 0.1, 1.0 / 7;
   sampled.positions = PositionalEncodings{MatrixPositions{covariance, 0.3}, 1, 1, ValueEncodings::absent};
@@ -65,6 +74,13 @@ Network every_kind() {
            rbf(0.9),
            polynomial({0, 1, 1.0 / 3}),
            hermite(4),
+           layers::erf(1, 0.1, 0.2, 1.0 / 3),
+           sigmoid_like(),
+           gabor(),
+           ab_relu(-0.1, 1.0 / 3),
+           monomial(3),
+           rectified_monomial(2),
+           exp_normalized(0.9, -0.7),
            average_pool({{2, 2}, {}, Padding::valid}),
            average_pool({{2, 2}, {}, Padding::same, true}),
            sum_pool({{3}, {2}, Padding::circular}),
@@ -76,6 +92,8 @@ Network every_kind() {
            attention(plain),
            attention(encoded),
            attention(sampled),
+           attention(today),
+           attention(masked),
            sum({{0.5, {}}, {-1.5, {dense()}}}),
            product({{1, {}}, {2, {dense(), relu()}}}),
            concat({{0.25, {dense()}}, {0.75, {}}}),
@@ -145,7 +163,7 @@ TEST_CASE("networks differ by name, order and any field") {
 
 TEST_CASE("errors name the path of the field") {
   CHECK(network_error(R"([{"layer": "dense"}, {"layer": "dens"}])")
-            .find("layers[1].layer: unknown kind \"dens\"; known are abs, ") == 0);
+            .find("layers[1].layer: unknown kind \"dens\"; known are ab_relu, abs, ") == 0);
   CHECK(network_error(R"([{"layer": "dense", "weights": 1}])") == "layers[0].weights: unknown field");
   CHECK(network_error(R"([{"layer": "conv"}])") == "layers[0].filter: expected this field, got none");
   CHECK(network_error(R"([{"weight_variance": 1}])") == "layers[0].layer: expected this field, got none");
@@ -191,6 +209,14 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
         "layers[0].weights.slope: expected this field, got none");
   CHECK(network_error(attention + R"("samples": 10}])") ==
         "layers[0].samples: belongs to softmax weights with inverse_sqrt_width only");
+  CHECK(network_error(attention + R"("rotary": {"frequencies": [1], "base": 2}}])") ==
+        "layers[0].rotary.base: unknown field");
+  CHECK(network_error(attention + R"("rotary": {"base": 100}}])") ==
+        "layers[0].rotary.pairs: expected this field, got none");
+  CHECK(network_error(attention + R"("mask": [[true, false], [true]]}])") ==
+        "layers[0].mask: expected 2 rows of 2 values, got 1 in row 1");
+  CHECK(network_error(attention + R"("mask": [[1]]}])") ==
+        "layers[0].mask: expected true or false in row 0, got 1");
   CHECK(network_error(attention + R"("causal": 1}])") == "layers[0].causal: expected true or false, got 1");
   CHECK(network_error(R"([{"layer": "attention"}])") == "layers[0].scaling: expected this field, got none");
 }

@@ -42,6 +42,11 @@ std::vector<Case> closed_forms() {
           {"rectified_monomial 5", rectified_monomial(5)},
           {"sign", sign(), Jump::AtZero},
           {"erf", erf()},
+          {"affine erf", erf(1.2, -0.8, 0, 0.3)},
+          {"constant erf", erf(1.2, 0, 0.7, 0.3)},
+          {"sigmoid_like", sigmoid_like()},
+          {"gabor", gabor()},
+          {"monomial 4", monomial(4)},
           {"gelu", gelu()},
           {"sin", numerics::sin(0.7, 1.3, 0.4)},
           {"sin without phase", numerics::sin()},
@@ -102,6 +107,19 @@ TEST_CASE("closed forms: value and derivative are the Gaussian expectations of p
                      testing::gaussian_mean([&](double x) { return slope(x) * slope(x); }, std::max(p, q))));
     }
   }
+}
+
+TEST_CASE("erf with a shift: the Gaussian expectations, steep and far from 0 too") {
+  for (const auto& activation : {erf(1.3, 0.7, 0.4, -0.2), erf(0.9, 3, -30, 0.1)}) {
+    const auto phi = [&](double x) { return activation->value(x); };
+    const auto slope = [&](double x) { return activation->derivative(x); };
+    for (const Pair& pair : {Pair{1.3, 2.1, 0.9}, Pair{30, 40, -20}}) {
+      const auto [value, derivative] = activation->dual(pair.p, pair.q, pair.c);
+      CHECK(std::abs(value - testing::pair_expectation(phi, phi, pair.p, pair.q, pair.c)) < 1e-9);
+      CHECK(std::abs(derivative - testing::pair_expectation(slope, slope, pair.p, pair.q, pair.c)) < 1e-9);
+    }
+  }
+  CHECK(erf(2, 1, 0.5)->value(-0.5) == 0);
 }
 
 TEST_CASE("closed forms: phi' is the slope of phi, the derivative dual the slope of the value (Price)") {
@@ -380,6 +398,8 @@ TEST_CASE("closed forms: wrong arguments") {
   CHECK_THROWS_WITH_AS((void)rbf(infinity), "rbf: gamma must be positive and finite, got inf", ArgumentError);
   CHECK_THROWS_WITH_AS((void)exponential(1, not_a_number),
                        "exponential: rate must be a finite number, got nan", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)erf(1, 1, infinity), "erf: c must be a finite number, got inf", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)monomial(65), "monomial: degree must be within 0 .. 64, got 65", ArgumentError);
   CHECK_THROWS_WITH_AS((void)gaussian(infinity), "gaussian: amplitude must be a finite number, got inf",
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)polynomial({}),

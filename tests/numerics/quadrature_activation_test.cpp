@@ -394,3 +394,25 @@ TEST_CASE("quadrature: a variance beyond what could be resolved is an error that
 }
 
 }  // namespace
+
+TEST_CASE("phi alone: its derivative is found by differences") {
+  const auto shrink = [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0.0; };
+  const auto shrink_slope = [](double x) { return x >= 0.5 || x < -0.5 ? 1.0 : 0.0; };
+  const QuadratureOptions kinks{.breakpoints = {-0.5, 0.5}};
+  const auto tanh_of = [](double x) { return std::tanh(x); };
+  const auto tanh_slope = [](double x) { return 1 - std::tanh(x) * std::tanh(x); };
+  using Pointer = std::shared_ptr<const QuadratureActivation>;
+  const std::vector<std::pair<Pointer, Pointer>> twins{
+      {quadrature_activation(tanh_of), quadrature_activation(tanh_of, tanh_slope)},
+      {quadrature_activation(shrink, kinks), quadrature_activation(shrink, shrink_slope, kinks)}};
+  for (const auto& [alone, known] : twins) {
+    CHECK(alone->derivative(0.7) == doctest::Approx(known->derivative(0.7)).epsilon(1e-10));
+    for (const double c : {-0.6, 0.3, 1.1, 1.29}) {
+      const auto left = alone->dual(1.3, 1.3, c), right = known->dual(1.3, 1.3, c);
+      CHECK(std::abs(left.value - right.value) < 1e-10);
+      CHECK(std::abs(left.derivative - right.derivative) < 1e-9);
+    }
+  }
+  CHECK_THROWS_WITH_AS(static_cast<void>(quadrature_activation(nullptr)),
+                       "quadrature_activation: phi must be callable, got an empty function", ArgumentError);
+}

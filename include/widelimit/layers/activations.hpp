@@ -19,6 +19,8 @@ namespace widelimit::layers {
 [[nodiscard]] Layer relu();
 /// x for x >= 0, slope * x below; any finite slope.
 [[nodiscard]] Layer leaky_relu(double slope);
+/// a min(x, 0) + b max(x, 0); any finite slopes.
+[[nodiscard]] Layer ab_relu(double a, double b);
 /// |x|
 [[nodiscard]] Layer abs();
 /// x
@@ -27,6 +29,12 @@ namespace widelimit::layers {
 [[nodiscard]] Layer sign();
 /// erf(x), without a factor 1/sqrt(2) inside.
 [[nodiscard]] Layer erf();
+/// a erf(b x + c) + d
+[[nodiscard]] Layer erf(double a, double b = 1, double c = 0, double d = 0);
+/// (erf(x / 2.4020563531719796) + 1) / 2
+[[nodiscard]] Layer sigmoid_like();
+/// exp(-x^2) sin(x)
+[[nodiscard]] Layer gabor();
 /// x Phi(x), Phi the standard normal distribution function; not the tanh approximation.
 [[nodiscard]] Layer gelu();
 /// tanh(x), by quadrature.
@@ -47,6 +55,11 @@ namespace widelimit::layers {
 [[nodiscard]] Layer gaussian(double a = 1, double b = -1);
 /// sqrt(2) sin(sqrt(2 gamma) x + pi/4), gamma > 0: K' = exp(-gamma (p + q - 2c)) for variances p, q and covariance c.
 [[nodiscard]] Layer rbf(double gamma = 1);
+/// x^degree; degree in 0 .. 64.
+[[nodiscard]] Layer monomial(Index degree);
+/// max(x, 0)^degree, the arc-cosine kernels over 2; degree in 0 .. 32. Degree 0 is the step function, whose NTK is 0 by
+/// convention.
+[[nodiscard]] Layer rectified_monomial(Index degree);
 /// sum_k coefficients[k] x^k; 1 to 65 coefficients.
 [[nodiscard]] Layer polynomial(std::vector<double> coefficients);
 /// He_degree(x) / sqrt(degree!), the normalised probabilists' Hermite polynomial; degree in 0 .. 64.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "widelimit/attention_mask.hpp"
 #include "widelimit/matrix.hpp"
@@ -21,20 +22,25 @@ enum class AttentionScaling {
 /// Whether query and key weights are one and the same matrix.
 enum class QueryKeyWeights { tied, untied };
 
-/// The function that turns logits into attention weights: softmax over the seen positions, or elementwise.
+/// The function that turns logits into attention weights: softmax over the seen positions, softmax1, or elementwise.
 class AttentionWeights {
  public:
   /// Softmax over the positions that are seen, row by row.
   [[nodiscard]] static AttentionWeights softmax() { return {}; }
+  /// exp(l_i) / (1 + sum_j exp(l_j)): a row may sum to less than 1, so that a position need not attend to anything.
+  [[nodiscard]] static AttentionWeights softmax1();
   /// Any nonlinearity layer, e.g. relu(); ArgumentError for another layer.
   [[nodiscard]] static AttentionWeights elementwise(Layer nonlinearity);
 
+  /// True for softmax and for softmax1.
   [[nodiscard]] bool is_softmax() const { return !nonlinearity_.has_value(); }
-  /// The nonlinearity layer; only when not softmax.
+  [[nodiscard]] bool is_softmax1() const { return is_softmax() && adds_one_; }
+  /// The nonlinearity layer; only when neither softmax nor softmax1.
   [[nodiscard]] const Layer& nonlinearity() const { return *nonlinearity_; }
 
  private:
   std::optional<Layer> nonlinearity_;
+  bool adds_one_ = false;
 };
 
 /// Position covariance R = rho where two positions are equal, 0 elsewhere.
@@ -65,10 +71,20 @@ struct PositionalEncodings {
   ValueEncodings values = ValueEncodings::absent;
 };
 
+/// Rotary positions: at position a of a sequence, counted from 0, the i-th pair of a head's query and key channels is
+/// turned by a frequencies[i] radians, so that logits depend on the distance of positions. Only the mean over the
+/// frequencies matters, rho(r) = mean_i cos(r frequencies[i]).
+struct RotaryPositions {
+  std::vector<double> frequencies;  ///< At least one; finite.
+
+  /// base^(-i / pairs), i < pairs. ArgumentError unless base > 0 and 1 <= pairs <= 65536.
+  [[nodiscard]] static RotaryPositions with_base(double base, Index pairs);
+};
+
 struct AttentionOptions {
   AttentionScaling scaling = AttentionScaling::inverse_width;
   AttentionWeights weights = AttentionWeights::softmax();
-  double query_key_std = 1;          ///< sigma_Q sigma_K >= 0
+  double query_key_std = 1;          ///< sigma_Q sigma_K >= 0; softmax at temperature 1 / query_key_std.
   double output_value_variance = 1;  ///< (sigma_O sigma_V)^2 >= 0
   double bias_variance = 0;          ///< >= 0
   /// Absent: tied for inverse_width, untied for inverse_sqrt_width. Untied weights with inverse_width are
@@ -78,17 +94,30 @@ struct AttentionOptions {
   std::optional<PositionalEncodings> positions = {};
   std::int64_t samples = 2048;  ///< Softmax with inverse_sqrt_width only: Monte-Carlo draws.
   std::uint64_t seed = 0;       ///< The same.
+
+  // What follows is for sequences: inputs with one axis. Distances are of positions, in units of one position.
+
+  std::optional<RotaryPositions> rotary = {};  ///< Logits times rho(c - a), see above.
+  /// ALiBi, m >= 0: softmax weights at position a see the logit of position c less m |a - c|.
+  double alibi_slope = 0;
+  std::optional<Index> window = {};  ///< >= 1: position a sees c only where |a - c| < window.
+  Index prefix = 0;  ///< With AttentionMask::causal: the first `prefix` >= 0 positions are seen by all.
+  /// Square: position a sees c only where (a, c) is true, as far as the other masks allow. Shorter sequences use the
+  /// leading block. Under softmax every position must see at least one.
+  std::optional<Matrix<bool>> mask_matrix = {};
 };
 
 /// Multi-head self-attention with infinitely many heads. Needs positions; output channels are Gaussian.
 ///
-/// Errors  ArgumentError for options out of range or that do not fit each other.
+/// Errors  ArgumentError for options out of range or that do not fit each other; NetworkError where inputs do not fit
+///         them.
 ///
 /// Cost    inverse_width: two d x d x d' products a pair for the NNGP, four with the NTK; one for both before
 ///         flatten, none before global pooling. inverse_sqrt_width: see docs/layers.md.
 ///
-/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540; equations of all
-///         options: docs/theory/attention.md.
+/// Source  Hron, Bahri, Sohl-Dickstein, Novak, "Infinite attention", ICML 2020, arXiv:2006.10540; rotary positions: Su
+///         et al. 2021, arXiv:2104.09864; ALiBi: Press et al. 2021, arXiv:2108.12409; equations of all options:
+///         docs/theory/attention.md.
 [[nodiscard]] Layer attention(const AttentionOptions& options = {});
 
 }  // namespace widelimit::layers

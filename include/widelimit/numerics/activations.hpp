@@ -43,6 +43,16 @@ namespace widelimit::numerics {
 /// Source  Williams, "Computing with infinite networks", NIPS 1996, section 3.
 [[nodiscard]] ActivationPtr erf();
 
+/// phi(x) = amplitude erf(rate x + phase) + offset, all finite. With a phase the value is an integral over
+/// an angle, 0.4 us an entry.
+[[nodiscard]] ActivationPtr erf(double amplitude, double rate = 1, double phase = 0, double offset = 0);
+
+/// phi(x) = (erf(x / 2.4020563531719796) + 1) / 2, close to the logistic function.
+[[nodiscard]] ActivationPtr sigmoid_like();
+
+/// phi(x) = exp(-x^2) sin(x).
+[[nodiscard]] ActivationPtr gabor();
+
 /// phi(x) = x Phi(x) with Phi the standard normal distribution function (the exact GELU, not its tanh approximation).
 ///
 /// Source  Tsuchida et al., "Avoiding kernel fixed points", AAAI 2021, section 3; derived again beside the code.
@@ -64,6 +74,9 @@ namespace widelimit::numerics {
 /// phi(x) = amplitude exp(rate x^2), both finite. With a positive rate the expectation exists only while
 /// (1 - 2 rate p)(1 - 2 rate q) > 4 rate^2 c^2 and 2 rate p < 1; else dual and apply throw NumericalError.
 [[nodiscard]] ActivationPtr gaussian(double amplitude = 1, double rate = -1);
+
+/// phi(x) = x^degree; degree in 0 .. 64. Any variance.
+[[nodiscard]] ActivationPtr monomial(int degree);
 
 /// phi(x) = sum_k coefficients[k] x^k, lowest order first; 1 to 65 finite coefficients. Any variance.
 /// Cost  coefficients.size() multiply-adds an entry and as many prepared numbers a position.

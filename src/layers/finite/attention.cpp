@@ -2,13 +2,14 @@
 
 #include <cmath>
 
+#include "layers/attention_checks.hpp"
 #include "layers/attention_positions.hpp"
 #include "layers/finite/affine_map.hpp"
 #include "layers/finite/head_products.hpp"
+#include "layers/finite/head_rotation.hpp"
 #include "layers/finite/head_weights.hpp"
 #include "layers/finite/normalised_rows.hpp"
 #include "numerics/semidefinite.hpp"
-#include "widelimit/error.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -25,20 +26,14 @@ Matrix<double> position_root(const layers::PositionalEncodings& positions, const
 
 /// The shape of the site; ArgumentError if attention cannot act on it.
 const Shape& fitting_shape(const Site& site, const AttentionOptions& options) {
-  if (site.input.shape.empty())
-    throw ArgumentError(
-        "expected inputs with positions, got vectors; put attention before flatten or global pooling");
-  if (options.positions) layers::check_positions_fit(*options.positions, site.input.shape);
+  layers::check_attention_fits(options, site.input.shape);
   return site.input.shape;
 }
 
 enum class Tying { tied, untied };
 
 Tying tying(const AttentionOptions& options) {
-  const bool inverse_width = options.scaling == AttentionScaling::inverse_width;
-  const auto weights =
-      options.query_key_weights.value_or(inverse_width ? QueryKeyWeights::tied : QueryKeyWeights::untied);
-  return weights == QueryKeyWeights::tied ? Tying::tied : Tying::untied;
+  return layers::query_key_weights(options) == QueryKeyWeights::tied ? Tying::tied : Tying::untied;
 }
 
 double logit_scale(const AttentionOptions& options, Index key_width) {
@@ -80,8 +75,8 @@ AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& option
 enum Saved : std::size_t {
   saved_encoded,  ///< X~
   saved_raw,      ///< X where the values see it instead of X~, else empty
-  saved_queries,  ///< Q, all heads side by side
-  saved_keys,     ///< K; empty if tied
+  saved_queries,  ///< Q, all heads side by side, turned by rotary positions
+  saved_keys,     ///< K likewise; empty if tied
   saved_values,   ///< V
   saved_weights,  ///< zeta(G): [d, d] for every input and head
   saved_slopes,   ///< zeta'(G) for elementwise weights, else empty
@@ -103,7 +98,8 @@ class Attention final : public FiniteLayer<Scalar> {
         tying_{tying(options)},
         encodes_values_{!options.positions || options.positions->values == layers::ValueEncodings::present},
         logit_scale_{static_cast<Scalar>(logit_scale(options, heads_.key_width))},
-        zeta_(options),
+        zeta_(options, d_),
+        rotation_(options, heads_.key_width, d_),
         maps_{make_maps<Scalar>(site, options)},
         places_(d_, heads_.count),
         norm_(Centring::mean, 1e-12) {
@@ -122,7 +118,11 @@ class Attention final : public FiniteLayer<Scalar> {
     saved[saved_encoded] = encode(parameters, input.values, input.inputs);
     if (!encodes_values_) saved[saved_raw] = std::move(input.values);
     saved[saved_queries] = maps_.query.apply(parameters, saved[saved_encoded]);
-    if (tying_ == Tying::untied) saved[saved_keys] = maps_.key.apply(parameters, saved[saved_encoded]);
+    rotation_.turn(saved[saved_queries]);
+    if (tying_ == Tying::untied) {
+      saved[saved_keys] = maps_.key.apply(parameters, saved[saved_encoded]);
+      rotation_.turn(saved[saved_keys]);
+    }
     saved[saved_values] = maps_.value.apply(parameters, value_input(tape));
     saved[saved_weights].resize(input.inputs * heads_.count * d_, d_);
     if (!zeta_.is_softmax()) saved[saved_slopes].resize(input.inputs * heads_.count * d_, d_);
@@ -131,7 +131,7 @@ class Attention final : public FiniteLayer<Scalar> {
       const auto weights = places_.square(saved[saved_weights], i, h);
       multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(saved[saved_queries], i, h),
                      part(keys(tape), i, h), Scalar{0}, weights);
-      zeta_.apply(weights.data, places_.square(saved[saved_slopes], i, h).data, d_);
+      zeta_.apply(weights.data, places_.square(saved[saved_slopes], i, h).data);
       multiply_heads(no, no, {d_, heads_.value_width, d_}, Scalar{1}, square(saved[saved_weights], i, h),
                      part(saved[saved_values], i, h), Scalar{0},
                      places_.side_by_side(saved[saved_joined], i, h));
@@ -162,6 +162,8 @@ class Attention final : public FiniteLayer<Scalar> {
       multiply_heads(yes, no, {d_, heads_.key_width, d_}, logit_scale_, square(logits, 0, 0),
                      part(saved[saved_queries], i, h), Scalar{0}, places_.side_by_side(key_gradient, i, h));
     });
+    rotation_.turn_back(queries);
+    rotation_.turn_back(key_gradient);
     return input_gradient(parameters, tape, {queries, key_gradient, values}, gradient, sink);
   }
 
@@ -171,9 +173,10 @@ class Attention final : public FiniteLayer<Scalar> {
     const auto& saved = tape.saved;
     const Index n = direction.inputs;
     const Mat encoded = encode(parameter_direction, direction.values, n);
-    const Mat queries = maps_.query.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
-    const Mat keys_direction =
-        maps_.key.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
+    Mat queries = maps_.query.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
+    rotation_.turn(queries);
+    Mat keys_direction = maps_.key.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
+    rotation_.turn(keys_direction);
     const Mat values = maps_.value.tangent(parameters, value_input(tape),
                                            encodes_values_ ? encoded : direction.values, parameter_direction);
     Mat joined(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
@@ -264,6 +267,7 @@ class Attention final : public FiniteLayer<Scalar> {
   bool encodes_values_;  ///< Or there is nothing to encode.
   Scalar logit_scale_;
   HeadWeights<Scalar> zeta_;
+  HeadRotation<Scalar> rotation_;
   AttentionMaps<Scalar> maps_;
   HeadPlaces places_;
   NormalisedRows<Scalar> norm_;

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "layers/seen_positions.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/matrix.hpp"
@@ -10,32 +16,26 @@ namespace widelimit::finite {
 template <typename Scalar>
 class HeadWeights {
  public:
-  explicit HeadWeights(const layers::AttentionOptions& options)
-      : mask_{options.mask},
-        zeta_{options.weights.is_softmax() ? nullptr
-                                           : layers::activation_of(options.weights.nonlinearity())} {}
+  /// For d positions.
+  HeadWeights(const layers::AttentionOptions& options, Index d)
+      : adds_one_{options.weights.is_softmax1()},
+        alibi_slope_{static_cast<Scalar>(options.alibi_slope)},
+        zeta_{options.weights.is_softmax() ? nullptr : layers::activation_of(options.weights.nonlinearity())},
+        seen_(options, d) {}
 
   [[nodiscard]] bool is_softmax() const { return zeta_ == nullptr; }
 
   /// Logits [d, d] become weights; `slopes`, not read for softmax, gets zeta' for elementwise weights.
-  void apply(Scalar* logit_data, Scalar* slope_data, Index d) const {
+  void apply(Scalar* logit_data, Scalar* slope_data) const {
+    const Index d = seen_.size();
     Eigen::Map<Matrix<Scalar>> logits(logit_data, d, d);
-    for (Index a = 0; a < d; ++a) {
-      const Index visible = mask_ == AttentionMask::causal ? a + 1 : d;
-      auto seen = logits.row(a).head(visible);
-      logits.row(a).tail(d - visible).setZero();
-      if (is_softmax()) {
-        seen = (seen.array() - seen.maxCoeff()).exp().matrix();
-        seen /= seen.sum();
-        continue;
-      }
-      Eigen::Map<Matrix<Scalar>> slopes(slope_data, d, d);
-      slopes.row(a).tail(d - visible).setZero();
-      for (Index i = 0; i < visible; ++i) {
-        slopes(a, i) = static_cast<Scalar>(zeta_->derivative(static_cast<double>(seen[i])));
-        seen[i] = static_cast<Scalar>(zeta_->value(static_cast<double>(seen[i])));
-      }
+    if (is_softmax()) {
+      for (Index a = 0; a < d; ++a) apply_softmax(a, logits);
+      return;
     }
+    Eigen::Map<Matrix<Scalar>> slopes(slope_data, d, d);
+    slopes.setZero();
+    for (Index a = 0; a < d; ++a) apply_elementwise(a, logits, slopes);
   }
 
   /// The derivative along a direction of the logits, in place, from what apply() left. As a matrix it is
@@ -54,8 +54,42 @@ class HeadWeights {
   }
 
  private:
-  AttentionMask mask_;
+  using Row = Eigen::Matrix<Scalar, 1, Eigen::Dynamic>;
+
+  void apply_softmax(Index a, Eigen::Map<Matrix<Scalar>>& logits) const {
+    const Row row = logits.row(a);
+    logits.row(a).setZero();
+    Scalar largest = adds_one_ ? Scalar{0} : -std::numeric_limits<Scalar>::infinity();
+    for_each_seen(a, [&](Index c) { largest = std::max(largest, row[c] - bias(a, c)); });
+    Scalar sum = adds_one_ ? std::exp(-largest) : Scalar{0};
+    for_each_seen(a, [&](Index c) { sum += logits(a, c) = std::exp(row[c] - bias(a, c) - largest); });
+    logits.row(a) /= sum;
+  }
+
+  void apply_elementwise(Index a, Eigen::Map<Matrix<Scalar>>& logits,
+                         Eigen::Map<Matrix<Scalar>>& slopes) const {
+    const Row row = logits.row(a);
+    logits.row(a).setZero();
+    for_each_seen(a, [&](Index c) {
+      slopes(a, c) = static_cast<Scalar>(zeta_->derivative(static_cast<double>(row[c])));
+      logits(a, c) = static_cast<Scalar>(zeta_->value(static_cast<double>(row[c])));
+    });
+  }
+
+  [[nodiscard]] Scalar bias(Index a, Index c) const {
+    return alibi_slope_ * static_cast<Scalar>(std::abs(a - c));
+  }
+
+  template <typename Body>
+  void for_each_seen(Index a, const Body& body) const {
+    for (const layers::PositionRange& range : seen_.of(a))
+      for (Index c = range.begin; c < range.end; ++c) body(c);
+  }
+
+  bool adds_one_;  ///< softmax1
+  Scalar alibi_slope_;
   numerics::ActivationPtr zeta_;
+  layers::SeenPositions seen_;
 };
 
 }  // namespace widelimit::finite

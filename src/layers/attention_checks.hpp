@@ -1,0 +1,17 @@
+#pragma once
+
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit::layers {
+
+/// The weights that the options ask for, with the default filled in.
+[[nodiscard]] QueryKeyWeights query_key_weights(const AttentionOptions& options);
+
+/// Throws ArgumentError if options are out of range or do not fit each other.
+void check_attention(const AttentionOptions& options);
+
+/// Throws ArgumentError if attention cannot act on inputs of this shape.
+void check_attention_fits(const AttentionOptions& options, const Shape& input);
+
+}  // namespace widelimit::layers

@@ -1,0 +1,86 @@
+#include "widelimit/layers/exp_normalized.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "layers/builtin_kinds.hpp"
+#include "layers/checks.hpp"
+#include "layers/finite/exp_normalized.hpp"
+#include "network/layer_model.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+/// The auxiliary number of a position is the root of its variance.
+class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
+ public:
+  ExpNormalizedStage(double gamma, double shift) : gamma_{gamma}, shift_{shift} {}
+
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::gaussian,
+            .leaves = StageRules::Leaves::not_gaussian,
+            .fresh_weights = false};
+  }
+  std::size_t auxiliary_count() const override { return 1; }
+  bool clears_gaps() const override { return true; }
+  Multiples multiples() const override { return Multiples::kept; }
+
+  template <typename Scalar>
+  void prepare_row(const Scalar* variance, std::size_t positions, Scalar* const* auxiliary) const {
+    for (std::size_t i = 0; i < positions; ++i) auxiliary[0][i] = std::sqrt(variance[i]);
+  }
+
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>& row) const {
+    const auto gamma = static_cast<Scalar>(gamma_), shift = static_cast<Scalar>(shift_);
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const Scalar roots = row.left[0][i] * row.right[0][i];
+      // Rounding must not leave the range of correlations; a position without variance stays without.
+      const Scalar rho = roots > 0 ? std::clamp<Scalar>(row.nngp[i] / roots, -1, 1) : Scalar{0};
+      const Scalar factor = roots > 0 ? std::exp(gamma * (rho + shift)) : Scalar{0};
+      row.nngp[i] = roots * factor;
+      if (row.ntk != nullptr) row.ntk[i] *= gamma * factor;
+    }
+  }
+
+ private:
+  double gamma_;
+  double shift_;
+};
+
+class ExpNormalized final : public LayerModel {
+ public:
+  ExpNormalized(double gamma, double shift) : gamma_{gamma}, shift_{shift} {
+    require_not_negative("exp_normalized", "gamma", gamma);
+    require_finite("exp_normalized", "shift", shift);
+  }
+
+  std::string kind() const override { return "exp_normalized"; }
+  nlohmann::ordered_json fields() const override { return {{"gamma", gamma_}, {"shift", shift_}}; }
+
+  State lower(Lowering& lowering, const State& input) const override {
+    return lowering.row(input, std::make_shared<ExpNormalizedStage>(gamma_, shift_));
+  }
+
+  finite::CounterpartPointer finite_counterpart() const override {
+    return finite::exp_normalized_counterpart(gamma_, shift_);
+  }
+
+ private:
+  double gamma_;
+  double shift_;
+};
+
+}  // namespace
+
+Layer exp_normalized(double gamma, double shift) {
+  return Layer(std::make_shared<ExpNormalized>(gamma, shift));
+}
+
+void add_exp_normalized_kinds(LayerReaders& readers) {
+  readers["exp_normalized"] = [](FieldReader& fields) {
+    return exp_normalized(fields.number("gamma", 1), fields.number("shift", -1));
+  };
+}
+
+}  // namespace widelimit::layers

@@ -1,0 +1,36 @@
+#include "layers/seen_positions.hpp"
+
+#include <cstdlib>
+
+namespace widelimit::layers {
+
+bool sees_everything(const AttentionOptions& options) {
+  return options.mask == AttentionMask::none && !options.window && !options.mask_matrix;
+}
+
+bool sees(const AttentionOptions& options, Index a, Index c) {
+  if (options.mask == AttentionMask::causal && c > a && c >= options.prefix) return false;
+  if (options.window && std::abs(a - c) >= *options.window) return false;
+  return !options.mask_matrix || (*options.mask_matrix)(a, c);
+}
+
+SeenPositions::SeenPositions(const AttentionOptions& options, Index d)
+    : ranges_(static_cast<std::size_t>(d)) {
+  const bool everything = sees_everything(options);
+  for (Index a = 0; a < d; ++a) {
+    auto& ranges = ranges_[static_cast<std::size_t>(a)];
+    if (everything) {
+      ranges.push_back({0, d});
+      continue;
+    }
+    for (Index c = 0; c < d; ++c) {
+      if (!sees(options, a, c)) continue;
+      if (ranges.empty() || ranges.back().end < c)
+        ranges.push_back({c, c + 1});
+      else
+        ++ranges.back().end;
+    }
+  }
+}
+
+}  // namespace widelimit::layers

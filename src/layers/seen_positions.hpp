@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/layers/attention.hpp"
+
+namespace widelimit::layers {
+
+/// Positions begin .. end - 1.
+struct PositionRange {
+  Index begin;
+  Index end;
+};
+
+/// True if every position sees every other one, at any length.
+[[nodiscard]] bool sees_everything(const AttentionOptions& options);
+
+/// Whether position a sees position c (docs/theory/attention.md, section 4).
+[[nodiscard]] bool sees(const AttentionOptions& options, Index a, Index c);
+
+/// Which of d positions each of them sees, as ranges in ascending order that do not touch.
+class SeenPositions {
+ public:
+  SeenPositions(const AttentionOptions& options, Index d);
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(ranges_.size()); }
+  [[nodiscard]] const std::vector<PositionRange>& of(Index a) const {
+    return ranges_[static_cast<std::size_t>(a)];
+  }
+
+ private:
+  std::vector<std::vector<PositionRange>> ranges_;
+};
+
+}  // namespace widelimit::layers
