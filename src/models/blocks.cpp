@@ -35,4 +35,23 @@ Layers transformer_block(const TransformerBlockOptions& options) {
                        {.scale = options.dense_scale, .layers = dense}})};
 }
 
+Layers gated_mlp(const GatedMlpOptions& options) {
+  const Layers gate{layers::dense({.weight_variance = options.gate_weight_variance,
+                                   .bias_variance = options.gate_bias_variance}),
+                    options.activation};
+  const Layers value{layers::dense({.weight_variance = options.value_weight_variance})};
+  return {layers::product({{.scale = 1, .layers = gate}, {.scale = 1, .layers = value}}),
+          layers::dense({.weight_variance = options.output_weight_variance})};
+}
+
+Layers decoder_block(const DecoderBlockOptions& options) {
+  const Layers attention{layers::rms_norm(), layers::attention(options.attention)};
+  Layers mlp{layers::rms_norm()};
+  for (const Layer& layer : gated_mlp(options.mlp)) mlp.push_back(layer);
+  return {layers::sum({{.scale = options.skip_scale, .layers = {}},
+                       {.scale = options.attention_scale, .layers = attention}}),
+          layers::sum(
+              {{.scale = options.skip_scale, .layers = {}}, {.scale = options.mlp_scale, .layers = mlp}})};
+}
+
 }  // namespace widelimit::models

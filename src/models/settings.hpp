@@ -30,5 +30,6 @@ struct NetworkRecipe {
 [[nodiscard]] std::vector<NetworkRecipe> convolutional_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> attention_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> sequence_recipes();
+[[nodiscard]] std::vector<NetworkRecipe> decoder_recipes();
 
 }  // namespace widelimit::models

@@ -52,8 +52,9 @@ PairState behind_dense(const xt::xarray<double>& x) {
 }
 
 Covariance normed(const Covariance& pair, const Covariance& left, const Covariance& right) {
-  const Eigen::VectorXd p = left.k.diagonal().cwiseSqrt().cwiseInverse();
-  const Eigen::VectorXd q = right.k.diagonal().cwiseSqrt().cwiseInverse();
+  constexpr double epsilon = 1e-12;  // that of the layers
+  const Eigen::VectorXd p = (left.k.diagonal().array() + epsilon).rsqrt();
+  const Eigen::VectorXd q = (right.k.diagonal().array() + epsilon).rsqrt();
   return {p.asDiagonal() * pair.k * q.asDiagonal(), p.asDiagonal() * pair.t * q.asDiagonal()};
 }
 
@@ -128,6 +129,42 @@ TEST_CASE("transformer block: both branches, written out for attention that aver
                 behind_dense(two_sequences()).mapped(attended).mapped(transformed).pair);
 }
 
+TEST_CASE("decoder block: both branches, written out for attention that averages over what it sees") {
+  models::DecoderBlockOptions options;
+  options.attention.query_key_std = 0;
+  options.attention.output_value_variance = 1.5;
+  options.mlp = {.activation = layers::identity(),
+                 .gate_weight_variance = 1.7,
+                 .gate_bias_variance = 0.2,
+                 .value_weight_variance = 0.8,
+                 .output_weight_variance = 0.6};
+  options.skip_scale = 0.9;
+  options.attention_scale = 0.8;
+  options.mlp_scale = 0.5;
+  const double skip = 0.81, attention = 0.64, mlp = 0.25;
+  Eigen::MatrixXd average = Eigen::MatrixXd::Zero(positions, positions);
+  for (Index a = 0; a < positions; ++a)
+    average.row(a).head(a + 1).setConstant(1 / static_cast<double>(a + 1));
+
+  const auto attended = [&](const Covariance& pair, const Covariance& left,
+                            const Covariance& right) -> Covariance {
+    const Covariance n = normed(pair, left, right);
+    const Eigen::MatrixXd s = 1.5 * average * n.k * average.transpose();
+    const Eigen::MatrixXd t = 1.5 * average * n.t * average.transpose() + 2 * s;
+    return {skip * pair.k + attention * s, skip * pair.t + attention * t};
+  };
+  const auto gated = [&](const Covariance& pair, const Covariance& left,
+                         const Covariance& right) -> Covariance {
+    const Covariance n = normed(pair, left, right);
+    const Eigen::MatrixXd g = (1.7 * n.k).array() + 0.2, tg = g + 1.7 * n.t;
+    const Eigen::MatrixXd v = 0.8 * n.k, tv = v + 0.8 * n.t;
+    const Eigen::MatrixXd k = g.cwiseProduct(v), t = tg.cwiseProduct(v) + g.cwiseProduct(tv);
+    return {skip * pair.k + mlp * 0.6 * k, skip * pair.t + mlp * 0.6 * (k + t)};
+  };
+  check_readout(models::decoder_block(options),
+                behind_dense(two_sequences()).mapped(attended).mapped(gated).pair);
+}
+
 TEST_CASE("blocks: options out of range") {
   for (const double alpha : {-0.1, 1.1, std::nan("")}) {
     CAPTURE(alpha);
@@ -137,4 +174,6 @@ TEST_CASE("blocks: options out of range") {
                        "residual_attention: skip_share must lie in [0, 1], got 2", ArgumentError);
   CHECK_THROWS_AS(static_cast<void>(models::residual_attention({.positions = {.rho = -1}})), ArgumentError);
   CHECK_THROWS_AS(static_cast<void>(models::transformer_block({.weight_variance = -1})), ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(models::gated_mlp({.gate_weight_variance = -1})), ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(models::decoder_block({.skip_scale = std::nan("")})), ArgumentError);
 }

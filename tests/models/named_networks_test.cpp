@@ -46,7 +46,7 @@ TEST_CASE("named networks: the names that are promised, each once, each with a d
   }
   CHECK(names == std::set<std::string>{"fcn", "conv-flatten", "conv-gap", "conv-lap", "vanilla", "struct",
                                        "residual-attention", "myrtle5", "resnet", "imdb-gap", "imdb-gap-fcn",
-                                       "imdb-cnn-gap", "imdb-struct"});
+                                       "imdb-cnn-gap", "imdb-struct", "decoder"});
 }
 
 TEST_CASE("named networks: all lower on small and large images or texts, and survive their file") {
@@ -223,7 +223,7 @@ TEST_CASE("named networks: errors list what there is") {
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("alexnet")),
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, "
-      "vanilla, struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct",
+      "vanilla, struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder",
       ArgumentError);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("fcn", {{"filter", 3}})),

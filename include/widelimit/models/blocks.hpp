@@ -52,4 +52,43 @@ struct TransformerBlockOptions {
 /// Errors  ArgumentError for options that the layers reject.
 [[nodiscard]] Layers transformer_block(const TransformerBlockOptions& options = {});
 
+/// Options of gated_mlp().
+struct GatedMlpOptions {
+  Layer activation =
+      layers::silu();  ///< Of the gate: SwiGLU; layers::gelu() makes it GEGLU, layers::relu() ReGLU.
+  double gate_weight_variance = 2;    ///< Of the dense layer in front of the activation.
+  double gate_bias_variance = 0;      ///< The same.
+  double value_weight_variance = 1;   ///< Of the dense layer beside it.
+  double output_weight_variance = 1;  ///< Of the dense layer behind the product.
+};
+
+/// A gated layer, a product and a dense layer: output(activation(gate(x)) o value(x)), o number by number. With G the
+/// covariance behind the gate's activation and V that of the values, the product has K' = G V, T' = T_G V + G T_V.
+///
+/// Errors  ArgumentError for variances that the layers reject.
+///
+/// Source  Shazeer, "GLU variants improve transformer", 2020, arXiv:2002.05202, equation 6.
+[[nodiscard]] Layers gated_mlp(const GatedMlpOptions& options = {});
+
+/// Options of decoder_block().
+struct DecoderBlockOptions {
+  /// Causal softmax of scaling 1/width with rotary positions of base 10000 and 4 pairs.
+  layers::AttentionOptions attention{.mask = layers::AttentionMask::causal,
+                                     .rotary = layers::RotaryPositions::with_base(10000, 4)};
+  GatedMlpOptions mlp = {};
+  double skip_scale = 1;       ///< Of both skip connections.
+  double attention_scale = 1;  ///< Of the attention branch.
+  double mlp_scale = 1;        ///< Of the gated branch.
+};
+
+/// A block of a decoder as language models have it, two sum layers:
+///     y = skip_scale x + attention_scale attention(rms_norm(x))
+///     z = skip_scale y + mlp_scale gated_mlp(rms_norm(y))
+/// For sequences. Stands behind anything, raw inputs too.
+///
+/// Errors  ArgumentError for options that the layers reject.
+///
+/// Source  Touvron et al., "LLaMA", 2023, arXiv:2302.13971, section 2.2.
+[[nodiscard]] Layers decoder_block(const DecoderBlockOptions& options = {});
+
 }  // namespace widelimit::models
