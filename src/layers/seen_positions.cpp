@@ -5,7 +5,7 @@
 namespace widelimit::layers {
 
 bool sees_everything(const AttentionOptions& options) {
-  return options.mask == AttentionMask::none && !options.window && !options.mask_matrix;
+  return options.mask == AttentionMask::full && !options.window && !options.mask_matrix;
 }
 
 bool sees(const AttentionOptions& options, Index a, Index c) {

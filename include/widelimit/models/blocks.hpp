@@ -73,7 +73,7 @@ struct GatedMlpOptions {
 /// Options of decoder_block().
 struct DecoderBlockOptions {
   /// Causal softmax of scaling 1/width with rotary positions of base 10000 and 4 pairs.
-  layers::AttentionOptions attention{.mask = layers::AttentionMask::causal,
+  layers::AttentionOptions attention{.mask = AttentionMask::causal,
                                      .rotary = layers::RotaryPositions::with_base(10000, 4)};
   GatedMlpOptions mlp = {};
   double skip_scale = 1;       ///< Of both skip connections.
