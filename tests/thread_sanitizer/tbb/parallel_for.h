@@ -1,4 +1,5 @@
 #pragma once
+#pragma GCC system_header  // #include_next is an extension.
 
 // Stands in front of oneTBB's header in builds with the thread sanitizer. The library itself is not instrumented, so the
 // sanitizer does not see that parallel_for() begins before its bodies and ends after them, and takes what they read
