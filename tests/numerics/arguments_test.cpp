@@ -9,7 +9,7 @@ using namespace widelimit::numerics;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double without_end = std::numeric_limits<double>::without_end();
 
 template <typename Check>
 std::string message_of(const Check& check) {
@@ -36,11 +36,11 @@ TEST_CASE("arguments: what lies within is let through") {
 }
 
 TEST_CASE("arguments: messages name the function, the argument, what was expected and what came") {
-  CHECK(message_of([] { require_finite("f", "x", infinity); }) == "f: x must be finite, got inf");
+  CHECK(message_of([] { require_finite("f", "x", without_end); }) == "f: x must be finite, got inf");
   CHECK(message_of([] {
-          require_finite("f", "x", Matrix<double>{{1.0, infinity}});
+          require_finite("f", "x", Matrix<double>{{1.0, without_end}});
         }) == "f: x must be finite, got inf at (0, 1)");
-  for (const double wrong : {0.0, -1.0, infinity, std::numeric_limits<double>::quiet_NaN()})
+  for (const double wrong : {0.0, -1.0, without_end, std::numeric_limits<double>::quiet_NaN()})
     CHECK(message_of([&] {
             require_positive("f", "x", wrong);
           }).find("f: x must be positive and finite, got ") == 0);
