@@ -9,7 +9,7 @@ using namespace widelimit::numerics;
 
 namespace {
 
-constexpr double without_end = std::numeric_limits<double>::without_end();
+constexpr double without_end = std::numeric_limits<double>::infinity();
 
 template <typename Check>
 std::string message_of(const Check& check) {

@@ -45,7 +45,7 @@ void check_offsets(const EngineProgram& engine) {
   });
 }
 
-std::string layers(const std::string& first, const std::string& readout = "global_average_pool") {
+std::string layers_text(const std::string& first, const std::string& readout = "global_average_pool") {
   return R"([{"layer": "conv", )" + first + R"(}, {"layer": "relu"}, {"layer": "conv", "filter": [3, 3]},
              {"layer": "relu"}, {"layer": ")" +
          readout + R"("}, {"layer": "dense"}])";
@@ -58,10 +58,10 @@ bool joins(const std::string& network, const Shape& left, const Shape& right) {
 }  // namespace
 
 TEST_CASE("runs have every demanded offset once, complementary ones side by side, joined or not") {
-  const std::string same = layers(R"("filter": [3, 3])"),
-                    valid = layers(R"("filter": [2, 2], "padding": "valid")");
+  const std::string same = layers_text(R"("filter": [3, 3])"),
+                    valid = layers_text(R"("filter": [2, 2], "padding": "valid")");
   const EngineProgram joined(same, {6, 7}, 2), alone(valid, {7, 8}, 2),
-      few(layers(R"("filter": [3, 3])", "flatten"), {6, 7}, 2);
+      few(layers_text(R"("filter": [3, 3])", "flatten"), {6, 7}, 2);
   for (const EngineProgram* engine : {&joined, &alone, &few}) check_offsets(*engine);
   // Poolings of an input with itself add up in this order.
   const RunGeometry &first = joined.pair.geometry.runs.back(), &second = alone.pair.geometry.runs.back();
@@ -74,22 +74,22 @@ TEST_CASE("runs have every demanded offset once, complementary ones side by side
 }
 
 TEST_CASE("complementary offsets are joined on images of one size, behind strides of 2 at most") {
-  const std::string same = layers(R"("filter": [3, 3])");
+  const std::string same = layers_text(R"("filter": [3, 3])");
   CHECK(joins(same, {6, 7}, {6, 7}));
   CHECK(!joins(same, {6, 7}, {6, 5}));
-  CHECK(!joins(layers(R"("filter": [2, 2], "padding": "valid")"), {6, 7}, {6, 7}));
-  CHECK(!joins(layers(R"("filter": [3, 3], "padding": "circular")"), {6, 7}, {6, 7}));
-  CHECK(joins(layers(R"("filter": [3, 3], "strides": [2, 2])"), {8, 6}, {8, 6}));
-  CHECK(!joins(layers(R"("filter": [3, 3], "strides": [2, 2])"), {7, 6}, {7, 6}));
-  CHECK(!joins(layers(R"("filter": [3, 3], "strides": [3, 3])"), {9, 9}, {9, 9}));
+  CHECK(!joins(layers_text(R"("filter": [2, 2], "padding": "valid")"), {6, 7}, {6, 7}));
+  CHECK(!joins(layers_text(R"("filter": [3, 3], "padding": "circular")"), {6, 7}, {6, 7}));
+  CHECK(joins(layers_text(R"("filter": [3, 3], "strides": [2, 2])"), {8, 6}, {8, 6}));
+  CHECK(!joins(layers_text(R"("filter": [3, 3], "strides": [2, 2])"), {7, 6}, {7, 6}));
+  CHECK(!joins(layers_text(R"("filter": [3, 3], "strides": [3, 3])"), {9, 9}, {9, 9}));
   CHECK(!joins(R"([{"layer": "conv", "filter": [3]}, {"layer": "relu"}, {"layer": "global_average_pool"},
                    {"layer": "dense"}])",
                {8}, {8}));
 }
 
 TEST_CASE("the gaps of joined planes are the guards, times the stride; others have none") {
-  const EngineProgram strided(layers(R"("filter": [3, 5], "strides": [2, 2])"), {8, 6}, 2),
-      alone(layers(R"("filter": [3, 5], "strides": [2, 2])"), {7, 6}, 2);
+  const EngineProgram strided(layers_text(R"("filter": [3, 5], "strides": [2, 2])"), {8, 6}, 2),
+      alone(layers_text(R"("filter": [3, 5], "strides": [2, 2])"), {7, 6}, 2);
   const RunGeometry& run = strided.pair.geometry.runs.back();
   REQUIRE(run.complements);
   CHECK(run.guard == Index3{0, 1, 2});
@@ -119,7 +119,7 @@ TEST_CASE("offsets of instructions follow from the root's through strides and pl
 }
 
 TEST_CASE("entries that are demanded of a node, counted one by one") {
-  const EngineProgram engine(layers(R"("filter": [2, 2], "padding": "valid")"), {7, 6}, {5, 6}, 2);
+  const EngineProgram engine(layers_text(R"("filter": [2, 2], "padding": "valid")"), {7, 6}, {5, 6}, 2);
   const PairGeometry& geometry = engine.pair.geometry;
   for (NodeId id = 0; id < engine.program.graph.nodes.size(); ++id) {
     if (!engine.program.has_positions[id]) continue;
