@@ -125,14 +125,14 @@ class BlockCheck {
   TileRun<double> run_;
 };
 
-const char* const pooled_network = R"([
+const char* const products_network = R"([
     {"layer": "conv", "filter": [3, 3]}, {"layer": "relu"}, {"layer": "global_average_pool"},
     {"layer": "dense"}])";
 
 }  // namespace
 
 TEST_CASE("products of whole and of cut blocks, on either side") {
-  const EngineProgram engine(pooled_network, {7, 6}, 3);
+  const EngineProgram engine(products_network, {7, 6}, 3);
   REQUIRE(engine.pair.geometry.runs.front().complements);
   for (const auto& [lefts, rights] : {std::pair<Index, Index>{1, 1}, {6, 6}, {7, 2}, {4, 13}})
     BlockCheck(engine, lefts, rights).check();
@@ -177,9 +177,9 @@ TEST_CASE(
     }
     return blocked_input(run, placed);
   };
-  CHECK(find(pooled_network, true, Purpose::result) == std::optional<std::size_t>(0));
-  CHECK(!find(pooled_network, false, Purpose::result));
-  CHECK(!find(pooled_network, true, Purpose::state));
+  CHECK(find(products_network, true, Purpose::result) == std::optional<std::size_t>(0));
+  CHECK(!find(products_network, false, Purpose::result));
+  CHECK(!find(products_network, true, Purpose::state));
   // Nothing but the input, which is kept.
   CHECK(!find(R"([{"layer": "local_conv", "filter": [3, 3]}, {"layer": "relu"}, {"layer": "flatten"},
                   {"layer": "dense"}])",

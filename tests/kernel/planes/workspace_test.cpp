@@ -16,7 +16,7 @@ constexpr std::array<WorkspacePart, WorkspaceLayout::part_count> all_parts{
     WorkspacePart::slots,    WorkspacePart::packs,    WorkspacePart::strips,  WorkspacePart::stores,
     WorkspacePart::matrices, WorkspacePart::products, WorkspacePart::row_sums};
 
-const char* const pooled_network = R"([
+const char* const carved_network = R"([
     {"layer": "conv", "filter": [3, 3]}, {"layer": "relu"},
     {"layer": "average_pool", "window": [2, 2], "strides": [2, 2]},
     {"layer": "conv", "filter": [3, 3]}, {"layer": "relu"}, {"layer": "global_average_pool"},
@@ -25,7 +25,7 @@ const char* const pooled_network = R"([
 }  // namespace
 
 TEST_CASE("the parts of a workspace follow each other and are as large as a tile needs them") {
-  const EngineProgram engine(pooled_network, {8, 6}, 3);
+  const EngineProgram engine(carved_network, {8, 6}, 3);
   constexpr Index side = 5;
   const WorkspaceLayout layout(engine.pair, engine.state, side);
   Index end = 0;
@@ -52,7 +52,7 @@ TEST_CASE("the parts of a workspace follow each other and are as large as a tile
 }
 
 TEST_CASE("slots are apart, and zero whenever the workspace is carved") {
-  const EngineProgram small(pooled_network, {4, 4}, 3), large(pooled_network, {8, 6}, 3);
+  const EngineProgram small(carved_network, {4, 4}, 3), large(carved_network, {8, 6}, 3);
   Workspace<double> workspace;
   for (const EngineProgram* engine : {&small, &large, &small}) {
     const PlaneSizes& planes = engine->pair.planes;
