@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "layers/attention_positions.hpp"
 #include "layers/checks.hpp"
 #include "layers/seen_positions.hpp"
@@ -14,8 +16,12 @@ void check_rotary(const AttentionOptions& options) {
   if (!options.rotary) return;
   if (options.rotary->frequencies.empty())
     throw ArgumentError("attention: rotary positions need at least one frequency, got none");
+  // Angles are distances times frequencies: beyond, their cosines have few digits, and none at last.
+  constexpr double largest = 1e6;
   for (std::size_t i = 0; i < options.rotary->frequencies.size(); ++i)
-    require_finite("attention", fmt::format("rotary.frequencies[{}]", i), options.rotary->frequencies[i]);
+    if (!(std::abs(options.rotary->frequencies[i]) <= largest))
+      throw ArgumentError(fmt::format("attention: rotary.frequencies[{}] must be within -{} .. {}, got {}", i,
+                                      largest, largest, options.rotary->frequencies[i]));
 }
 
 void check_alibi(const AttentionOptions& options) {

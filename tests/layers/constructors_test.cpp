@@ -212,7 +212,11 @@ TEST_CASE("attention's rotary positions, biases and masks") {
   options.rotary = RotaryPositions{};
   CHECK(attention_error(options) == "attention: rotary positions need at least one frequency, got none");
   options.rotary = RotaryPositions{{1, nan}};
-  CHECK(attention_error(options) == "attention: rotary.frequencies[1] must be finite, got nan");
+  CHECK(attention_error(options) ==
+        "attention: rotary.frequencies[1] must be within -1000000 .. 1000000, got nan");
+  options.rotary = RotaryPositions{{-1e7}};
+  CHECK(attention_error(options) ==
+        "attention: rotary.frequencies[0] must be within -1000000 .. 1000000, got -10000000");
   CHECK(error_of([] { return RotaryPositions::with_base(0, 4); }) ==
         "rotary positions: base must be positive and finite, got 0");
   CHECK(error_of([] { return RotaryPositions::with_base(100, 0); }) ==

@@ -75,7 +75,7 @@ struct PositionalEncodings {
 /// turned by a frequencies[i] radians, so that logits depend on the distance of positions. Only the mean over the
 /// frequencies matters, rho(r) = mean_i cos(r frequencies[i]).
 struct RotaryPositions {
-  std::vector<double> frequencies;  ///< At least one; finite.
+  std::vector<double> frequencies;  ///< At least one; within -1e6 .. 1e6.
 
   /// base^(-i / pairs), i < pairs. ArgumentError unless base > 0 and 1 <= pairs <= 65536.
   [[nodiscard]] static RotaryPositions with_base(double base, Index pairs);
