@@ -1,5 +1,6 @@
 #include "finite/layer_zoo.hpp"
 
+#include "support/activation_layers.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/branches.hpp"
@@ -53,32 +54,8 @@ void add_poolings(std::vector<ZooLayer>& zoo) {
 }
 
 void add_activations(std::vector<ZooLayer>& zoo) {
-  for (const Layer& layer : {relu(),
-                             leaky_relu(0.2),
-                             layers::abs(),
-                             identity(),
-                             sign(),
-                             layers::erf(),
-                             gelu(),
-                             layers::tanh(),
-                             sigmoid(),
-                             silu(),
-                             softplus(),
-                             layers::sin(1.1, 0.9, 0.3),
-                             layers::cos(1.2, 0.8, 0.1),
-                             layers::exp(0.7, 0.4),
-                             gaussian(1, -0.5),
-                             rbf(0.6),
-                             polynomial({0.3, 1, -0.2}),
-                             hermite(2),
-                             layers::erf(1.1, 0.7, 0.4, -0.2),
-                             sigmoid_like(),
-                             gabor(),
-                             ab_relu(-0.3, 0.9),
-                             monomial(2),
-                             rectified_monomial(2),
-                             exp_normalized(0.5, -0.8)})
-    zoo.push_back({layer.kind(), layer, {}});
+  for (const Layers& layers : {closed_form_activations(), quadrature_activations()})
+    for (const Layer& layer : layers) zoo.push_back({layer.kind(), layer, {}});
 }
 
 void add_branches(std::vector<ZooLayer>& zoo) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/activation_layers.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/branches.hpp"
@@ -68,35 +69,17 @@ TEST_CASE("linear layers obey the laws") {
 }
 
 TEST_CASE("activations in closed form obey the laws") {
-  for (const Layer& layer : {relu(),
-                             leaky_relu(0.2),
-                             layers::abs(),
-                             identity(),
-                             sign(),
-                             layers::erf(),
-                             gelu(),
-                             layers::sin(1, 0.9, 0.3),
-                             layers::cos(1.2, 0.8, 0.1),
-                             layers::exp(0.7, 0.4),
-                             gaussian(1, -0.5),
-                             rbf(0.6),
-                             polynomial({0.3, 1, -0.2}),
-                             hermite(3),
-                             layers::erf(1.1, 0.7, 0, -0.2),
-                             sigmoid_like(),
-                             gabor(),
-                             ab_relu(-0.3, 0.9),
-                             monomial(3),
-                             rectified_monomial(2),
-                             exp_normalized(0.5, -0.8)})
-    check_passes(layer, position_by_position());
+  Layers layers = closed_form_activations();
+  layers.push_back(hermite(3));
+  layers.push_back(monomial(3));
+  for (const Layer& layer : layers) check_passes(layer, position_by_position());
 }
 
 TEST_CASE("activations by quadrature obey the laws") {
   LawOptions options = position_by_position();
   options.inputs = 2;
   options.double_tolerance = 1e-8;
-  for (const Layer& layer : {layers::tanh(), sigmoid(), silu(), softplus()}) check_passes(layer, options);
+  for (const Layer& layer : quadrature_activations()) check_passes(layer, options);
 }
 
 TEST_CASE("norms and dropout obey the laws") {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/activation_layers.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -46,59 +47,38 @@ Network every_kind() {
   Matrix<double> covariance(2, 2);
   covariance << 1, 0.1, 0.1, 1.0 / 7;
   sampled.positions = PositionalEncodings{MatrixPositions{covariance, 0.3}, 1, 1, ValueEncodings::absent};
-  return {"every kind",
-          {dense({2.0 / 3, 0.1}),
-           conv({{3, 2}, {1, 2}, Padding::valid, 1.1, 0.01}),
-           local_conv({{1}, {}, Padding::circular, 1, 0}),
-           conv_transpose({{3, 3}, {2, 1}, Padding::circular, 1.5, 0.1}),
-           slice({{1, std::nullopt, 2}, {std::nullopt, -1, 1}}),
-           index_position(1, -2),
-           image_resize({{3, -1}, ResizeMethod::cubic, false}),
-           positions_map(covariance),
-           positions_map(std::vector{covariance, covariance}),
-           relu(),
-           leaky_relu(0.1),
-           layers::abs(),
-           identity(),
-           sign(),
-           layers::erf(),
-           gelu(),
-           layers::tanh(),
-           sigmoid(),
-           silu(),
-           softplus(),
-           layers::sin(1, 2, 0.3),
-           layers::cos(0.1, 1, 0),
-           layers::exp(1, 0.2),
-           gaussian(1, -0.7),
-           rbf(0.9),
-           polynomial({0, 1, 1.0 / 3}),
-           hermite(4),
-           layers::erf(1, 0.1, 0.2, 1.0 / 3),
-           sigmoid_like(),
-           gabor(),
-           ab_relu(-0.1, 1.0 / 3),
-           monomial(3),
-           rectified_monomial(2),
-           exp_normalized(0.9, -0.7),
-           average_pool({{2, 2}, {}, Padding::valid}),
-           average_pool({{2, 2}, {}, Padding::same, true}),
-           sum_pool({{3}, {2}, Padding::circular}),
-           global_average_pool(),
-           global_sum_pool(),
-           flatten(),
-           layer_norm({NormAxes::channels, 1e-5}),
-           rms_norm({NormAxes::channels_and_space, 0}),
-           attention(plain),
-           attention(encoded),
-           attention(sampled),
-           attention(today),
-           attention(masked),
-           sum({{0.5, {}}, {-1.5, {dense()}}}),
-           product({{1, {}}, {2, {dense(), relu()}}}),
-           concat({{0.25, {dense()}}, {0.75, {}}}),
-           dropout(0.9),
-           repeat(3, {dense(), relu()})}};
+  Layers all = closed_form_activations();
+  const Layers others = quadrature_activations();
+  all.insert(all.end(), others.begin(), others.end());
+  const Layers rest{dense({2.0 / 3, 0.1}),
+                    conv({{3, 2}, {1, 2}, Padding::valid, 1.1, 0.01}),
+                    local_conv({{1}, {}, Padding::circular, 1, 0}),
+                    conv_transpose({{3, 3}, {2, 1}, Padding::circular, 1.5, 0.1}),
+                    slice({{1, std::nullopt, 2}, {std::nullopt, -1, 1}}),
+                    index_position(1, -2),
+                    image_resize({{3, -1}, ResizeMethod::cubic, false}),
+                    positions_map(covariance),
+                    positions_map(std::vector{covariance, covariance}),
+                    average_pool({{2, 2}, {}, Padding::valid}),
+                    average_pool({{2, 2}, {}, Padding::same, true}),
+                    sum_pool({{3}, {2}, Padding::circular}),
+                    global_average_pool(),
+                    global_sum_pool(),
+                    flatten(),
+                    layer_norm({NormAxes::channels, 1e-5}),
+                    rms_norm({NormAxes::channels_and_space, 0}),
+                    attention(plain),
+                    attention(encoded),
+                    attention(sampled),
+                    attention(today),
+                    attention(masked),
+                    sum({{0.5, {}}, {-1.5, {dense()}}}),
+                    product({{1, {}}, {2, {dense(), relu()}}}),
+                    concat({{0.25, {dense()}}, {0.75, {}}}),
+                    dropout(0.9),
+                    repeat(3, {dense(), relu()})};
+  all.insert(all.end(), rest.begin(), rest.end());
+  return {"every kind", all};
 }
 
 template <typename Call>
