@@ -44,13 +44,13 @@ std::vector<PathLayer> unrolled(const Layers& layers, const std::string& prefix)
 }
 
 OutputChannels channels_of(const Layer& layer) {
-  const auto counterpart = layer.model().finite_counterpart();
+  const auto counterpart = model_of(layer).finite_counterpart();
   return counterpart ? counterpart->channels() : OutputChannels::kept;
 }
 
 template <typename Scalar>
 LayerPointer<Scalar> made(const Layer& layer, const Site& site) {
-  const auto counterpart = layer.model().finite_counterpart();
+  const auto counterpart = model_of(layer).finite_counterpart();
   if (!counterpart)
     throw ArgumentError(
         "expected a layer with a finite counterpart; pass one to pair_layer() or row_layer()");

@@ -122,7 +122,7 @@ Layer nonlinearity(std::string kind, numerics::ActivationPtr activation, const o
 }
 
 numerics::ActivationPtr activation_of(const Layer& layer) {
-  const auto* model = dynamic_cast<const ActivationLayer*>(&layer.model());
+  const auto* model = dynamic_cast<const ActivationLayer*>(&model_of(layer));
   if (model == nullptr)
     throw ArgumentError(fmt::format("expected a nonlinearity such as relu, got the layer {}", layer.kind()));
   return model->activation();

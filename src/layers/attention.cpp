@@ -78,7 +78,7 @@ class Attention final : public LayerModel {
 
   void check_writable(const std::string& path) const override {
     if (!options_.weights.is_softmax())
-      options_.weights.nonlinearity().model().check_writable(path + ".weights");
+      model_of(options_.weights.nonlinearity()).check_writable(path + ".weights");
   }
 
   State lower(Lowering& lowering, const State& input) const override {
@@ -107,7 +107,7 @@ class Attention final : public LayerModel {
   ordered_json weights_field() const {
     if (options_.weights.is_softmax()) return options_.weights.is_softmax1() ? "softmax1" : "softmax";
     const auto& nonlinearity = options_.weights.nonlinearity();
-    if (nonlinearity.model().fields().empty()) return nonlinearity.kind();
+    if (model_of(nonlinearity).fields().empty()) return nonlinearity.kind();
     return to_json(nonlinearity);
   }
 

@@ -34,7 +34,7 @@ constexpr Index deepest_layers = 60;
 
 void add_layers(const Layers& layers, LayerExtent& extent) {
   for (const Layer& layer : layers) {
-    const LayerExtent inner = layer.model().extent();
+    const LayerExtent inner = model_of(layer).extent();
     extent.layers += inner.layers;
     extent.depth = std::max(extent.depth, inner.depth + 1);
   }
@@ -204,12 +204,12 @@ Layer concat(std::vector<ConcatBranch> branches) {
 Layer repeat(Index times, Layers layers) { return Layer(std::make_shared<Repeat>(times, std::move(layers))); }
 
 std::optional<BranchParts> branch_parts(const Layer& layer) {
-  const auto* model = dynamic_cast<const Branches*>(&layer.model());
+  const auto* model = dynamic_cast<const Branches*>(&model_of(layer));
   return model == nullptr ? std::nullopt : std::optional(model->parts());
 }
 
 std::optional<RepeatParts> repeat_parts(const Layer& layer) {
-  const auto* model = dynamic_cast<const Repeat*>(&layer.model());
+  const auto* model = dynamic_cast<const Repeat*>(&model_of(layer));
   return model == nullptr ? std::nullopt : std::optional(model->parts());
 }
 

@@ -20,13 +20,13 @@ bool operator==(const Layer& left, const Layer& right) {
 
 void check_writable(const Layers& layers, const std::string& path) {
   for (std::size_t i = 0; i < layers.size(); ++i)
-    layers[i].model().check_writable(fmt::format("{}[{}]", path, i));
+    model_of(layers[i]).check_writable(fmt::format("{}[{}]", path, i));
 }
 
 nlohmann::ordered_json to_json(const Layer& layer) {
   nlohmann::ordered_json object;
   object["layer"] = layer.kind();
-  object.update(layer.model().fields());
+  object.update(model_of(layer).fields());
   return object;
 }
 

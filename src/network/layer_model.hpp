@@ -43,6 +43,9 @@ class LayerModel {
   [[nodiscard]] virtual std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const = 0;
 };
 
+/// What a layer is made of.
+[[nodiscard]] inline const LayerModel& model_of(const Layer& layer) { return *layer.model_; }
+
 /// Checks all of them, "layers[0]" and so on for the path "layers".
 void check_writable(const Layers& layers, const std::string& path);
 

@@ -37,7 +37,7 @@ ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribu
 
 std::string summary(const Layer& layer) {
   std::string text = layer.kind();
-  const auto fields = layer.model().fields();
+  const auto fields = model_of(layer).fields();
   for (const auto& [name, value] : fields.items())
     if (name != "branches" && name != "layers") text += fmt::format("  {}={}", name, value.dump());
   return text;
@@ -248,7 +248,7 @@ State Lowering::sequence(const Layers& layers, State state, const std::string& f
     kinds_.push_back(layers[i].kind());
     const std::size_t line = trace_.size();
     trace_.push_back({path_.size() - 1, summary(layers[i]), {}});
-    state = layers[i].model().lower(*this, state);
+    state = model_of(layers[i]).lower(*this, state);
     trace_[line].shape = state.shape;
     path_.pop_back();
     kinds_.pop_back();

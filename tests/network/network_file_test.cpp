@@ -184,7 +184,7 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
   CHECK(network_error(attention + R"("positions": {"kind": "identity", "phi": 1}}])") ==
         "layers[0].positions.phi: unknown field");
   CHECK(network_error(attention + R"("positions": {"kind": "matrix", "matrix": [[1, 0], [0]]}}])") ==
-        "layers[0].positions.matrix: expected rows of 2 numbers, got 1 in row 1");
+        "layers[0].positions.matrix: expected a list of number lists of equal length, got [[1,0],[0]]");
   CHECK(network_error(attention + R"("weights": {"layer": "leaky_relu"}}])") ==
         "layers[0].weights.slope: expected this field, got none");
   CHECK(network_error(attention + R"("samples": 10}])") ==

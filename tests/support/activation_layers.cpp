@@ -1,6 +1,7 @@
 #include "support/activation_layers.hpp"
 
 #include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/exp_normalized.hpp"
 
 namespace widelimit::testing {
 

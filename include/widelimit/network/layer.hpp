@@ -17,13 +17,13 @@ class Layer {
   /// The kind as network files write it, e.g. "dense".
   [[nodiscard]] std::string kind() const;
 
-  /// For the library's own use: the type is complete within it only.
-  [[nodiscard]] const LayerModel& model() const { return *model_; }
-
   /// Equal kind and equal parameters.
   friend bool operator==(const Layer& left, const Layer& right);
 
  private:
+  /// For the library: nobody else can complete the type.
+  friend const LayerModel& model_of(const Layer& layer);
+
   std::shared_ptr<const LayerModel> model_;
 };
 
