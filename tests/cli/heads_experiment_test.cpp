@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-json flow_config() {
+json experiment_config() {
   return json::parse(
       R"({"activation": "softmax1", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4, "heads": 3,
                          "tau": 2, "samples": 500, "fresh_samples": 500, "records": 5})");
@@ -30,7 +30,7 @@ std::string error_of(const std::string& name, const json& config) {
 }  // namespace
 
 TEST_CASE("experiment: a flow's table has a row a record and a column an entry") {
-  const ExperimentTable table = run_experiment("flow", flow_config());
+  const ExperimentTable table = run_experiment("flow", experiment_config());
   CHECK(table.columns.size() == 2 + 6 + 9 + 3 + 1);
   CHECK(table.columns[2] == "m00");
   REQUIRE(table.rows.size() == 6);
@@ -39,14 +39,14 @@ TEST_CASE("experiment: a flow's table has a row a record and a column an entry")
   CHECK(table.rows.back()[1] < table.rows.front()[1]);
   CHECK(table.summary["loss"].get<double>() > 0.3);
   CHECK(table.summary["specialisation_time"].is_null());
-  CHECK(run_experiment("flow", flow_config()).rows == table.rows);
-  json other = flow_config();
+  CHECK(run_experiment("flow", experiment_config()).rows == table.rows);
+  json other = experiment_config();
   other["seed"] = 2;
   CHECK(run_experiment("flow", other).rows != table.rows);
 }
 
 TEST_CASE("experiment: without a time, flows run until their gradient is small, and say so") {
-  json config = flow_config();
+  json config = experiment_config();
   config.erase("tau");
   config["activation"] = "bayes";
   config["heads"] = 2;
@@ -64,7 +64,7 @@ TEST_CASE("experiment: without a time, flows run until their gradient is small, 
 }
 
 TEST_CASE("experiment: several starts are told apart, and summed up by median and range") {
-  json config = flow_config();
+  json config = experiment_config();
   config["starts"] = 3;
   const ExperimentTable table = run_experiment("flow", config);
   CHECK(table.columns[0] == "start");
@@ -80,7 +80,7 @@ TEST_CASE("experiment: several starts are told apart, and summed up by median an
   CHECK(table.summary["losses"]["least"] == losses[0]);
   CHECK(table.summary["losses"]["greatest"] == losses[2]);
   // The second start alone is the one of the next seed; only the fresh samples are others.
-  json second = flow_config();
+  json second = experiment_config();
   second["seed"] = 2;
   const ExperimentTable alone = run_experiment("flow", second);
   for (std::size_t i = 0; i < 6; ++i)
@@ -92,7 +92,7 @@ TEST_CASE("experiment: several starts are told apart, and summed up by median an
 }
 
 TEST_CASE("experiment: a given start is taken, by S or by r") {
-  json config = flow_config();
+  json config = experiment_config();
   config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"S", {{4, 0, 0}, {0, 1, 0}, {0, 0, 9}}}};
   const ExperimentTable by_S = run_experiment("flow", config);
   CHECK(by_S.rows[0][2] == 1);
@@ -103,7 +103,7 @@ TEST_CASE("experiment: a given start is taken, by S or by r") {
 }
 
 TEST_CASE("experiment: every other experiment runs on small sizes") {
-  json config = flow_config();
+  json config = experiment_config();
   config["starts"] = 1;
   const ExperimentTable pruned = run_experiment("prune", config);
   CHECK(pruned.rows.size() == 3);
@@ -155,7 +155,7 @@ TEST_CASE("experiment: the slope of specialisation times is the inverse rate at 
 
 TEST_CASE("experiment: rejections name the field") {
   const auto changed = [](const char* field, const json& value) {
-    json config = flow_config();
+    json config = experiment_config();
     config[field] = value;
     return config;
   };
@@ -183,7 +183,7 @@ TEST_CASE("experiment: rejections name the field") {
   CHECK(error_of("flow", changed("seed", -1)) == "config: seed must be at least 0, got -1");
   CHECK(error_of("bayes", {{"tokens", 3}}) == "config.prior: expected this field, got none");
   const auto transition = [](const json& etas) {
-    json config = flow_config();
+    json config = experiment_config();
     for (const char* field : {"fresh_samples", "records"}) config.erase(field);
     config["dimension"] = 100;
     config["etas"] = etas;
@@ -196,7 +196,7 @@ TEST_CASE("experiment: rejections name the field") {
 }
 
 TEST_CASE("experiment: stops when it is asked to") {
-  json config = flow_config();
+  json config = experiment_config();
   for (const char* field : {"samples", "fresh_samples", "records"}) config.erase(field);
   config["tau"] = 1e6;
   config["dimension"] = 100;
