@@ -15,8 +15,10 @@ namespace {
 /// A name as a hurried reader takes it: without case and blanks.
 std::string plain(const std::string& kind) {
   std::string text;
-  for (const unsigned char c : kind)
+  for (const char letter : kind) {
+    const int c = static_cast<unsigned char>(letter);
     if (std::isspace(c) == 0) text.push_back(static_cast<char>(std::tolower(c)));
+  }
   return text;
 }
 

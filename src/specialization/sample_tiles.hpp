@@ -33,13 +33,13 @@ class SampleTiles {
   [[nodiscard]] const Scalar* tile_weights(Index index) const { return weights_.get() + index * kTile; }
 
   [[nodiscard]] Scalar value(Index sample, Index token, Index row) const {
-    return values_[place(sample, token, row)];
+    return values_.get()[place(sample, token, row)];
   }
   [[nodiscard]] Scalar& value(Index sample, Index token, Index row) {
-    return values_[place(sample, token, row)];
+    return values_.get()[place(sample, token, row)];
   }
-  [[nodiscard]] Scalar weight(Index sample) const { return weights_[sample]; }
-  [[nodiscard]] Scalar& weight(Index sample) { return weights_[sample]; }
+  [[nodiscard]] Scalar weight(Index sample) const { return weights_.get()[sample]; }
+  [[nodiscard]] Scalar& weight(Index sample) { return weights_.get()[sample]; }
 
  private:
   static constexpr std::align_val_t kCacheLine{64};

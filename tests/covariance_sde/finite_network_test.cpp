@@ -49,8 +49,9 @@ std::vector<NamedNetwork> small_networks() {
 }
 
 void check_reduction(Index samples) {
-  for (const auto& [name, network] : small_networks()) {
-    CAPTURE(name);
+  for (const NamedNetwork& named : small_networks()) {
+    CAPTURE(named.name);
+    const auto& network = named.network;
     NetworkOptions options = options_for({3}, samples);
     const CovarianceEnsemble reduced = sample_networks(network, examples::c(), options);
     options.sampling = NetworkSampling::explicit_weights;
@@ -108,8 +109,9 @@ void check_one_step(Index width, Index samples) {
   const NamedNetwork networks[] = {{"ResNet", shaped_resnet(width, residual, {0.5, -0.75})},
                                    {"attention", shaped_attention(width, residual, 1)},
                                    {"transformer", shaped_transformer(width, residual, 1, {0.5, -0.75})}};
-  for (const auto& [name, network] : networks) {
-    CAPTURE(name);
+  for (const NamedNetwork& named : networks) {
+    CAPTURE(named.name);
+    const auto& network = named.network;
     const OneStep step = one_step(network, examples::c(), samples);
     const SdeModel model = limiting_model(network);
     const auto [mean, covariance] = deviations(step, model, width, examples::c());
@@ -154,8 +156,9 @@ TEST_CASE("finite network: the attention drift alone, at the width that resolves
 }
 
 TEST_CASE("finite network: equal bits for any number of threads, other bits than the SDE") {
-  for (const auto& [name, network] : small_networks()) {
-    CAPTURE(name);
+  for (const NamedNetwork& named : small_networks()) {
+    CAPTURE(named.name);
+    const auto& network = named.network;
     NetworkOptions options = options_for({1, 4}, 40);
     options.threads = 1;
     const CovarianceEnsemble one = sample_networks(network, examples::c(), options);
