@@ -38,7 +38,7 @@ std::vector<double> flat_numbers(const JsonValue& value) {
 }
 
 Matrix<double> square_matrix(const JsonValue& value) {
-  const Matrix<double> matrix = value;
+  Matrix<double> matrix = value;
   if (matrix.rows() != matrix.cols())
     value.fail(fmt::format("expected a square matrix, got {} x {}", matrix.rows(), matrix.cols()));
   return matrix;

@@ -142,7 +142,7 @@ PositionalEncodings read_positions(const nlohmann::json& object, const std::stri
 
 RotaryPositions read_rotary(const nlohmann::json& object, const std::string& path) {
   FieldReader fields(object, path);
-  const RotaryPositions rotary =
+  RotaryPositions rotary =
       fields.has("frequencies")
           ? RotaryPositions{fields.numbers("frequencies")}
           : RotaryPositions::with_base(fields.number("base", 10000), fields.integer("pairs"));

@@ -34,7 +34,7 @@ TokenState read_state(const JsonValue& inputs) {
 /// Numbers of blocks, ascending.
 std::vector<Index> read_blocks(const JsonValue& inputs) {
   const JsonValue field = inputs.at("blocks");
-  const std::vector<Index> blocks = field;
+  std::vector<Index> blocks = field;
   if (blocks.empty() || blocks.front() < 0 || !std::is_sorted(blocks.begin(), blocks.end()))
     field.fail("expected ascending numbers of blocks, got " + shown_json(field.raw()));
   return blocks;

@@ -28,6 +28,7 @@ inline std::vector<std::pair<std::size_t, std::size_t>> sign_changes(const std::
 /// `steps` + 1 places from low > 0 to high, even in ln.
 inline std::vector<double> places_between(double low, double high, int steps) {
   std::vector<double> places;
+  places.reserve(static_cast<std::size_t>(steps) + 1);
   for (int k = 0; k < steps; ++k)
     places.push_back(low * std::pow(high / low, static_cast<double>(k) / steps));
   places.push_back(high);
