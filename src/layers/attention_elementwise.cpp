@@ -38,7 +38,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const EncodedPair encoded = encode(pair);
     const auto left = logit_variances(pair.left_state, pair.nngp.rows());
     const auto right = logit_variances(pair.right_state, pair.nngp.cols());
-    const Sums sums(*this, encoded, pair.stop);
+    Sums sums(*this, encoded, pair.stop);
     for_each_wanted(pair, [&](Index a, Index b) {
       write_entry(sums(left[static_cast<std::size_t>(a)], right[static_cast<std::size_t>(b)], a, b), encoded,
                   a, b, result);
@@ -61,52 +61,65 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
   class Sums {
    public:
     Sums(const ElementwiseAttention& stage, const EncodedPair& encoded, StopRequest stop)
-        : stage_{stage},
+        : qk2_{stage.qk2()},
           encoded_{encoded},
           value_logits_{encoded.values.cwiseProduct(encoded.logits)},
           seen_left_(stage.options(), encoded.logits.rows()),
           seen_right_(stage.options(), encoded.logits.cols()),
-          stop_{stop} {
+          stop_{stop},
+          duals_(*stage.zeta_, encoded.logits.cols()),
+          turns_(encoded.logits.cols()),
+          turned_(encoded.logits.cols()) {
       if (encoded.logit_ntks.size() > 0) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
       if (stage.options().rotary)
         rho_.emplace(*stage.options().rotary, 2 * (encoded.logits.rows() + encoded.logits.cols()));
     }
 
     AttentionSums operator()(const PreparedVariances& left, const PreparedVariances& right, Index a,
-                             Index b) const {
+                             Index b) {
       const Index e = encoded_.logits.cols();
-      DualRows rows(*stage_.zeta_, e);
       AttentionSums sums;
-      Vector<double> turns = Vector<double>::Ones(e);
       for (const PositionRange& seen : seen_left_.of(a))
         for (Index i = seen.begin; i < seen.end; ++i) {
           stop_.check();
-          rows.select(left, right, e, i * e);
-          if (rho_)
-            for (Index j = 0; j < e; ++j) turns[j] = (*rho_)((i - a) - (j - b));
-          const Vector<double> logits = encoded_.logits.row(i).transpose().cwiseProduct(turns);
-          rows.compute(stage_.qk2() * encoded_.logits(a, b), logits.data());
-          for (const PositionRange& range : seen_right_.of(b)) add(rows, turns, i, range, sums);
+          duals_.select(left, right, e, i * e);
+          duals_.compute(qk2_ * encoded_.logits(a, b), turned_logits(i, a, b));
+          for (const PositionRange& range : seen_right_.of(b)) add(i, range, sums);
         }
       return sums;
     }
 
    private:
-    void add(const DualRows& rows, const Vector<double>& turns, Index i, const PositionRange& range,
-             AttentionSums& sums) const {
-      const Index begin = range.begin, count = range.end - range.begin;
-      const auto part = [&](const Matrix<double>& matrix) { return matrix.row(i).segment(begin, count); };
-      const auto values = rows.values().segment(begin, count);
-      sums.values += part(encoded_.values).dot(values);
-      if (value_logit_ntks_.size() == 0) return;
-      const Vector<double> derivatives =
-          rows.derivatives().segment(begin, count).cwiseProduct(turns.segment(begin, count));
-      sums.value_ntks += part(encoded_.value_ntks).dot(values);
-      sums.value_logits += part(value_logits_).dot(derivatives);
-      sums.value_logit_ntks += part(value_logit_ntks_).dot(derivatives);
+    /// Row i of the logits, with rotary positions times rho((i - a) - (j - b)).
+    const double* turned_logits(Index i, Index a, Index b) {
+      const double* row = encoded_.logits.row(i).data();
+      if (!rho_) return row;
+      for (Index j = 0; j < turns_.size(); ++j) {
+        turns_[j] = (*rho_)((i - a) - (j - b));
+        turned_[j] = row[j] * turns_[j];
+      }
+      return turned_.data();
     }
 
-    const ElementwiseAttention& stage_;
+    void add(Index i, const PositionRange& range, AttentionSums& sums) const {
+      const Index begin = range.begin, count = range.end - range.begin;
+      const auto part = [&](const Matrix<double>& matrix) { return matrix.row(i).segment(begin, count); };
+      const auto values = duals_.values().segment(begin, count);
+      sums.values += part(encoded_.values).dot(values);
+      if (value_logit_ntks_.size() == 0) return;
+      sums.value_ntks += part(encoded_.value_ntks).dot(values);
+      const auto add_slopes = [&](const auto& derivatives) {
+        sums.value_logits += part(value_logits_).dot(derivatives);
+        sums.value_logit_ntks += part(value_logit_ntks_).dot(derivatives);
+      };
+      const auto derivatives = duals_.derivatives().segment(begin, count);
+      if (rho_)
+        add_slopes(derivatives.cwiseProduct(turns_.segment(begin, count)));
+      else
+        add_slopes(derivatives);
+    }
+
+    double qk2_;
     const EncodedPair& encoded_;
     Matrix<double> value_logits_;
     Matrix<double> value_logit_ntks_;
@@ -114,6 +127,10 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     SeenPositions seen_right_;
     std::optional<RotaryTable> rho_;
     StopRequest stop_;
+    // Of one row at a time.
+    DualRows duals_;
+    Vector<double> turns_;
+    Vector<double> turned_;
   };
 
   [[nodiscard]] double qk2() const { return options().query_key_std * options().query_key_std; }
