@@ -47,7 +47,7 @@ struct JsonKind<int> : JsonKind<Index> {
 template <>
 struct JsonKind<bool> {
   static std::string one() { return "true or false"; }
-  static std::string several() { return "truth values"; }
+  static std::string several() { return "values"; }
   static bool read(const nlohmann::json& value, bool& target);
 };
 

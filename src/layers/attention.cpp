@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "json/json_value.hpp"
+#include "json/json_matrix.hpp"
 #include "layers/attention_checks.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/builtin_kinds.hpp"
@@ -29,7 +29,7 @@ ordered_json position_fields(const PositionalEncodings& positions) {
     fields = {{"kind", "structured"}, {"rho", structured->rho}, {"phi", structured->phi}};
   } else {
     const auto& matrix = std::get<MatrixPositions>(positions.covariance);
-    fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", matrix_rows(matrix.covariance)}};
+    fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", json_rows(matrix.covariance)}};
   }
   fields["input_weight"] = positions.input_weight;
   fields["position_weight"] = positions.position_weight;
@@ -42,14 +42,7 @@ void add_sequence_fields(const AttentionOptions& options, ordered_json& fields) 
   if (options.alibi_slope != 0) fields["alibi"] = options.alibi_slope;
   if (options.window) fields["window"] = *options.window;
   if (options.prefix != 0) fields["prefix"] = options.prefix;
-  if (!options.mask_matrix) return;
-  auto rows = ordered_json::array();
-  for (Index a = 0; a < options.mask_matrix->rows(); ++a) {
-    auto row = ordered_json::array();
-    for (Index c = 0; c < options.mask_matrix->cols(); ++c) row.push_back(bool{(*options.mask_matrix)(a, c)});
-    rows.push_back(row);
-  }
-  fields["mask"] = rows;
+  if (options.mask_matrix) fields["mask"] = json_rows(*options.mask_matrix);
 }
 
 class Attention final : public LayerModel {
@@ -132,7 +125,7 @@ PositionalEncodings read_positions(const nlohmann::json& object, const std::stri
   if (kind == "identity") positions.covariance = IdentityPositions{rho};
   if (kind == "structured") positions.covariance = StructuredPositions{rho, fields.number("phi", 1)};
   if (kind == "matrix")
-    positions.covariance = MatrixPositions{read_matrix_rows(fields, "matrix", fields.value("matrix")), rho};
+    positions.covariance = MatrixPositions{read_square_matrix<double>(fields, "matrix"), rho};
   positions.input_weight = fields.number("input_weight", 1);
   positions.position_weight = fields.number("position_weight", 1);
   if (fields.boolean("in_values", false)) positions.values = ValueEncodings::present;
@@ -150,33 +143,13 @@ RotaryPositions read_rotary(const nlohmann::json& object, const std::string& pat
   return rotary;
 }
 
-Matrix<bool> read_mask(FieldReader& fields) {
-  const nlohmann::json& rows = fields.value("mask");
-  if (!rows.is_array() || rows.empty()) fields.fail("mask", "expected a list of rows of true and false");
-  const auto d = static_cast<Index>(rows.size());
-  Matrix<bool> mask(d, d);
-  for (Index a = 0; a < d; ++a) {
-    const nlohmann::json& row = rows[static_cast<std::size_t>(a)];
-    if (!row.is_array() || row.size() != rows.size())
-      fields.fail("mask",
-                  fmt::format("expected {} rows of {} values, got {} in row {}", d, d, row.size(), a));
-    for (Index c = 0; c < d; ++c) {
-      const nlohmann::json& entry = row[static_cast<std::size_t>(c)];
-      if (!entry.is_boolean())
-        fields.fail("mask", fmt::format("expected true or false in row {}, got {}", a, shown_json(entry)));
-      mask(a, c) = entry.get<bool>();
-    }
-  }
-  return mask;
-}
-
 /// The fields of AttentionOptions that are for sequences only.
 void read_sequence_fields(FieldReader& fields, AttentionOptions& options) {
   if (fields.has("rotary")) options.rotary = read_rotary(fields.value("rotary"), fields.path() + ".rotary");
   options.alibi_slope = fields.number("alibi", 0);
   if (fields.has("window")) options.window = fields.integer("window");
   options.prefix = fields.integer("prefix", 0);
-  if (fields.has("mask")) options.mask_matrix = read_mask(fields);
+  if (fields.has("mask")) options.mask_matrix = read_square_matrix<bool>(fields, "mask");
 }
 
 Layer read_attention(FieldReader& fields) {

@@ -8,11 +8,12 @@
 
 namespace widelimit::layers {
 
-/// A matrix from a list of rows of equal length. Throws NetworkError naming the field if it is none.
+/// A matrix from a list of rows of equal length. Throws NetworkError naming the field if it is none, or empty.
 Matrix<double> read_matrix_rows(const FieldReader& fields, const std::string& field,
                                 const nlohmann::json& rows);
 
-/// The matrix as a list of rows.
-nlohmann::ordered_json matrix_rows(const Matrix<double>& matrix);
+/// A field with as many rows as columns, of double or bool.
+template <typename T>
+Matrix<T> read_square_matrix(FieldReader& fields, const std::string& field);
 
 }  // namespace widelimit::layers

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "json/json_value.hpp"
+#include "json/json_matrix.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/position_map.hpp"
@@ -161,7 +161,7 @@ class FlatMatrix final : public PositionMapLayer {
   }
 
   std::string kind() const override { return "positions_map"; }
-  nlohmann::ordered_json fields() const override { return {{"matrix", matrix_rows(matrix_)}}; }
+  nlohmann::ordered_json fields() const override { return {{"matrix", json_rows(matrix_)}}; }
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
     if (input.empty()) throw ArgumentError("expected inputs with positions, got vectors");
@@ -189,7 +189,7 @@ class AxisMatrices final : public PositionMapLayer {
   std::string kind() const override { return "positions_map"; }
   nlohmann::ordered_json fields() const override {
     auto matrices = nlohmann::ordered_json::array();
-    for (const Matrix<double>& matrix : matrices_) matrices.push_back(matrix_rows(matrix));
+    for (const Matrix<double>& matrix : matrices_) matrices.push_back(json_rows(matrix));
     return {{"matrices", matrices}};
   }
 

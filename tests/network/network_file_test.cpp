@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/activation_layers.hpp"
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -81,18 +82,8 @@ Network every_kind() {
   return {"every kind", all};
 }
 
-template <typename Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 std::string network_error(const std::string& layers) {
-  return message_of(
+  return error_message<Error>(
       [&] { static_cast<void>(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}")); });
 }
 
@@ -184,7 +175,7 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
   CHECK(network_error(attention + R"("positions": {"kind": "identity", "phi": 1}}])") ==
         "layers[0].positions.phi: unknown field");
   CHECK(network_error(attention + R"("positions": {"kind": "matrix", "matrix": [[1, 0], [0]]}}])") ==
-        "layers[0].positions.matrix: expected a list of number lists of equal length, got [[1,0],[0]]");
+        "layers[0].positions.matrix: expected 2 rows of 2 numbers, got 1 in row 1");
   CHECK(network_error(attention + R"("weights": {"layer": "leaky_relu"}}])") ==
         "layers[0].weights.slope: expected this field, got none");
   CHECK(network_error(attention + R"("samples": 10}])") ==
@@ -202,12 +193,13 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
 }
 
 TEST_CASE("the document itself is checked") {
-  CHECK(message_of([] { static_cast<void>(parse_network(R"({"layers": []})")); }) ==
+  CHECK(error_message<Error>([] { static_cast<void>(parse_network(R"({"layers": []})")); }) ==
         "network.widelimit: expected this field, got none");
-  CHECK(message_of([] { static_cast<void>(parse_network(R"({"widelimit": 2, "layers": []})")); }) ==
+  CHECK(error_message<Error>([] { static_cast<void>(parse_network(R"({"widelimit": 2, "layers": []})")); }) ==
         "network.widelimit: expected format version 1, got 2");
-  CHECK(message_of([] { static_cast<void>(parse_network(R"({"widelimit": 1, "layers": [], "x": 0})")); }) ==
-        "network.x: unknown field");
+  CHECK(error_message<Error>([] {
+          static_cast<void>(parse_network(R"({"widelimit": 1, "layers": [], "x": 0})"));
+        }) == "network.x: unknown field");
   CHECK_THROWS_WITH_AS(static_cast<void>(parse_network("{\"widelimit\": 1,")),
                        doctest::Contains("network: not JSON at line 1, column "), DataError);
 }
@@ -233,10 +225,10 @@ TEST_CASE("a user's kind stands in files and is never overridden") {
                          "}]}");
   };
   CHECK(gain(R"(, "gain": 2)").layers().at(0) == dense({2, 0}));
-  CHECK(message_of([&] { gain(""); }) == "layers[0].gain: expected this field, got none");
-  CHECK(message_of([&] { gain(R"(, "gain": -1)"); }) ==
+  CHECK(error_message<Error>([&] { gain(""); }) == "layers[0].gain: expected this field, got none");
+  CHECK(error_message<Error>([&] { gain(R"(, "gain": -1)"); }) ==
         "layers[0]: dense: weight_variance must be finite and not negative, got -1");
-  CHECK(message_of([&] { gain(R"(, "gain": 1, "loss": 1)"); }) == "layers[0].loss: unknown field");
+  CHECK(error_message<Error>([&] { gain(R"(, "gain": 1, "loss": 1)"); }) == "layers[0].loss: unknown field");
   for (const char* kind : {"test_gain", "dense"}) {
     CHECK_THROWS_WITH_AS(register_layer_kind(kind, reader),
                          doctest::Contains("exists already; choose another name"), ArgumentError);
@@ -250,7 +242,7 @@ TEST_CASE("a user's layers are written with the parameters that their maker give
   const Network network(
       {dense(), sum({{1, {repeat(2, {shifted(1.0 / 3), dense()})}}}), shifted(0.5), dense()});
   CHECK(
-      message_of([&] { static_cast<void>(to_json(network)); }) ==
+      error_message<Error>([&] { static_cast<void>(to_json(network)); }) ==
       "layers[1].branches[0].layers[0].layers[0] (test_shifted): cannot be written, because it could not be "
       "read back; register the kind with register_layer_kind()");
   register_layer_kind("test_shifted", [&](FieldReader& fields) { return shifted(fields.number("shift")); });
@@ -268,8 +260,10 @@ TEST_CASE("a user's layer without parameters cannot be written") {
       " (test_unknown): cannot be written, because its parameters are not known; pass them where the layer "
       "is "
       "made";
-  CHECK(message_of([&] { static_cast<void>(to_json(Network({dense(), layer}))); }) == "layers[1]" + rest);
-  CHECK(message_of([&] { static_cast<void>(to_json(Network({attention(attends)}))); }) ==
+  CHECK(error_message<Error>([&] {
+          static_cast<void>(to_json(Network({dense(), layer})));
+        }) == "layers[1]" + rest);
+  CHECK(error_message<Error>([&] { static_cast<void>(to_json(Network({attention(attends)}))); }) ==
         "layers[0].weights" + rest);
   // It still prints, and equals its copies.
   CHECK(layer == nonlinearity("test_unknown", activation));
