@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "support/error_message.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/check_reference.hpp"
@@ -32,12 +33,7 @@ Rows rows_of(const json& document) {
 }
 
 std::string error_of(const json& document) {
-  try {
-    (void)rows_of(document);
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "";
+  return widelimit::testing::error_message<DataError>([&] { return rows_of(document); });
 }
 
 }  // namespace

@@ -8,24 +8,17 @@
 #include <vector>
 
 #include "data/temporary_folder.hpp"
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 
 using namespace widelimit::files;
 using widelimit::DataError;
+using widelimit::testing::error_message;
 
 namespace {
 
 std::ptrdiff_t entries(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
-}
-
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -70,12 +63,13 @@ TEST_CASE("replacing file: what cannot be replaced is told at once") {
   const std::string expected =
       ": cannot be written: expected a regular file or none, found a folder or device";
   for (const auto& path : {fifo, folder.path() / "folder", folder.path()})
-    CHECK(error_of([&] { check_replaceable(path); }) == path.string() + expected);
-  CHECK(error_of([&] { check_replaceable(link); }) == std::filesystem::canonical(fifo).string() + expected);
-  CHECK(error_of([&] { check_replaceable(folder.path() / "none/a.csv"); })
+    CHECK(error_message<DataError>([&] { check_replaceable(path); }) == path.string() + expected);
+  CHECK(error_message<DataError>([&] { check_replaceable(link); }) ==
+        std::filesystem::canonical(fifo).string() + expected);
+  CHECK(error_message<DataError>([&] { check_replaceable(folder.path() / "none/a.csv"); })
             .starts_with((folder.path() / "none/a.csv").string() +
                          ": cannot be written: failed to create a.csv."));
-  CHECK(error_of([&] { check_replaceable(folder.path() / "free"); }) == "no error");
+  CHECK(error_message<DataError>([&] { check_replaceable(folder.path() / "free"); }) == "no error");
   CHECK(entries(folder.path()) == 3);
 }
 
@@ -87,7 +81,8 @@ TEST_CASE("replacing file: at a limit of the file's size the process lives, and 
   const rlimit small{4096, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   // The signal, SIGXFSZ, would end this process.
-  const std::string message = error_of([&] { replace_file(path, std::string(100'000, 'x')); });
+  const std::string message =
+      error_message<DataError>([&] { replace_file(path, std::string(100'000, 'x')); });
   setrlimit(RLIMIT_FSIZE, &before);
   CHECK(message.starts_with(path.string() + ": cannot be written: failed to write a.csv."));
   CHECK(message.ends_with("File too large"));

@@ -2,22 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::testing {
 namespace {
 
 using nlohmann::json;
-
-template <typename Body>
-std::string message_of(const Body& body) {
-  try {
-    body();
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "none";
-}
 
 TEST_CASE("fields are read as what they are assigned to") {
   const json document =
@@ -44,23 +35,24 @@ TEST_CASE("errors name the field, what was expected and what came") {
   const json document = json::parse(R"({"s": "0.39", "u": 18446744073709551615, "f": 2.5, "l": [1, null],
                                         "i": 3000000000})");
   const JsonValue value(document, "case");
-  CHECK(message_of([&] { static_cast<void>(value.at("s").get<double>()); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("s").get<double>()); }) ==
         "case.s: expected a number, got \"0.39\"");
-  CHECK(message_of([&] { static_cast<void>(value.at("s").list()); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("s").list()); }) ==
         "case.s: expected a list, got \"0.39\"");
-  CHECK(message_of([&] { static_cast<void>(value.at("s").at("x")); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("s").at("x")); }) ==
         "case.s: expected an object, got \"0.39\"");
-  CHECK(message_of([&] { static_cast<void>(value.at("u").get<Index>()); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("u").get<Index>()); }) ==
         "case.u: expected an integer, got 18446744073709551615");
-  CHECK(message_of([&] { static_cast<void>(value.at("i").get<int>()); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("i").get<int>()); }) ==
         "case.i: expected an integer, got 3000000000");
-  CHECK(message_of([&] { static_cast<void>(value.at("f").get<Index>()); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("f").get<Index>()); }) ==
         "case.f: expected an integer, got 2.5");
-  CHECK(message_of([&] { static_cast<void>(value.at("l").get<std::vector<double>>()); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("l").get<std::vector<double>>()); }) ==
         "case.l: expected a list of numbers, got [1,null]");
-  CHECK(message_of([&] { static_cast<void>(value.at("l").at(2)); }) ==
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("l").at(2)); }) ==
         "case.l: expected at least 3 entries, got 2");
-  CHECK(message_of([&] { static_cast<void>(value.at("t")); }) == "case.t: expected this field, got none");
+  CHECK(error_message<DataError>([&] { static_cast<void>(value.at("t")); }) ==
+        "case.t: expected this field, got none");
 }
 
 TEST_CASE("long and unprintable values are cut") {

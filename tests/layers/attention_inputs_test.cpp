@@ -6,6 +6,7 @@
 #include <string>
 #include <xtensor/xview.hpp>
 
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -132,12 +133,7 @@ TEST_CASE("sampled softmax logits beyond exp's range: scaling them further chang
 }
 
 std::string message_of(const Network& network, const xt::xarray<double>& x) {
-  try {
-    static_cast<void>(gram<double>(network, x));
-  } catch (const NetworkError& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::error_message<NetworkError>([&] { return gram<double>(network, x); });
 }
 
 TEST_CASE("attention without positions, and encodings of another size, are errors with the layer's path") {
@@ -272,12 +268,9 @@ TEST_CASE("Gram matrices of sampled softmax are positive semidefinite up to thei
 }
 
 std::string fit_error(const AttentionOptions& options, const Shape& shape) {
-  try {
-    static_cast<void>(Network({attention(options), flatten(), dense()}).describe(shape));
-  } catch (const NetworkError& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::error_message<NetworkError>([&] {
+    return Network({attention(options), flatten(), dense()}).describe(shape);
+  });
 }
 
 TEST_CASE("rotary positions, biases and masks are for sequences that they fit") {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -27,15 +28,7 @@ using namespace widelimit::layers;
 const double nan = std::numeric_limits<double>::quiet_NaN();
 const double infinity = std::numeric_limits<double>::infinity();
 
-template <typename Call>
-std::string error_of(const Call& call) {
-  try {
-    static_cast<void>(call());
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+std::string error_of(const auto& call) { return error_message<ArgumentError>(call); }
 
 TEST_CASE("variances must be finite and not negative") {
   CHECK(error_of([] {

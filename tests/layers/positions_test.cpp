@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -284,32 +285,23 @@ TEST_CASE("transposed convolutions add up what their definition says") {
   check_transposed(3, 2, Padding::circular, 0, 8);
 }
 
-template <typename Body>
-std::string error_message(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST_CASE("bad maps and inputs that do not fit are errors with their place") {
-  CHECK(error_message([] { static_cast<void>(slice({})); }) == "slice: expected 1, 2 or 3 axes, got 0");
-  CHECK(error_message([] { static_cast<void>(slice({{0, 1, 0}})); }) == "slice: steps must not be 0");
-  CHECK(error_message([] { static_cast<void>(index_position(3, 0)); }) ==
+  CHECK(error_message<Error>([] { static_cast<void>(slice({})); }) ==
+        "slice: expected 1, 2 or 3 axes, got 0");
+  CHECK(error_message<Error>([] { static_cast<void>(slice({{0, 1, 0}})); }) == "slice: steps must not be 0");
+  CHECK(error_message<Error>([] { static_cast<void>(index_position(3, 0)); }) ==
         "index: axis must be 0, 1 or 2, got 3");
-  CHECK(error_message([] { static_cast<void>(image_resize({{0}})); }) ==
+  CHECK(error_message<Error>([] { static_cast<void>(image_resize({{0}})); }) ==
         "image_resize: sizes must be positive, or -1, got 0");
-  CHECK(error_message([] { static_cast<void>(positions_map(MapMatrix(0, 3))); }) ==
+  CHECK(error_message<Error>([] { static_cast<void>(positions_map(MapMatrix(0, 3))); }) ==
         "positions_map: matrix must have entries, got 0 x 3");
-  CHECK(error_message([] {
+  CHECK(error_message<Error>([] {
           MapMatrix bad = MapMatrix::Ones(2, 2);
           bad(1, 0) = std::nan("");
           static_cast<void>(positions_map(std::vector{MapMatrix(MapMatrix::Ones(1, 1)), bad}));
         }) == "positions_map: matrices[1][1][0] must be finite, got nan");
   const auto error_on = [](const Layer& layer, const std::vector<Index>& sizes) {
-    return error_message([&] {
+    return error_message<Error>([&] {
       static_cast<void>(gram<double>(Network({layer, global_average_pool()}), random_inputs(1, sizes)));
     });
   };
@@ -327,7 +319,7 @@ TEST_CASE("bad maps and inputs that do not fit are errors with their place") {
         "layers[0] (conv_transpose): axis 0: expected at most 1048576 positions, got 1572864");
   CHECK(error_on(conv_transpose({{Index{1} << 40}}), {2, 3, 1}) ==
         "layers[0] (conv_transpose): axis 0: expected at most 1048576 positions, got 1099511627776");
-  CHECK(error_message([] { static_cast<void>(image_resize({{1 << 21}})); }) ==
+  CHECK(error_message<Error>([] { static_cast<void>(image_resize({{1 << 21}})); }) ==
         "image_resize: sizes must be at most 1048576, got 2097152");
   CHECK(error_on(conv_transpose({{3}}), {2, 3}) ==
         "layers[0] (conv_transpose): expected inputs with 1 spatial axis, got no positions");
