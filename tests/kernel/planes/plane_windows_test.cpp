@@ -8,6 +8,7 @@
 
 #include "kernel/planes/affine.hpp"
 #include "kernel/planes/engine_program.hpp"
+#include "kernel/planes/plane_numbers.hpp"
 #include "kernel/planes/vector_padding.hpp"
 
 using namespace widelimit;
@@ -44,20 +45,6 @@ class PlaneBuffer {
   Index front_;
   std::vector<double> numbers_;
 };
-
-/// Calls body(a, b, place) for every entry of a plane.
-template <typename Body>
-void for_each_window_entry(const PlacedPlane& plane, const Body& body) {
-  plane.for_each_piece([&](const Box& box, Index begin) {
-    for_each_row(box.extent, [&](Index x, Index y) {
-      for (Index z = 0; z < box.extent[2]; ++z) {
-        const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
-        body(a, Index3{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]},
-             begin + plane.layout.at(x, y) + z);
-      }
-    });
-  });
-}
 
 /// The sum over the window of output positions a and b.
 double window_sum(const Affine& affine, const Covariances& input, const Index3& a, const Index3& b) {
@@ -105,7 +92,7 @@ void check_convolution(const ConvolutionCase& layer, bool shifted, std::mt19937&
     PlaneBuffer source(margin, 2 * length), source_ntk(margin, 2 * length), target(margin, 2 * out_length),
         target_ntk(margin, 2 * out_length), scratch(margin, 2 * length), scratch_ntk(margin, 2 * length);
     for (Index n = 0; n < 2; ++n)
-      for_each_window_entry(from, [&](const Index3& a, const Index3& b, Index place) {
+      for_each_entry(from, [&](const Index3& a, const Index3& b, Index place) {
         source.data()[n * length + place] = nngp[static_cast<std::size_t>(n)].at(a, b);
         source_ntk.data()[n * length + place] = ntk[static_cast<std::size_t>(n)].at(a, b);
       });
@@ -116,7 +103,7 @@ void check_convolution(const ConvolutionCase& layer, bool shifted, std::mt19937&
     else
       convolve_strided(strided_windows(affine, from, to), {2, length, out_length}, in, out);
     for (Index n = 0; n < 2; ++n)
-      for_each_window_entry(to, [&](const Index3& a, const Index3& b, Index place) {
+      for_each_entry(to, [&](const Index3& a, const Index3& b, Index place) {
         const auto pair = static_cast<std::size_t>(n);
         const double expected = affine.scale * window_sum(affine, nngp[pair], a, b) + affine.bias;
         const double expected_ntk = expected + affine.scale * window_sum(affine, ntk[pair], a, b);
@@ -155,7 +142,7 @@ TEST_CASE("guards are cleared and nothing else is") {
   const Index length = plane.layout.length;
   std::vector<double> numbers(static_cast<std::size_t>(2 * length), 1.0), expected(numbers.size(), 0.0);
   for (Index n = 0; n < 2; ++n)
-    for_each_window_entry(plane, [&](const Index3& /*a*/, const Index3& /*b*/, Index place) {
+    for_each_entry(plane, [&](const Index3& /*a*/, const Index3& /*b*/, Index place) {
       expected[static_cast<std::size_t>(n * length + place)] = 1;
     });
   clear_guards(plane.layout, 2, Plane<double>{numbers.data(), nullptr});
