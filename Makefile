@@ -1,13 +1,15 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages build run test test-slow test-asan test-tsan fuzz bench format tidy clean
+.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 PROGRAM := build/release/widelimit
+PYTHON := $(CURDIR)/build/python-environment/bin/python
 
 help:
 	@echo "make run        install missing packages, build, classify the embedded images with an attention kernel"
 	@echo "make test       install missing packages, build, run the tests"
+	@echo "make python     install the Python package into build/python-environment, with what its tests need"
 	@echo "make build      install missing packages, build $(PROGRAM)"
 	@echo "make test-slow  the long checks"
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
@@ -28,7 +30,16 @@ build: packages build/release/build.ninja
 run: build
 	$(PROGRAM) gp --data sample --network struct --network conv-gap --network conv-flatten --network fcn
 
-test: packages build/release/build.ninja
+python-environment: packages
+	@scripts/make-python-environment.sh build/python-environment
+
+# The library of the build folder, not a second build of it.
+python: build python-environment
+	cmake --build --preset release -j $(JOBS) --target widelimit
+	$(PYTHON) -m pip install --quiet --no-build-isolation -Ccmake.define.widelimit_DIR=$(CURDIR)/build/release .
+
+test: packages python-environment
+	cmake --preset release -G Ninja -DWIDELIMIT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)
 

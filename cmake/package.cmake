@@ -14,6 +14,8 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/widelimitConfig.cmake.
                               ${PROJECT_BINARY_DIR}/widelimitConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/widelimit)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/widelimitConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+# find_package takes the build folder, too (widelimit_DIR): the Python package is built so.
+export(EXPORT widelimitTargets NAMESPACE widelimit:: FILE ${PROJECT_BINARY_DIR}/widelimitTargets.cmake)
 install(FILES ${PROJECT_BINARY_DIR}/widelimitConfig.cmake ${PROJECT_BINARY_DIR}/widelimitConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/widelimit)
 

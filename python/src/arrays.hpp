@@ -1,0 +1,77 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <utility>
+#include <vector>
+
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/matrix.hpp"
+
+/// NumPy arrays in and out. Arrays come in row-major and of the element type that is asked for (the Python side
+/// converts others), and are not copied.
+namespace widelimit::python {
+
+template <typename Scalar>
+using Array = nanobind::ndarray<const Scalar, nanobind::c_contig, nanobind::device::cpu>;
+
+template <typename Scalar>
+using NumpyArray = nanobind::ndarray<nanobind::numpy, Scalar>;
+
+template <typename Scalar>
+std::vector<Index> dimensions_of(const Array<Scalar>& array) {
+  std::vector<Index> dimensions;
+  for (std::size_t axis = 0; axis < array.ndim(); ++axis)
+    dimensions.push_back(static_cast<Index>(array.shape(axis)));
+  return dimensions;
+}
+
+/// A view: the array must live as long.
+template <typename Scalar>
+Inputs<Scalar> inputs_of(const Array<Scalar>& array) {
+  return Inputs<Scalar>(array.data(), dimensions_of(array));
+}
+
+/// A ragged batch; copied.
+template <typename Scalar>
+Inputs<Scalar> inputs_of(const std::vector<Array<Scalar>>& arrays) {
+  std::vector<xt::xarray<Scalar>> inputs;
+  for (const Array<Scalar>& array : arrays) {
+    const auto dimensions = dimensions_of(array);
+    xt::xarray<Scalar> input(std::vector<std::size_t>(dimensions.begin(), dimensions.end()));
+    std::copy(array.data(), array.data() + array.size(), input.begin());
+    inputs.push_back(std::move(input));
+  }
+  return Inputs<Scalar>(std::move(inputs));
+}
+
+/// A vector or a matrix as a matrix.
+template <typename Scalar>
+Matrix<Scalar> matrix_of(const Array<Scalar>& array) {
+  const Index rows = array.ndim() == 0 ? 1 : static_cast<Index>(array.shape(0));
+  const Index count = static_cast<Index>(array.size());
+  return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, rows == 0 ? 0 : count / rows);
+}
+
+/// An array that owns the matrix's numbers. None for an empty matrix.
+template <typename Scalar>
+nanobind::object array_of(Matrix<Scalar> matrix) {
+  if (matrix.size() == 0) return nanobind::none();
+  auto* owned = new Matrix<Scalar>(std::move(matrix));
+  const nanobind::capsule owner(owned,
+                                [](void* pointer) noexcept { delete static_cast<Matrix<Scalar>*>(pointer); });
+  return nanobind::cast(NumpyArray<Scalar>(
+      owned->data(), {static_cast<std::size_t>(owned->rows()), static_cast<std::size_t>(owned->cols())},
+      owner));
+}
+
+template <typename Scalar>
+nanobind::object array_of(Vector<Scalar> vector) {
+  auto* owned = new Vector<Scalar>(std::move(vector));
+  const nanobind::capsule owner(owned,
+                                [](void* pointer) noexcept { delete static_cast<Vector<Scalar>*>(pointer); });
+  return nanobind::cast(NumpyArray<Scalar>(owned->data(), {static_cast<std::size_t>(owned->size())}, owner));
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,103 @@
+#include "finite.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "batches.hpp"
+#include "interruptible.hpp"
+#include "widelimit/finite/check_limit.hpp"
+#include "widelimit/finite/empirical_kernel.hpp"
+#include "widelimit/finite/finite_network.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+using finite::FiniteNetwork;
+using Numbers = Array<double>;
+
+void make_network(FiniteNetwork<double>* self, const Network& network, const Shape& shape, Index channels,
+                  Index hidden, Index outputs, std::vector<Index> widths, Index heads, std::uint64_t seed,
+                  int threads) {
+  new (self) FiniteNetwork<double>(network, {shape, channels},
+                                   {.hidden = hidden, .outputs = outputs, .layers = std::move(widths)},
+                                   {.count = heads}, seed, threads);
+}
+
+nb::object forward(const FiniteNetwork<double>& network, const Batch<double>& x, std::uint64_t pass) {
+  return array_of(run_interruptibly([&](std::stop_token) { return network.forward(x.inputs, pass); }));
+}
+
+nb::object empirical(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>& x2,
+                     bool ntk) {
+  return array_of(run_interruptibly([&](std::stop_token) {
+    return ntk ? finite::empirical_ntk(network, x1.inputs, x2.inputs)
+               : finite::empirical_nngp(network, x1.inputs, x2.inputs);
+  }));
+}
+
+/// Whether the limit passed, and the table.
+nb::tuple checked(const Network& network, const std::vector<Index>& widths, Index draws,
+                  const std::vector<Shape>& shapes, Index channels, std::uint64_t seed) {
+  finite::LimitOptions options;
+  options.widths = widths;
+  options.draws = draws;
+  options.shapes = shapes;
+  options.channels = channels;
+  options.seed = seed;
+  const finite::LimitReport report =
+      run_interruptibly([&](std::stop_token) { return finite::check_limit(network, options); });
+  return nb::make_tuple(report.passed(), to_string(report));
+}
+
+}  // namespace
+
+void bind_finite(nb::module_& module) {
+  nb::class_<FiniteNetwork<double>>(
+      module, "FiniteNetwork",
+      "A network of finite width in the NTK parametrisation, in double.\n\n"
+      "shape, channels: of an input; hidden: channels wherever the network leaves them open, or widths: one "
+      "number for "
+      "every such place; outputs: behind the last layer; heads: of attention. Equal seeds give equal bits.")
+      .def("__init__", &make_network, "network"_a, "shape"_a, "channels"_a, "hidden"_a = 256, "outputs"_a = 1,
+           "widths"_a = std::vector<Index>{}, "heads"_a = 8, "seed"_a = 0, "threads"_a = 0)
+      .def_prop_ro("parameter_count", &FiniteNetwork<double>::parameter_count)
+      .def_prop_ro("outputs", &FiniteNetwork<double>::outputs)
+      .def_prop_rw(
+          "parameters",
+          [](const FiniteNetwork<double>& self) { return array_of(Vector<double>(self.parameters())); },
+          [](FiniteNetwork<double>& self, const Numbers& parameters) {
+            self.set_parameters(
+                Eigen::Map<const Vector<double>>(parameters.data(), static_cast<Index>(parameters.size())));
+          },
+          "Independent standard normal numbers at the start, layer after layer.")
+      .def("forward", &forward, "x"_a, "draw"_a = 0,
+           "Outputs [n, outputs]; `draw` numbers the draws of dropout.")
+      .def(
+          "jacobian",
+          [](const FiniteNetwork<double>& self, const Batch<double>& x, Index output) {
+            return array_of(
+                run_interruptibly([&](std::stop_token) { return self.jacobian(x.inputs, output); }));
+          },
+          "x"_a, "output"_a = 0, "Gradients of one output at every input, [n, parameter_count].")
+      .def(
+          "nngp",
+          [](const FiniteNetwork<double>& self, const Batch<double>& x1, const Batch<double>& x2) {
+            return empirical(self, x1, x2, false);
+          },
+          "x1"_a, "x2"_a, "Products of outputs, averaged over outputs, [n1, n2].")
+      .def(
+          "ntk",
+          [](const FiniteNetwork<double>& self, const Batch<double>& x1, const Batch<double>& x2) {
+            return empirical(self, x1, x2, true);
+          },
+          "x1"_a, "x2"_a, "The empirical NTK, averaged over outputs, [n1, n2].");
+
+  module.def("check_limit", &checked, "network"_a, "widths"_a, "draws"_a, "shapes"_a, "channels"_a, "seed"_a);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,159 @@
+#include "inference.hpp"
+
+#include <nanobind/stl/optional.h>
+
+#include "arrays.hpp"
+#include "interruptible.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/regression.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+using Numbers = Array<double>;
+
+Vector<double> vector_of(const Numbers& array) {
+  return Eigen::Map<const Vector<double>>(array.data(), static_cast<Index>(array.size()));
+}
+
+/// At most one of the two: eps times the mean diagonal, or a variance in squared units of the targets.
+std::optional<gp::Noise> noise_of(std::optional<double> regulariser, std::optional<double> noise) {
+  if (regulariser && noise)
+    throw ArgumentError("expected regulariser (relative) or noise_variance (absolute), got both");
+  if (regulariser) return gp::RelativeRegulariser(*regulariser);
+  if (noise) return gp::AbsoluteNoise(*noise);
+  return std::nullopt;
+}
+
+gp::Regression fit_regression(const Numbers& gram, const Numbers& targets, std::optional<double> regulariser,
+                              std::optional<double> noise_variance, int threads) {
+  const auto noise = noise_of(regulariser, noise_variance);
+  if (!noise) throw ArgumentError("Regression: expected regulariser or noise_variance, got neither");
+  const nb::gil_scoped_release unlocked;
+  return gp::Regression::fit(matrix_of(gram), matrix_of(targets), *noise, threads);
+}
+
+gp::GradientFlow fit_flow(const Numbers& nngp, const Numbers& ntk, const Numbers& targets,
+                          std::optional<double> regulariser, std::optional<double> noise_variance,
+                          double learning_rate, int threads) {
+  const auto noise = noise_of(regulariser, noise_variance);
+  const nb::gil_scoped_release unlocked;
+  return gp::GradientFlow::fit(matrix_of(nngp), matrix_of(ntk), matrix_of(targets), noise, learning_rate,
+                               threads);
+}
+
+/// compute() without the interpreter's lock, as an array.
+template <typename Compute>
+nb::object unlocked_array(const Compute& compute) {
+  auto result = [&] {
+    const nb::gil_scoped_release unlocked;
+    return compute();
+  }();
+  return array_of(std::move(result));
+}
+
+void bind_regression(nb::module_& module) {
+  using gp::Regression;
+  nb::class_<Regression>(
+      module, "Regression",
+      "Gaussian-process posterior of a Gram matrix [n, n] and targets [n, outputs].\n\n"
+      "regulariser: eps, the variance eps * mean(diagonal) is added to the diagonal, and the "
+      "kernel is scaled to the amplitude that makes the targets most likely; or noise_variance: in "
+      "squared units of the targets, amplitude 1. threads=0: all of the machine's. Raises "
+      "ArgumentError for shapes, NaN and asymmetric matrices, NumericalError where the "
+      "factorization breaks down.\n"
+      "Source: Rasmussen & Williams 2006, algorithm 2.1 and equation 5.8.")
+      .def_static("fit", &fit_regression, "gram"_a, "targets"_a, "regulariser"_a = nb::none(),
+                  "noise_variance"_a = nb::none(), "threads"_a = 0)
+      .def("with_amplitude", &Regression::with_amplitude, "amplitude"_a,
+           "The posterior for this amplitude: the same mean, other variances.")
+      .def(
+          "mean",
+          [](const Regression& self, const Numbers& cross) {
+            const Matrix<double> gram = matrix_of(cross);
+            return unlocked_array([&] { return self.mean(gram); });
+          },
+          "cross_gram"_a, "Posterior mean [n_test, outputs]; cross_gram is [n_test, n].")
+      .def(
+          "variance",
+          [](const Regression& self, const Numbers& cross, const Numbers& test_variances) {
+            const Matrix<double> gram = matrix_of(cross);
+            const Vector<double> variances = vector_of(test_variances);
+            return unlocked_array([&] { return self.variance(gram, variances); });
+          },
+          "cross_gram"_a, "test_variances"_a,
+          "Posterior variance of the latent function [n_test]; test_variances is the diagonal of the test "
+          "inputs' Gram "
+          "matrix.")
+      .def(
+          "covariance",
+          [](const Regression& self, const Numbers& cross, const Numbers& test_gram) {
+            const Matrix<double> gram = matrix_of(cross);
+            return unlocked_array([&] { return self.covariance(gram, matrix_of(test_gram)); });
+          },
+          "cross_gram"_a, "test_gram"_a, "Joint posterior covariance [n_test, n_test].")
+      .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood)
+      .def_prop_ro("amplitude", &Regression::amplitude)
+      .def_prop_ro("noise_variance", &Regression::noise_variance)
+      .def_prop_ro("weights",
+                   [](const Regression& self) { return array_of(Matrix<double>(self.weights())); });
+}
+
+void bind_flow(nb::module_& module) {
+  using gp::GradientFlow;
+  nb::class_<GradientFlow>(
+      module, "GradientFlow",
+      "Outputs of infinitely wide networks that follow the gradient flow of half the sum of "
+      "squared errors for a time.\n\n"
+      "nngp, ntk: Gram matrices [n, n]; targets [n, outputs]; regulariser or noise_variance as in "
+      "Regression, or neither. Times lie in 0 .. inf, in units of 1 / (learning_rate * "
+      "eigenvalue of the NTK).\nSource: Lee et al. 2019, equations 14 to 16.")
+      .def_static("fit", &fit_flow, "nngp"_a, "ntk"_a, "targets"_a, "regulariser"_a = nb::none(),
+                  "noise_variance"_a = nb::none(), "learning_rate"_a = 1.0, "threads"_a = 0)
+      .def("with_amplitude", &GradientFlow::with_amplitude, "amplitude"_a)
+      .def("leave_one_out_amplitude", &GradientFlow::leave_one_out_amplitude)
+      .def(
+          "mean",
+          [](const GradientFlow& self, double time, const Numbers& ntk_cross) {
+            const Matrix<double> gram = matrix_of(ntk_cross);
+            return unlocked_array([&] { return self.mean(time, gram); });
+          },
+          "time"_a, "ntk_cross"_a, "Mean at the test inputs [n_test, outputs]; ntk_cross is [n_test, n].")
+      .def(
+          "covariance",
+          [](const GradientFlow& self, double time, const Numbers& nngp_cross, const Numbers& ntk_cross,
+             const Numbers& nngp_test) {
+            const Matrix<double> nngp = matrix_of(nngp_cross), ntk = matrix_of(ntk_cross);
+            return unlocked_array([&] { return self.covariance(time, nngp, ntk, matrix_of(nngp_test)); });
+          },
+          "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test"_a,
+          "Covariance at the test inputs [n_test, n_test].")
+      .def(
+          "train_mean",
+          [](const GradientFlow& self, double time) {
+            return unlocked_array([&] { return self.train_mean(time); });
+          },
+          "time"_a, "Mean at the training inputs [n, outputs].")
+      .def(
+          "train_covariance",
+          [](const GradientFlow& self, double time) {
+            return unlocked_array([&] { return self.train_covariance(time); });
+          },
+          "time"_a, "Covariance at the training inputs [n, n].")
+      .def_prop_ro("amplitude", &GradientFlow::amplitude)
+      .def_prop_ro("regulariser_variance", &GradientFlow::regulariser_variance);
+}
+
+}  // namespace
+
+void bind_inference(nb::module_& module) {
+  bind_regression(module);
+  bind_flow(module);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,92 @@
+#include "kernels.hpp"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <functional>
+#include <optional>
+
+#include "arrays.hpp"
+#include "batches.hpp"
+#include "interruptible.hpp"
+#include "widelimit/kernel/explain.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+using Progress = std::optional<std::function<void(Index, Index)>>;
+
+GramOptions options_of(const std::string& kernels, int threads, const Progress& progress) {
+  GramOptions options;
+  options.kernels = kernels == "nngp" ? Kernels::nngp : kernels == "ntk" ? Kernels::ntk : Kernels::both;
+  options.threads = threads;
+  if (progress)
+    options.progress = [call = *progress](const GramProgress& now) {
+      const nb::gil_scoped_acquire locked;
+      call(now.done, now.total);
+    };
+  return options;
+}
+
+/// (nngp, ntk, nngp_error, ntk_error), None what there is not.
+template <typename Scalar>
+nb::tuple arrays_of(GramResult<Scalar> result) {
+  return nb::make_tuple(array_of(std::move(result.nngp)), array_of(std::move(result.ntk)),
+                        array_of(std::move(result.nngp_error)), array_of(std::move(result.ntk_error)));
+}
+
+template <typename Scalar>
+nb::tuple gram_of(const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>* x2,
+                  const std::string& kernels, int threads, const Progress& progress) {
+  GramOptions options = options_of(kernels, threads, progress);
+  return arrays_of(run_interruptibly([&](std::stop_token stop) {
+    options.stop = std::move(stop);
+    return x2 == nullptr ? gram(network, x1.inputs, options) : gram(network, x1.inputs, x2->inputs, options);
+  }));
+}
+
+template <typename Scalar>
+nb::tuple diagonal_of(const Network& network, const Batch<Scalar>& x, const std::string& kernels,
+                      int threads) {
+  GramOptions options = options_of(kernels, threads, {});
+  return arrays_of(run_interruptibly([&](std::stop_token stop) {
+    options.stop = std::move(stop);
+    return gram_diagonal(network, x.inputs, options);
+  }));
+}
+
+template <typename Scalar>
+void bind_of(nb::module_& module) {
+  module.def("gram", &gram_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(), "kernels"_a, "threads"_a,
+             "progress"_a.none());
+  module.def("gram_diagonal", &diagonal_of<Scalar>, "network"_a, "x"_a, "kernels"_a, "threads"_a);
+}
+
+std::string explained(const Network& network, const Shape& shape, Index channels, const std::string& kernels,
+                      const std::string& precision, double measure_seconds) {
+  GramOptions options = options_of(kernels, 0, {});
+  return run_interruptibly([&](std::stop_token stop) {
+    options.stop = std::move(stop);
+    return to_string(precision == "float"
+                         ? explain<float>(network, shape, channels, options, measure_seconds)
+                         : explain<double>(network, shape, channels, options, measure_seconds));
+  });
+}
+
+}  // namespace
+
+void bind_kernels(nb::module_& module) {
+  bind_of<float>(module);
+  bind_of<double>(module);
+  module.def("explain", &explained, "network"_a, "shape"_a, "channels"_a, "kernels"_a, "precision"_a,
+             "measure_seconds"_a);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,148 @@
+#include "networks.hpp"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <sstream>
+
+#include "python_activation.hpp"
+#include "python_stage.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/custom.hpp"
+#include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+/// The layers of a network file.
+Layers layers_from_json(const std::string& text) {
+  return parse_network(R"({"widelimit": 1, "layers": [)" + text + "]}").layers();
+}
+
+std::string shown(const Network& network) {
+  std::ostringstream text;
+  text << network;
+  return text.str();
+}
+
+Layer sum_of(const std::vector<std::pair<double, Layers>>& branches) {
+  std::vector<layers::Branch> parts;
+  for (const auto& [scale, inner] : branches) parts.push_back({scale, inner});
+  return layers::sum(std::move(parts));
+}
+
+Layer product_of(const std::vector<std::pair<double, Layers>>& branches) {
+  std::vector<layers::Branch> parts;
+  for (const auto& [scale, inner] : branches) parts.push_back({scale, inner});
+  return layers::product(std::move(parts));
+}
+
+Layer concat_of(const std::vector<std::pair<double, Layers>>& branches) {
+  std::vector<layers::ConcatBranch> parts;
+  for (const auto& [share, inner] : branches) parts.push_back({share, inner});
+  return layers::concat(std::move(parts));
+}
+
+/// For a pair layer of a user's own; `leaves`: what its channels are.
+StageRules rules_of(bool needs_gaussian, const std::string& leaves) {
+  StageRules rules;
+  if (needs_gaussian) rules.accepts = StageRules::Accepts::gaussian;
+  if (leaves == "gaussian")
+    rules.leaves = StageRules::Leaves::gaussian;
+  else if (leaves == "as_it_was")
+    rules.leaves = StageRules::Leaves::as_it_was;
+  else if (leaves != "not_gaussian")
+    throw ArgumentError("pair: leaves: expected gaussian, as_it_was or not_gaussian, got " + leaves);
+  return rules;
+}
+
+void bind_layers(nb::module_& module) {
+  nb::class_<Layer>(module, "Layer", "One layer of a network: an immutable value.")
+      .def_prop_ro("kind", &Layer::kind, "The kind as network files write it, e.g. 'dense'.")
+      .def("__eq__", [](const Layer& left, const Layer& right) { return left == right; })
+      .def("__repr__", [](const Layer& layer) { return "<" + shown(Network({layer})) + ">"; });
+
+  module.def(
+      "layer_from_json", [](const std::string& text) { return layers_from_json(text).at(0); }, "text"_a);
+  module.def("sum_of", &sum_of, "branches"_a);
+  module.def("product_of", &product_of, "branches"_a);
+  module.def("concat_of", &concat_of, "branches"_a);
+  module.def("concat_positions_of", &layers::concat_positions, "axis"_a, "branches"_a);
+  module.def("repeat_of", &layers::repeat, "times"_a, "layers"_a);
+  module.def(
+      "nonlinearity_from_dual",
+      [](const std::string& kind, nb::callable nngp, std::optional<nb::callable> derivative) {
+        return layers::nonlinearity(kind, activation_from_dual(std::move(nngp), std::move(derivative)));
+      },
+      "kind"_a, "nngp"_a, "derivative"_a.none());
+  module.def(
+      "nonlinearity_from_function",
+      [](const std::string& kind, nb::callable phi, std::optional<nb::callable> derivative,
+         const std::vector<double>& breakpoints) {
+        return layers::nonlinearity(
+            kind, activation_from_function(std::move(phi), std::move(derivative), breakpoints));
+      },
+      "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a);
+  module.def(
+      "pair_from_function",
+      [](const std::string& kind, nb::callable transform, bool needs_gaussian, const std::string& leaves) {
+        return layers::pair_layer(
+            kind, stage_from_function(std::move(transform), rules_of(needs_gaussian, leaves)));
+      },
+      "kind"_a, "transform"_a, "needs_gaussian"_a, "leaves"_a);
+}
+
+void bind_network(nb::module_& module) {
+  nb::class_<Network>(
+      module, "Network",
+      "A named sequence of layers: an immutable value.\n\n"
+      "Network(layers, name='') takes any layers; whether they fit each other and the inputs is "
+      "found when the network is applied (NetworkError).")
+      .def(
+          "__init__",
+          [](Network* self, Layers layers, std::string name) {
+            new (self) Network(std::move(name), std::move(layers));
+          },
+          "layers"_a, "name"_a = "")
+      .def_static("from_json", &parse_network, "text"_a, "From the text of a network file.")
+      .def_static("read", &read_network, "file"_a, "From a network file.")
+      .def_static("named", &models::named_network, "name"_a, "settings"_a = models::NetworkSettings{},
+                  "A named network of the library, e.g. Network.named('struct', {'depth': 4}).")
+      .def(
+          "to_json", [](const Network& network) { return to_json(network); }, "The text of a network file.")
+      .def(
+          "write",
+          [](const Network& network, const std::filesystem::path& file) { write_network(file, network); },
+          "file"_a, "Writes a network file.")
+      .def_prop_ro("name", &Network::name)
+      .def_prop_ro("layers", &Network::layers)
+      .def("describe", &Network::describe, "shape"_a,
+           "One line a layer after the shape behind it, for inputs of the given spatial shape.")
+      .def("__eq__", [](const Network& left, const Network& right) { return left == right; })
+      .def("__getstate__", [](const Network& network) { return to_json(network); })
+      .def("__setstate__",
+           [](Network& self, const std::string& text) { new (&self) Network(parse_network(text)); })
+      .def("__repr__", &shown);
+}
+
+}  // namespace
+
+void bind_networks(nb::module_& module) {
+  bind_layers(module);
+  bind_network(module);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,115 @@
+#include "python_activation.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "arrays.hpp"
+#include "shared_function.hpp"
+#include "tabulated_function.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/quadrature_activation.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+/// A Python function of arrays, for numbers in C++.
+class NumericFunction {
+ public:
+  explicit NumericFunction(nb::callable function) : function_{std::move(function)} {}
+
+  /// The function of arrays of `size` numbers, each copied; written to `result`.
+  template <typename... Pointers>
+  void operator()(double* result, std::size_t size, const Pointers*... arguments) const {
+    const nb::gil_scoped_acquire locked;
+    const auto numbers = nb::cast<Array<double>>(as_double_array(function_(copied(arguments, size)...)));
+    if (numbers.size() != size && numbers.size() != 1)
+      throw ArgumentError(
+          "a nonlinearity's function must return an array of the size that it got: expected " +
+          std::to_string(size) + " numbers, got " + std::to_string(numbers.size()));
+    for (std::size_t i = 0; i < size; ++i) result[i] = numbers.data()[numbers.size() == 1 ? 0 : i];
+  }
+
+ private:
+  template <typename Scalar>
+  static nb::object copied(const Scalar* numbers, std::size_t size) {
+    return array_of(Vector<double>(
+        Eigen::Map<const Vector<Scalar>>(numbers, static_cast<Index>(size)).template cast<double>()));
+  }
+
+  SharedFunction function_;
+};
+
+class DualFromPython final : public numerics::Activation {
+ public:
+  DualFromPython(NumericFunction nngp, std::optional<NumericFunction> derivative)
+      : nngp_{std::move(nngp)}, derivative_{std::move(derivative)} {}
+
+  double value(double) const override { throw no_function(); }
+  double derivative(double) const override { throw no_function(); }
+
+  numerics::Dual<double> dual(double p, double q, double c) const override {
+    numerics::Dual<double> result{0, 0};
+    nngp_(&result.value, 1, &p, &q, &c);
+    if (derivative_) (*derivative_)(&result.derivative, 1, &p, &q, &c);
+    return result;
+  }
+
+  void apply(const numerics::DualRow<float>& row) const override { apply_row(row); }
+  void apply(const numerics::DualRow<double>& row) const override { apply_row(row); }
+
+ private:
+  static ArgumentError no_function() {
+    return ArgumentError("a nonlinearity of which only the dual is known has no finite network");
+  }
+
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>& row) const {
+    std::vector<double> slopes(row.ntk == nullptr ? 0 : row.size), values(row.size);
+    if (row.ntk != nullptr) {
+      if (!derivative_)
+        throw ArgumentError("the NTK needs the derivative's dual, and this nonlinearity came without one");
+      (*derivative_)(slopes.data(), row.size, row.left[0], row.right[0], row.nngp);
+    }
+    nngp_(values.data(), row.size, row.left[0], row.right[0], row.nngp);
+    for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] = static_cast<Scalar>(values[i]);
+    // Law 6: what is 0 stays 0, whatever the slope of a dual at variance 0 is.
+    for (std::size_t i = 0; i < slopes.size(); ++i)
+      if (row.ntk[i] != 0) row.ntk[i] *= static_cast<Scalar>(slopes[i]);
+  }
+
+  NumericFunction nngp_;
+  std::optional<NumericFunction> derivative_;
+};
+
+TabulatedFunction tabulated(nb::callable function, const std::vector<double>& breakpoints) {
+  return {[shared = NumericFunction(std::move(function))](std::span<const double> x, double* values) {
+            shared(values, x.size(), x.data());
+          },
+          breakpoints};
+}
+
+}  // namespace
+
+numerics::ActivationPtr activation_from_dual(nb::callable nngp, std::optional<nb::callable> derivative) {
+  std::optional<NumericFunction> slopes;
+  if (derivative) slopes.emplace(std::move(*derivative));
+  return std::make_shared<DualFromPython>(NumericFunction(std::move(nngp)), std::move(slopes));
+}
+
+numerics::ActivationPtr activation_from_function(nb::callable phi, std::optional<nb::callable> derivative,
+                                                 const std::vector<double>& breakpoints) {
+  const numerics::QuadratureOptions options{breakpoints};
+  const TabulatedFunction value = tabulated(std::move(phi), breakpoints);
+  std::optional<TabulatedFunction> slope;
+  if (derivative) slope.emplace(tabulated(std::move(*derivative), breakpoints));
+  // Threads of the library call the functions and wait for the lock.
+  const nb::gil_scoped_release unlocked;
+  if (!slope) return numerics::quadrature_activation(value, options);
+  return numerics::quadrature_activation(value, *slope, options);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,72 @@
+#include "python_stage.hpp"
+
+#include <string>
+#include <utility>
+
+#include "arrays.hpp"
+#include "shared_function.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+class StageFromPython final : public PairStageOf<StageFromPython> {
+ public:
+  StageFromPython(SharedFunction transform, StageRules rules)
+      : transform_{std::move(transform)}, rules_{rules} {}
+
+  StageRules rules() const override { return rules_; }
+  Shape output_shape(const Shape& input) const override { return input; }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>&, Scalar*) const {}
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    const nb::gil_scoped_acquire locked;
+    const bool with_ntk = pair.ntk.size() > 0;
+    const nb::object returned = transform_(as_array(pair.nngp), with_ntk ? as_array(pair.ntk) : nb::none(),
+                                           variances(pair.left_variance, pair.nngp.rows()),
+                                           variances(pair.right_variance, pair.nngp.cols()));
+    if (!nb::isinstance<nb::tuple>(returned) || nb::len(returned) != 2)
+      throw ArgumentError("a pair layer's function must return (nngp, ntk)");
+    store(returned[nb::int_(0)], "nngp", result.nngp);
+    if (with_ntk) store(returned[nb::int_(1)], "ntk", result.ntk);
+  }
+
+ private:
+  template <typename Numbers>
+  static nb::object as_array(const Numbers& numbers) {
+    return array_of(Matrix<double>(numbers.template cast<double>()));
+  }
+
+  template <typename Scalar>
+  static nb::object variances(const Scalar* numbers, Index count) {
+    return array_of(Vector<double>(Eigen::Map<const Vector<Scalar>>(numbers, count).template cast<double>()));
+  }
+
+  template <typename Target>
+  static void store(const nb::object& value, const char* name, Target& target) {
+    const auto array = nb::cast<Array<double>>(as_double_array(value));
+    const auto rows = static_cast<std::size_t>(target.rows()),
+               columns = static_cast<std::size_t>(target.cols());
+    if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != columns)
+      throw ArgumentError(std::string("a pair layer's function must return ") + name + " of shape (" +
+                          std::to_string(rows) + ", " + std::to_string(columns) + "), that of its argument");
+    target = matrix_of(array).template cast<typename Target::Scalar>();
+  }
+
+  SharedFunction transform_;
+  StageRules rules_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PairStage> stage_from_function(nb::callable transform, StageRules rules) {
+  return std::make_shared<StageFromPython>(SharedFunction(std::move(transform)), rules);
+}
+
+}  // namespace widelimit::python

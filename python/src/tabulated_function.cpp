@@ -1,0 +1,143 @@
+#include "tabulated_function.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <numbers>
+#include <utility>
+
+namespace widelimit::python {
+
+namespace {
+
+constexpr int order = 24;
+constexpr int octaves = 15;  // |x| < 1, [1, 2), [2, 4), ... [2^13, 2^14).
+constexpr int deepest = 40;
+constexpr std::size_t most_series = 4096;
+
+using Coefficients = std::array<double, order>;
+
+/// cos(pi (k + 1/2) / order): where values are taken.
+const Coefficients& nodes() {
+  static const Coefficients result = [] {
+    Coefficients places;
+    for (int k = 0; k < order; ++k)
+      places[static_cast<std::size_t>(k)] = std::cos(std::numbers::pi * (k + 0.5) / order);
+    return places;
+  }();
+  return result;
+}
+
+/// One interval of a table.
+struct Interval {
+  double begin;
+  double end;
+  Coefficients coefficients;
+
+  /// Clenshaw's recurrence.
+  double operator()(double x) const {
+    const double t = (2 * x - begin - end) / (end - begin);
+    double last = 0, before = 0;
+    for (std::size_t k = order - 1; k > 0; --k) {
+      const double next = 2 * t * last - before + coefficients[k];
+      before = last;
+      last = next;
+    }
+    return t * last - before + coefficients[0];
+  }
+};
+
+/// The intervals of one octave, in their order; none where the function is called itself.
+struct Octave {
+  std::once_flag made;
+  std::vector<Interval> intervals;
+};
+
+Coefficients chebyshev_series(const Coefficients& values) {
+  Coefficients series;
+  for (int j = 0; j < order; ++j) {
+    double sum = 0;
+    for (int k = 0; k < order; ++k)
+      sum += values[static_cast<std::size_t>(k)] * std::cos(std::numbers::pi * j * (k + 0.5) / order);
+    series[static_cast<std::size_t>(j)] = (j == 0 ? 1.0 : 2.0) / order * sum;
+  }
+  return series;
+}
+
+/// Whether the last coefficients have fallen to rounding.
+bool has_converged(const Coefficients& series, double largest) {
+  const auto is_small = [&](double coefficient) { return std::abs(coefficient) <= 1e-14 * largest; };
+  return std::all_of(series.end() - 4, series.end(), is_small);
+}
+
+}  // namespace
+
+class TabulatedFunction::Series {
+ public:
+  Series(Values function, std::vector<double> breakpoints)
+      : function_{std::move(function)}, breakpoints_{std::move(breakpoints)} {
+    std::sort(breakpoints_.begin(), breakpoints_.end());
+  }
+
+  double operator()(double x) {
+    if (!(std::abs(x) < 0x1p14)) return directly(x);
+    const int number = std::abs(x) < 1 ? 0 : 1 + std::ilogb(x);
+    Octave& octave = (std::signbit(x) ? negative_ : positive_)[static_cast<std::size_t>(number)];
+    std::call_once(octave.made, [&] { make(octave, number, std::signbit(x)); });
+    if (octave.intervals.empty()) return directly(x);
+    const auto behind =
+        std::upper_bound(octave.intervals.begin(), octave.intervals.end(), x,
+                         [](double at, const Interval& interval) { return at < interval.end; });
+    return behind == octave.intervals.end() ? octave.intervals.back()(x) : (*behind)(x);
+  }
+
+ private:
+  double directly(double x) const {
+    double value = 0;
+    function_({&x, 1}, &value);
+    return value;
+  }
+
+  void make(Octave& octave, int number, bool is_negative) const {
+    const double near = number == 0 ? 0 : std::ldexp(1.0, number - 1), far = std::ldexp(1.0, number);
+    std::vector<Interval> intervals;
+    if (add(is_negative ? -far : near, is_negative ? -near : far, deepest, intervals))
+      octave.intervals = std::move(intervals);
+  }
+
+  /// Adds series of [begin, end) to `intervals`; false if there is no table of it.
+  bool add(double begin, double end, int depth, std::vector<Interval>& intervals) const {
+    if (intervals.size() >= most_series) return false;
+    const auto breakpoint = std::upper_bound(breakpoints_.begin(), breakpoints_.end(), begin);
+    if (breakpoint != breakpoints_.end() && *breakpoint < end)
+      return add(begin, *breakpoint, depth, intervals) && add(*breakpoint, end, depth, intervals);
+
+    Coefficients places, values;
+    for (std::size_t k = 0; k < order; ++k)
+      places[k] = 0.5 * (begin + end) + 0.5 * (end - begin) * nodes()[k];
+    function_(places, values.data());
+    double largest = 0;
+    for (const double value : values) {
+      if (!std::isfinite(value)) return false;
+      largest = std::max(largest, std::abs(value));
+    }
+    const Coefficients series = chebyshev_series(values);
+    const double middle = 0.5 * (begin + end);
+    if (depth > 0 && begin < middle && middle < end && !has_converged(series, largest))
+      return add(begin, middle, depth - 1, intervals) && add(middle, end, depth - 1, intervals);
+    intervals.push_back({begin, end, series});
+    return true;
+  }
+
+  Values function_;
+  std::vector<double> breakpoints_;
+  std::array<Octave, octaves> positive_, negative_;
+};
+
+TabulatedFunction::TabulatedFunction(Values function, std::vector<double> breakpoints)
+    : series_{std::make_shared<Series>(std::move(function), std::move(breakpoints))} {}
+
+double TabulatedFunction::operator()(double x) const { return (*series_)(x); }
+
+}  // namespace widelimit::python

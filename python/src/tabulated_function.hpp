@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace widelimit::python {
+
+/// A function that is dear to call, as piecewise Chebyshev series: quadrature asks for millions of values, and one of a
+/// Python function costs as much as a hundred in an array. Copies share the series; any thread may call it.
+///
+/// Between powers of 2 of |x| series are made when a value is first wanted, of intervals that are halved (at breakpoints
+/// first) until the series is right to 1e-14 of the largest value there, down to 2^-40 of the interval. Values that are not
+/// finite, |x| >= 2^14, and intervals that would need more than 4096 series are left to the function itself.
+class TabulatedFunction {
+ public:
+  /// Writes the values at all places x to `values`.
+  using Values = std::function<void(std::span<const double> x, double* values)>;
+
+  TabulatedFunction(Values function, std::vector<double> breakpoints);
+
+  double operator()(double x) const;
+
+ private:
+  class Series;
+  std::shared_ptr<Series> series_;
+};
+
+}  // namespace widelimit::python

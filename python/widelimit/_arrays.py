@@ -1,0 +1,84 @@
+"""Arrays of any kind as what the compiled half takes: row-major float32 or float64 in this process's memory."""
+
+import numpy as np
+
+from . import _core
+
+_ELEMENT = {"float": np.float32, "float32": np.float32, "double": np.float64, "float64": np.float64}
+
+
+def element_type(precision, *arrays):
+    """The element type of a computation: `precision` ("float" or "double"), or, for None, float32 where every array is
+    of float32 or narrower floats, else float64."""
+    if precision is not None:
+        if precision not in _ELEMENT:
+            raise ValueError(f"precision: expected 'float' or 'double', got {precision!r}")
+        return _ELEMENT[precision]
+    narrow = (np.dtype(np.float32), np.dtype(np.float16))
+    return np.float32 if arrays and all(_numpy(a).dtype in narrow for a in arrays) else np.float64
+
+
+def _numpy(array):
+    """A view where there is one: of NumPy, of JAX and PyTorch on the host, of anything with __array__ or DLPack."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    return np.from_dlpack(array)
+
+
+def numbers(array, dtype=np.float64, name="array"):
+    """A row-major array of `dtype`; not copied if it is one already."""
+    array = _numpy(array)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def is_ragged(inputs):
+    """Whether inputs are a list of arrays [..., C] rather than one array [n, ..., C]."""
+    return isinstance(inputs, (list, tuple)) and len(inputs) > 0 and getattr(inputs[0], "ndim", 0) >= 2
+
+
+def type_of_inputs(precision, *batches):
+    """element_type() of all arrays in batches, None among them left out."""
+    arrays = []
+    for inputs in batches:
+        if inputs is not None:
+            arrays.extend(inputs if is_ragged(inputs) else [inputs])
+    return element_type(precision, *arrays)
+
+
+def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
+    """What the compiled half takes for inputs: one array [n, ..., C], or a list of arrays [..., C]."""
+    kind = _core.FloatInputs if dtype == np.float32 else _core.DoubleInputs
+    if is_ragged(inputs):
+        arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
+    else:
+        arrays = numbers(inputs, dtype, name)
+    return kind(arrays, _lengths(lengths, f"lengths of {name}"), _mask(mask, f"mask of {name}"), _graphs(graphs))
+
+
+def _lengths(lengths, name):
+    if lengths is None:
+        return None
+    array = np.asarray(lengths)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected integers, got elements of type {array.dtype}")
+    return [int(length) for length in array.ravel()]
+
+
+def _mask(mask, name):
+    if mask is None:
+        return None
+    array = np.asarray(mask)
+    if array.dtype != bool:
+        raise TypeError(f"{name}: expected an array of bool, got elements of type {array.dtype}")
+    return np.ascontiguousarray(array)
+
+
+def _graphs(graphs):
+    """Graphs as they are, or adjacency matrices [nodes, nodes] with rows for sources."""
+    if graphs is None:
+        return None
+    return [g if isinstance(g, _core.Graph) else _core.Graph.from_adjacency(numbers(g, name="graphs")) for g in graphs]

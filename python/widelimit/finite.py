@@ -1,0 +1,61 @@
+"""Networks of finite width."""
+
+import numpy as np
+
+from . import _core
+from ._arrays import batch, numbers
+
+
+class FiniteNetwork:
+    """A network of finite width in the NTK parametrisation, in double: weights are sigma / sqrt(fan_in) times
+    independent standard normal parameters.
+
+    network          a Network
+    shape, channels  of an input: spatial sizes, () for vectors
+    hidden           channels wherever the network leaves them open; widths: one number for every such place instead
+    outputs          channels behind the last layer
+    heads            of attention
+    seed             equal seeds give equal bits for any number of threads
+
+    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart.
+    """
+
+    def __init__(self, network, shape, channels, hidden=256, outputs=1, widths=(), heads=8, seed=0, threads=0):
+        self._network = _core.FiniteNetwork(network, list(shape), channels, hidden, outputs, list(widths), heads, seed,
+                                            threads)
+
+    @property
+    def outputs(self):
+        """Channels behind the last layer."""
+        return self._network.outputs
+
+    @property
+    def parameters(self):
+        """All parameters, layer after layer, [count]; may be set."""
+        return self._network.parameters
+
+    @parameters.setter
+    def parameters(self, values):
+        self._network.parameters = numbers(values, name="parameters")
+
+    def __call__(self, x, lengths=None, graphs=None, draw=0):
+        """Outputs [n, outputs]; `draw` numbers the draws of dropout."""
+        return self._network.forward(_inputs(x, lengths, graphs), draw)
+
+    def jacobian(self, x, output=0, lengths=None, graphs=None):
+        """Gradients of one output with respect to the parameters at every input, [n, count]."""
+        return self._network.jacobian(_inputs(x, lengths, graphs), output)
+
+    def nngp(self, x1, x2=None):
+        """Products of outputs, averaged over outputs, [n1, n2]."""
+        left = _inputs(x1)
+        return self._network.nngp(left, left if x2 is None else _inputs(x2))
+
+    def ntk(self, x1, x2=None):
+        """The empirical NTK, averaged over outputs, [n1, n2]."""
+        left = _inputs(x1)
+        return self._network.ntk(left, left if x2 is None else _inputs(x2))
+
+
+def _inputs(x, lengths=None, graphs=None):
+    return batch(x, np.float64, "x", lengths, None, graphs)

@@ -1,0 +1,74 @@
+"""Gram matrices of networks, and what they will cost."""
+
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from . import _core
+from ._arrays import batch, type_of_inputs
+
+
+class Gram(NamedTuple):
+    """Gram matrices [n1, n2]; None what was not asked for. The errors are standard errors, for networks with sampled
+    layers (softmax attention with 1/sqrt(width)) only."""
+
+    nngp: Optional[np.ndarray]
+    ntk: Optional[np.ndarray]
+    nngp_error: Optional[np.ndarray] = None
+    ntk_error: Optional[np.ndarray] = None
+
+
+_KERNELS = ("nngp", "ntk", "both")
+
+
+def _checked_kernels(kernels):
+    if kernels not in _KERNELS:
+        raise ValueError(f"kernels: expected 'nngp', 'ntk' or 'both', got {kernels!r}")
+    return kernels
+
+
+def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progress=None, lengths1=None, lengths2=None,
+         mask1=None, mask2=None, graphs1=None, graphs2=None):
+    """The kernels of all pairs of x1, or of x1 with x2.
+
+    network    a Network
+    x1, x2     [n, C], or [n, spatial..., C] with one to three spatial axes, channels last; NumPy, JAX or PyTorch arrays
+               (row-major float32 and float64 are not copied), or a list of arrays [spatial..., C] of different size
+    kernels    'nngp', 'ntk' or 'both'
+    precision  'float' or 'double'; None: float where the inputs are float32, else double
+    threads    0: one a core. Results do not depend on it.
+    progress   called with (pairs done, pairs in all)
+    lengths1, lengths2  true lengths of padded sequences, [n] integers
+    mask1, mask2        [n, spatial...] of bool: positions that count
+    graphs1, graphs2    one a input, for networks with aggregate layers: Graph objects or adjacency matrices
+
+    Returns a Gram of matrices [n1, n2] that own their memory. Raises NetworkError where the network does not fit such
+    inputs, ArgumentError for inputs that are not finite, NumericalError where a result is not; Ctrl-C stops it.
+    """
+    dtype = type_of_inputs(precision, x1, x2)
+    left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
+    right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
+    return Gram(*_core.gram(network, left, right, _checked_kernels(kernels), threads, progress))
+
+
+def gram_diagonal(network, x, kernels="both", precision=None, threads=0, lengths=None, mask=None, graphs=None):
+    """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit."""
+    inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
+    columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads)
+    return Gram(*(None if column is None else column[:, 0] for column in columns))
+
+
+def explain(network, shape, channels, kernels="both", precision="float", measure_seconds=0.5):
+    """How gram() will compute the kernels of a network for inputs of a spatial shape, and what that costs: a table.
+
+    measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all.
+    """
+    return _core.explain(network, list(shape), channels, _checked_kernels(kernels), precision, measure_seconds)
+
+
+def check_limit(network, widths=(64, 128, 256), draws=64, shapes=((), (4,), (2, 2)), channels=3, seed=0):
+    """Compares a network's kernels with those of sampled networks of finite width. Returns (passed, table).
+
+    shapes: of inputs; the network is checked on the first that it can take. Takes seconds to minutes.
+    """
+    return _core.check_limit(network, list(widths), draws, [list(shape) for shape in shapes], channels, seed)

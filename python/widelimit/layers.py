@@ -1,0 +1,182 @@
+"""Layers: what networks are made of.
+
+Every function returns a Layer, an immutable value. Fields, units and formulas are those of network files
+(docs/network-format.md, docs/layers.md); values out of range raise NetworkError.
+"""
+
+import json
+from typing import Sequence
+
+from . import _core
+
+
+def _layer(kind, **fields):
+    """The layer that a network file describes; fields that are None are left out."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    return _core.layer_from_json(json.dumps({"layer": kind, **given}))
+
+
+def dense(weight_variance=1.0, bias_variance=0.0):
+    """K' = weight_variance K + bias_variance, at every position."""
+    return _layer("dense", weight_variance=weight_variance, bias_variance=bias_variance)
+
+
+def conv(filter: Sequence[int], strides=None, padding="same", weight_variance=1.0, bias_variance=0.0):
+    """A convolution; filter and strides: one size an axis; padding: 'same', 'valid' or 'circular'."""
+    return _convolution("conv", filter, strides, padding, weight_variance, bias_variance)
+
+
+def local_conv(filter: Sequence[int], strides=None, padding="same", weight_variance=1.0, bias_variance=0.0):
+    """A convolution whose weights are not shared between positions."""
+    return _convolution("local_conv", filter, strides, padding, weight_variance, bias_variance)
+
+
+def conv_transpose(filter: Sequence[int], strides=None, padding="same", weight_variance=1.0, bias_variance=0.0):
+    """A transposed convolution: positions grow by the strides."""
+    return _convolution("conv_transpose", filter, strides, padding, weight_variance, bias_variance)
+
+
+def _convolution(kind, filter, strides, padding, weight_variance, bias_variance):
+    return _layer(kind, filter=list(filter), strides=None if strides is None else list(strides), padding=padding,
+                  weight_variance=weight_variance, bias_variance=bias_variance)
+
+
+def nonlinearity(name, **parameters):
+    """A nonlinearity of the library by its kind, e.g. nonlinearity('leaky_relu', slope=0.1)."""
+    return _layer(name, **parameters)
+
+
+def relu():
+    """max(x, 0)"""
+    return _layer("relu")
+
+
+def leaky_relu(slope):
+    """x for x >= 0, slope x below."""
+    return _layer("leaky_relu", slope=slope)
+
+
+def gelu():
+    """x Phi(x), Phi the standard normal distribution function."""
+    return _layer("gelu")
+
+
+def erf(a=1.0, b=1.0, c=0.0, d=0.0):
+    """a erf(b x + c) + d"""
+    return _layer("erf", a=a, b=b, c=c, d=d)
+
+
+def tanh():
+    """tanh(x), by quadrature."""
+    return _layer("tanh")
+
+
+def elementwise(phi, derivative=None, breakpoints=(), kind="elementwise"):
+    """A nonlinearity of your own; its dual comes by quadrature.
+
+    phi, derivative: functions of arrays; without `derivative` it is taken from phi by differences. breakpoints: where
+    either is not smooth. They are called thousands of times while tables are made, then seldom.
+    """
+    return _core.nonlinearity_from_function(kind, phi, derivative, [float(b) for b in breakpoints])
+
+
+def elementwise_dual(nngp, derivative=None, kind="elementwise_dual"):
+    """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
+    E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK."""
+    return _core.nonlinearity_from_dual(kind, nngp, derivative)
+
+
+def pair(transform, needs_gaussian=False, leaves="not_gaussian", kind="pair"):
+    """A layer that sees the covariances of a pair of inputs as matrices: transform(nngp, ntk, variance1, variance2) of
+    [d, d'] arrays and the positions' variances [d] and [d'] returns the new (nngp, ntk), of the same shapes; ntk is None
+    where only the NNGP is computed. Exchanging the inputs must transpose the result.
+
+    needs_gaussian: whether channels in front must be Gaussian. leaves: what they are behind, 'gaussian', 'as_it_was' or
+    'not_gaussian'.
+    """
+    return _core.pair_from_function(kind, transform, needs_gaussian, leaves)
+
+
+def average_pool(window, strides=None, padding="valid", normalize_edges=None):
+    """Averages over windows; strides: the window if left out."""
+    return _layer("average_pool", window=list(window), strides=None if strides is None else list(strides),
+                  padding=padding, normalize_edges=normalize_edges)
+
+
+def sum_pool(window, strides=None, padding="valid"):
+    """Sums over windows."""
+    return _layer("sum_pool", window=list(window), strides=None if strides is None else list(strides),
+                  padding=padding)
+
+
+def global_average_pool():
+    """The mean over all positions."""
+    return _layer("global_average_pool")
+
+
+def global_sum_pool():
+    """The sum over all positions."""
+    return _layer("global_sum_pool")
+
+
+def flatten():
+    """Positions become channels: K' = mean over positions a of K[a, a]."""
+    return _layer("flatten")
+
+
+def layer_norm(axes=("channels",), epsilon=1e-12):
+    """Layer normalisation over the axes 'channels', or 'channels' and 'space'."""
+    return _layer("layer_norm", axes=list(axes), epsilon=epsilon)
+
+
+def rms_norm(axes=("channels",), epsilon=1e-12):
+    """Division by the root mean square."""
+    return _layer("rms_norm", axes=list(axes), epsilon=epsilon)
+
+
+def dropout(keep):
+    """Keeps a unit with probability `keep` in (0, 1]."""
+    return _layer("dropout", keep=keep)
+
+
+def attention(scaling="inverse_width", **fields):
+    """Multi-head self-attention with infinitely many heads; scaling: 'inverse_width' or 'inverse_sqrt_width'; the other
+    fields of network files, e.g. attention(weights='softmax', query_key_std=1.2, causal=True)."""
+    return _layer("attention", scaling=scaling, **fields)
+
+
+def from_fields(kind, **fields):
+    """Any layer of network files by its kind and fields, e.g. from_fields('image_resize', size=[8, 8])."""
+    return _layer(kind, **fields)
+
+
+def _branch(branch):
+    """A list of layers, or (scale, list of layers)."""
+    if isinstance(branch, tuple) and len(branch) == 2 and isinstance(branch[0], (int, float)):
+        return float(branch[0]), list(branch[1])
+    return 1.0, list(branch)
+
+
+def sum(*branches):
+    """The sum of branches, each a list of layers or (scale, list of layers); [] is the skip connection."""
+    return _core.sum_of([_branch(branch) for branch in branches])
+
+
+def product(*branches):
+    """The elementwise product of branches, given as in sum()."""
+    return _core.product_of([_branch(branch) for branch in branches])
+
+
+def concat(*branches):
+    """Channels side by side: branches (share, list of layers); the shares sum to 1."""
+    return _core.concat_of([(float(share), list(inner)) for share, inner in branches])
+
+
+def concat_positions(axis, *branches):
+    """Positions of branches, each a list of layers, one behind the other along a spatial axis, 0 the first."""
+    return _core.concat_positions_of(axis, [list(branch) for branch in branches])
+
+
+def repeat(times, layers):
+    """The layers `times` times over, with new weights each time."""
+    return _core.repeat_of(times, list(layers))

@@ -1,0 +1,171 @@
+"""Estimators for scikit-learn, with the kernels of infinitely wide networks (needs scikit-learn)."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._core import Network, Regression
+from .kernels import gram, gram_diagonal
+from .layers import dense, relu
+
+
+def default_network():
+    """Three hidden ReLU layers, weight variance 2 and bias variance 0.01."""
+    hidden = [dense(2, 0.01), relu()]
+    return Network([*hidden, *hidden, *hidden, dense(1, 0.01)])
+
+
+class NetworkKernel(Kernel):
+    """A network's kernel for GaussianProcessRegressor(kernel=NetworkKernel(network)).
+
+    network: a Network; None: three hidden ReLU layers. kernel: 'nngp' or 'ntk'. It has no hyperparameters to tune; multiply
+    it by a ConstantKernel for an amplitude. Inputs are vectors [n, channels], or images and sequences reshaped to rows,
+    whose `shape` (spatial..., channels) says how.
+    """
+
+    requires_vector_input = True
+
+    def __init__(self, network=None, kernel="nngp", shape=None):
+        self.network = network
+        self.kernel = kernel
+        self.shape = shape
+
+    def _inputs(self, x):
+        x = np.asarray(x, float)
+        return x if self.shape is None else x.reshape((len(x), *self.shape))
+
+    def _network(self):
+        return default_network() if self.network is None else self.network
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        right = None if Y is None else self._inputs(Y)
+        matrix = getattr(gram(self._network(), self._inputs(X), right, self.kernel, "double"), self.kernel)
+        return (matrix, np.empty((*matrix.shape, 0))) if eval_gradient else matrix
+
+    def diag(self, X):
+        return getattr(gram_diagonal(self._network(), self._inputs(X), self.kernel, "double"), self.kernel)
+
+    def is_stationary(self):
+        return False
+
+    def __repr__(self):
+        return f"NetworkKernel({self.kernel})"
+
+
+class _WideNetwork(BaseEstimator):
+    """What both estimators share: the posterior of a network's kernel with a regulariser chosen from a list."""
+
+    def __init__(self, network=None, kernel="nngp", regularizer=(1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+                 precision="double", threads=0):
+        self.network = network
+        self.kernel = kernel
+        self.regularizer = regularizer
+        self.precision = precision
+        self.threads = threads
+
+    def _gram(self, x1, x2=None):
+        result = gram(self._network, x1, x2, self.kernel, self.precision, self.threads)
+        return np.ascontiguousarray(getattr(result, self.kernel), float)
+
+    def __getstate__(self):
+        """Without the factorization, which is made again when the estimator is loaded."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_posterior"}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if hasattr(self, "X_fit_"):
+            self._posterior = self._solved(self._gram(self.X_fit_), self.regularizer_)
+
+    def _solved(self, matrix, regularizer):
+        return Regression.fit(matrix, self._targets, regulariser=regularizer, threads=self.threads)
+
+    def _fit_targets(self, X, targets):
+        if self.kernel not in ("nngp", "ntk"):
+            raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
+        self._network = default_network() if self.network is None else self.network
+        self.X_fit_, self._targets = X, targets
+        matrix = self._gram(X)
+        candidates = [float(eps) for eps in np.atleast_1d(self.regularizer)]
+        fits = [self._solved(matrix, eps) for eps in candidates]
+        best = max(range(len(fits)), key=lambda k: fits[k].log_marginal_likelihood)
+        self.regularizer_ = candidates[best]
+        self._posterior = fits[best]
+        self.log_marginal_likelihood_ = fits[best].log_marginal_likelihood
+        return self
+
+    def _mean_and_deviation(self, X, return_std):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        cross = self._gram(X, self.X_fit_)
+        mean = self._posterior.mean(cross)
+        if not return_std:
+            return mean, None
+        diagonal = gram_diagonal(self._network, X, self.kernel, self.precision, self.threads)
+        variances = np.ascontiguousarray(getattr(diagonal, self.kernel), float)
+        deviation = np.sqrt(self._posterior.variance(cross, variances) + self._posterior.noise_variance)
+        return mean, deviation
+
+
+class WideNetworkRegressor(RegressorMixin, _WideNetwork):
+    """Gaussian-process regression with the NNGP kernel of a network, or kernel regression with its NTK.
+
+    network      a Network; None: three hidden ReLU layers
+    kernel       'nngp' or 'ntk'
+    regularizer  relative to the kernel's mean diagonal; the one of several under which the targets are most likely is taken
+                 (`regularizer_`), each with its amplitude in closed form
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X, y):
+        """X [n, features], y [n] or [n, outputs]."""
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        self._is_flat = y.ndim == 1
+        y = np.asarray(y, float).reshape(len(y), -1)
+        self._offset = y.mean(0)
+        return self._fit_targets(X, np.ascontiguousarray(y - self._offset))
+
+    def predict(self, X, return_std=False):
+        """Means, and with return_std standard deviations of observations, [n]."""
+        mean, deviation = self._mean_and_deviation(X, return_std)
+        mean = mean + self._offset
+        mean = mean[:, 0] if self._is_flat else mean
+        return (mean, deviation) if return_std else mean
+
+
+class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
+    """Classification by regression on one-hot targets less 1/classes, with a network's kernel; parameters as
+    WideNetworkRegressor. Probabilities are those with which a class has the largest of independent Gaussian outputs,
+    from 256 fixed draws."""
+
+    def fit(self, X, y):
+        """X [n, features], y [n] of any labels."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, indices = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
+        return self._fit_targets(X, np.eye(len(self.classes_))[indices] - 1 / len(self.classes_))
+
+    def decision_function(self, X):
+        """Posterior means [n, classes]; for two classes those of the second less the first, [n]."""
+        mean, _ = self._mean_and_deviation(X, False)
+        return mean[:, 1] - mean[:, 0] if len(self.classes_) == 2 else mean
+
+    def predict(self, X):
+        mean, _ = self._mean_and_deviation(X, False)
+        return self.classes_[np.argmax(mean, axis=1)]
+
+    def predict_proba(self, X):
+        mean, deviation = self._mean_and_deviation(X, True)
+        draws = np.random.default_rng(0).standard_normal((256, 1, mean.shape[1]))
+        winners = np.argmax(mean + deviation[:, None] * draws, axis=2)
+        counts = np.stack([(winners == c).sum(0) for c in range(mean.shape[1])], axis=1)
+        # One draw more for the class of the largest mean: the two agree, and no class that could win has 0.
+        counts[np.arange(len(mean)), np.argmax(mean, axis=1)] += 1
+        return counts / counts.sum(1, keepdims=True)

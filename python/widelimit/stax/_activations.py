@@ -1,0 +1,140 @@
+"""Elementwise nonlinearities."""
+
+import numpy as np
+
+from .. import layers
+from ._module import Simple
+from ._triple import triple
+
+
+def _nonlinearity(name, kind, **parameters):
+    return triple(Simple(name, layers.nonlinearity(kind, **parameters)))
+
+
+def Relu(do_backprop=False, do_stabilize=False):
+    """max(x, 0)"""
+    return _nonlinearity("Relu", "relu")
+
+
+def LeakyRelu(alpha, do_backprop=False, do_stabilize=False):
+    """min(alpha x, 0) + max(x, 0)"""
+    return _nonlinearity("LeakyRelu", "leaky_relu", slope=float(alpha))
+
+
+def ABRelu(a, b, do_backprop=False, do_stabilize=False):
+    """a min(x, 0) + b max(x, 0)"""
+    return _nonlinearity("ABRelu", "ab_relu", a=float(a), b=float(b))
+
+
+def Abs(do_backprop=False, do_stabilize=False):
+    """|x|"""
+    return _nonlinearity("Abs", "abs")
+
+
+def Erf(a=1.0, b=1.0, c=0.0, do_backprop=False):
+    """a erf(b x) + c"""
+    return _nonlinearity("Erf", "erf", a=float(a), b=float(b), d=float(c))
+
+
+def Sigmoid_like(do_backprop=False):
+    """(erf(x / 2.4020563531719796) + 1) / 2"""
+    return _nonlinearity("Sigmoid_like", "sigmoid_like")
+
+
+def Gelu(approximate=False, do_backprop=False):
+    """x Phi(x), Phi the standard normal distribution function."""
+    if approximate:
+        raise NotImplementedError("Gelu: approximate=True: expected False; layers.elementwise() takes the tanh form")
+    return _nonlinearity("Gelu", "gelu")
+
+
+def Sin(a=1.0, b=1.0, c=0.0):
+    """a sin(b x + c)"""
+    return _nonlinearity("Sin", "sin", a=float(a), b=float(b), c=float(c))
+
+
+def Cos(a=1.0, b=1.0, c=0.0):
+    """a cos(b x + c)"""
+    return _nonlinearity("Cos", "cos", a=float(a), b=float(b), c=float(c))
+
+
+def Rbf(gamma=1.0):
+    """sqrt(2) sin(sqrt(2 gamma) x + pi/4)"""
+    return _nonlinearity("Rbf", "rbf", gamma=float(gamma))
+
+
+def Sign():
+    """sign(x)"""
+    return _nonlinearity("Sign", "sign")
+
+
+def Exp(a=1.0, b=1.0):
+    """a exp(b x)"""
+    return _nonlinearity("Exp", "exp", a=float(a), b=float(b))
+
+
+def Gaussian(a=1.0, b=-1.0):
+    """a exp(b x^2)"""
+    return _nonlinearity("Gaussian", "gaussian", a=float(a), b=float(b))
+
+
+def ExpNormalized(gamma=1.0, shift=-1.0, do_clip=False):
+    """The kernel exp(gamma (correlation + shift)) times the norms."""
+    return _nonlinearity("ExpNormalized", "exp_normalized", gamma=float(gamma), shift=float(shift))
+
+
+def Gabor():
+    """exp(-x^2) sin(x)"""
+    return _nonlinearity("Gabor", "gabor")
+
+
+def Monomial(degree):
+    """x^degree"""
+    return _nonlinearity("Monomial", "monomial", degree=int(degree))
+
+
+def RectifiedMonomial(degree):
+    """max(x, 0)^degree"""
+    return _nonlinearity("RectifiedMonomial", "rectified_monomial", degree=int(degree))
+
+
+def Polynomial(coef):
+    """sum_k coef[k] x^k"""
+    return _nonlinearity("Polynomial", "polynomial", coefficients=[float(c) for c in coef])
+
+
+def Hermite(degree):
+    """The normalised probabilists' Hermite polynomial."""
+    return _nonlinearity("Hermite", "hermite", degree=int(degree))
+
+
+def Elementwise(fn=None, nngp_fn=None, d_nngp_fn=None):
+    """A nonlinearity from nngp_fn(cov12, var1, var2) = E[fn(u) fn(v)] and d_nngp_fn = E[fn'(u) fn'(v)], or from fn alone
+    by quadrature. Functions of NumPy arrays."""
+    if nngp_fn is None:
+        if fn is None:
+            raise ValueError("Elementwise: expected fn or nngp_fn")
+        return triple(Simple("Elementwise", layers.elementwise(fn)))
+    if d_nngp_fn is None:
+        d_nngp_fn = _slope_of(nngp_fn)
+    layer = layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: d_nngp_fn(c, p, q))
+    return triple(Simple("Elementwise", layer))
+
+
+def _slope_of(nngp_fn):
+    """The slope of nngp_fn in the covariance, which is E[fn' fn'] (Price's theorem), by central differences."""
+
+    def slope(c, p, q):
+        step = 1e-5 * np.sqrt(p * q) + 1e-300
+        # At perfect correlation from within, to second order.
+        inside = np.clip(c, -np.sqrt(p * q) + 2 * step, np.sqrt(p * q) - 2 * step)
+        centre = (nngp_fn(inside + step, p, q) - nngp_fn(inside - step, p, q)) / (2 * step)
+        bend = (nngp_fn(inside + step, p, q) - 2 * nngp_fn(inside, p, q) + nngp_fn(inside - step, p, q)) / step**2
+        return centre + bend * (c - inside)
+
+    return slope
+
+
+def ElementwiseNumerical(fn, deg, df=None, do_backprop=False):
+    """A nonlinearity from fn, and perhaps its derivative df, by quadrature; deg is not needed."""
+    return triple(Simple("ElementwiseNumerical", layers.elementwise(fn, df)))

@@ -1,0 +1,91 @@
+"""Regression, gradient flow and predict, against the formulas in NumPy."""
+
+import numpy as np
+import pytest
+
+import widelimit
+from widelimit import predict, stax
+
+
+def problem(random):
+    kernel_fn = stax.serial(stax.Dense(1, W_std=1.3, b_std=0.2), stax.Erf(), stax.Dense(1))[2]
+    x, test = random.normal(size=(7, 4)), random.normal(size=(3, 4))
+    return kernel_fn, x, random.normal(size=(7, 2)), test
+
+
+def test_regression_is_the_posterior(random):
+    kernel_fn, x, y, test = problem(random)
+    k, cross, prior = kernel_fn(x, None, "nngp"), kernel_fn(test, x, "nngp"), kernel_fn(test, None, "nngp")
+    posterior = widelimit.Regression.fit(k, y, noise_variance=0.1)
+    inverse = np.linalg.inv(k + 0.1 * np.eye(7))
+    np.testing.assert_allclose(posterior.mean(cross), cross @ inverse @ y, rtol=1e-10)
+    covariance = prior - cross @ inverse @ cross.T
+    np.testing.assert_allclose(posterior.covariance(cross, prior), covariance, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(posterior.variance(cross, np.diag(prior).copy()), np.diag(covariance), rtol=1e-8)
+    _, log_determinant = np.linalg.slogdet(k + 0.1 * np.eye(7))
+    evidence = -0.5 * np.trace(y.T @ inverse @ y) - log_determinant - 7 * np.log(2 * np.pi)
+    assert posterior.log_marginal_likelihood == pytest.approx(evidence, rel=1e-10)
+    with pytest.raises(ValueError, match="got both"):
+        widelimit.Regression.fit(k, y, noise_variance=0.1, regulariser=0.1)
+
+
+def test_the_library_and_predict_agree(random):
+    kernel_fn, x, y, test = problem(random)
+    k, t = kernel_fn(x, None, ("nngp", "ntk"))
+    cross = kernel_fn(test, x, ("nngp", "ntk"))
+    flow = widelimit.GradientFlow.fit(k, t, y)
+    ensemble = predict.gradient_descent_mse_ensemble(kernel_fn, x, y)
+    for time in (0.0, 3.0, np.inf):
+        scaled = None if time == np.inf else time * y.size
+        got = ensemble(t=scaled, x_test=test, get="ntk", compute_cov=True)
+        np.testing.assert_allclose(got.mean, flow.mean(time, cross.ntk), rtol=1e-7, atol=1e-9)
+        prior = kernel_fn(test, None, "nngp")
+        np.testing.assert_allclose(got.covariance, flow.covariance(time, cross.nngp, cross.ntk, prior), rtol=1e-6,
+                                   atol=1e-8)
+
+
+def test_gradient_descent_of_any_loss_is_that_of_the_mean_squared_error(random):
+    pytest.importorskip("scipy")
+    kernel_fn, x, y, test = problem(random)
+    k, cross = kernel_fn(x, None, "ntk"), kernel_fn(test, x, "ntk")
+    closed = predict.gradient_descent_mse(k, y)(5.0, 0.0, np.zeros((3, 2)), cross)
+    loss = predict.gradient_descent(lambda fx, y: 0.5 * np.mean((fx - y)**2), k, y)
+    for got, expected in zip(loss(5.0, 0.0, np.zeros((3, 2)), cross), closed):
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_predictions_on_training_inputs_end_at_the_targets(random):
+    kernel_fn, x, y, _ = problem(random)
+    both = predict.gradient_descent_mse_ensemble(kernel_fn, x, y)(compute_cov=True)
+    np.testing.assert_allclose(both.nngp.mean, y, atol=1e-7)
+    np.testing.assert_allclose(both.ntk.covariance, 0, atol=1e-7)
+    np.testing.assert_allclose(predict.gradient_descent_mse(kernel_fn(x, None, "ntk"), y)(), y)
+
+
+def test_the_largest_learning_rate_is_where_descent_stops_converging(random):
+    kernel_fn, x, y, _ = problem(random)
+    k = kernel_fn(x, None, "ntk")
+    rate = predict.max_learning_rate(k, y_train_size=y.size)
+
+    def after(scale):
+        fx = np.zeros_like(y)
+        for _ in range(400):
+            fx = fx - scale * rate / y.size * k @ (fx - y)
+        return np.abs(fx - y).max()
+
+    assert after(0.9) < 10 < after(1.1)
+
+
+def test_wrong_arguments(random):
+    kernel_fn, x, y, _ = problem(random)
+    k = kernel_fn(x, None, "ntk")
+    with pytest.raises(NotImplementedError, match="trace_axes"):
+        predict.gradient_descent_mse(k, y, trace_axes=())
+    with pytest.raises(ValueError, match="diag_reg"):
+        predict.gradient_descent_mse(k, y, diag_reg=-1)
+    with pytest.raises(ValueError, match="y_train: expected 7 rows"):
+        predict.gp_inference(k, y[:3])(get="ntk")
+    with pytest.raises(ValueError, match="get: expected"):
+        predict.gradient_descent_mse_ensemble(kernel_fn, x, y)(get="ntkgp")
+    with pytest.raises(np.linalg.LinAlgError, match="eigenvalue"):
+        predict.gradient_descent_mse(-np.eye(7), y)

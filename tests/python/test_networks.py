@@ -1,0 +1,104 @@
+"""Layers and networks as values, and nonlinearities from Python functions."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import widelimit
+from widelimit import layers
+
+
+def some_network():
+    inner = [layers.gelu(), layers.dense(1.5)]
+    return widelimit.Network([layers.conv([3, 3], padding="valid", weight_variance=2), layers.leaky_relu(0.1),
+                              layers.dense(), layers.sum([], (0.5, inner)), layers.repeat(2, inner), layers.flatten(),
+                              layers.concat((0.25, [layers.dense()]), (0.75, [layers.dense(2)])), layers.dense()],
+                             name="some")
+
+
+def test_networks_go_through_files_and_pickles(tmp_path):
+    network = some_network()
+    network.write(tmp_path / "network.json")
+    for other in (widelimit.Network.read(tmp_path / "network.json"),
+                  widelimit.Network.from_json(network.to_json()), pickle.loads(pickle.dumps(network))):
+        assert other == network and other.name == "some"
+    assert network != widelimit.Network(network.layers[:-1], name="some")
+    assert [layer.kind for layer in network.layers[:2]] == ["conv", "leaky_relu"]
+    assert "conv" in repr(network) and "leaky_relu" in repr(network.layers[1])
+    assert "6x6" in network.describe((8, 8))
+
+
+def test_wrong_layers_name_the_field():
+    with pytest.raises(widelimit.NetworkError, match="weight_variance"):
+        layers.dense(-1)
+    with pytest.raises(widelimit.NetworkError, match="padding"):
+        layers.conv([3], padding="full")
+    with pytest.raises(widelimit.NetworkError, match="unknown kind"):
+        layers.nonlinearity("relo")
+
+
+def kernels_of(nonlinearity, x):
+    network = widelimit.Network([layers.dense(1.5, 0.1), nonlinearity, layers.dense()])
+    return widelimit.gram(network, x)
+
+
+def test_a_nonlinearity_from_its_function(random):
+    x = random.normal(size=(5, 4))
+    expected = kernels_of(layers.erf(), x)
+    error_function = np.vectorize(math.erf)
+    for own in (layers.elementwise(error_function),
+                layers.elementwise(error_function, lambda z: 2 / np.sqrt(np.pi) * np.exp(-z**2))):
+        result = kernels_of(own, x)
+        np.testing.assert_allclose(result.nngp, expected.nngp, rtol=1e-8)
+        np.testing.assert_allclose(result.ntk, expected.ntk, rtol=1e-7)
+
+
+def test_a_nonlinearity_from_its_dual(random):
+    x = random.normal(size=(5, 4))
+    expected = kernels_of(layers.nonlinearity("exp"), x)
+
+    def dual(p, q, c):
+        return np.exp((p + q) / 2 + c)
+
+    for precision, tolerance in (("double", 1e-12), ("float", 1e-5)):
+        network = widelimit.Network([layers.dense(1.5, 0.1), layers.elementwise_dual(dual, dual), layers.dense()])
+        result = widelimit.gram(network, x, precision=precision)
+        np.testing.assert_allclose(result.nngp, expected.nngp, rtol=tolerance)
+        np.testing.assert_allclose(result.ntk, expected.ntk, rtol=tolerance)
+
+
+def test_own_functions_fail_with_their_own_errors(random):
+    x = random.normal(size=(5, 4))
+
+    def failing(p, q, c):
+        raise ZeroDivisionError("of the caller")
+
+    with pytest.raises(ZeroDivisionError, match="of the caller"):
+        kernels_of(layers.elementwise_dual(failing, failing), x)
+    with pytest.raises(widelimit.ArgumentError, match="the NTK needs the derivative's dual"):
+        kernels_of(layers.elementwise_dual(lambda p, q, c: c), x)
+    with pytest.raises(widelimit.ArgumentError, match="expected 5 numbers|of the size that it got"):
+        kernels_of(layers.elementwise_dual(lambda p, q, c: c[:2], lambda p, q, c: c), x)
+
+
+def test_a_pair_layer_from_its_function(random):
+    x = random.normal(size=(3, 5, 2))
+    matrix = random.normal(size=(5, 5))
+
+    def mixed(nngp, ntk, variance1, variance2):
+        assert variance1.shape == variance2.shape == (5,)
+        return matrix @ nngp @ matrix.T, None if ntk is None else matrix @ ntk @ matrix.T
+
+    def kernels(layer):
+        return widelimit.gram(widelimit.Network([layers.dense(1.5), layer, layers.flatten(), layers.dense()]), x)
+
+    expected = kernels(layers.from_fields("positions_map", matrix=matrix.tolist()))
+    for got, right in zip(kernels(layers.pair(mixed, leaves="as_it_was")), expected):
+        if right is not None:
+            np.testing.assert_allclose(got, right, rtol=1e-12)
+    with pytest.raises(widelimit.ArgumentError, match=r"must return nngp of shape \(5, 5\)"):
+        kernels(layers.pair(lambda nngp, ntk, *variances: (nngp[:2], ntk)))
+    with pytest.raises(widelimit.ArgumentError, match="leaves: expected gaussian"):
+        layers.pair(mixed, leaves="normal")
