@@ -55,6 +55,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       write_encoded(input.nngp, input.shape, input.shape, weights);
     else
       weights.setZero();
+    if (tied_) weights.array() += static_cast<Scalar>(options().query_bias_variance);
     if (options().rotary) turn(weights);
     const AttentionRows rows(options(), d);
     for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);

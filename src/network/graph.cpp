@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
+#include "network/position_groups.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
 
@@ -17,6 +20,7 @@ Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
   if (const auto* pool = std::get_if<FeaturePool>(&transform))
     return window_output_shape(input, pool->window);
   if (std::holds_alternative<FeatureReadout>(transform)) return without_positions(input);
+  static_cast<void>(std::get<FeatureNorm>(transform).axes.groups(input));  // throws if they do not fit
   return input;
 }
 
@@ -57,6 +61,13 @@ struct ShapeRule {
 };
 
 }  // namespace
+
+std::vector<std::vector<Index>> NormedAxes::groups(const Shape& shape) const {
+  if (!all) return position_groups(shape, some);
+  std::vector<Index> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), Index{0});
+  return position_groups(shape, axes);
+}
 
 Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input) {
   return std::visit(ShapeRule{inputs, network_input}, operation);

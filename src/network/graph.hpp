@@ -22,7 +22,6 @@ using NodeId = std::size_t;
 
 enum class PoolKind { average, sum };
 enum class ReadoutKind { flatten, average, sum };
-enum class NormAxesKind { channels, channels_and_space };
 
 /// Layers that act on raw inputs are applied to the inputs themselves, before any covariance exists.
 struct FeaturePool {
@@ -35,8 +34,17 @@ struct FeatureReadout {
   friend bool operator==(const FeatureReadout&, const FeatureReadout&) = default;
 };
 enum class Centring { none, over_axes };
+/// Over the channels and some spatial axes, or all.
+struct NormedAxes {
+  bool all = false;
+  std::vector<Index> some = {};
+  friend bool operator==(const NormedAxes&, const NormedAxes&) = default;
+
+  /// Positions that are normalised together.
+  [[nodiscard]] std::vector<std::vector<Index>> groups(const Shape& shape) const;
+};
 struct FeatureNorm {
-  NormAxesKind axes;
+  NormedAxes axes;
   Centring centring;
   double epsilon;
   friend bool operator==(const FeatureNorm&, const FeatureNorm&) = default;
@@ -58,9 +66,11 @@ struct AffineNode {
   double weight_variance;
   double bias_variance;
 };
-/// The same without weight sharing: entries of different output positions are 0.
+/// The same without weight sharing: entries of different output positions are 0. The stage, unless it is null, acts on
+/// the others and has no auxiliary arrays.
 struct LocalAffineNode {
   AffineNode affine;
+  std::shared_ptr<const RowStage> stage;
 };
 struct RowNode {
   std::shared_ptr<const RowStage> stage;

@@ -147,8 +147,8 @@ State Lowering::affine(const State& input, const AffineNode& node) {
   return state;
 }
 
-State Lowering::local_affine(const State& input, const AffineNode& node) {
-  State state = append(input, LocalAffineNode{node});
+State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
+  State state = append(input, node);
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
@@ -200,6 +200,12 @@ State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
                      std::shared_ptr<const RowStage> stage) {
   if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
   return row(input, std::move(stage));
+}
+
+State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
+                     std::shared_ptr<const PairStage> stage) {
+  if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
+  return pair(input, std::move(stage));
 }
 
 State Lowering::pool(const State& input, const Window& window, PoolKind kind) {

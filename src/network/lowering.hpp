@@ -74,10 +74,11 @@ class Lowering {
   // For layers. Each appends nodes behind `input` and returns the new state.
 
   State affine(const State& input, const AffineNode& node);
-  State local_affine(const State& input, const AffineNode& node);
+  State local_affine(const State& input, const LocalAffineNode& node);
   State row(const State& input, std::shared_ptr<const RowStage> stage);
-  /// A norm: on raw inputs the features are normalised, otherwise the row stage acts on covariances.
+  /// A norm: on raw inputs the features are normalised, otherwise the stage acts on covariances.
   State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage);
+  State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const PairStage> stage);
   State pool(const State& input, const Window& window, PoolKind kind);
   State readout(const State& input, ReadoutKind kind);
   State pair(const State& input, std::shared_ptr<const PairStage> stage);
