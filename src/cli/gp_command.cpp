@@ -251,7 +251,9 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
           "is split), of train/pos/ID_RATING.txt, train/neg/..., "
           "test/... "
           "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
-          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
+          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy; "
+          "mask_train.npy, mask_test.npy, mask_validation.npy [n, spatial...] are false where a position "
+          "does not count")
       ->type_name("DIR");
   command
       .add_option_function<std::string>(

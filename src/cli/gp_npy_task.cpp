@@ -143,6 +143,19 @@ TargetKind kind_of(const Matrix<double>& targets) {
   return (ones == 1).all() ? TargetKind::classes : TargetKind::numbers;
 }
 
+/// mask_NAME.npy, if it is there.
+template <typename Scalar>
+void read_set_mask(const Path& folder, const std::string& name, GpSet<Scalar>& set) {
+  const Path file = folder / ("mask_" + name + ".npy");
+  if (!std::filesystem::exists(file)) return;
+  set.mask = read_mask(file);
+  try {
+    static_cast<void>(set.inputs());
+  } catch (const ArgumentError& error) {
+    fail(file, "{}", error.what());
+  }
+}
+
 template <typename Scalar>
 GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<Scalar>& train,
                        const TargetReader& reader) {
@@ -150,6 +163,7 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
   const Path y_file = folder / ("y_" + name + ".npy");
   GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file), .sequences = {}, .targets = std::nullopt};
   check_same_shape(set.x, x_file, train.x);
+  read_set_mask(folder, name, set);
   if (std::filesystem::exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
   return set;
 }
@@ -160,6 +174,7 @@ template <typename Scalar>
 GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind) {
   GpTask<Scalar> task;
   task.train.x = read_inputs<Scalar>(folder / "x_train.npy");
+  read_set_mask(folder, "train", task.train);
   const Path y_file = folder / "y_train.npy";
   const TargetReader reader(y_file, task.train.x.shape(0), kind);
   task.train.targets = reader.read(y_file, task.train.x.shape(0));

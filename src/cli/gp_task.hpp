@@ -20,9 +20,11 @@ struct GpSet {
   xt::xarray<Scalar> x;                       ///< [n, spatial..., channels], or
   std::vector<xt::xarray<Scalar>> sequences;  ///< inputs of different length, each [length, channels].
   std::optional<Matrix<double>> targets;      ///< [n, outputs]
+  std::optional<xt::xarray<bool>> mask = {};  ///< [n, spatial...] of x: true where a position counts.
 
-  /// Refers to the memory of this set.
+  /// Refers to the memory of this set. Throws ArgumentError for a mask that does not fit.
   [[nodiscard]] Inputs<Scalar> inputs() const {
+    if (mask) return Inputs<Scalar>(Inputs<Scalar>(x), *mask);
     return sequences.empty() ? Inputs<Scalar>(x) : Inputs<Scalar>(sequences);
   }
 };

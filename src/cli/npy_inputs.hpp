@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 
 #include "widelimit/data/npy.hpp"
@@ -22,6 +23,16 @@ xt::xarray<Scalar> read_finite(const std::filesystem::path& file) {
     throw DataError(fmt::format("{}: values must be finite, got {} at entry {} in row-major order",
                                 file.string(), *bad, bad - array.begin()));
   return array;
+}
+
+/// Booleans, or the numbers 0 and 1; DataError, naming the file, for others.
+inline xt::xarray<bool> read_mask(const std::filesystem::path& file) {
+  const auto numbers = data::read_npy_as<std::int64_t>(file);
+  const auto bad = std::find_if(numbers.begin(), numbers.end(),
+                                [](std::int64_t value) { return value != 0 && value != 1; });
+  if (bad != numbers.end())
+    throw DataError(fmt::format("{}: expected booleans, or 0 and 1, got {}", file.string(), *bad));
+  return xt::cast<bool>(numbers);
 }
 
 /// DataError, naming the file, unless what belongs to the inputs is finite: padding may be anything.

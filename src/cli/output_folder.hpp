@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <xtensor/xarray.hpp>
 
 #include "cli/gnuplot.hpp"
 #include "files/replacing_file.hpp"
@@ -59,8 +60,15 @@ class OutputFolder {
   }
 
   /// Writes a vector as [size].
-  void write(const std::string& name, const Vector<double>& vector) {
+  template <typename Scalar>
+  void write(const std::string& name, const Vector<Scalar>& vector) {
     write_array(name, vector.data(), {vector.size()});
+  }
+
+  /// Writes an array of any number of dimensions.
+  template <typename Scalar>
+  void write(const std::string& name, const xt::xarray<Scalar>& array) {
+    write_array(name, array.data(), {array.shape().begin(), array.shape().end()});
   }
 
   /// Writes what a gnuplot script draws; nothing where that fails (see Gnuplot).

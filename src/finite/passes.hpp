@@ -47,6 +47,9 @@ void parallel(Index count, int threads, const Body& body) {
 /// ArgumentError unless all inputs are of the form.
 template <typename Scalar>
 void require_form(const Inputs<Scalar>& x, const Form& form, const char* where) {
+  if (x.is_masked())
+    throw ArgumentError(
+        fmt::format("{}: finite networks do not know masks; leave masked positions out", where));
   for (Index i = 0; i < x.size(); ++i)
     if (x.shape(i) != form.shape || x.channels() != form.channels)
       throw ArgumentError(fmt::format("{}: expected inputs of {} and {} channels, got {} and {} (input {})",

@@ -79,6 +79,10 @@ class Attention final : public LayerModel {
   }
 
   State lower(Lowering& lowering, const State& input) const override {
+    const bool encodes_values = options_.positions && options_.positions->values == ValueEncodings::present;
+    if (input.mask && encodes_values && options_.scaling == AttentionScaling::inverse_sqrt_width)
+      lowering.reject(
+          "encodings in the values do not know masks with inverse_sqrt_width; leave in_values out");
     return lowering.pair(input, make_stage(lowering));
   }
 

@@ -57,7 +57,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       weights.setZero();
     if (tied_) weights.array() += static_cast<Scalar>(options().query_bias_variance);
     if (options().rotary) turn(weights);
-    const AttentionRows rows(options(), d);
+    const AttentionRows rows(options(), d, input.counts);
     for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);
   }
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
@@ -23,9 +26,11 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   Entries self_entries() const override { return Entries::all; }
 
-  /// The covariance of the queries, its root and the root's inverse; then those of the keys if they differ.
+  /// The covariance of the queries, its root and the root's inverse; then those of the keys if they differ; then 0 at
+  /// masked positions and 1 elsewhere.
   std::size_t state_size(const Shape& input) const override {
-    return static_cast<std::size_t>((keys_differ() ? 6 : 3) * position_count(input) * position_count(input));
+    const Index d = position_count(input);
+    return static_cast<std::size_t>(d + blocks() * d * d);
   }
 
   /// For every sample the logits of both sides, and four products of the weights with covariances, fifteen
@@ -45,6 +50,9 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     write_roots((encoded.array() + options().query_bias_variance).matrix(), state);
     if (keys_differ())
       write_roots((encoded.array() + options().key_bias_variance).matrix(), state + 3 * d * d);
+    for (Index a = 0; a < d; ++a)
+      state[blocks() * d * d + a] =
+          input.counts.empty() || input.counts[static_cast<std::size_t>(a)] != 0 ? Scalar{1} : Scalar{0};
   }
 
   template <typename Scalar>
@@ -62,7 +70,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
         right_random(draws_.seed, 2 * draws_.stream + 1);
     const RotaryWaves waves(options());
-    const AttentionRows left_rows(options(), d), right_rows(options(), e);
+    const AttentionRows left_rows(options(), d, counts(pair.left_state, d)),
+        right_rows(options(), e, counts(pair.right_state, e));
     Accumulator sums(encoded, waves, pair.wanted, result.ntk.size() > 0);
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
       pair.stop.check();
@@ -90,6 +99,18 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   [[nodiscard]] bool keys_differ() const {
     return options().query_bias_variance != options().key_bias_variance;
+  }
+
+  [[nodiscard]] Index blocks() const { return keys_differ() ? 6 : 3; }
+
+  /// The mask that prepare_input() left.
+  template <typename Scalar>
+  [[nodiscard]] std::vector<std::uint8_t> counts(const Scalar* state, Index d) const {
+    const Scalar* numbers = state + blocks() * d * d;
+    std::vector<std::uint8_t> counts;
+    for (Index a = 0; a < d; ++a) counts.push_back(numbers[a] != 0 ? 1 : 0);
+    if (std::find(counts.begin(), counts.end(), 0) == counts.end()) counts.clear();
+    return counts;
   }
 
   template <typename Scalar>

@@ -65,6 +65,7 @@ class TransposedConvolution final : public LayerModel {
   nlohmann::ordered_json fields() const override { return convolution_fields(fields_); }
 
   State lower(Lowering& lowering, const State& input) const override {
+    if (input.mask) lowering.reject("transposed convolutions do not know masks; resize images instead");
     return lower_affine(lowering, lowering.position_map(input, position_map_stage(spreading_)), convolution_);
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "network/feature_stage.hpp"
+#include "network/mask_rule.hpp"
 #include "widelimit/layers/window.hpp"
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
@@ -93,6 +94,7 @@ struct ReadoutNode {
 };
 struct PairNode {
   std::shared_ptr<const PairStage> stage;
+  MaskRulePointer mask = {};  ///< In front of the stage; null without masks.
 };
 
 using Operation = std::variant<InputNode, FeatureNode, AffineNode, LocalAffineNode, RowNode, SumNode,

@@ -34,6 +34,7 @@ struct State {
   /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or
   /// norms only.
   std::uint64_t fresh = 0;
+  MaskRulePointer mask = {};  ///< Null without masks, and where there are no positions any more.
 };
 
 /// One branch of a sum, product or concatenation; `factor` multiplies covariances.
@@ -62,11 +63,15 @@ struct SampledDraws {
   std::uint64_t stream;
 };
 
+/// Whether inputs have masks.
+enum class InputMasks { absent, present };
+
 /// Walks a network forward, checks what may follow what, and collects the graph.
 class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
-  static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {});
+  static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {},
+                     InputMasks masks = InputMasks::absent);
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);
@@ -109,6 +114,7 @@ class Lowering {
   NodeId add(Operation operation, std::vector<NodeId> inputs);
   State append(const State& input, Operation operation);
   State append_linear(const State& input, const Operation& operation);
+  State masked(const State& input, double exponent = 0);
   State append_feature(const State& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
   State joined(const std::vector<LoweredBranch>& branches, Operation operation);

@@ -12,7 +12,11 @@
 #include "widelimit/data/npy.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 #include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network_file.hpp"
 
 using namespace widelimit;
 using widelimit::testing::file_text;
@@ -221,6 +225,45 @@ TEST_CASE("gp: the regulariser is chosen without the test data") {
       }
     CHECK(results[0][kernel]["regulariser"] == best);
   }
+}
+
+TEST_CASE("gp: arrays with masks, under which nothing is read") {
+  const TemporaryFolder folder;
+  const auto sequences = [](std::size_t count, double masked) {
+    auto x = xt::xarray<double>::from_shape({count, 3, 2});
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(1.7 * static_cast<double>(i));
+    for (std::size_t i = 0; i < count; ++i) x(i, i % 3, 0) = masked;
+    return x;
+  };
+  const auto mask = [](std::size_t count) {
+    xt::xarray<std::uint8_t> numbers = xt::ones<std::uint8_t>({count, std::size_t{3}});
+    for (std::size_t i = 0; i < count; ++i) numbers(i, i % 3) = 0;
+    return numbers;
+  };
+  auto y = xt::xarray<double>::from_shape({8});
+  for (std::size_t i = 0; i < 8; ++i) y(i) = std::cos(static_cast<double>(i));
+  write_network(folder / "network.json",
+                Network({layers::dense(), layers::relu(), layers::global_average_pool()}));
+  data::write_npy(folder / "y_train.npy", y);
+  data::write_npy(folder / "mask_train.npy", mask(8));
+  data::write_npy(folder / "mask_test.npy", mask(4));
+  const auto mean = [&](double masked, const std::string& out) {
+    data::write_npy(folder / "x_train.npy", sequences(8, masked));
+    data::write_npy(folder / "x_test.npy", sequences(4, 3 * masked));
+    const auto result = run_program(
+        "gp --network " + (folder / "network.json").string() + " --data npy --path " + folder.string() +
+        " --kernel nngp --regulariser 0.1 --precision double --out " + (folder / out).string());
+    CHECK(result.code == 0);
+    return data::read_npy<double>(folder / (out + "/mean_nngp.npy"));
+  };
+  CHECK(mean(1, "one") == mean(100, "hundred"));
+  data::write_npy(folder / "mask_test.npy", mask(5));
+  const auto result =
+      run_program("gp --network fcn --data npy --path " + folder.string() + " --regulariser 0.1");
+  CHECK(result.code != 0);
+  CHECK(
+      result.errors.find("mask_test.npy: inputs: expected a mask [4, 3], one value a position, got [5, 3]") !=
+      std::string::npos);
 }
 
 TEST_CASE("gp: arrays with integer labels and no test labels") {

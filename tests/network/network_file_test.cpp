@@ -170,7 +170,7 @@ TEST_CASE("errors name the path of the field") {
   CHECK(network_error(R"([{"layer": "dense", "input_width": 3}])") ==
         "layers[0].input_width: belongs to \"parametrisation\": \"standard\" only");
   CHECK(network_error(R"([{"layer": "dense", "parametrisation": "standard"}])") ==
-        "layers[0].input_width: expected an integer, the field is missing");
+        "layers[0].input_width: expected this field, got none");
   CHECK(network_error(R"([{"layer": "concat", "axis": 0, "branches": [{"share": 1, "layers": []}]}])") ==
         "layers[0].branches[0].share: unknown field");
   CHECK(network_error(R"([{"layer": "repeat", "times": 2.0, "layers": []}])") ==

@@ -32,6 +32,8 @@ struct GramOptions {
   /// Whether to compute only those covariance entries that the output needs, or all of them (to check the
   /// former).
   enum class Demand { minimal, everything } demand = Demand::minimal;
+  /// Whether the variances of all inputs are wanted too.
+  bool variances = false;
   /// Called now and then, from one thread at a time.
   std::function<void(const GramProgress&)> progress = {};
   /// Ask to stop: Cancelled is thrown within milliseconds, from within tiles and built-in stages too.
@@ -52,6 +54,10 @@ struct GramResult {
   /// the means. With a single sample the error is NaN.
   Matrix<Scalar> nngp_error;
   Matrix<Scalar> ntk_error;
+  /// With GramOptions::variances: the NNGP of every input of the first and second batch with itself, [n] and [n']; of a
+  /// single batch the first only.
+  Vector<Scalar> variances1 = {};
+  Vector<Scalar> variances2 = {};
 };
 
 /// The kernels of all pairs of one batch: exactly symmetric, one triangle is computed. Scalar is float or double.

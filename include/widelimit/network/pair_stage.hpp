@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/row_stage.hpp"
@@ -20,6 +22,9 @@ struct SelfView {
   Eigen::Map<const Matrix<Scalar>> nngp;
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
   StopRequest stop{};  ///< Stages that take long check it now and then.
+  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere. Empty
+  /// without masks.
+  std::span<const std::uint8_t> counts{};
 };
 
 /// A pair of inputs (left, right) at the input of a stage.

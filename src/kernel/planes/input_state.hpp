@@ -40,6 +40,9 @@ class InputState {
   [[nodiscard]] const Scalar* array(NodeId node, Index k) const {
     return numbers_ + layout_->offset[node] + k * layout_->positions[node];
   }
+  /// The input's mask while its state is recorded; null without masks.
+  [[nodiscard]] const PositionMask* mask() const { return mask_; }
+  void set_mask(const PositionMask* mask) { mask_ = mask; }
   /// A pair stage's own state; of an input node, the variance of a vector.
   [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
   [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
@@ -47,6 +50,7 @@ class InputState {
  private:
   const StateLayout* layout_;
   Scalar* numbers_;
+  const PositionMask* mask_ = nullptr;
 };
 
 /// The states of inputs `begin`, `begin + 1`, ... one behind the other: the features of vectors are the rows

@@ -48,6 +48,7 @@ struct GramTask {
   Index rows;
   Index columns;
   Index pairs;
+  InputMasks masks;
 };
 
 /// Runs compute(computation, target) once, or for every replicate of a sampled network.
@@ -76,7 +77,7 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     }
     return result;
   };
-  const GramSize size{task.channels, std::max(task.rows, task.columns), task.pairs};
+  const GramSize size{task.channels, std::max(task.rows, task.columns), task.pairs, task.masks};
   const GramPlan plan = make_plan(network, task.shapes, size, sizeof(Scalar), options);
   if (plan.program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
@@ -91,7 +92,7 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
     nngp.add(result.nngp);
     ntk.add(result.ntk);
   }
-  return {nngp.mean(), ntk.mean(), nngp.error(), ntk.error()};
+  return {.nngp = nngp.mean(), .ntk = ntk.mean(), .nngp_error = nngp.error(), .ntk_error = ntk.error()};
 }
 
 template <typename Scalar>
@@ -102,14 +103,35 @@ NamedShapes shapes_of(const Inputs<Scalar>& x, const char* name) {
   return shapes;
 }
 
+/// The NNGP of every input with itself.
+template <typename Scalar>
+Vector<Scalar> variances_of(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
+  GramOptions alone;
+  alone.kernels = Kernels::nngp;
+  alone.threads = options.threads;
+  alone.state_memory_bytes = options.state_memory_bytes;
+  alone.stop = options.stop;
+  return gram_diagonal(network, x, alone).nngp.col(0);
+}
+
+template <typename Scalar>
+InputMasks masks_of(const Inputs<Scalar>& x) {
+  return x.is_masked() ? InputMasks::present : InputMasks::absent;
+}
+
 }  // namespace
 
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), x.size(), x.size() * (x.size() + 1) / 2};
-  return run<Scalar>(network, task, options,
-                     [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
+  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), x.size(), x.size() * (x.size() + 1) / 2,
+                      masks_of(x)};
+  auto result = run<Scalar>(network, task, options,
+                            [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
+  if (options.variances)
+    result.variances1 =
+        result.nngp.size() > 0 ? Vector<Scalar>(result.nngp.diagonal()) : variances_of(network, x, options);
+  return result;
 }
 
 template <typename Scalar>
@@ -122,17 +144,25 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
     throw ArgumentError(
         fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
                     to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)), x2.channels()));
-  GramTask task{shapes_of(x1, "x1"), x1.channels(), x1.size(), x2.size(), x1.size() * x2.size()};
+  GramTask task{shapes_of(x1, "x1"), x1.channels(),         x1.size(),
+                x2.size(),           x1.size() * x2.size(), masks_of(x1)};
+  if (x2.is_masked()) task.masks = InputMasks::present;
   task.shapes.merge(shapes_of(x2, "x2"));
-  return run<Scalar>(network, task, options,
-                     [&](auto& computation, const auto& target) { computation.rectangular(x1, x2, target); });
+  auto result = run<Scalar>(network, task, options, [&](auto& computation, const auto& target) {
+    computation.rectangular(x1, x2, target);
+  });
+  if (options.variances) {
+    result.variances1 = variances_of(network, x1, options);
+    result.variances2 = variances_of(network, x2, options);
+  }
+  return result;
 }
 
 template <typename Scalar>
 GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
                                  const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), 1, x.size()};
+  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), 1, x.size(), masks_of(x)};
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
 }

@@ -4,6 +4,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "numerics/blas_threads.hpp"
@@ -136,6 +137,8 @@ template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
                                                 Index i, InputState<Scalar>& state) const {
   const std::span<const Result> input = x.input(i);
+  std::optional<PositionMask> mask;
+  if (plan_.masks == InputMasks::present) state.set_mask(&mask.emplace(x.mask(i)));
   try {
     if constexpr (std::is_same_v<Scalar, Result>)
       worker.run(input, state);
@@ -144,6 +147,7 @@ void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, con
   } catch (const NumericalError& error) {
     throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
   }
+  state.set_mask(nullptr);
 }
 
 template <typename Scalar, typename Result>

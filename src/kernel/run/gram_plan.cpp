@@ -174,7 +174,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
                            return position_count(a.first) < position_count(b.first);
                          })->first;
-  Graph graph = Lowering::lower(network, largest, replicate);
+  Graph graph = Lowering::lower(network, largest, replicate, size.masks);
   const std::vector<std::vector<Shape>> of_shapes = all_shapes(graph, shapes, largest);
   const std::vector<Shape>& of_largest = of_shapes.front();
   const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
@@ -188,6 +188,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); }),
                 .in_double = false,
+                .masks = size.masks,
                 .stop = StopRequest(options.stop)};
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)

@@ -29,6 +29,8 @@ struct GramPlan {
   /// add up to more than its digits are worth.
   bool in_double;
 
+  InputMasks masks;
+
   StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
 
   /// What is wanted of pairs, or of inputs with themselves, which need no NTK.
@@ -47,6 +49,7 @@ struct GramSize {
   Index channels;
   Index inputs;  ///< Of the larger batch.
   Index pairs;
+  InputMasks masks = InputMasks::absent;
 };
 
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
