@@ -66,6 +66,8 @@ struct AffineNode {
   Window window;
   double weight_variance;
   double bias_variance;
+  /// Without weights T' = w/|F| sum_o T: a selection of positions, if the window has one.
+  enum class Weights { trained, none } weights = Weights::trained;
 };
 /// The same without weight sharing: entries of different output positions are 0. The stage, unless it is null, acts on
 /// the others and has no auxiliary arrays.

@@ -275,7 +275,15 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
 }
 
 State Lowering::position_map(const State& input, std::shared_ptr<const PairStage> stage) {
-  State state = append_linear(input, PairNode{stage});
+  return mapped(input, PairNode{stage}, stage);
+}
+
+State Lowering::selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage) {
+  return mapped(input, AffineNode{window, 1, 0, AffineNode::Weights::none}, std::move(stage));
+}
+
+State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
+  State state = append_linear(input, operation);
   if (state.mask) {
     auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
     if (!mapping) reject("this map of positions does not know masks");

@@ -89,6 +89,8 @@ class Lowering {
   State pair(const State& input, std::shared_ptr<const PairStage> stage);
   /// A stage that maps positions linearly, all channels alike.
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
+  /// The same, where the stage picks the positions that a window of single positions does, without padding.
+  State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
 
   /// Announces a stage that draws `samples` in all.
   SampledDraws draws(std::int64_t samples);
@@ -115,6 +117,7 @@ class Lowering {
   State append(const State& input, Operation operation);
   State append_linear(const State& input, const Operation& operation);
   State masked(const State& input, double exponent = 0);
+  State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
   State append_feature(const State& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
   State joined(const std::vector<LoweredBranch>& branches, Operation operation);

@@ -63,6 +63,9 @@ TEST_CASE("linear layers obey the laws") {
     check_passes(local_conv({{3}, {}, padding, 1.2, 0.1, standard}));
   }
   check_passes(slice({{-2, std::nullopt, 1}}));
+  check_passes(slice({{1, 4, 2}}));
+  check_passes(slice({{1, std::nullopt, 1}, {0, 2, 1}}));
+  check_passes(slice({{std::nullopt, std::nullopt, 2}, {1, std::nullopt, 2}}));
   check_passes(index_position(0, 1));
   check_passes(image_resize({.size = {3, 5}}));
   for (const Padding padding : {Padding::same, Padding::valid}) {

@@ -41,11 +41,13 @@ void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Sca
     return dense_plane(affine.scale, affine.bias, source, to.row_size(stacked), target);
   if (from.at().empty()) return fill_bias(affine, stacked * layout.length, target);
   if (from.instruction->gaps != Gaps::zero) clear_guards(from.at().layout, stacked, source);
+  const numerics::PlaneSteps steps{stacked, from.at().layout.length, layout.length};
+  if (!affine.trained) return select_strided(to.windows, steps, source, target);
   if (affine.kind == Affine::Kind::shifted)
     convolve_shifted(affine.window, affine.left_front, layout, stacked, affine.scale, affine.bias, source,
                      target, scratch);
   else
-    convolve_strided(to.windows, {stacked, from.at().layout.length, layout.length}, source, target);
+    convolve_strided(to.windows, steps, source, target);
 }
 
 namespace {

@@ -84,7 +84,9 @@ class PlanNode {
   void describe(const AffineNode& affine, PlanLine& line) const {
     const double taps =
         affine.window.sizes.empty() ? 1 : static_cast<double>(product(Window3(affine.window).size));
-    line.operation = affine.window.sizes.empty() ? "scale and shift" : fmt::format("sum of {} taps", taps);
+    line.operation = affine.window.sizes.empty()                   ? "scale and shift"
+                     : affine.weights == AffineNode::Weights::none ? "selected positions"
+                                                                   : fmt::format("sum of {} taps", taps);
     line.flops = line.entries * kernels_ * (taps + 2);
   }
 
