@@ -11,6 +11,7 @@
 #include "kernel/run/gram_computation.hpp"
 #include "kernel/run/gram_plan.hpp"
 #include "kernel/run/gram_result.hpp"
+#include "kernel/run/range_search.hpp"
 #include "kernel/run/replicate_mean.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/rows/linear_rows.hpp"
@@ -49,6 +50,7 @@ struct GramTask {
   Index columns;
   Index pairs;
   InputMasks masks;
+  LayerOfPair layer_of;  ///< For errors.
 };
 
 /// Runs compute(computation, target) once, or for every replicate of a sampled network.
@@ -73,7 +75,7 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
       throw std::logic_error(
           fmt::format("gram: {} of {} pairs were computed", progress.done() - before, task.pairs));
     if (!finite) {
-      throw_not_finite(result);
+      throw_not_finite(result, task.layer_of);
     }
     return result;
   };
@@ -115,6 +117,14 @@ Vector<Scalar> variances_of(const Network& network, const Inputs<Scalar>& x, con
 }
 
 template <typename Scalar>
+LayerOfPair layer_search(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
+                         Batches batches) {
+  return [&network, &x1, &x2, batches](Index i, Index j) {
+    return layer_out_of_range(network, x1.single(i), x2.single(j), batches == Batches::one && i == j);
+  };
+}
+
+template <typename Scalar>
 InputMasks masks_of(const Inputs<Scalar>& x) {
   return x.is_masked() ? InputMasks::present : InputMasks::absent;
 }
@@ -124,8 +134,13 @@ InputMasks masks_of(const Inputs<Scalar>& x) {
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), x.size(), x.size() * (x.size() + 1) / 2,
-                      masks_of(x)};
+  const GramTask task{shapes_of(x, "x"),
+                      x.channels(),
+                      x.size(),
+                      x.size(),
+                      x.size() * (x.size() + 1) / 2,
+                      masks_of(x),
+                      layer_search(network, x, x, Batches::one)};
   auto result = run<Scalar>(network, task, options,
                             [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
   if (options.variances)
@@ -144,8 +159,13 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
     throw ArgumentError(
         fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
                     to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)), x2.channels()));
-  GramTask task{shapes_of(x1, "x1"), x1.channels(),         x1.size(),
-                x2.size(),           x1.size() * x2.size(), masks_of(x1)};
+  GramTask task{shapes_of(x1, "x1"),
+                x1.channels(),
+                x1.size(),
+                x2.size(),
+                x1.size() * x2.size(),
+                masks_of(x1),
+                layer_search(network, x1, x2, Batches::two)};
   if (x2.is_masked()) task.masks = InputMasks::present;
   task.shapes.merge(shapes_of(x2, "x2"));
   auto result = run<Scalar>(network, task, options, [&](auto& computation, const auto& target) {
@@ -162,7 +182,10 @@ template <typename Scalar>
 GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
                                  const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), 1, x.size(), masks_of(x)};
+  const GramTask task{
+      shapes_of(x, "x"), x.channels(), x.size(), 1, x.size(), masks_of(x), [&](Index i, Index) {
+        return layer_out_of_range(network, x.single(i), x.single(i), true);
+      }};
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
 }
