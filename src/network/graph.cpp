@@ -88,6 +88,26 @@ std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input) {
   return shapes;
 }
 
+Graph reachable_part(const Graph& graph) {
+  std::vector<bool> needed(graph.nodes.size(), false);
+  needed[graph.output] = true;
+  for (NodeId id = graph.output + 1; id-- > 0;)
+    if (needed[id])
+      for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;
+  Graph part;
+  part.fewest_samples = graph.fewest_samples;
+  std::vector<NodeId> renamed(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!needed[id]) continue;
+    renamed[id] = part.nodes.size();
+    Node node = graph.nodes[id];
+    for (NodeId& input : node.inputs) input = renamed[input];
+    part.nodes.push_back(std::move(node));
+  }
+  part.output = renamed[graph.output];
+  return part;
+}
+
 const std::vector<FeatureTransform>* input_transforms(const Operation& operation) {
   if (const auto* input = std::get_if<InputNode>(&operation)) return &input->transforms;
   if (const auto* features = std::get_if<FeatureNode>(&operation)) return &features->transforms;

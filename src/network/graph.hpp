@@ -122,6 +122,9 @@ Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs,
 /// Shapes behind all nodes for inputs of the given shape. Throws NetworkError with the node's path.
 std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input);
 
+/// Without the nodes that the output does not need.
+Graph reachable_part(const Graph& graph);
+
 /// The transforms of a node that reads the inputs themselves; null for other nodes.
 const std::vector<FeatureTransform>* input_transforms(const Operation& operation);
 

@@ -50,27 +50,6 @@ std::string summary(const Layer& layer) {
   return text;
 }
 
-/// Drops the nodes that the output does not need.
-Graph reachable_part(const Graph& graph) {
-  std::vector<bool> needed(graph.nodes.size(), false);
-  needed[graph.output] = true;
-  for (NodeId id = graph.output + 1; id-- > 0;)
-    if (needed[id])
-      for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;
-  Graph part;
-  part.fewest_samples = graph.fewest_samples;
-  std::vector<NodeId> renamed(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (!needed[id]) continue;
-    renamed[id] = part.nodes.size();
-    Node node = graph.nodes[id];
-    for (NodeId& input : node.inputs) input = renamed[input];
-    part.nodes.push_back(std::move(node));
-  }
-  part.output = renamed[graph.output];
-  return part;
-}
-
 }  // namespace
 
 Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate,

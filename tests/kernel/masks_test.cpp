@@ -184,21 +184,19 @@ TEST_CASE("masked results depend on neither demand, tiles nor threads") {
 
 // Plain loops over images with missing pixels.
 
-/// [positions, positions] of a pair.
-struct Kernels4 {
-  Matrix<double> k, t;
-};
-struct Plane {
+struct PlaneOfPixels {
   Index rows, columns;
 };
 
 /// Sums over windows of 3 x 3 with stride 2 and `same` padding; 4 x 5 becomes 2 x 3.
-constexpr Plane before{4, 5}, behind{2, 3};
+constexpr PlaneOfPixels pixels_before{4, 5}, pixels_behind{2, 3};
 
-Matrix<double> window_sums(const Matrix<double>& k) {
+Matrix<double> pixel_window_sums(const Matrix<double>& k) {
   const auto at = [&](Index a, Index i, Index j) -> Index {
-    const Index y = 2 * (a / behind.columns) + i, x = 2 * (a % behind.columns) - 1 + j;
-    return y < 0 || y >= before.rows || x < 0 || x >= before.columns ? -1 : y * before.columns + x;
+    const Index y = 2 * (a / pixels_behind.columns) + i, x = 2 * (a % pixels_behind.columns) - 1 + j;
+    return y < 0 || y >= pixels_before.rows || x < 0 || x >= pixels_before.columns
+               ? -1
+               : y * pixels_before.columns + x;
   };
   Matrix<double> sums = Matrix<double>::Zero(6, 6);
   for (Index a = 0; a < 6; ++a)
@@ -228,7 +226,7 @@ TEST_CASE("convolutions with strides mask by the middle of their windows") {
           if (mask.data()[i * 20 + a] && mask.data()[j * 20 + b])
             k(a, b) += x.data()[(i * 20 + a) * masked_channels + c] *
                        x.data()[(j * 20 + b) * masked_channels + c] / masked_channels;
-    Matrix<double> next = (1.4 / 9 * window_sums(k).array() + 0.2).matrix();
+    Matrix<double> next = (1.4 / 9 * pixel_window_sums(k).array() + 0.2).matrix();
     for (Index a = 0; a < 6; ++a)
       for (Index b = 0; b < 6; ++b)
         if (!mask.data()[i * 20 + middle(a)] || !mask.data()[j * 20 + middle(b)]) next(a, b) = 0;
