@@ -246,10 +246,9 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
           "Covariances between the positions of chosen pairs I,J of inputs, [pairs, d, d'], in place of a "
           "Gram matrix; the network need not end in a readout")
       ->type_name("I,J");
-  command
-      ->add_flag("--variances", arguments->variances,
-                 "Also the NNGP of every input with itself: variances.npy [n], variances2.npy [n'] with --x2")
-      ->excludes("--pairs");
+  command->add_flag(
+      "--variances", arguments->variances,
+      "Also the NNGP of every input with itself: variances.npy [n], variances2.npy [n'] with --x2");
   add_kernel_options(*command, arguments->kernel);
   command
       ->add_option("--out", arguments->out,
@@ -263,6 +262,8 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
       "  widelimit gram network.json --x x.npy --precision double --out kernels\n"
       "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels");
   command->callback([arguments, &context] {
+    if (arguments->variances && !arguments->pairs.empty())
+      throw CLI::ValidationError("--variances", "goes with Gram matrices, not with --pairs");
     if (arguments->kernel.precision == Precision::float32)
       run<float>(*arguments, context);
     else

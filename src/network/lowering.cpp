@@ -242,8 +242,11 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
     reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
                        distribution_name(input.distribution)));
-  State state = append(input, PairNode{std::move(stage), input.mask});
-  if (state.shape.empty()) state.mask = {};
+  State state = append(input, PairNode{stage, input.mask});
+  if (state.shape.empty())
+    state.mask = {};
+  else if (state.mask && state.shape != input.shape)
+    state.mask = mask_behind(state, stage);
   state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
   if (rules.fresh_weights)
@@ -251,6 +254,13 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   else if (rules.leaves != StageRules::Leaves::as_it_was)
     state.fresh = 0;
   return masked(state);
+}
+
+MaskRulePointer Lowering::mask_behind(const State& before,
+                                      const std::shared_ptr<const PairStage>& stage) const {
+  auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
+  if (!mapping) reject("this layer makes other positions of an input's and does not know masks");
+  return mapped_mask_rule(before.mask, std::move(mapping));
 }
 
 State Lowering::position_map(const State& input, std::shared_ptr<const PairStage> stage) {
@@ -263,11 +273,7 @@ State Lowering::selection(const State& input, const Window& window, std::shared_
 
 State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
   State state = append_linear(input, operation);
-  if (state.mask) {
-    auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
-    if (!mapping) reject("this map of positions does not know masks");
-    state.mask = mapped_mask_rule(state.mask, std::move(mapping));
-  }
+  if (state.mask) state.mask = mask_behind(state, stage);
   return no_longer_raw(std::move(state));
 }
 

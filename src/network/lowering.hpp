@@ -118,6 +118,9 @@ class Lowering {
   State append_linear(const State& input, const Operation& operation);
   State masked(const State& input, double exponent = 0);
   State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
+  /// Behind a stage that leaves other positions.
+  [[nodiscard]] MaskRulePointer mask_behind(const State& before,
+                                            const std::shared_ptr<const PairStage>& stage) const;
   State append_feature(const State& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
   State joined(const std::vector<LoweredBranch>& branches, Operation operation);

@@ -215,7 +215,9 @@ TEST_CASE("gram: masks, variances, and covariances of chosen pairs") {
                    "--pairs: expected two inputs I,J, got 0:1");
   check_gram_fails(arguments("open.json", "mask.npy") + " --pairs 0,3",
                    "position_covariances: expected an input from 0 to 2 of x, got 3");
-  check_gram_fails(arguments("open.json", "mask.npy") + " --pairs 0,1 --variances", "--variances");
+  const auto both = run_program("gram " + arguments("open.json", "mask.npy") + " --pairs 0,1 --variances");
+  CHECK(both.code == 2);
+  CHECK(both.errors.find("--variances: goes with Gram matrices, not with --pairs") != std::string::npos);
 }
 
 TEST_CASE("gram: sequences of different length") {

@@ -102,14 +102,13 @@ void check_near(const GramResult<double>& found, const GramResult<double>& expec
 TEST_CASE("networks without order see sequences with holes as shorter ones") {
   const Holes holes;
   const Inputs<double> masked(holes.x, holes.mask), cut(holes.cut);
+  const xt::xarray<double> other = random_inputs(8, {2, 6, masked_channels});
+  const std::vector<xt::xarray<double>> others{xt::view(other, 0), xt::view(other, 1)};
   for (const Network& network : orderless_networks()) {
     CAPTURE(network.name());
     check_near(gram(network, masked), gram(network, cut));
-    check_near(
-        gram(network, masked, Inputs<double>(holes.x)),
-        gram(network, cut,
-             Inputs<double>(std::vector<xt::xarray<double>>{xt::view(holes.x, 0), xt::view(holes.x, 1),
-                                                            xt::view(holes.x, 2), xt::view(holes.x, 3)})));
+    // Of other inputs: equal ones of two batches are perfectly correlated but for a rounding.
+    check_near(gram(network, masked, Inputs<double>(other)), gram(network, cut, Inputs<double>(others)));
   }
 }
 

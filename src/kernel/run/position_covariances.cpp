@@ -12,11 +12,15 @@ namespace widelimit {
 namespace {
 
 /// Keeps what reaches it of a pair, summed over replicates, and passes on nothing. For one pair: it is not thread-safe.
-class KeptCovariances final : public PairStageOf<KeptCovariances> {
+class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMapping {
  public:
   StageRules rules() const override { return {}; }
 
   Shape output_shape(const Shape& input) const override { return input.empty() ? Shape{} : Shape{1}; }
+
+  PositionMask mapped(const PositionMask& before) const override {
+    return full_mask(output_shape(before.shape));
+  }
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>&, Scalar*) const {}

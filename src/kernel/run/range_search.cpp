@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "widelimit/error.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
 
 namespace widelimit {
@@ -25,9 +26,13 @@ std::optional<std::string> layer_out_of_range(const Network& network, const Inpu
   const Layers& layers = network.layers();
   const auto is_finite_behind = [&](std::size_t count) {
     const Network front(Layers(layers.begin(), layers.begin() + static_cast<Index>(count)));
-    const auto kernels =
-        same_input ? position_covariances(front, left, 0, 0) : position_covariances(front, left, 0, right, 0);
-    return kernels.nngp.allFinite() && kernels.ntk.allFinite();
+    try {
+      const auto kernels = same_input ? position_covariances(front, left, 0, 0)
+                                      : position_covariances(front, left, 0, right, 0);
+      return kernels.nngp.allFinite() && kernels.ntk.allFinite();
+    } catch (const NumericalError&) {
+      return false;
+    }
   };
   // Behind `finite` layers all is well, behind `broken` it is not.
   std::size_t finite = 0, broken = layers.size();
