@@ -61,6 +61,9 @@ Activations<Scalar> activations_of(const Inputs<Scalar>& x, const Form& form, co
   const Index positions = position_count(form.shape);
   Activations<Scalar> batch{Matrix<Scalar>(piece.count * positions, form.channels), piece.count, form.shape,
                             first_input + piece.first, pass};
+  if (!x.graphs().empty())
+    batch.graphs =
+        x.graphs().subspan(static_cast<std::size_t>(piece.first), static_cast<std::size_t>(piece.count));
   for (Index i = 0; i < piece.count; ++i) {
     const auto input = x[piece.first + i];
     std::copy(input.begin(), input.end(), batch.values.data() + i * positions * form.channels);

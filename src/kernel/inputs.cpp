@@ -49,6 +49,8 @@ Inputs<Scalar>::Inputs(const std::vector<Matrix<Scalar>>& matrices) : is_ragged_
 template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
     : data_{padded.data_}, channels_{padded.channels_}, is_ragged_{true}, owned_{padded.owned_} {
+  if (padded.graphs_)
+    throw ArgumentError("inputs: expected lengths before graphs: the graphs' nodes are all positions");
   if (padded.axes() != 1 || padded.is_ragged())
     throw ArgumentError(
         fmt::format("inputs: lengths belong to a batch of sequences, [n, longest, C], got {}{} spatial axes",
@@ -63,6 +65,21 @@ Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
           fmt::format("inputs: lengths[{}] must be in 1..{}, got {}", i, longest, lengths[i]));
     shapes_.push_back({lengths[i]});
   }
+}
+
+template <typename Scalar>
+Inputs<Scalar>::Inputs(const Inputs& inputs, std::vector<InputGraph> graphs) : Inputs(inputs) {
+  if (axes() != 1)
+    throw ArgumentError(fmt::format(
+        "inputs: graphs belong to inputs [nodes, C], with one spatial axis, got {} spatial axes", axes()));
+  if (static_cast<Index>(graphs.size()) != size())
+    throw ArgumentError(
+        fmt::format("inputs: expected {} graphs, one an input, got {}", size(), graphs.size()));
+  for (Index i = 0; i < size(); ++i)
+    if (const Index nodes = graphs[static_cast<std::size_t>(i)].nodes(); nodes != shape(i)[0])
+      throw ArgumentError(
+          fmt::format("inputs: input {} has {} positions, but its graph {} nodes", i, shape(i)[0], nodes));
+  graphs_ = std::make_shared<const std::vector<InputGraph>>(std::move(graphs));
 }
 
 template <typename Scalar>

@@ -84,6 +84,9 @@ class Lowering {
   /// A stage that maps positions linearly, all channels alike.
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
 
+  /// Shape of the inputs themselves.
+  [[nodiscard]] const Shape& network_input() const { return network_input_; }
+
   /// Announces a stage that draws `samples` in all.
   SampledDraws draws(std::int64_t samples);
 

@@ -1,6 +1,7 @@
 #include "finite/layer_zoo.hpp"
 
 #include "support/activation_layers.hpp"
+#include "support/random_inputs.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/branches.hpp"
@@ -8,6 +9,7 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/exp_normalized.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -40,6 +42,12 @@ void add_position_maps(std::vector<ZooLayer>& zoo) {
   Matrix<double> matrix(2, 4);
   matrix << 0.5, -1, 0.3, 0, 0, 0.7, 1.1, -0.2;
   zoo.push_back({"positions_map", positions_map(matrix), {2, 2}});
+}
+
+void add_aggregations(std::vector<ZooLayer>& zoo) {
+  zoo.push_back({"aggregate", aggregate(), {4}});
+  zoo.push_back({"aggregate mean", aggregate({GraphNormalisation::mean, true}), {5}});
+  zoo.push_back({"aggregate symmetric", aggregate({GraphNormalisation::symmetric, false}), {4}});
 }
 
 void add_poolings(std::vector<ZooLayer>& zoo) {
@@ -159,6 +167,7 @@ std::vector<ZooLayer> zoo_layers() {
   std::vector<ZooLayer> zoo{{"dense", dense({1.3, 0.2}), {}}, {"dense at positions", dense({1.3, 0}), {3}}};
   add_convolutions(zoo);
   add_position_maps(zoo);
+  add_aggregations(zoo);
   add_poolings(zoo);
   add_activations(zoo);
   for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {
@@ -181,6 +190,18 @@ std::vector<ZooLayer> zoo_attention(Index samples) {
 
 double relative_difference(const Matrix<double>& value, const Matrix<double>& expected) {
   return (value - expected).norm() / expected.norm();
+}
+
+std::vector<InputGraph> zoo_graphs(const ZooLayer& subject, Index first, Index count) {
+  std::vector<InputGraph> graphs;
+  const Index nodes = subject.shape[0];
+  for (Index i = first; i < first + count; ++i) {
+    const auto numbers = random_inputs(static_cast<unsigned>(i), {1, nodes, nodes});
+    Matrix<double> adjacency = Eigen::Map<const Matrix<double>>(numbers.data(), nodes, nodes).cwiseAbs();
+    if (subject.name == "aggregate symmetric") adjacency = (adjacency + adjacency.transpose()).eval();
+    graphs.push_back(InputGraph::from_adjacency(adjacency));
+  }
+  return graphs;
 }
 
 Network zoo_network(const ZooLayer& subject) {

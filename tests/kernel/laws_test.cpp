@@ -9,6 +9,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
@@ -66,6 +67,12 @@ TEST_CASE("linear layers obey the laws") {
   check_passes(flatten());
   check_passes(global_average_pool());
   check_passes(global_sum_pool());
+}
+
+TEST_CASE("aggregation along graphs obeys the laws") {
+  check_passes(aggregate());
+  check_passes(aggregate({.normalise = GraphNormalisation::mean, .self_loops = true}));
+  check_passes(aggregate({.normalise = GraphNormalisation::symmetric}));
 }
 
 TEST_CASE("activations in closed form obey the laws") {

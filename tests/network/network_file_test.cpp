@@ -16,6 +16,7 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/exp_normalized.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -66,6 +67,8 @@ Network every_kind() {
                     global_average_pool(),
                     global_sum_pool(),
                     flatten(),
+                    aggregate({GraphNormalisation::symmetric, true}),
+                    aggregate(),
                     layer_norm({NormAxes::channels, 1e-5}),
                     rms_norm({NormAxes::channels_and_space, 0}),
                     attention(plain),

@@ -224,6 +224,29 @@ TEST_CASE_TEMPLATE("rows: weighted sums", Scalar, float, double) {
   }
 }
 
+TEST_CASE_TEMPLATE("rows: products of a sparse matrix with one of rows of every length", Scalar, float,
+                   double) {
+  // Three rows, the second empty, of a matrix with four columns.
+  const std::vector<std::ptrdiff_t> begin{0, 2, 2, 5}, columns{3, 0, 1, 1, 2};
+  const auto weights = normal_numbers<Scalar>(5, 21);
+  for (const std::size_t size : {1u, 3u, 8u, 16u, 30u, 32u, 71u}) {
+    CAPTURE(size);
+    const auto source = normal_numbers<Scalar>(4 * size, 22);
+    std::vector<Scalar> product(3 * size + 1, Scalar(7));
+    linear_rows<Scalar>().sparse_product({begin.data(), columns.data(), weights.data(), 3}, source.data(),
+                                         size, product.data());
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t i = 0; i < size; ++i) {
+        double expected = 0;
+        for (auto k = static_cast<std::size_t>(begin[a]); k < static_cast<std::size_t>(begin[a + 1]); ++k)
+          expected += static_cast<double>(weights[k]) *
+                      static_cast<double>(source[static_cast<std::size_t>(columns[k]) * size + i]);
+        CHECK(std::abs(static_cast<double>(product[a * size + i]) - expected) <= 20 * epsilon<Scalar>);
+      }
+    CHECK(product.back() == 7);
+  }
+}
+
 TEST_CASE_TEMPLATE("rows: sums and products of every length", Scalar, float, double) {
   for (const std::size_t size : {1u, 5u, 16u, 63u, 64u, 200u}) {
     CAPTURE(size);

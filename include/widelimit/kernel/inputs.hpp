@@ -9,6 +9,7 @@
 #include <xtensor/xtensor.hpp>
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/input_graph.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit {
@@ -62,6 +63,11 @@ class Inputs {
   /// in 1..longest.
   Inputs(const Inputs& padded, std::span<const Index> lengths);
 
+  /// The same inputs, which carry a graph each: positions of input i, which has one spatial axis, are the nodes of
+  /// graphs[i]. Throws ArgumentError, naming the input, unless there is a graph for every input, with as many nodes as
+  /// the input has positions.
+  Inputs(const Inputs& inputs, std::vector<InputGraph> graphs);
+
   /// Number of inputs n.
   [[nodiscard]] Index size() const { return static_cast<Index>(data_.size()); }
   /// Channels C of every position, at least 1.
@@ -77,6 +83,14 @@ class Inputs {
   /// True for batches made of a list or with lengths: only those may differ in shape, within and between
   /// batches.
   [[nodiscard]] bool is_ragged() const { return is_ragged_; }
+  /// The graphs that the inputs carry, one each; empty if they carry none.
+  [[nodiscard]] std::span<const InputGraph> graphs() const {
+    return graphs_ ? std::span<const InputGraph>(*graphs_) : std::span<const InputGraph>();
+  }
+  /// That of input i, null if the inputs carry none.
+  [[nodiscard]] const InputGraph* graph(Index i) const {
+    return graphs_ ? &(*graphs_)[static_cast<std::size_t>(i)] : nullptr;
+  }
   /// Input i, 0 <= i < size(): [spatial..., C] numbers.
   [[nodiscard]] std::span<const Scalar> operator[](Index i) const;
 
@@ -94,6 +108,7 @@ class Inputs {
   Index channels_ = 0;
   bool is_ragged_ = false;
   std::shared_ptr<const void> owned_;
+  std::shared_ptr<const std::vector<InputGraph>> graphs_;
 };
 
 }  // namespace widelimit

@@ -31,7 +31,8 @@ class PairStageRun {
     for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
     name_layer(run_.pair.node(node_), [&] {
       check_variances(variances, positions);
-      stage_.prepare(SelfView<Scalar>{nngp, shape, run_.stop}, run_.recorded->extra(node_));
+      stage_.prepare(SelfView<Scalar>{nngp, shape, run_.stop, run_.recorded->graph()},
+                     run_.recorded->extra(node_));
     });
   }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "kernel/features.hpp"
+#include "kernel/graph_inputs.hpp"
 #include "kernel/plan/demand.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -152,7 +153,8 @@ void measure(const Network& network, const Shape& input, Index channels, GramOpt
     std::vector<Index> dimensions{count};
     dimensions.insert(dimensions.end(), input.begin(), input.end());
     dimensions.push_back(channels);
-    const auto x = numerics::standard_normal<Scalar>(dimensions, numerics::RandomStream(0));
+    const Inputs<Scalar> x = with_drawn_graphs<Scalar>(
+        numerics::standard_normal<Scalar>(dimensions, numerics::RandomStream(0)), 0);
     const auto start = std::chrono::steady_clock::now();
     static_cast<void>(gram<Scalar>(network, x, options));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

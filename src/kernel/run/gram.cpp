@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <type_traits>
 
@@ -41,6 +43,25 @@ void check_finite(const Inputs<Scalar>& inputs, const char* name, int threads) {
   }
 }
 
+/// Throws NetworkError, naming input and layer, for graphs of the inputs that a layer cannot take.
+template <typename Scalar>
+void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name) {
+  std::map<Shape, std::vector<Shape>> shapes;
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto [found, is_new] = shapes.try_emplace(x.shape(i));
+    if (is_new) found->second = node_shapes(graph, x.shape(i));
+    for (const Node& node : graph.nodes) {
+      const auto* pair = std::get_if<PairNode>(&node.operation);
+      if (pair == nullptr) continue;
+      try {
+        pair->stage->check_graph(x.graph(i), found->second[node.inputs[0]]);
+      } catch (const ArgumentError& error) {
+        throw NetworkError(fmt::format("{}: {} (input {} of {})", node.path, error.what(), i, name));
+      }
+    }
+  }
+}
+
 /// What is to be computed: the inputs' shapes and channels, the size of the result, and its pairs.
 struct GramTask {
   NamedShapes shapes;
@@ -48,6 +69,7 @@ struct GramTask {
   Index rows;
   Index columns;
   Index pairs;
+  std::function<void(const Graph&)> check;  ///< Checks the inputs' graphs against the network.
 };
 
 /// Runs compute(computation, target) once, or for every replicate of a sampled network.
@@ -78,6 +100,7 @@ GramResult<Scalar> run(const Network& network, const GramTask& task, const GramO
   };
   const GramSize size{task.channels, std::max(task.rows, task.columns), task.pairs};
   const GramPlan plan = make_plan(network, task.shapes, size, sizeof(Scalar), options);
+  task.check(plan.program.graph);
   if (plan.program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
     return run_plan(plan, progress);
@@ -107,7 +130,12 @@ NamedShapes shapes_of(const Inputs<Scalar>& x, const char* name) {
 template <typename Scalar>
 GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), x.size(), x.size() * (x.size() + 1) / 2};
+  const GramTask task{shapes_of(x, "x"),
+                      x.channels(),
+                      x.size(),
+                      x.size(),
+                      x.size() * (x.size() + 1) / 2,
+                      [&](const Graph& graph) { check_graphs(graph, x, "x"); }};
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.symmetric(x, target); });
 }
@@ -122,7 +150,15 @@ GramResult<Scalar> gram(const Network& network, const Inputs<Scalar>& x1, const 
     throw ArgumentError(
         fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
                     to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)), x2.channels()));
-  GramTask task{shapes_of(x1, "x1"), x1.channels(), x1.size(), x2.size(), x1.size() * x2.size()};
+  GramTask task{shapes_of(x1, "x1"),
+                x1.channels(),
+                x1.size(),
+                x2.size(),
+                x1.size() * x2.size(),
+                [&](const Graph& graph) {
+                  check_graphs(graph, x1, "x1");
+                  check_graphs(graph, x2, "x2");
+                }};
   task.shapes.merge(shapes_of(x2, "x2"));
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.rectangular(x1, x2, target); });
@@ -132,7 +168,9 @@ template <typename Scalar>
 GramResult<Scalar> gram_diagonal(const Network& network, const Inputs<Scalar>& x,
                                  const GramOptions& options) {
   check_finite(x, "x", options.threads);
-  const GramTask task{shapes_of(x, "x"), x.channels(), x.size(), 1, x.size()};
+  const GramTask task{shapes_of(x, "x"), x.channels(),
+                      x.size(),          1,
+                      x.size(),          [&](const Graph& graph) { check_graphs(graph, x, "x"); }};
   return run<Scalar>(network, task, options,
                      [&](auto& computation, const auto& target) { computation.diagonal(x, target); });
 }

@@ -136,6 +136,7 @@ template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
                                                 Index i, InputState<Scalar>& state) const {
   const std::span<const Result> input = x.input(i);
+  state.set_graph(x.graph(i));
   try {
     if constexpr (std::is_same_v<Scalar, Result>)
       worker.run(input, state);

@@ -6,6 +6,7 @@
 
 #include "kernel/features.hpp"
 #include "kernel/planes/workspace.hpp"
+#include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
@@ -157,6 +158,13 @@ void check_size(const Shape& shape, const std::string& name, Index channels) {
                                    to_string(shape), most_numbers, numbers));
 }
 
+bool reads_graphs(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const auto* pair = std::get_if<PairNode>(&node.operation);
+    return pair != nullptr && dynamic_cast<const GraphStage*>(pair->stage.get()) != nullptr;
+  });
+}
+
 constexpr std::int64_t most_replicates = 16;
 
 /// About 25 layers with nonlinearities: their roundings in float may add up to half of 1e-6.
@@ -194,7 +202,9 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
     plan.state_layouts.emplace(
         shape, make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape,
                                  size.channels));
-  plan.in_double = plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float;
+  plan.in_double =
+      (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
+      reads_graphs(plan.program.graph);
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));

@@ -26,7 +26,7 @@ struct GramPlan {
   bool vectors_only;
 
   /// True if float results are rounded from double: over a hundred layers of vectors, the roundings of float
-  /// add up to more than its digits are worth.
+  /// add up to more than its digits are worth; and graphs have many nodes that are perfectly correlated.
   bool in_double;
 
   StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.

@@ -27,6 +27,7 @@ class OrderedInputs {
 
   [[nodiscard]] Index size() const { return inputs_.size(); }
   [[nodiscard]] std::span<const Scalar> input(Index i) const { return inputs_[original(i)]; }
+  [[nodiscard]] const InputGraph* graph(Index i) const { return inputs_.graph(original(i)); }
   [[nodiscard]] std::string name(Index i) const { return fmt::format("input {} of {}", original(i), name_); }
   [[nodiscard]] const Shape& shape(Index i) const { return inputs_.shape(original(i)); }
   [[nodiscard]] const StateLayout& layout(Index i) const { return plan_.state_layouts.at(shape(i)); }
