@@ -56,11 +56,13 @@ void check_usage(const CLI::App& command, const GpArguments& arguments) {
     throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
   for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
     if (arguments.data != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
-  if (arguments.data != "npy" && given("--targets"))
-    throw CLI::ValidationError("--targets", "for --data npy only");
-  if (arguments.data == "npy") {
+  const bool as_they_are = arguments.data == "npy" || arguments.data == "graphs";
+  if (!as_they_are && given("--targets"))
+    throw CLI::ValidationError("--targets", "for --data npy and graphs only");
+  if (as_they_are) {
     for (const char* option : {"--train", "--validation", "--test", "--size"})
-      if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
+      if (given(option))
+        throw CLI::ValidationError(option, "--data " + arguments.data + " takes the files as they are");
   } else if (!arguments.regulariser && arguments.images.validation == 0) {
     throw CLI::ValidationError("--validation", "without validation data give --regulariser");
   }
@@ -85,12 +87,13 @@ GpTask<Scalar> load_task(const GpArguments& arguments) {
   if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
   if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
   if (arguments.data == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  GpTask<Scalar> task = npy_task<Scalar>(arguments.path, arguments.targets);
+  const bool graphs = arguments.data == "graphs";
+  GpTask<Scalar> task = graphs ? graph_task<Scalar>(arguments.path, arguments.targets)
+                               : npy_task<Scalar>(arguments.path, arguments.targets);
   if (!task.validation && !arguments.regulariser)
-    throw DataError(
-        fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
-                    "give --regulariser",
-                    arguments.path.string()));
+    throw DataError(fmt::format(
+        "{}: no {} to choose the regulariser on; add {} or give --regulariser", arguments.path.string(),
+        graphs ? "folder validation" : "x_validation.npy and y_validation.npy", graphs ? "it" : "them"));
   return task;
 }
 
@@ -238,10 +241,11 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
       .add_option(
           "--data", arguments.data,
           "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
-          "imdb: aclImdb; npy: arrays")
+          "imdb: aclImdb; npy: arrays; graphs: arrays of graphs (docs/graphs.md)")
       ->required()
-      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy"}).description(""))
-      ->type_name("sample|reviews|cifar10|mnist|imdb|npy");
+      ->check(
+          CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy", "graphs"}).description(""))
+      ->type_name("sample|reviews|cifar10|mnist|imdb|npy|graphs");
   command
       .add_option(
           "--path", arguments.path,
@@ -251,7 +255,11 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
           "is split), of train/pos/ID_RATING.txt, train/neg/..., "
           "test/... "
           "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
-          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
+          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy, "
+          "or of "
+          "folders train, test and optional validation, each of node_features.npy, graph_offsets.npy, "
+          "edges.npy, "
+          "optional edge_weights.npy, and labels.npy")
       ->type_name("DIR");
   command
       .add_option_function<std::string>(
@@ -259,7 +267,8 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
           [&arguments](const std::string& word) {
             arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
           },
-          "What the y of --data npy are: with classes the largest output (or the sign of a single one) "
+          "What the y of --data npy, or the labels of --data graphs, are: with classes the largest output "
+          "(or the sign of a single one) "
           "counts "
           "[integers: classes; others: as they look]")
       ->check(CLI::IsMember({"classes", "numbers"}).description(""))

@@ -17,12 +17,14 @@ namespace widelimit::cli {
 /// Inputs with what is known about them.
 template <typename Scalar>
 struct GpSet {
-  xt::xarray<Scalar> x;                       ///< [n, spatial..., channels], or
-  std::vector<xt::xarray<Scalar>> sequences;  ///< inputs of different length, each [length, channels].
-  std::optional<Matrix<double>> targets;      ///< [n, outputs]
+  xt::xarray<Scalar> x = {};                       ///< [n, spatial..., channels], or
+  std::vector<xt::xarray<Scalar>> sequences = {};  ///< inputs of different length, each [length, channels].
+  std::optional<Matrix<double>> targets = {};      ///< [n, outputs]
+  std::vector<InputGraph> graphs = {};             ///< Of the sequences, if they carry graphs.
 
   /// Refers to the memory of this set.
   [[nodiscard]] Inputs<Scalar> inputs() const {
+    if (!graphs.empty()) return {sequences, graphs};
     return sequences.empty() ? Inputs<Scalar>(x) : Inputs<Scalar>(sequences);
   }
 };
@@ -93,5 +95,11 @@ template <typename Scalar>
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> npy_task(const std::filesystem::path& folder,
                                       std::optional<TargetKind> kind = std::nullopt);
+
+/// Graphs of the folders train, test and, where it exists, validation, each as data::read_graphs() reads it, as they are.
+/// Each holds labels.npy, with labels or targets as above; the test folder need not. Throws DataError that names the file.
+template <typename Scalar>
+[[nodiscard]] GpTask<Scalar> graph_task(const std::filesystem::path& folder,
+                                        std::optional<TargetKind> kind = std::nullopt);
 
 }  // namespace widelimit::cli

@@ -3,15 +3,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <xtensor/xarray.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/gram_inputs.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
-#include "cli/npy_inputs.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
-#include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -21,57 +19,19 @@ namespace {
 
 struct GramArguments {
   std::string network;
-  std::filesystem::path x;
-  std::filesystem::path x2;
-  std::filesystem::path lengths;
-  std::filesystem::path lengths2;
+  GramFiles rows;
+  GramFiles columns;  ///< If they are others than the rows.
   std::filesystem::path out;
   OtherFiles other_files = OtherFiles::refused;
   KernelOptions kernel;
 };
 
-/// The view of an array; its errors name the file.
-template <typename Scalar>
-Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem::path& file) {
-  try {
-    return Inputs<Scalar>(array);
-  } catch (const ArgumentError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-}
-
-/// The inputs, cut to their lengths if there is a file of them.
-template <typename Scalar>
-Inputs<Scalar> cut_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
-  if (file.empty()) return inputs;
-  const auto numbers = data::read_npy_as<std::int64_t>(file);
-  if (numbers.dimension() != 1)
-    throw DataError(
-        fmt::format("{}: expected one dimension [n], got {}", file.string(), numbers.dimension()));
-  const std::vector<Index> lengths(numbers.begin(), numbers.end());
-  try {
-    return Inputs<Scalar>(inputs, lengths);
-  } catch (const ArgumentError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-}
-
-/// [n, spatial..., channels]; of the longest sequence.
-template <typename Scalar>
-nlohmann::ordered_json shape_of(const xt::xarray<Scalar>& array) {
-  return std::vector<std::size_t>(array.shape().begin(), array.shape().end());
-}
-
 template <typename Scalar>
 void run(const GramArguments& arguments, const RunContext& context) {
-  const auto x = data::read_npy_as<Scalar>(arguments.x);
-  std::optional<xt::xarray<Scalar>> x2;
-  if (!arguments.x2.empty()) x2 = data::read_npy_as<Scalar>(arguments.x2);
-  const auto left = cut_inputs(inputs_of(x, arguments.x), arguments.lengths);
-  const auto right = x2 ? cut_inputs(inputs_of(*x2, arguments.x2), arguments.lengths2) : left;
-  check_finite_inputs(left, arguments.x);
-  if (x2) check_finite_inputs(right, arguments.x2);
-  const Network network = network_from_argument(arguments.network, left.axes());
+  const GramInputs<Scalar> x(arguments.rows);
+  std::optional<GramInputs<Scalar>> x2;
+  if (arguments.columns.given()) x2.emplace(arguments.columns);
+  const Network network = network_from_argument(arguments.network, x.inputs().axes());
   OutputFolder folder(arguments.out, {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy"},
                       arguments.other_files);
 
@@ -84,7 +44,7 @@ void run(const GramArguments& arguments, const RunContext& context) {
     options.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
     options.stop = context.interrupt.token();
     try {
-      result = x2 ? gram(network, left, right, options) : gram(network, left, options);
+      result = x2 ? gram(network, x.inputs(), x2->inputs(), options) : gram(network, x.inputs(), options);
     } catch (const NetworkError&) {
       rethrow_named(arguments.network);
     }
@@ -97,9 +57,45 @@ void run(const GramArguments& arguments, const RunContext& context) {
   write("nngp_error.npy", result.nngp_error);
   write("ntk_error.npy", result.ntk_error);
   RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(network)), {}};
-  record.shapes["x"] = shape_of(x);
-  if (x2) record.shapes["x2"] = shape_of(*x2);
+  record.shapes["x"] = x.shape();
+  if (x2) record.shapes["x2"] = x2->shape();
   folder.commit(record);
+}
+
+void add_input_options(CLI::App& command, GramArguments& arguments) {
+  CLI::Option* x =
+      command
+          .add_option("--x", arguments.rows.x,
+                      "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
+          ->type_name("FILE");
+  CLI::Option* x2 =
+      command.add_option("--x2", arguments.columns.x, "Inputs of the columns, if they are others than --x")
+          ->type_name("FILE")
+          ->needs(x);
+  command
+      .add_option("--lengths", arguments.rows.lengths,
+                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--lengths2", arguments.columns.lengths, "The same for --x2")
+      ->type_name("FILE")
+      ->needs(x2);
+  CLI::Option* graphs = command
+                            .add_option("--graphs", arguments.rows.graphs,
+                                        "In place of --x: a folder of graphs, node_features.npy, "
+                                        "graph_offsets.npy, edges.npy and optional "
+                                        "edge_weights.npy (docs/graphs.md)")
+                            ->type_name("DIR")
+                            ->excludes(x);
+  command
+      .add_option("--graphs2", arguments.columns.graphs,
+                  "Graphs of the columns, if they are others than --graphs")
+      ->type_name("DIR")
+      ->needs(graphs);
+}
+
+void check_inputs(const GramArguments& arguments) {
+  if (!arguments.rows.given()) throw CLI::RequiredError("--x FILE or --graphs DIR");
 }
 
 }  // namespace
@@ -109,20 +105,7 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   CLI::App* command =
       program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
   command->add_option("network", arguments->network, network_argument_help)->required()->type_name("NETWORK");
-  command
-      ->add_option("--x", arguments->x,
-                   "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--x2", arguments->x2, "Inputs of the columns, if they are others than --x")
-      ->type_name("FILE");
-  command
-      ->add_option("--lengths", arguments->lengths,
-                   "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
-      ->type_name("FILE");
-  command->add_option("--lengths2", arguments->lengths2, "The same for --x2")
-      ->type_name("FILE")
-      ->needs("--x2");
+  add_input_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);
   command
       ->add_option("--out", arguments->out,
@@ -134,8 +117,10 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   command->footer(
       "Examples:\n"
       "  widelimit gram network.json --x x.npy --precision double --out kernels\n"
-      "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels");
+      "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels\n"
+      "  widelimit gram gntk:blocks=3 --graphs molecules --out kernels");
   command->callback([arguments, &context] {
+    check_inputs(*arguments);
     if (arguments->kernel.precision == Precision::float32)
       run<float>(*arguments, context);
     else

@@ -12,6 +12,14 @@
 
 namespace widelimit::cli {
 
+/// Throws DataError with the file in front.
+template <typename... Arguments>
+[[noreturn]] void fail_in(const std::filesystem::path& file, fmt::format_string<Arguments...> format,
+                          Arguments&&... arguments) {
+  throw DataError(
+      fmt::format("{}: {}", file.string(), fmt::format(format, std::forward<Arguments>(arguments)...)));
+}
+
 /// An array of any element type whose values are finite; DataError, naming the file, otherwise.
 template <typename Scalar>
 xt::xarray<Scalar> read_finite(const std::filesystem::path& file) {

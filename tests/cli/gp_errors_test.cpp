@@ -210,7 +210,7 @@ TEST_CASE("gp: wrong usage") {
   check_usage("--network fcn --data sample --regulariser 0", "--regulariser");
   check_usage("--network fcn --data sample --train 0", "--train");
   check_usage("--network fcn --data sample --amplitude 0", "--amplitude");
-  check_usage("--network fcn --data sample --targets classes", "--targets: for --data npy only");
+  check_usage("--network fcn --data sample --targets classes", "--targets: for --data npy and graphs only");
   check_usage("--network fcn --data npy --path . --targets labels", "--targets");
   check_usage("--network fcn --data sample --size 0", "--size");
   check_usage("--data sample", "--network");
