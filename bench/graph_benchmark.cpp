@@ -1,5 +1,6 @@
-// Time of a pair of graphs of 30 nodes and 60 undirected edges, NNGP and NTK, one thread: graph neural tangent kernels of
-// three blocks with sums, means and jumping knowledge, and the same network without aggregations: what the rest costs.
+// Time of a pair of graphs of 30 nodes and 60 undirected edges, NNGP and NTK, one thread: graph neural tangent
+// kernels of three blocks with sums, means and jumping knowledge, and the same network without aggregations: what the
+// rest costs.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

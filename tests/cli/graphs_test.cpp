@@ -21,8 +21,8 @@ struct LabelledGraphs {
   xt::xarray<std::int64_t> labels;
 };
 
-/// Cycles (label 0) and random trees (label 1) of 6 to 12 nodes in turn, in equal numbers of either size. Features are a
-/// one and noise: a readout of nodes alone cannot tell them apart.
+/// Cycles (label 0) and random trees (label 1) of 6 to 12 nodes in turn, in equal numbers of either size. Features
+/// are a one and noise: a readout of nodes alone cannot tell them apart.
 LabelledGraphs cycles_and_trees(std::uint64_t seed, std::size_t count) {
   numerics::RandomStream random(seed);
   LabelledGraphs set{{}, xt::xarray<std::int64_t>::from_shape({count})};

@@ -1,5 +1,5 @@
-// Aggregation is linear and treats all channels alike, so a network with one is compared with the same network on inputs
-// that plain matrix products have aggregated.
+// Aggregation is linear and treats all channels alike, so a network with one is compared with the same network on
+// inputs that plain matrix products have aggregated.
 #include "widelimit/layers/graphs.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
-// The recursion of Du et al. 2019 (arXiv:1905.13192), section 3, in plain loops over pairs of nodes, against models::gntk.
+// The recursion of Du et al. 2019 (arXiv:1905.13192), section 3, in plain loops over pairs of nodes, against
+// models::gntk.
 #include "widelimit/models/gntk.hpp"
 
 #include <doctest/doctest.h>
@@ -55,8 +56,8 @@ Inputs<double> inputs_of(const std::vector<FeatureGraph>& graphs) {
   return {Inputs<double>(std::move(features)), std::move(carried)};
 }
 
-/// The paper's Theta between graphs G and G', and the covariances of each with itself: c_u c_u' sums over neighbourhoods,
-/// then ReLU layers with c_sigma = 2.
+/// The paper's Theta between graphs G and G', and the covariances of each with itself: c_u c_u' sums over
+/// neighbourhoods, then ReLU layers with c_sigma = 2.
 class PaperRecursion {
  public:
   PaperRecursion(const FeatureGraph& left, const FeatureGraph& right, bool mean)

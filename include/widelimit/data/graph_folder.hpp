@@ -21,15 +21,15 @@ struct GraphFolder {
 };
 
 /// Scalar is float or double.
-/// Errors  DataError, naming the file and the row, for what read_npy_as() rejects, arrays of another shape, numbers that
-///         are not finite, graphs without nodes, edges between nodes that are not there or belong to different graphs, and
-///         edges that stand twice.
+/// Errors  DataError, naming the file and the row, for what read_npy_as() rejects, arrays of another shape, numbers
+///         that are not finite, graphs without nodes, edges between nodes that are not there or belong to different
+///         graphs, and edges that stand twice.
 template <typename Scalar>
 [[nodiscard]] GraphFolder<Scalar> read_graphs(const std::filesystem::path& folder);
 
 /// Writes the same files, edge_weights.npy in any case; the folder is made if it is missing.
-/// Errors  ArgumentError unless there is a graph for each of the features, with as many nodes, and all have equally many
-///         channels; DataError as write_npy().
+/// Errors  ArgumentError unless there is a graph for each of the features, with as many nodes, and all have equally
+///         many channels; DataError as write_npy().
 template <typename Scalar>
 void write_graphs(const std::filesystem::path& folder, const GraphFolder<Scalar>& graphs);
 

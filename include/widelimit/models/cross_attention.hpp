@@ -19,8 +19,8 @@ struct CrossAttentionOptions {
 /// the sources alone, and are left: [sources + targets] positions in front, [targets] behind. As masked attention and a
 /// slice, in all variants of attention(); positions are counted through, from the first source.
 ///
-/// Errors  ArgumentError for sizes out of range, masks, and options that attention() rejects; NetworkError for inputs of no
-///         more than `sources` or more than `longest` positions.
+/// Errors  ArgumentError for sizes out of range, masks, and options that attention() rejects; NetworkError for inputs
+///         of no more than `sources` or more than `longest` positions.
 ///
 /// Source  docs/theory/attention.md, section 4.1.
 [[nodiscard]] Layers cross_attention(const CrossAttentionOptions& options);

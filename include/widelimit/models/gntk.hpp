@@ -21,12 +21,12 @@ struct GntkOptions {
 
 /// The graph neural network of the graph neural tangent kernel, for inputs that carry a graph each:
 ///     blocks times [aggregate, mlp_layers times [dense of weight variance 2, relu]], sum over nodes, dense
-/// Without biases. A dense layer behind blocks side by side is a sum of dense layers, one behind each: jumping knowledge is
-/// written as such branches, each with a readout over its nodes.
+/// Without biases. A dense layer behind blocks side by side is a sum of dense layers, one behind each: jumping
+/// knowledge is written as such branches, each with a readout over its nodes.
 ///
 /// Its NTK is the paper's Theta summed over nodes (and over blocks, with jumping knowledge), divided by the number of
-/// channels of the inputs: the paper begins with x x'^T, layers here with x x'^T / C. The paper's neighbourhoods hold the
-/// node itself (self_loops); its c_u are 1 (none) or 1 / degree (mean).
+/// channels of the inputs: the paper begins with x x'^T, layers here with x x'^T / C. The paper's neighbourhoods hold
+/// the node itself (self_loops); its c_u are 1 (none) or 1 / degree (mean).
 ///
 /// Errors  ArgumentError for numbers of blocks or layers out of range (at most 25 blocks with jumping knowledge).
 ///

@@ -16,8 +16,8 @@ struct GraphEdge {
   double weight = 1;
 };
 
-/// The graph that an input carries: its positions are the nodes. Edges are directed; between nodes of an undirected graph
-/// there is one in each direction. Immutable.
+/// The graph that an input carries: its positions are the nodes. Edges are directed; between nodes of an undirected
+/// graph there is one in each direction. Immutable.
 class InputGraph {
  public:
   /// An edge that leads to some node.
