@@ -7,6 +7,7 @@
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/kernel/laws.hpp"
+#include "widelimit/kernel/prepared_inputs.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/branches.hpp"

@@ -242,7 +242,10 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
 template <typename Scalar>
 Plan planned(const Network& network, const Shape& input, Index channels, const GramOptions& options) {
   constexpr Index many_inputs = 1000;
-  const GramSize size{.channels = channels, .inputs = many_inputs, .pairs = many_inputs * many_inputs};
+  const GramSize size{.channels = channels,
+                      .inputs = many_inputs,
+                      .fewer_inputs = many_inputs,
+                      .pairs = many_inputs * many_inputs};
   try {
     return explain_geometry<Scalar>(make_plan(network, {{input, "the input"}}, size, sizeof(Scalar), options),
                                     input);

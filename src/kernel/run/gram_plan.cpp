@@ -25,7 +25,7 @@ constexpr Index tiles_a_thread = 3;
 
 /// Tiles of vectors are the blocks of a matrix product, so their grid depends on nothing but the number of
 /// inputs: large blocks are multiplied faster, small ones leave work for every thread.
-constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : 512; }
+constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : largest_vector_tile_side; }
 
 /// Numbers of the auxiliary arrays of one input that a plane reads, on average.
 double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const StateLayout& state) {
@@ -63,7 +63,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   };
   while (side > 1 && !fits()) --side;
   const Index threads = numerics::resolve_threads(options.threads, "gram");
-  const auto tiles = [&] { return size.pairs / (side * side); };
+  const auto tiles = [&] { return size.pairs / (side * std::min(side, size.fewer_inputs)); };
   while (threads > 1 && side > 1 && tiles() < tiles_a_thread * threads) --side;
   return side;
 }

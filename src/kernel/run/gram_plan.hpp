@@ -39,13 +39,17 @@ struct GramPlan {
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };
 
+/// Side of the tiles of vectors where there are many; of fewer it is a divisor.
+inline constexpr Index largest_vector_tile_side = 512;
+
 /// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
 using NamedShapes = std::map<Shape, std::string>;
 
 /// What the plan wants to know of the inputs besides their shapes.
 struct GramSize {
   Index channels;
-  Index inputs;  ///< Of the larger batch.
+  Index inputs;        ///< Of the larger batch.
+  Index fewer_inputs;  ///< Of the smaller one.
   Index pairs;
 };
 

@@ -1,0 +1,88 @@
+#include "widelimit/kernel/prepared_inputs.hpp"
+
+#include <type_traits>
+
+#include "kernel/copied_inputs.hpp"
+#include "kernel/run/gram_run.hpp"
+#include "kernel/run/state_cache.hpp"
+
+namespace widelimit {
+template <typename Scalar>
+struct PreparedInputs<Scalar>::Kept {
+  Network network;
+  Inputs<Scalar> inputs;
+  GramOptions options;  ///< Of the states.
+  StateCache<Scalar, Scalar> states;
+  StateCache<double, Scalar> states_in_double;
+
+  [[nodiscard]] GramOptions with_own(GramOptions given) const {
+    given.state_memory_bytes = options.state_memory_bytes;
+    given.demand = options.demand;
+    return given;
+  }
+
+  /// The states for a computation under this plan.
+  template <typename Computation>
+  std::shared_ptr<const typename Computation::Kept> states_for(Computation& computation,
+                                                               const std::shared_ptr<const GramPlan>& plan,
+                                                               std::int64_t replicate) {
+    const auto make = [&] {
+      auto made = std::make_shared<typename Computation::Kept>(plan, inputs, "the kept inputs");
+      computation.fill(*made, sampled_replicates(plan->program.graph));
+      return made;
+    };
+    if constexpr (std::is_same_v<typename Computation::Kept, KeptStates<Scalar, Scalar>>)
+      return states.get(*plan, replicate, make);
+    else
+      return states_in_double.get(*plan, replicate, make);
+  }
+};
+
+template <typename Scalar>
+PreparedInputs<Scalar>::PreparedInputs(const Network& network, const Inputs<Scalar>& x,
+                                       const GramOptions& options) {
+  check_finite(x, "x", options.threads);
+  const GramTask task = symmetric_task(x);
+  static_cast<void>(make_plan(network, task.shapes, {task.channels, x.size(), x.size(), task.pairs},
+                              sizeof(Scalar), options));
+  GramOptions own;
+  own.state_memory_bytes = options.state_memory_bytes;
+  own.demand = options.demand;
+  kept_ = std::make_shared<Kept>(network, copied_inputs<Scalar, Scalar>({&x}), own);
+}
+
+template <typename Scalar>
+const Network& PreparedInputs<Scalar>::network() const {
+  return kept_->network;
+}
+
+template <typename Scalar>
+const Inputs<Scalar>& PreparedInputs<Scalar>::inputs() const {
+  return kept_->inputs;
+}
+
+template <typename Scalar>
+GramResult<Scalar> PreparedInputs<Scalar>::gram(const GramOptions& options) const {
+  return run_gram<Scalar>(
+      kept_->network, symmetric_task(kept_->inputs), kept_->with_own(options),
+      [&](auto& computation, const auto& target, const auto& plan, std::int64_t replicate) {
+        computation.symmetric(*kept_->states_for(computation, plan, replicate), target);
+      });
+}
+
+template <typename Scalar>
+GramResult<Scalar> PreparedInputs<Scalar>::gram_with(const Inputs<Scalar>& x1,
+                                                     const GramOptions& options) const {
+  check_finite(x1, "x1", options.threads);
+  check_alike(x1, kept_->inputs);
+  return run_gram<Scalar>(
+      kept_->network, rectangular_task(x1, kept_->inputs), kept_->with_own(options),
+      [&](auto& computation, const auto& target, const auto& plan, std::int64_t replicate) {
+        computation.rectangular(x1, *kept_->states_for(computation, plan, replicate), target);
+      });
+}
+
+template class PreparedInputs<float>;
+template class PreparedInputs<double>;
+
+}  // namespace widelimit
