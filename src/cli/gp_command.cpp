@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/commands.hpp"
+#include "cli/data_arguments.hpp"
 #include "cli/gp_files.hpp"
 #include "cli/gp_report.hpp"
 #include "cli/gp_run.hpp"
@@ -26,12 +27,7 @@ namespace {
 struct GpArguments {
   std::vector<std::string> networks;
   std::optional<Index> depth;
-  std::string data;
-  std::filesystem::path path;
-  std::optional<TargetKind> targets;
-  std::filesystem::path vectors;
-  ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
-  TextChoice texts;  ///< Counts and seed are those of `images`.
+  DataArguments data;
   KernelOptions kernel;
   std::optional<double> regulariser;
   std::optional<double> amplitude;
@@ -42,65 +38,22 @@ struct GpArguments {
 };
 
 void check_usage(const CLI::App& command, const GpArguments& arguments) {
-  const auto given = [&](const char* option) { return command.count(option) > 0; };
-  const bool generated = arguments.data == "sample" || arguments.data == "reviews";
-  if (generated && given("--path"))
-    throw CLI::ValidationError("--path", "--data " + arguments.data + " has no files");
-  if (!generated && !given("--path")) throw CLI::RequiredError("--path DIR for --data " + arguments.data);
-  if (arguments.data == "imdb" && !given("--vectors"))
-    throw CLI::RequiredError("--vectors FILE for --data imdb");
-  const bool texts = arguments.data == "imdb" || arguments.data == "reviews";
-  if (texts && given("--size"))
-    throw CLI::ValidationError("--size", "reviews have no size, see --max-length");
-  if (!texts && given("--max-length"))
-    throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
-  for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
-    if (arguments.data != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
-  if (arguments.data != "npy" && given("--targets"))
-    throw CLI::ValidationError("--targets", "for --data npy only");
-  if (arguments.data == "npy") {
-    for (const char* option : {"--train", "--validation", "--test", "--size"})
-      if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
-  } else if (!arguments.regulariser && arguments.images.validation == 0) {
+  check_data_usage(command, arguments.data);
+  if (arguments.data.kind != "npy" && !arguments.regulariser && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation", "without validation data give --regulariser");
-  }
   if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
 }
 
-TextChoice text_choice(const GpArguments& arguments) {
-  TextChoice choice = arguments.texts;
-  choice.counts = {.train = arguments.images.train,
-                   .validation = arguments.images.validation,
-                   .test = arguments.images.test};
-  choice.seed = arguments.images.seed;
-  return choice;
-}
-
 template <typename Scalar>
-GpTask<Scalar> load_task(const GpArguments& arguments) {
-  if (arguments.data == "reviews") return reviews_task<Scalar>(text_choice(arguments));
-  if (arguments.data == "imdb")
-    return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
-  if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
-  if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
-  if (arguments.data == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  GpTask<Scalar> task = npy_task<Scalar>(arguments.path, arguments.targets);
+GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
+  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   if (!task.validation && !arguments.regulariser)
     throw DataError(
         fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
                     "give --regulariser",
-                    arguments.path.string()));
+                    arguments.data.path.string()));
   return task;
-}
-
-/// Spatial shape of the inputs, of the longest ones if they differ.
-template <typename Scalar>
-Shape shape_of(const GpSet<Scalar>& set) {
-  if (set.sequences.empty()) return {set.x.shape().begin() + 1, set.x.shape().end() - 1};
-  std::size_t longest = 0;
-  for (const auto& sequence : set.sequences) longest = std::max(longest, sequence.shape(0));
-  return {static_cast<Index>(longest)};
 }
 
 /// Where the files of each network go in the output folder: a folder for each if there are several.
@@ -132,21 +85,6 @@ void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments)
     throw DataError(
         "the training targets are all 0, so that no amplitude of the kernels fits them; give "
         "--amplitude");
-}
-
-template <typename Scalar>
-nlohmann::ordered_json shape_of_set(const GpSet<Scalar>& set) {
-  if (set.sequences.empty()) return std::vector<std::size_t>(set.x.shape().begin(), set.x.shape().end());
-  return {set.sequences.size(), shape_of(set)[0], set.sequences[0].shape(1)};
-}
-
-template <typename Scalar>
-nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task) {
-  nlohmann::ordered_json shapes;
-  shapes["train"] = shape_of_set(task.train);
-  if (task.validation) shapes["validation"] = shape_of_set(*task.validation);
-  shapes["test"] = shape_of_set(task.test);
-  return shapes;
 }
 
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
@@ -199,7 +137,7 @@ class GpOutput {
 
 template <typename Scalar>
 void run(const GpArguments& arguments, const RunContext& context) {
-  const GpTask<Scalar> task = load_task<Scalar>(arguments);
+  const GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
   require_amplitude(task, arguments);
   const Shape shape = shape_of(task.train);
   std::vector<Network> networks;
@@ -231,77 +169,6 @@ void run(const GpArguments& arguments, const RunContext& context) {
     fmt::print("{}", gp_table(result));
     flush_standard_output();
   }
-}
-
-void add_data_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option(
-          "--data", arguments.data,
-          "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
-          "imdb: aclImdb; npy: arrays")
-      ->required()
-      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy"}).description(""))
-      ->type_name("sample|reviews|cifar10|mnist|imdb|npy");
-  command
-      .add_option(
-          "--path", arguments.path,
-          "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
-          "train-labels-idx1-ubyte, "
-          "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST without the training files "
-          "is split), of train/pos/ID_RATING.txt, train/neg/..., "
-          "test/... "
-          "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
-          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
-      ->type_name("DIR");
-  command
-      .add_option_function<std::string>(
-          "--targets",
-          [&arguments](const std::string& word) {
-            arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
-          },
-          "What the y of --data npy are: with classes the largest output (or the sign of a single one) "
-          "counts "
-          "[integers: classes; others: as they look]")
-      ->check(CLI::IsMember({"classes", "numbers"}).description(""))
-      ->type_name("classes|numbers");
-  const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
-                         const char* description) {
-    command.add_option(name, target, fmt::format("{} [{}]", description, target))
-        ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
-        ->type_name("N");
-  };
-  count("--train", arguments.images.train, 1, "Training images or reviews");
-  count("--validation", arguments.images.validation, 0,
-        "Validation images or reviews, to choose the regulariser on");
-  count("--test", arguments.images.test, 1, "Test images or reviews");
-  command
-      .add_option("--size", arguments.images.size,
-                  fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
-      ->check(CLI::Range(1, 4096).description(""))
-      ->type_name("S");
-  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
-      ->check(seed_number())
-      ->type_name("K");
-}
-
-void add_text_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option("--vectors", arguments.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
-      ->type_name("FILE");
-  command
-      .add_option("--dimensions", arguments.texts.dimensions,
-                  "Leading numbers of each word vector to use: weaker vectors [all]")
-      ->check(whole_number<std::size_t>(1))
-      ->type_name("D");
-  command
-      .add_option(
-          "--max-length", arguments.texts.max_length,
-          fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length))
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""))
-      ->type_name("L");
-  command.add_flag_callback(
-      "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
-      "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
 }
 
 void add_inference_options(CLI::App& command, GpArguments& arguments) {
@@ -349,8 +216,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   command->add_option("--depth", arguments->depth, "Option depth of the named networks")
       ->check(whole_number<Index>(0))
       ->type_name("D");
-  add_data_options(*command, *arguments);
-  add_text_options(*command, *arguments);
+  add_data_options(*command, arguments->data);
   add_kernel_options(*command, arguments->kernel);
   add_inference_options(*command, *arguments);
   command->footer(

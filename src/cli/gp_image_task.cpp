@@ -38,6 +38,8 @@ GpTask<Scalar> image_task(const std::string& name, const ImageChoice& choice,
   task.train = prepared<Scalar>(train, choice.size);
   if (validation.size() > 0) task.validation = prepared<Scalar>(validation, choice.size);
   task.test = prepared<Scalar>(test, choice.size);
+  task.preprocessing = {{"resize", choice.size},
+                        {"standardise", train.images.shape(3) == 1 ? "image" : "pixel"}};
   return task;
 }
 

@@ -157,29 +157,30 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
 }  // namespace
 
 template <typename Scalar>
-GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind) {
+GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, bool test_needed) {
   GpTask<Scalar> task;
   task.train.x = read_inputs<Scalar>(folder / "x_train.npy");
   const Path y_file = folder / "y_train.npy";
   const TargetReader reader(y_file, task.train.x.shape(0), kind);
   task.train.targets = reader.read(y_file, task.train.x.shape(0));
   task.kind = kind.value_or(reader.labels() ? TargetKind::classes : kind_of(*task.train.targets));
-  task.test = read_set(folder, "test", task.train, reader);
+  if (test_needed || std::filesystem::exists(folder / "x_test.npy"))
+    task.test = read_set(folder, "test", task.train, reader);
   const bool has_x = std::filesystem::exists(folder / "x_validation.npy");
   const bool has_y = std::filesystem::exists(folder / "y_validation.npy");
   if (has_x != has_y)
     fail(folder, "x_validation.npy and y_validation.npy belong together; {} is missing",
          has_x ? "y_validation.npy" : "x_validation.npy");
   if (has_x) task.validation = read_set(folder, "validation", task.train, reader);
-  task.description = fmt::format(
-      "{}: {} training, {} validation, {} test inputs of {}, {} outputs ({})", folder.string(),
-      task.train.x.shape(0), task.validation ? task.validation->x.shape(0) : 0, task.test.x.shape(0),
-      fmt::join(task.train.x.shape().begin() + 1, task.train.x.shape().end(), "x"),
-      task.train.targets->cols(), task.kind == TargetKind::classes ? "classes" : "numbers");
+  task.description =
+      fmt::format("{}: {} training, {} validation, {} test inputs of {}, {} outputs ({})", folder.string(),
+                  task.train.x.shape(0), task.validation ? task.validation->x.shape(0) : 0, task.test.size(),
+                  fmt::join(task.train.x.shape().begin() + 1, task.train.x.shape().end(), "x"),
+                  task.train.targets->cols(), task.kind == TargetKind::classes ? "classes" : "numbers");
   return task;
 }
 
-template GpTask<float> npy_task(const Path&, std::optional<TargetKind>);
-template GpTask<double> npy_task(const Path&, std::optional<TargetKind>);
+template GpTask<float> npy_task(const Path&, std::optional<TargetKind>, bool);
+template GpTask<double> npy_task(const Path&, std::optional<TargetKind>, bool);
 
 }  // namespace widelimit::cli

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ struct GpSet {
   std::vector<xt::xarray<Scalar>> sequences;  ///< inputs of different length, each [length, channels].
   std::optional<Matrix<double>> targets;      ///< [n, outputs]
 
+  [[nodiscard]] std::size_t size() const {
+    return sequences.empty() ? (x.dimension() == 0 ? 0 : x.shape(0)) : sequences.size();
+  }
+
   /// Refers to the memory of this set.
   [[nodiscard]] Inputs<Scalar> inputs() const {
     return sequences.empty() ? Inputs<Scalar>(x) : Inputs<Scalar>(sequences);
@@ -39,6 +44,8 @@ struct GpTask {
   GpSet<Scalar> train;                      ///< With targets.
   std::optional<GpSet<Scalar>> validation;  ///< With targets.
   GpSet<Scalar> test;
+  nlohmann::json preprocessing = {};  ///< What was done to the inputs, for who prepares others.
+  std::vector<std::string> class_names = {};  ///< Of classes that have names.
 };
 
 /// How images are chosen and prepared.
@@ -89,9 +96,10 @@ template <typename Scalar>
 /// as the training labels have; others are targets [n, M] or [n]. Real targets count as classes where they
 /// take two values and each row has one larger one (two signs, for a single output). Real numbers that could
 /// be labels, one an input and all whole, are an error unless `kind` says what they are; it overrules the
-/// rest as well. Throws DataError that names the file.
+/// rest as well. Where there is no x_test.npy and it is not needed, there are no test inputs. Throws DataError that
+/// names the file.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> npy_task(const std::filesystem::path& folder,
-                                      std::optional<TargetKind> kind = std::nullopt);
+                                      std::optional<TargetKind> kind = std::nullopt, bool test_needed = true);
 
 }  // namespace widelimit::cli

@@ -59,6 +59,8 @@ GpTask<Scalar> text_task(const std::string& name, const TextChoice& choice, cons
   task.train = prepared<Scalar>(std::move(train));
   if (texts.validation.size() > 0) task.validation = prepared<Scalar>(std::move(validation));
   task.test = prepared<Scalar>(std::move(test));
+  task.preprocessing = {{"word_vectors", name}, {"max_length", choice.max_length}};
+  task.class_names = {"unfavourable", "favourable"};
   return task;
 }
 

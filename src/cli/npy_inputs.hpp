@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <vector>
+#include <xtensor/xarray.hpp>
 
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
@@ -34,6 +37,32 @@ void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::pa
     if (bad != input.end())
       throw DataError(fmt::format("{}: values must be finite, got {} at entry {} of input {}", file.string(),
                                   *bad, bad - input.begin(), i));
+  }
+}
+
+/// The view of an array; its errors name the file.
+template <typename Scalar>
+Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem::path& file) {
+  try {
+    return Inputs<Scalar>(array);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+/// The inputs, cut to their lengths if there is a file of them.
+template <typename Scalar>
+Inputs<Scalar> cut_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
+  if (file.empty()) return inputs;
+  const auto numbers = data::read_npy_as<std::int64_t>(file);
+  if (numbers.dimension() != 1)
+    throw DataError(
+        fmt::format("{}: expected one dimension [n], got {}", file.string(), numbers.dimension()));
+  const std::vector<Index> lengths(numbers.begin(), numbers.end());
+  try {
+    return Inputs<Scalar>(inputs, lengths);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
   }
 }
 

@@ -63,6 +63,16 @@ class OutputFolder {
     write_array(name, vector.data(), {vector.size()});
   }
 
+  /// Writes numbers in row-major order as an array of this shape.
+  template <typename Scalar>
+  void write_array(const std::string& name, const Scalar* values, const std::vector<std::ptrdiff_t>& shape) {
+    const std::vector<std::size_t> extents(shape.begin(), shape.end());
+    const std::string header = data::npy_header_bytes(data::npy_type_of<Scalar>(), extents);
+    std::size_t bytes = sizeof(Scalar);
+    for (const std::size_t extent : extents) bytes *= extent;
+    write(name, header, {reinterpret_cast<const char*>(values), bytes});
+  }
+
   /// Writes what a gnuplot script draws; nothing where that fails (see Gnuplot).
   void draw(const std::string& name, const std::string& script, Gnuplot& gnuplot);
 
@@ -75,14 +85,6 @@ class OutputFolder {
  private:
   using Names = std::set<std::string>;
 
-  template <typename Scalar>
-  void write_array(const std::string& name, const Scalar* values, const std::vector<std::ptrdiff_t>& shape) {
-    const std::vector<std::size_t> extents(shape.begin(), shape.end());
-    const std::string header = data::npy_header_bytes(data::npy_type_of<Scalar>(), extents);
-    std::size_t bytes = sizeof(Scalar);
-    for (const std::size_t extent : extents) bytes *= extent;
-    write(name, header, {reinterpret_cast<const char*>(values), bytes});
-  }
   void write(const std::string& name, std::string_view head, std::string_view body);
 
   void make_folder(const std::filesystem::path& folder);
