@@ -1,6 +1,7 @@
 #include "widelimit/kernel/prepared_inputs.hpp"
 
 #include <type_traits>
+#include <utility>
 
 #include "kernel/copied_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
@@ -14,6 +15,9 @@ struct PreparedInputs<Scalar>::Kept {
   GramOptions options;  ///< Of the states.
   StateCache<Scalar, Scalar> states;
   StateCache<double, Scalar> states_in_double;
+
+  Kept(const Network& states_network, Inputs<Scalar> x, GramOptions states_options)
+      : network{states_network}, inputs{std::move(x)}, options{std::move(states_options)} {}
 
   [[nodiscard]] GramOptions with_own(GramOptions given) const {
     given.state_memory_bytes = options.state_memory_bytes;
@@ -48,7 +52,7 @@ PreparedInputs<Scalar>::PreparedInputs(const Network& network, const Inputs<Scal
   GramOptions own;
   own.state_memory_bytes = options.state_memory_bytes;
   own.demand = options.demand;
-  kept_ = std::make_shared<Kept>(network, copied_inputs<Scalar, Scalar>({&x}), own);
+  kept_ = std::make_shared<Kept>(network, copied_inputs<Scalar, Scalar>({&x}), std::move(own));
 }
 
 template <typename Scalar>
