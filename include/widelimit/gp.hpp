@@ -12,6 +12,7 @@
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/gp/search.hpp"
 #include "widelimit/gp/selection.hpp"

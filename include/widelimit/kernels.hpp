@@ -4,6 +4,7 @@
 /// user's own implement.
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/explain.hpp"
+#include "widelimit/kernel/flip_average.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/kernel/laws.hpp"

@@ -23,10 +23,10 @@ void add_main_options(CLI::App& command, DataArguments& arguments) {
       .add_option(
           "--data", arguments.kind,
           "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
-          "imdb: aclImdb; npy: arrays")
+          "imdb: aclImdb; npy: arrays; csv: tables")
       ->required()
-      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy"}).description(""))
-      ->type_name("sample|reviews|cifar10|mnist|imdb|npy");
+      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy", "csv"}).description(""))
+      ->type_name("sample|reviews|cifar10|mnist|imdb|npy|csv");
   command
       .add_option(
           "--path", arguments.path,
@@ -35,9 +35,12 @@ void add_main_options(CLI::App& command, DataArguments& arguments) {
           "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST without the training files "
           "is split), of train/pos/ID_RATING.txt, train/neg/..., "
           "test/... "
-          "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
-          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
-      ->type_name("DIR");
+          "and optional val/..., or of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), "
+          "x_test.npy "
+          "and optional y_test.npy, x_validation.npy, y_validation.npy, or of x.npy and y.npy, which are "
+          "split; or of "
+          "train.csv, test.csv and optional validation.csv; or a CSV file, which is split")
+      ->type_name("PATH");
   command
       .add_option_function<std::string>(
           "--targets",
@@ -49,16 +52,23 @@ void add_main_options(CLI::App& command, DataArguments& arguments) {
           "[integers: classes; others: as they look]")
       ->check(CLI::IsMember({"classes", "numbers"}).description(""))
       ->type_name("classes|numbers");
-  const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
-                         const char* description) {
-    command.add_option(name, target, fmt::format("{} [{}]", description, target))
+  const auto count = [&](const char* name, std::size_t& target, std::optional<std::size_t>& given,
+                         std::size_t smallest, const char* description) {
+    command
+        .add_option_function<std::size_t>(
+            name,
+            [&target, &given](const std::size_t& value) {
+              target = value;
+              given = value;
+            },
+            fmt::format("{} [{}; of npy and csv: see docs/data.md]", description, target))
         ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
         ->type_name("N");
   };
-  count("--train", arguments.images.train, 1, "Training images or reviews");
-  count("--validation", arguments.images.validation, 0,
-        "Validation images or reviews, to choose the regulariser on");
-  count("--test", arguments.images.test, 1, "Test images or reviews");
+  count("--train", arguments.images.train, arguments.split.train, 1, "Training images, reviews or rows");
+  count("--validation", arguments.images.validation, arguments.split.validation, 0,
+        "Validation images, reviews or rows, to choose the regulariser on");
+  count("--test", arguments.images.test, arguments.split.test, 1, "Test images, reviews or rows");
   command
       .add_option("--size", arguments.images.size,
                   fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
@@ -67,6 +77,59 @@ void add_main_options(CLI::App& command, DataArguments& arguments) {
   command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
       ->check(seed_number())
       ->type_name("K");
+}
+
+void add_preprocessing_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option_function<std::string>(
+          "--preprocess",
+          [&arguments](const std::string& word) {
+            arguments.preprocessing.kind = gp::preprocessing_kind(word);
+          },
+          "What is done to images: mean 0 and deviation 1 of each pixel over its channels, of each image or "
+          "of each "
+          "channel; or whitening of images, with numbers of the training images "
+          "[zca; grey images: image; tables: channel; arrays: none]")
+      ->check(CLI::IsMember({"none", "pixel", "image", "channel", "zca"}).description(""))
+      ->type_name("none|pixel|image|channel|zca");
+  command
+      .add_option("--zca-regulariser", arguments.preprocessing.zca_regulariser,
+                  fmt::format("Added to the eigenvalues before whitening, relative to their mean [{}]",
+                              arguments.preprocessing.zca_regulariser))
+      ->check(positive_number())
+      ->type_name("E");
+}
+
+/// A list of names of columns.
+void add_columns(CLI::App& command, const char* name, std::set<std::string>& target,
+                 const char* description) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [&target](const std::vector<std::string>& names) { target.insert(names.begin(), names.end()); },
+          description)
+      ->delimiter(',')
+      ->type_name("COLUMN,...");
+}
+
+void add_table_options(CLI::App& command, DataArguments& arguments) {
+  command
+      .add_option("--target", arguments.encoding.target, "The column of --data csv that is to be predicted")
+      ->type_name("COLUMN");
+  command
+      .add_option("--id", arguments.encoding.id,
+                  "The column that names rows in predictions; it is no input [none: FILE:LINE]")
+      ->type_name("COLUMN");
+  add_columns(command, "--ignore", arguments.encoding.ignored, "Columns that are no inputs");
+  add_columns(command, "--categorical", arguments.encoding.categorical,
+              "Columns of categories although they hold numbers");
+  command
+      .add_option_function<std::string>(
+          "--categories",
+          [&arguments](const std::string& word) { arguments.encoding.one_hot = word == "one-hot"; },
+          "What becomes of columns of texts: a number for each category, or an error [one-hot]")
+      ->check(CLI::IsMember({"one-hot", "error"}).description(""))
+      ->type_name("one-hot|error");
 }
 
 void add_text_options(CLI::App& command, DataArguments& arguments) {
@@ -89,10 +152,25 @@ void add_text_options(CLI::App& command, DataArguments& arguments) {
       "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
 }
 
+/// Arrays and tables, and what is for them only.
+void check_array_usage(const CLI::App& command, const DataArguments& arguments) {
+  const auto given = [&](const char* option) { return command.count(option) > 0; };
+  const bool arrays = arguments.kind == "npy" || arguments.kind == "csv";
+  if (!arrays && given("--targets")) throw CLI::ValidationError("--targets", "for --data npy and csv only");
+  if (arrays && given("--size"))
+    throw CLI::ValidationError("--size", "--data npy and csv take inputs as they are");
+  if (arguments.kind == "csv" && !given("--target"))
+    throw CLI::RequiredError("--target COLUMN for --data csv");
+  for (const char* option : {"--target", "--id", "--ignore", "--categorical", "--categories"})
+    if (arguments.kind != "csv" && given(option)) throw CLI::ValidationError(option, "for --data csv only");
+}
+
 }  // namespace
 
 void add_data_options(CLI::App& command, DataArguments& arguments) {
   add_main_options(command, arguments);
+  add_preprocessing_options(command, arguments);
+  add_table_options(command, arguments);
   add_text_options(command, arguments);
 }
 
@@ -111,23 +189,36 @@ void check_data_usage(const CLI::App& command, const DataArguments& arguments) {
     throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
   for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
     if (arguments.kind != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
-  if (arguments.kind != "npy" && given("--targets"))
-    throw CLI::ValidationError("--targets", "for --data npy only");
-  if (arguments.kind == "npy") {
-    for (const char* option : {"--train", "--validation", "--test", "--size"})
-      if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
-  }
+  check_array_usage(command, arguments);
+  if (texts && given("--preprocess"))
+    throw CLI::ValidationError("--preprocess", "for images, arrays and tables only");
+  if (given("--zca-regulariser") && (texts || arguments.preprocessing.kind.value_or(
+                                                  gp::PreprocessingKind::zca) != gp::PreprocessingKind::zca))
+    throw CLI::ValidationError("--zca-regulariser", "for --preprocess zca only");
 }
 
+/// The data alone.
 template <typename Scalar>
-GpTask<Scalar> load_task(const DataArguments& arguments) {
+GpTask<Scalar> read_task(const DataArguments& arguments) {
+  SplitChoice split = arguments.split;
+  split.seed = arguments.images.seed;
   if (arguments.kind == "reviews") return reviews_task<Scalar>(text_choice(arguments));
   if (arguments.kind == "imdb")
     return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
   if (arguments.kind == "sample") return sample_task<Scalar>(arguments.images);
   if (arguments.kind == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
   if (arguments.kind == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  return npy_task<Scalar>(arguments.path, arguments.targets, arguments.test_needed);
+  if (arguments.kind == "csv")
+    return csv_task<Scalar>(arguments.path, arguments.encoding, arguments.targets, split,
+                            arguments.test_needed);
+  return npy_task<Scalar>(arguments.path, arguments.targets, split, arguments.test_needed);
+}
+
+template <typename Scalar>
+GpTask<Scalar> load_task(const DataArguments& arguments) {
+  GpTask<Scalar> task = read_task<Scalar>(arguments);
+  preprocess(task, arguments.preprocessing);
+  return task;
 }
 
 /// Spatial shape of the inputs, of the longest ones if they differ.

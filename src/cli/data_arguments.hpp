@@ -12,13 +12,16 @@ namespace widelimit::cli {
 
 /// Which data a command works on, as its user writes it.
 struct DataArguments {
-  std::string kind;  ///< sample, reviews, cifar10, mnist, imdb or npy.
+  std::string kind;  ///< sample, reviews, cifar10, mnist, imdb, npy or csv.
   std::filesystem::path path;
   std::optional<TargetKind> targets;
   std::filesystem::path vectors;
   ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
   TextChoice texts;         ///< Counts and seed are those of `images`.
-  bool test_needed = true;  ///< Whether --data npy must have x_test.npy.
+  EncodingChoice encoding;  ///< Of csv.
+  SplitChoice split;        ///< Of npy and csv: what was given; the seed is that of `images`.
+  PreprocessingChoice preprocessing;
+  bool test_needed = true;  ///< Whether --data npy and csv must have test inputs.
 };
 
 /// Adds --data, --path and what belongs to them. `arguments` must live until the arguments are parsed.
@@ -27,7 +30,7 @@ void add_data_options(CLI::App& command, DataArguments& arguments);
 /// Throws CLI's errors for options that do not fit the kind of data.
 void check_data_usage(const CLI::App& command, const DataArguments& arguments);
 
-/// Reads the data.
+/// Reads the data and preprocesses the inputs.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> load_task(const DataArguments& arguments);
 

@@ -82,7 +82,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.refit = arguments.refit;
   if (task.kind == TargetKind::classes)
     options.class_names = class_names_of(task.class_names, task.train.targets->cols());
-  options.preprocessing = task.preprocessing;
+  options.preprocessing = task.preparation;
   if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
   options.gram.threads = arguments.kernel.threads;
   return options;

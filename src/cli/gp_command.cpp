@@ -8,14 +8,14 @@
 #include <set>
 
 #include "cli/commands.hpp"
-#include "cli/data_arguments.hpp"
+#include "cli/gp_arguments.hpp"
 #include "cli/gp_files.hpp"
+#include "cli/gp_prior.hpp"
 #include "cli/gp_report.hpp"
 #include "cli/gp_run.hpp"
-#include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
-#include "cli/ranges.hpp"
+#include "cli/report/page.hpp"
 #include "cli/standard_output.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -24,35 +24,14 @@
 namespace widelimit::cli {
 namespace {
 
-struct GpArguments {
-  std::vector<std::string> networks;
-  std::optional<Index> depth;
-  DataArguments data;
-  KernelOptions kernel;
-  std::optional<double> regulariser;
-  std::optional<double> amplitude;
-  std::vector<double> times;
-  std::filesystem::path out;
-  OtherFiles other_files = OtherFiles::refused;
-  bool no_pictures = false;
-};
-
-void check_usage(const CLI::App& command, const GpArguments& arguments) {
-  check_data_usage(command, arguments.data);
-  if (arguments.data.kind != "npy" && !arguments.regulariser && arguments.data.images.validation == 0)
-    throw CLI::ValidationError("--validation", "without validation data give --regulariser");
-  if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
-    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-}
-
 template <typename Scalar>
 GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   if (!task.validation && !arguments.regulariser)
-    throw DataError(
-        fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
-                    "give --regulariser",
-                    arguments.data.path.string()));
+    throw DataError(fmt::format("{}: no {} to choose the regulariser on; add them or give --regulariser",
+                                arguments.data.path.string(),
+                                arguments.data.kind == "csv" ? "validation rows (validation.csv)"
+                                                             : "x_validation.npy and y_validation.npy"));
   return task;
 }
 
@@ -87,13 +66,22 @@ void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments)
         "--amplitude");
 }
 
+template <typename Scalar>
+void require_images_for_flips(const GpTask<Scalar>& task, const GpArguments& arguments) {
+  constexpr std::size_t axes_of_images = 4;  // [n, height, width, channels]
+  if (arguments.flip && task.train.x.dimension() < axes_of_images)
+    throw ArgumentError(
+        fmt::format("--flip needs images [n, height, width, channels], got inputs with {} axes",
+                    task.train.x.dimension()));
+}
+
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
 class GpOutput {
  public:
   GpOutput(const GpArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
            const RunContext& context, nlohmann::ordered_json shapes)
       : places_{places_of(networks)},
-        folder_{arguments.out, names(places_, options), arguments.other_files},
+        folder_{arguments.out, names(places_, options, arguments), arguments.other_files},
         record_{context.command_line, {}, std::move(shapes)},
         gnuplot_{context.interrupt.token()},
         draws_{!arguments.no_pictures} {}
@@ -113,9 +101,21 @@ class GpOutput {
     commit(places_[i], network);
   }
 
+  /// Of all networks so far.
+  void write_report(const ReportPage& page) {
+    folder_.write(report_name, page.html());
+    folder_.commit(record_);
+  }
+
+  [[nodiscard]] const RunRecord& record() const { return record_; }
+
  private:
-  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options) {
+  static constexpr const char* report_name = "report.html";
+
+  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options,
+                                        const GpArguments& arguments) {
     std::vector<std::string> names;
+    if (!arguments.no_report) names.emplace_back(report_name);
     for (const std::string& place : places) {
       for (const std::string& name : gp_file_names(options)) names.push_back(place + name);
       if (!place.empty()) names.push_back(place + record_name);
@@ -135,71 +135,95 @@ class GpOutput {
   bool draws_;
 };
 
-template <typename Scalar>
-void run(const GpArguments& arguments, const RunContext& context) {
-  const GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
-  require_amplitude(task, arguments);
-  const Shape shape = shape_of(task.train);
+/// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
+/// long computation.
+std::vector<Network> networks_for(const GpArguments& arguments, const Shape& shape) {
   std::vector<Network> networks;
-  for (const std::string& argument : arguments.networks)
+  for (const std::string& argument : arguments.networks) {
     networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
-  // Whatever is wrong with a network or a folder must show before the first long computation.
-  for (std::size_t i = 0; i < networks.size(); ++i)
-    static_cast<void>(naming_errors(arguments.networks[i], [&] { return networks[i].describe(shape); }));
-  const GpOptions options{.kernels = arguments.kernel.kernels,
-                          .regulariser = arguments.regulariser,
-                          .amplitude = arguments.amplitude,
-                          .times = arguments.times,
-                          .threads = arguments.kernel.threads};
-  std::optional<GpOutput> output;
-  if (!arguments.out.empty()) output.emplace(arguments, options, networks, context, shapes_of(task));
+    static_cast<void>(naming_errors(argument, [&] { return networks.back().describe(shape); }));
+  }
+  return networks;
+}
 
-  fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
-  for (const std::string& note : task.notes) fmt::print("{}\n", note);
-  fmt::print("{}\n", amplitude_text(options));
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    fmt::print("\n{}\n", arguments.networks[i]);
+GpOptions options_of(const GpArguments& arguments) {
+  return {.kernels = arguments.kernel.kernels,
+          .regulariser = arguments.regulariser,
+          .amplitude = arguments.amplitude,
+          .times = arguments.times,
+          .flip = arguments.flip,
+          .threads = arguments.kernel.threads};
+}
+
+/// A task, ready for kernels.
+template <typename Scalar>
+GpTask<Scalar> prepared_task(const GpArguments& arguments) {
+  GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
+  require_amplitude(task, arguments);
+  require_images_for_flips(task, arguments);
+  if (arguments.flip) task.description += ", kernels averaged over flips";
+  task.description += ", " + to_string(arguments.kernel.precision);
+  return task;
+}
+
+/// Computes, prints and writes one network after the other.
+template <typename Scalar>
+class GpRun {
+ public:
+  GpRun(const GpArguments& arguments, const RunContext& context)
+      : arguments_{arguments},
+        context_{context},
+        task_{prepared_task<Scalar>(arguments)},
+        networks_{networks_for(arguments, shape_of(task_.train))},
+        options_{options_of(arguments)} {
+    if (arguments.out.empty()) return;
+    output_.emplace(arguments, options_, networks_, context, shapes_of(task_));
+    if (arguments.no_report) return;
+    ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
+                    amplitude_text(options_)};
+    report_.emplace(std::move(head), ReportTest{task_.test.targets, task_.test_faces});
+  }
+  GpRun(const GpRun&) = delete;
+  GpRun& operator=(const GpRun&) = delete;
+
+  void run() {
+    fmt::print("{}\n", task_.description);
+    for (const std::string& note : task_.notes) fmt::print("{}\n", note);
+    fmt::print("{}\n", amplitude_text(options_));
+    for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
+  }
+
+ private:
+  void run_network(std::size_t i) {
+    fmt::print("\n{}\n", arguments_.networks[i]);
     flush_standard_output();
-    const GpResult result = run_gp(networks[i], task, options, context.interrupt);
-    const GpRunInfo info{.network = networks[i],
-                         .data = task.description,
-                         .kind = task.kind,
-                         .precision = arguments.kernel.precision};
-    if (output) output->write(i, info, result, task.test.targets);
+    const GpResult result = run_gp(networks_[i], task_, options_, context_.interrupt);
+    const GpRunInfo info{.network = networks_[i],
+                         .data = task_.description,
+                         .kind = task_.kind,
+                         .precision = arguments_.kernel.precision,
+                         .names = task_.test.names,
+                         .class_names = task_.class_names,
+                         .preprocessing = task_.preprocessing};
+    if (output_) output_->write(i, info, result, task_.test.targets);
+    if (report_) {
+      report_->add(arguments_.networks[i], info, result,
+                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude,
+                                context_.interrupt));
+      output_->write_report(*report_);
+    }
     fmt::print("{}", gp_table(result));
     flush_standard_output();
   }
-}
 
-void add_inference_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option(
-          "--regulariser", arguments.regulariser,
-          "Noise variance relative to the mean diagonal of the kernel; chosen on validation data if left out")
-      ->check(positive_number())
-      ->type_name("R");
-  command
-      .add_option("--amplitude", arguments.amplitude,
-                  "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
-                  "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
-      ->check(positive_number())
-      ->type_name("A");
-  command
-      .add_option(
-          "--time", arguments.times,
-          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
-      ->delimiter(',')
-      ->check(number_not_negative())
-      ->type_name("T1,T2,...");
-  command
-      .add_option("--out", arguments.out,
-                  "Folder for predictions.csv, results.json, confusion_*.png, mean_*.npy [n_test, M] and "
-                  "variance_*.npy [n_test] (one folder in it for each of several networks)")
-      ->type_name("DIR");
-  add_force_option(command, arguments.other_files);
-  command.add_flag("--no-pictures", arguments.no_pictures,
-                   "Draw no confusion matrices (drawing them takes gnuplot)");
-}
+  const GpArguments& arguments_;
+  const RunContext& context_;
+  GpTask<Scalar> task_;
+  std::vector<Network> networks_;
+  GpOptions options_;
+  std::optional<GpOutput> output_;
+  std::optional<ReportPage> report_;
+};
 
 }  // namespace
 
@@ -209,16 +233,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       program.add_subcommand("gp",
                              "Predicts with the kernels of a network: GP regression (NNGP) and "
                              "infinitely wide networks after training (NTK)");
-  command
-      ->add_option("--network", arguments->networks, std::string(network_argument_help) + "; may be repeated")
-      ->required()
-      ->type_name("NETWORK");
-  command->add_option("--depth", arguments->depth, "Option depth of the named networks")
-      ->check(whole_number<Index>(0))
-      ->type_name("D");
-  add_data_options(*command, arguments->data);
-  add_kernel_options(*command, arguments->kernel);
-  add_inference_options(*command, *arguments);
+  add_gp_options(*command, *arguments);
   command->footer(
       "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"
       "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed\n"
@@ -232,11 +247,11 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
       "results");
   command->callback([arguments, command, &context] {
-    check_usage(*command, *arguments);
+    check_gp_usage(*command, *arguments);
     if (arguments->kernel.precision == Precision::float32)
-      run<float>(*arguments, context);
+      GpRun<float>(*arguments, context).run();
     else
-      run<double>(*arguments, context);
+      GpRun<double>(*arguments, context).run();
   });
 }
 

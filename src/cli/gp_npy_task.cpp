@@ -143,27 +143,69 @@ TargetKind kind_of(const Matrix<double>& targets) {
   return (ones == 1).all() ? TargetKind::classes : TargetKind::numbers;
 }
 
+/// "FILE#ROW", rows counted from 0.
+std::vector<std::string> names_of_rows(const Path& file, std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("{}#{}", file.filename().string(), i));
+  return names;
+}
+
+/// Classes by their numbers; two for a single output.
+std::vector<std::string> numbered_classes(TargetKind kind, Index outputs) {
+  std::vector<std::string> names;
+  if (kind == TargetKind::classes)
+    for (Index c = 0; c < std::max<Index>(outputs, 2); ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
 template <typename Scalar>
 GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<Scalar>& train,
                        const TargetReader& reader) {
   const Path x_file = folder / ("x_" + name + ".npy");
   const Path y_file = folder / ("y_" + name + ".npy");
-  GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file), .sequences = {}, .targets = std::nullopt};
+  GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file), .sequences = {}, .targets = std::nullopt, .names = {}};
+  set.names = names_of_rows(x_file, set.x.shape(0));
   check_same_shape(set.x, x_file, train.x);
   if (std::filesystem::exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
   return set;
 }
 
-}  // namespace
+/// Rows of an array or of targets, in this order.
+template <typename Scalar>
+GpSet<Scalar> rows_of(const GpSet<Scalar>& all, const std::vector<std::size_t>& rows) {
+  GpSet<Scalar> set;
+  std::vector<std::size_t> shape(all.x.shape().begin(), all.x.shape().end());
+  const std::size_t size = all.x.size() / shape[0];
+  shape[0] = rows.size();
+  set.x = xt::xarray<Scalar>::from_shape(shape);
+  set.targets = Matrix<double>(static_cast<Index>(rows.size()), all.targets->cols());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::copy_n(all.x.data() + rows[i] * size, size, set.x.data() + i * size);
+    set.targets->row(static_cast<Index>(i)) = all.targets->row(static_cast<Index>(rows[i]));
+    set.names.push_back(all.names[rows[i]]);
+  }
+  return set;
+}
 
 template <typename Scalar>
-GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, bool test_needed) {
-  GpTask<Scalar> task;
-  task.train.x = read_inputs<Scalar>(folder / "x_train.npy");
-  const Path y_file = folder / "y_train.npy";
-  const TargetReader reader(y_file, task.train.x.shape(0), kind);
-  task.train.targets = reader.read(y_file, task.train.x.shape(0));
-  task.kind = kind.value_or(reader.labels() ? TargetKind::classes : kind_of(*task.train.targets));
+GpSet<Scalar> read_training_set(const Path& x_file, const Path& y_file, const TargetReader& reader) {
+  GpSet<Scalar> set;
+  set.x = read_inputs<Scalar>(x_file);
+  set.targets = reader.read(y_file, set.x.shape(0));
+  set.names = names_of_rows(x_file, set.x.shape(0));
+  return set;
+}
+
+/// How many inputs a file holds.
+std::size_t count_in(const Path& file) {
+  const auto shape = data::read_npy_header(file).shape;
+  return shape.empty() ? 0 : shape[0];
+}
+
+/// x_train.npy and its like.
+template <typename Scalar>
+void read_sets(const Path& folder, const TargetReader& reader, bool test_needed, GpTask<Scalar>& task) {
+  task.train = read_training_set<Scalar>(folder / "x_train.npy", folder / "y_train.npy", reader);
   if (test_needed || std::filesystem::exists(folder / "x_test.npy"))
     task.test = read_set(folder, "test", task.train, reader);
   const bool has_x = std::filesystem::exists(folder / "x_validation.npy");
@@ -172,6 +214,39 @@ GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, bool
     fail(folder, "x_validation.npy and y_validation.npy belong together; {} is missing",
          has_x ? "y_validation.npy" : "x_validation.npy");
   if (has_x) task.validation = read_set(folder, "validation", task.train, reader);
+}
+
+/// x.npy and y.npy.
+template <typename Scalar>
+void split_sets(const Path& folder, const TargetReader& reader, const SplitChoice& split,
+                GpTask<Scalar>& task) {
+  const auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", reader);
+  const auto parts = split_rows(all.names.size(), split, folder.string());
+  task.train = rows_of(all, parts[0]);
+  if (!parts[1].empty()) task.validation = rows_of(all, parts[1]);
+  task.test = rows_of(all, parts[2]);
+}
+
+}  // namespace
+
+template <typename Scalar>
+GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, const SplitChoice& split,
+                        bool test_needed) {
+  const bool one_set =
+      std::filesystem::exists(folder / "x.npy") && !std::filesystem::exists(folder / "x_train.npy");
+  if (!one_set && split.is_given())
+    fail(folder,
+         "--train, --validation and --test split x.npy and y.npy; x_train.npy and its like are taken as they "
+         "are");
+  const std::string ending = one_set ? ".npy" : "_train.npy";
+  const TargetReader reader(folder / ("y" + ending), count_in(folder / ("x" + ending)), kind);
+  GpTask<Scalar> task;
+  if (one_set)
+    split_sets(folder, reader, split, task);
+  else
+    read_sets(folder, reader, test_needed, task);
+  task.kind = kind.value_or(reader.labels() ? TargetKind::classes : kind_of(*task.train.targets));
+  task.class_names = numbered_classes(task.kind, task.train.targets->cols());
   task.description =
       fmt::format("{}: {} training, {} validation, {} test inputs of {}, {} outputs ({})", folder.string(),
                   task.train.x.shape(0), task.validation ? task.validation->x.shape(0) : 0, task.test.size(),
@@ -180,7 +255,7 @@ GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, bool
   return task;
 }
 
-template GpTask<float> npy_task(const Path&, std::optional<TargetKind>, bool);
-template GpTask<double> npy_task(const Path&, std::optional<TargetKind>, bool);
+template GpTask<float> npy_task(const Path&, std::optional<TargetKind>, const SplitChoice&, bool);
+template GpTask<double> npy_task(const Path&, std::optional<TargetKind>, const SplitChoice&, bool);
 
 }  // namespace widelimit::cli

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/gp_predictions_csv.hpp"
 #include "cli/model_scores.hpp"
 #include "cli/npy_inputs.hpp"
 #include "cli/output_folder.hpp"
@@ -17,6 +18,8 @@
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/gp/preprocessing.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::cli {
@@ -42,12 +45,16 @@ const std::vector<std::string>& prediction_file_names() {
   return names;
 }
 
-/// A name as a CSV field.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+/// Inputs of a file as those of the training were given, preprocessed as those were.
+xt::xarray<double> prepared_inputs(const gp::Model& model, const PredictArguments& arguments) {
+  auto array = data::read_npy_as<double>(arguments.x);
+  if (!model.preprocessing().contains("fitted")) return array;
+  if (!arguments.lengths.empty())
+    throw ArgumentError("--lengths: the model was fitted to inputs of one size, which it preprocesses");
+  return naming_errors(arguments.x.string(), [&] {
+    const auto name = (arguments.model / "model.json").string() + ".preprocessing.fitted";
+    return gp::Preprocessing::from_json(model.preprocessing()["fitted"], name).apply(array);
+  });
 }
 
 /// One row an input: class and its probability, deviation, means.
@@ -90,7 +97,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   run.threads = arguments.threads;
   run.stop = context.interrupt.token();
   const gp::Model model = gp::Model::load(arguments.model, run);
-  const auto array = data::read_npy_as<double>(arguments.x);
+  const auto array = prepared_inputs(model, arguments);
   const Inputs<double> x = cut_inputs(inputs_of(array, arguments.x), arguments.lengths);
   check_finite_inputs(x, arguments.x);
   OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
@@ -126,8 +133,9 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   command
       ->add_option(
           "--x", arguments->x,
-          "Inputs [n, spatial..., channels], or [n, channels], prepared as those of the training; .npy "
-          "of any numeric type")
+          "Inputs [n, spatial..., channels], or [n, channels], as those of the training (images: reduced to "
+          "their "
+          "size, in [0, 1]); what --preprocess did to these is done to them too; .npy of any numeric type")
       ->required()
       ->type_name("FILE");
   command

@@ -117,7 +117,7 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder / "grams"),
                       std::filesystem::directory_iterator()) == 3);
   const auto document = nlohmann::json::parse(file_text(folder / "model/model.json"));
-  CHECK(document["preprocessing"]["standardise"] == "pixel");
+  CHECK(document["preprocessing"]["fitted"]["kind"] == "zca");
   CHECK(document["precision"] == "float");
   xt::xarray<float> images = xt::xarray<float>::from_shape({3, 4, 4, 3});
   for (std::size_t i = 0; i < images.size(); ++i)
