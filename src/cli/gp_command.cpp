@@ -23,74 +23,87 @@
 namespace widelimit::cli {
 namespace {
 
-struct GpArguments {
-  std::vector<std::string> networks;
-  std::optional<Index> depth;
-  std::string data;
+/// Where the data comes from, and how much of it is taken.
+struct DataArguments {
+  std::string kind;
   std::filesystem::path path;
   std::optional<TargetKind> targets;
   std::filesystem::path vectors;
   ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
   TextChoice texts;  ///< Counts and seed are those of `images`.
-  KernelOptions kernel;
+};
+
+struct InferenceArguments {
   std::optional<double> regulariser;
   std::optional<double> amplitude;
   std::vector<double> times;
-  std::filesystem::path out;
+};
+
+struct OutputArguments {
+  std::filesystem::path folder;
   OtherFiles other_files = OtherFiles::refused;
   bool no_pictures = false;
 };
 
+struct GpArguments {
+  std::vector<std::string> networks;
+  std::optional<Index> depth;
+  DataArguments data;
+  KernelOptions kernel;
+  InferenceArguments inference;
+  OutputArguments output;
+};
+
 void check_usage(const CLI::App& command, const GpArguments& arguments) {
   const auto given = [&](const char* option) { return command.count(option) > 0; };
-  const bool generated = arguments.data == "sample" || arguments.data == "reviews";
+  const bool generated = arguments.data.kind == "sample" || arguments.data.kind == "reviews";
   if (generated && given("--path"))
-    throw CLI::ValidationError("--path", "--data " + arguments.data + " has no files");
-  if (!generated && !given("--path")) throw CLI::RequiredError("--path DIR for --data " + arguments.data);
-  if (arguments.data == "imdb" && !given("--vectors"))
+    throw CLI::ValidationError("--path", "--data " + arguments.data.kind + " has no files");
+  if (!generated && !given("--path"))
+    throw CLI::RequiredError("--path DIR for --data " + arguments.data.kind);
+  if (arguments.data.kind == "imdb" && !given("--vectors"))
     throw CLI::RequiredError("--vectors FILE for --data imdb");
-  const bool texts = arguments.data == "imdb" || arguments.data == "reviews";
+  const bool texts = arguments.data.kind == "imdb" || arguments.data.kind == "reviews";
   if (texts && given("--size"))
     throw CLI::ValidationError("--size", "reviews have no size, see --max-length");
   if (!texts && given("--max-length"))
     throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
   for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
-    if (arguments.data != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
-  if (arguments.data != "npy" && given("--targets"))
+    if (arguments.data.kind != "imdb" && given(option))
+      throw CLI::ValidationError(option, "for --data imdb only");
+  if (arguments.data.kind != "npy" && given("--targets"))
     throw CLI::ValidationError("--targets", "for --data npy only");
-  if (arguments.data == "npy") {
+  if (arguments.data.kind == "npy") {
     for (const char* option : {"--train", "--validation", "--test", "--size"})
       if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
-  } else if (!arguments.regulariser && arguments.images.validation == 0) {
+  } else if (!arguments.inference.regulariser && arguments.data.images.validation == 0) {
     throw CLI::ValidationError("--validation", "without validation data give --regulariser");
   }
-  if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
+  if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
 }
 
-TextChoice text_choice(const GpArguments& arguments) {
-  TextChoice choice = arguments.texts;
-  choice.counts = {.train = arguments.images.train,
-                   .validation = arguments.images.validation,
-                   .test = arguments.images.test};
-  choice.seed = arguments.images.seed;
+TextChoice text_choice(const DataArguments& data) {
+  TextChoice choice = data.texts;
+  choice.counts = {
+      .train = data.images.train, .validation = data.images.validation, .test = data.images.test};
+  choice.seed = data.images.seed;
   return choice;
 }
 
 template <typename Scalar>
-GpTask<Scalar> load_task(const GpArguments& arguments) {
-  if (arguments.data == "reviews") return reviews_task<Scalar>(text_choice(arguments));
-  if (arguments.data == "imdb")
-    return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
-  if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
-  if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
-  if (arguments.data == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  GpTask<Scalar> task = npy_task<Scalar>(arguments.path, arguments.targets);
-  if (!task.validation && !arguments.regulariser)
+GpTask<Scalar> load_task(const DataArguments& data, bool is_regularised) {
+  if (data.kind == "reviews") return reviews_task<Scalar>(text_choice(data));
+  if (data.kind == "imdb") return imdb_task<Scalar>(data.path, data.vectors, text_choice(data));
+  if (data.kind == "sample") return sample_task<Scalar>(data.images);
+  if (data.kind == "cifar10") return cifar10_task<Scalar>(data.path, data.images);
+  if (data.kind == "mnist") return mnist_task<Scalar>(data.path, data.images);
+  GpTask<Scalar> task = npy_task<Scalar>(data.path, data.targets);
+  if (!task.validation && !is_regularised)
     throw DataError(
         fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
                     "give --regulariser",
-                    arguments.path.string()));
+                    data.path.string()));
   return task;
 }
 
@@ -128,7 +141,7 @@ std::string amplitude_text(const GpOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  if (!arguments.amplitude && task.train.targets->isZero(0))
+  if (!arguments.inference.amplitude && task.train.targets->isZero(0))
     throw DataError(
         "the training targets are all 0, so that no amplitude of the kernels fits them; give "
         "--amplitude");
@@ -152,10 +165,10 @@ nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task) {
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
 class GpOutput {
  public:
-  GpOutput(const GpArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
+  GpOutput(const OutputArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
            const RunContext& context, nlohmann::ordered_json shapes)
       : places_{places_of(networks)},
-        folder_{arguments.out, names(places_, options), arguments.other_files},
+        folder_{arguments.folder, names(places_, options), arguments.other_files},
         record_{context.command_line, {}, std::move(shapes)},
         gnuplot_{context.interrupt.token()},
         draws_{!arguments.no_pictures} {}
@@ -199,7 +212,7 @@ class GpOutput {
 
 template <typename Scalar>
 void run(const GpArguments& arguments, const RunContext& context) {
-  const GpTask<Scalar> task = load_task<Scalar>(arguments);
+  const GpTask<Scalar> task = load_task<Scalar>(arguments.data, arguments.inference.regulariser.has_value());
   require_amplitude(task, arguments);
   const Shape shape = shape_of(task.train);
   std::vector<Network> networks;
@@ -209,12 +222,13 @@ void run(const GpArguments& arguments, const RunContext& context) {
   for (std::size_t i = 0; i < networks.size(); ++i)
     static_cast<void>(naming_errors(arguments.networks[i], [&] { return networks[i].describe(shape); }));
   const GpOptions options{.kernels = arguments.kernel.kernels,
-                          .regulariser = arguments.regulariser,
-                          .amplitude = arguments.amplitude,
-                          .times = arguments.times,
+                          .regulariser = arguments.inference.regulariser,
+                          .amplitude = arguments.inference.amplitude,
+                          .times = arguments.inference.times,
                           .threads = arguments.kernel.threads};
   std::optional<GpOutput> output;
-  if (!arguments.out.empty()) output.emplace(arguments, options, networks, context, shapes_of(task));
+  if (!arguments.output.folder.empty())
+    output.emplace(arguments.output, options, networks, context, shapes_of(task));
 
   fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) fmt::print("{}\n", note);
@@ -233,10 +247,10 @@ void run(const GpArguments& arguments, const RunContext& context) {
   }
 }
 
-void add_data_options(CLI::App& command, GpArguments& arguments) {
+void add_data_options(CLI::App& command, DataArguments& data) {
   command
       .add_option(
-          "--data", arguments.data,
+          "--data", data.kind,
           "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
           "imdb: aclImdb; npy: arrays")
       ->required()
@@ -244,7 +258,7 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
       ->type_name("sample|reviews|cifar10|mnist|imdb|npy");
   command
       .add_option(
-          "--path", arguments.path,
+          "--path", data.path,
           "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
           "train-labels-idx1-ubyte, "
           "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST without the training files "
@@ -256,8 +270,8 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
   command
       .add_option_function<std::string>(
           "--targets",
-          [&arguments](const std::string& word) {
-            arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
+          [&data](const std::string& word) {
+            data.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
           },
           "What the y of --data npy are: with classes the largest output (or the sign of a single one) "
           "counts "
@@ -270,67 +284,69 @@ void add_data_options(CLI::App& command, GpArguments& arguments) {
         ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
         ->type_name("N");
   };
-  count("--train", arguments.images.train, 1, "Training images or reviews");
-  count("--validation", arguments.images.validation, 0,
+  count("--train", data.images.train, 1, "Training images or reviews");
+  count("--validation", data.images.validation, 0,
         "Validation images or reviews, to choose the regulariser on");
-  count("--test", arguments.images.test, 1, "Test images or reviews");
+  count("--test", data.images.test, 1, "Test images or reviews");
   command
-      .add_option("--size", arguments.images.size,
-                  fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
+      .add_option("--size", data.images.size,
+                  fmt::format("Height and width that images are reduced to [{}]", data.images.size))
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("S");
-  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
+  command.add_option("--seed", data.images.seed, "Seed of the choice of images or reviews [0]")
       ->check(seed_number())
       ->type_name("K");
 }
 
-void add_text_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option("--vectors", arguments.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
+void add_text_options(CLI::App& command, DataArguments& data) {
+  command.add_option("--vectors", data.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
       ->type_name("FILE");
   command
-      .add_option("--dimensions", arguments.texts.dimensions,
+      .add_option("--dimensions", data.texts.dimensions,
                   "Leading numbers of each word vector to use: weaker vectors [all]")
       ->check(whole_number<std::size_t>(1))
       ->type_name("D");
   command
       .add_option(
-          "--max-length", arguments.texts.max_length,
-          fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length))
+          "--max-length", data.texts.max_length,
+          fmt::format("Words of a review that have a vector, the last ones [{}]", data.texts.max_length))
       ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""))
       ->type_name("L");
   command.add_flag_callback(
-      "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
+      "--skip-bad-lines", [&data] { data.texts.bad_lines = data::BadLines::skip; },
       "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
 }
 
-void add_inference_options(CLI::App& command, GpArguments& arguments) {
+void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   command
       .add_option(
-          "--regulariser", arguments.regulariser,
+          "--regulariser", inference.regulariser,
           "Noise variance relative to the mean diagonal of the kernel; chosen on validation data if left out")
       ->check(positive_number())
       ->type_name("R");
   command
-      .add_option("--amplitude", arguments.amplitude,
+      .add_option("--amplitude", inference.amplitude,
                   "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
                   "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
       ->check(positive_number())
       ->type_name("A");
   command
       .add_option(
-          "--time", arguments.times,
+          "--time", inference.times,
           "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
       ->delimiter(',')
       ->check(number_not_negative())
       ->type_name("T1,T2,...");
+}
+
+void add_gp_output_options(CLI::App& command, OutputArguments& output) {
   command
-      .add_option("--out", arguments.out,
+      .add_option("--out", output.folder,
                   "Folder for predictions.csv, results.json, confusion_*.png, mean_*.npy [n_test, M] and "
                   "variance_*.npy [n_test] (one folder in it for each of several networks)")
       ->type_name("DIR");
-  add_force_option(command, arguments.other_files);
-  command.add_flag("--no-pictures", arguments.no_pictures,
+  add_force_option(command, output.other_files);
+  command.add_flag("--no-pictures", output.no_pictures,
                    "Draw no confusion matrices (drawing them takes gnuplot)");
 }
 
@@ -349,10 +365,11 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   command->add_option("--depth", arguments->depth, "Option depth of the named networks")
       ->check(whole_number<Index>(0))
       ->type_name("D");
-  add_data_options(*command, *arguments);
-  add_text_options(*command, *arguments);
+  add_data_options(*command, arguments->data);
+  add_text_options(*command, arguments->data);
   add_kernel_options(*command, arguments->kernel);
-  add_inference_options(*command, *arguments);
+  add_inference_options(*command, arguments->inference);
+  add_gp_output_options(*command, arguments->output);
   command->footer(
       "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"
       "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed\n"

@@ -34,6 +34,13 @@ class Compound : public FiniteLayer<Scalar> {
     return parts_[i]->tangent(parameters + offsets_[i], tape.parts[i], std::move(direction),
                               parameter_direction + offsets_[i]);
   }
+  /// The sum of part_of(i) over all parts.
+  template <typename PartOf>
+  Activations<Scalar> summed(const PartOf& part_of) const {
+    Activations<Scalar> total = part_of(0);
+    for (std::size_t i = 1; i < count(); ++i) total.values += part_of(i).values;
+    return total;
+  }
 
  private:
   Parts<Scalar> parts_;
@@ -93,15 +100,9 @@ class Sum final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
-      auto part = this->part_backward(i, parameters, tape, gradient.with(scales_[i] * gradient.values), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+    return this->summed([&](std::size_t i) {
+      return this->part_backward(i, parameters, tape, gradient.with(scales_[i] * gradient.values), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
@@ -153,31 +154,20 @@ class Product final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
+    return this->summed([&](std::size_t i) {
       const Matrix<Scalar> share = gradient.values.cwiseProduct(tape.saved[i]);
-      auto part = this->part_backward(i, parameters, tape, gradient.with(share), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return this->part_backward(i, parameters, tape, gradient.with(share), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
                               Activations<Scalar> direction,
                               const Scalar* parameter_direction) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
+    return this->summed([&](std::size_t i) {
       auto part = this->part_tangent(i, parameters, tape, direction, parameter_direction);
       part.values.array() *= tape.saved[i].array();
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return part;
+    });
   }
 
  private:
@@ -204,17 +194,11 @@ class Concatenation final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
+    return this->summed([&](std::size_t i) {
       const Index channels = this->part(i).output().channels;
       const Matrix<Scalar> share = gradient.values.middleCols(first_channel_[i], channels);
-      auto part = this->part_backward(i, parameters, tape, gradient.with(share), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return this->part_backward(i, parameters, tape, gradient.with(share), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,

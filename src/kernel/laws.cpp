@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include <optional>
 
 #include "network/lowering.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
