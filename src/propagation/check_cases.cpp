@@ -157,10 +157,12 @@ CaseFields simplex(const JsonValue& inputs) {
 CaseFields critical_gain(const JsonValue& inputs) {
   Parameters parameters = read_parameters(inputs);
   const ExponentOptions options = at_depth(inputs);
-  const std::optional<double> angle = critical_value(Exponent::angle, Coordinate::sigma_w, parameters, options);
+  const std::optional<double> angle =
+      critical_value(Exponent::angle, Coordinate::sigma_w, parameters, options);
   CaseFields fields{
       {"sigma_w_lambda_a_zero", {value_or_none(angle)}},
-      {"sigma_w_lambda_g_zero", {value_or_none(critical_value(Exponent::gradient, Coordinate::sigma_w, parameters, options))}}};
+      {"sigma_w_lambda_g_zero",
+       {value_or_none(critical_value(Exponent::gradient, Coordinate::sigma_w, parameters, options))}}};
   if (angle) {
     parameters.sigma_w = *angle;
     fields["critical_kappa_at_lambda_a_zero"] = {critical_curvature(parameters)};
@@ -171,9 +173,10 @@ CaseFields critical_gain(const JsonValue& inputs) {
 CaseFields critical_strength(const JsonValue& inputs) {
   const Parameters parameters = read_parameters(inputs);
   const ExponentOptions options = at_depth(inputs);
-  return {
-      {"alpha_M_lambda_a_zero", {value_or_none(critical_value(Exponent::angle, Coordinate::alpha_M, parameters, options))}},
-      {"alpha_M_lambda_g_zero", {value_or_none(critical_value(Exponent::gradient, Coordinate::alpha_M, parameters, options))}}};
+  return {{"alpha_M_lambda_a_zero",
+           {value_or_none(critical_value(Exponent::angle, Coordinate::alpha_M, parameters, options))}},
+          {"alpha_M_lambda_g_zero",
+           {value_or_none(critical_value(Exponent::gradient, Coordinate::alpha_M, parameters, options))}}};
 }
 
 CaseFields kink(const JsonValue& inputs) {
