@@ -86,7 +86,6 @@ class OutputFolder {
   void write(const std::string& name, std::string_view head, std::string_view body);
 
   void make_folder(const std::filesystem::path& folder);
-  void check_other_files(OtherFiles others) const;
   files::ReplacingFile& stage(const std::string& name);
   void remove_earlier_files();
 
