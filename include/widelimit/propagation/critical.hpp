@@ -10,12 +10,12 @@ namespace widelimit::propagation {
 
 /// Every value of sigma_w in [0.05, 60], or of alpha_A or alpha_M in (0, 1), at which an exponent vanishes,
 /// all else as given (sigma_out follows if shared); ascending. Found by a scan of 64 steps: two closer than
-/// that are missed. ArgumentError for another coordinate.
+/// that are missed. ArgumentError for another coordinate, and as require_parameters.
 [[nodiscard]] std::vector<double> critical_values(Exponent which, Coordinate free,
                                                   const Parameters& parameters,
                                                   const ExponentOptions& options = {});
 
-/// The least of them; nothing if there is none.
+/// The least of them; nothing if there is none. Errors: the same.
 [[nodiscard]] std::optional<double> critical_value(Exponent which, Coordinate free,
                                                    const Parameters& parameters,
                                                    const ExponentOptions& options = {});
