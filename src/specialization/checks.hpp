@@ -13,6 +13,7 @@ namespace widelimit::specialization {
 inline constexpr double overlap_rounding = 1e-6;
 
 using numerics::require_at_least;
+using numerics::require_at_most;
 using numerics::require_finite;
 using numerics::require_index;
 using numerics::require_not_negative;
