@@ -36,7 +36,7 @@ python-environment: packages
 # The library of the build folder, not a second build of it.
 python: build python-environment
 	cmake --build --preset release -j $(JOBS) --target widelimit
-	$(PYTHON) -m pip install --quiet --no-build-isolation -Ccmake.define.widelimit_DIR=$(CURDIR)/build/release .
+	$(PYTHON) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.widelimit_DIR=$(CURDIR)/build/release .
 
 test: packages python-environment
 	cmake --preset release -G Ninja -DWIDELIMIT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PYTHON)

@@ -110,6 +110,23 @@ void draw(const Settings& settings, Index draws) {
   plot(settings, "attention_convergence", commands + "1/x dt 2 lc 'black' title '1 / heads'");
 }
 
+/// What may be chosen besides the common arguments.
+struct Choice {
+  std::optional<int> largest;
+  std::optional<Index> draws;
+  std::optional<std::int64_t> samples;
+};
+
+void add_choice(CLI::App& app, Choice& choice) {
+  app.add_option("--largest", choice.largest,
+                 "Channels and heads go from 1 to 2 to this power [7; --quick: 5]")
+      ->check(CLI::Range(3, 9));
+  app.add_option("--draws", choice.draws, "Networks of every size, a power of two [8; --quick: 4]")
+      ->check(CLI::Range(1, 65'536));
+  app.add_option("--softmax-samples", choice.samples, "Samples of the softmax limit [2048; --quick: 512]")
+      ->check(CLI::Range(16, 1'000'000));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -117,27 +134,20 @@ int main(int argc, char** argv) {
   Settings settings;
   add_arguments(app, settings, "attention_convergence");
   add_image_arguments(app, settings);
-  std::optional<int> largest;
-  std::optional<Index> given_draws;
-  std::optional<std::int64_t> samples;
-  app.add_option("--largest", largest, "Channels and heads go from 1 to 2 to this power [7; --quick: 5]")
-      ->check(CLI::Range(3, 9));
-  app.add_option("--draws", given_draws, "Networks of every size, a power of two [8; --quick: 4]")
-      ->check(CLI::Range(1, 65'536));
-  app.add_option("--softmax-samples", samples, "Samples of the softmax limit [2048; --quick: 512]")
-      ->check(CLI::Range(16, 1'000'000));
+  Choice choice;
+  add_choice(app, choice);
   return run_example(app, argc, argv, settings, [&] {
     const Sizes sizes = settings.sizes({.side = 8, .train = 200, .validation = 200, .test = 0},
                                        {.side = 8, .train = 30, .validation = 30, .test = 0});
     const ImageTask task = load_images(settings, sizes);
     const Images images = joined(task);
-    const int powers = largest.value_or(settings.size(7, 5));
-    const Index draws = given_draws.value_or(settings.size<Index>(8, 4));
+    const int powers = choice.largest.value_or(settings.size(7, 5));
+    const Index draws = choice.draws.value_or(settings.size<Index>(8, 4));
     fmt::print("{}\n", task.description);
     Csv table(settings, "attention_convergence", "weights,heads,draws,distance");
     Csv accuracies(settings, "attention_convergence_accuracy", "weights,heads,accuracy,limit's accuracy");
     for (const std::string weights : {"softmax", "identity"}) {
-      const Network network = body(weights, samples.value_or(settings.size<std::int64_t>(2048, 512)));
+      const Network network = body(weights, choice.samples.value_or(settings.size<std::int64_t>(2048, 512)));
       GramOptions exact = settings.gram_options();
       exact.kernels = Kernels::nngp;
       const Matrix<double> limit = gram<float>(network, images.x, exact).nngp.cast<double>();

@@ -38,12 +38,82 @@ std::vector<Comparison> comparisons(const Settings& s) {
   return list;
 }
 
+constexpr double gamma = 0.02;
+
+std::vector<SgdPoint> run_sgd(const Comparison& c, Index D) {
+  SgdOptions options;
+  options.tokens = c.tokens;
+  options.batch = D;
+  options.gamma = gamma;
+  options.steps = std::lround(c.tau / gamma);
+  options.record = record_every(10, options.steps);
+  options.seed = 11;
+  return gram_sgd(c.activation, c.prior,
+                  random_gram_start(c.activation, c.heads, c.prior.features(), D, 1, 12), options);
+}
+
+std::vector<FlowPoint> run_flow(const Settings& settings, const Comparison& c, const MatchedFlow& matched) {
+  const auto samples =
+      SampleSet<float>::draw(c.prior, {c.tokens, c.heads, settings.size<Index>(100'000, 2'000)}, 13,
+                             {SampleSymmetry::closed, matched.spike_root});
+  FlowOptions options;
+  options.step = 0.1;
+  options.steps = std::lround(c.tau / options.step);
+  options.record = record_every(2, options.steps);
+  options.batch_noise = gamma;
+  return gradient_flow(c.activation, matched.start, samples, options);
+}
+
+/// SGD and the flow that belongs to it, side by side.
+struct Paths {
+  std::vector<double> tau;
+  std::vector<Matrix<double>> sgd_m, flow_m;
+  double worst_m = 0, worst_S = 0;
+};
+
+Paths write_paths(const Settings& settings, const Comparison& c, const std::vector<SgdPoint>& sgd_points,
+                  const std::vector<FlowPoint>& flow_points, const Matrix<double>& spike_root) {
+  const std::string overlaps = overlap_header(c.heads, c.prior.features());
+  Csv csv(settings, c.name, "tau,loss" + overlaps + " (SGD)" + overlaps + " (flow)");
+  Paths paths;
+  for (std::size_t i = 0; i < sgd_points.size() && i < flow_points.size(); ++i) {
+    paths.tau.push_back(sgd_points[i].tau);
+    paths.sgd_m.push_back(sgd_points[i].overlaps.m);
+    paths.flow_m.push_back(flow_points[i].parameters.m * spike_root);
+    const Matrix<double>&sgd_m = paths.sgd_m.back(), &flow_m = paths.flow_m.back();
+    paths.worst_m = std::max(paths.worst_m, (sgd_m - flow_m).cwiseAbs().maxCoeff());
+    paths.worst_S =
+        std::max(paths.worst_S, (sgd_points[i].overlaps.S - flow_points[i].S).cwiseAbs().maxCoeff());
+    csv.stream() << paths.tau.back() << ',' << sgd_points[i].loss;
+    for (const auto* m : {&sgd_m, &flow_m})
+      for (const double entry : m->reshaped<Eigen::RowMajor>()) csv.stream() << ',' << entry;
+    csv.stream() << '\n';
+  }
+  return paths;
+}
+
+void draw_paths(const Settings& settings, const Comparison& c) {
+  std::string commands =
+      "set title '" + c.name + ": lines flow, points SGD'\nset xlabel 'tau'\nset ylabel 'm'\nplot ";
+  const Index features = c.prior.features(), entries = c.heads * features;
+  for (Index k = 0; k < entries; ++k)
+    commands += "'" + c.name + ".csv' using 1:" + std::to_string(3 + entries + k) + " with lines lc " +
+                std::to_string(k + 1) + " title 'm" + std::to_string(k / features) +
+                std::to_string(k % features) + "', '' using 1:" + std::to_string(3 + k) +
+                " every 10::1 with points pt 7 ps 0.6 lc " + std::to_string(k + 1) + " notitle, ";
+  plot(settings, c.name, commands + "\n");
+}
+
+std::string split_time(const std::vector<double>& tau, const std::vector<Matrix<double>>& m) {
+  const std::optional<double> time = specialisation_time(tau, m);
+  return time ? std::to_string(*time) : "later";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return run_example(argc, argv, [](const Settings& settings) {
     const Index D = settings.size<Index>(10'000, 200);
-    const double gamma = 0.02;
     Csv table(
         settings, "heads_sgd_vs_flow",
         "figure,run,D,tau,largest |dm|,largest |dS|,SGD split over 0.2 at,flow split at,final tau,final "
@@ -51,65 +121,16 @@ int main(int argc, char** argv) {
     for (const Comparison& c : comparisons(settings)) {
       if (!settings.wants(c.name)) continue;
       const Clock clock;
-      const Index features = c.prior.features();
-      SgdOptions sgd_options;
-      sgd_options.tokens = c.tokens;
-      sgd_options.batch = D;
-      sgd_options.gamma = gamma;
-      sgd_options.steps = std::lround(c.tau / gamma);
-      sgd_options.record = record_every(10, sgd_options.steps);
-      sgd_options.seed = 11;
-      const auto sgd_points = gram_sgd(
-          c.activation, c.prior, random_gram_start(c.activation, c.heads, features, D, 1, 12), sgd_options);
-
+      const std::vector<SgdPoint> sgd_points = run_sgd(c, D);
       const MatchedFlow matched = matched_flow(sgd_points.front());
-      const auto samples =
-          SampleSet<float>::draw(c.prior, {c.tokens, c.heads, settings.size<Index>(100'000, 2'000)}, 13,
-                                 {SampleSymmetry::closed, matched.spike_root});
-      FlowOptions options;
-      options.step = 0.1;
-      options.steps = std::lround(c.tau / options.step);
-      options.record = record_every(2, options.steps);
-      options.batch_noise = gamma;
-      const auto flow_points = gradient_flow(c.activation, matched.start, samples, options);
-
-      Csv csv(settings, c.name,
-              "tau,loss" + overlap_header(c.heads, features) + " (SGD)" + overlap_header(c.heads, features) +
-                  " (flow)");
-      std::vector<double> tau;
-      std::vector<Matrix<double>> sgd_m, flow_m;
-      double worst_m = 0, worst_S = 0;
-      for (std::size_t i = 0; i < sgd_points.size() && i < flow_points.size(); ++i) {
-        tau.push_back(sgd_points[i].tau);
-        sgd_m.push_back(sgd_points[i].overlaps.m);
-        flow_m.push_back(flow_points[i].parameters.m * matched.spike_root);
-        worst_m = std::max(worst_m, (sgd_m.back() - flow_m.back()).cwiseAbs().maxCoeff());
-        worst_S = std::max(worst_S, (sgd_points[i].overlaps.S - flow_points[i].S).cwiseAbs().maxCoeff());
-        csv.stream() << tau.back() << ',' << sgd_points[i].loss;
-        for (const auto* m : {&sgd_m.back(), &flow_m.back()})
-          for (const double entry : m->reshaped<Eigen::RowMajor>()) csv.stream() << ',' << entry;
-        csv.stream() << '\n';
-      }
-      csv.stream().flush();
-
+      const std::vector<FlowPoint> flow_points = run_flow(settings, c, matched);
+      const Paths paths = write_paths(settings, c, sgd_points, flow_points, matched.spike_root);
       const Trained final_state = train({c.activation, c.prior, c.tokens, c.heads, c.final_tau, 0.2,
                                          settings.size<Index>(50'000, 2'000), 21});
-      const auto text = [](const std::optional<double>& time) {
-        return time ? std::to_string(*time) : "later";
-      };
-      table.row(c.figure, c.name, D, c.tau, worst_m, worst_S, text(specialisation_time(tau, sgd_m)),
-                text(specialisation_time(tau, flow_m)), c.final_tau, final_state.loss,
+      table.row(c.figure, c.name, D, c.tau, paths.worst_m, paths.worst_S, split_time(paths.tau, paths.sgd_m),
+                split_time(paths.tau, paths.flow_m), c.final_tau, final_state.loss,
                 final_state.standard_error, clock.seconds());
-
-      std::string commands =
-          "set title '" + c.name + ": lines flow, points SGD'\nset xlabel 'tau'\nset ylabel 'm'\nplot ";
-      const Index entries = c.heads * features;
-      for (Index k = 0; k < entries; ++k)
-        commands += "'" + c.name + ".csv' using 1:" + std::to_string(3 + entries + k) + " with lines lc " +
-                    std::to_string(k + 1) + " title 'm" + std::to_string(k / features) +
-                    std::to_string(k % features) + "', '' using 1:" + std::to_string(3 + k) +
-                    " every 10::1 with points pt 7 ps 0.6 lc " + std::to_string(k + 1) + " notitle, ";
-      plot(settings, c.name, commands + "\n");
+      draw_paths(settings, c);
     }
   });
 }

@@ -61,6 +61,17 @@ inline Parameters at(const Slice& slice, double x, double y) {
   return parameters;
 }
 
+/// Calls body(x, y, parameters), which writes a line, at `points` places a side of the slice; a gap follows each row.
+template <typename Body>
+void for_each_point(const Slice& slice, Index points, Csv& table, const Body& body) {
+  const ParameterRectangle& sides = slice.rectangle;
+  for (const double y : evenly_spaced(sides.y, sides.y_from, sides.y_to, points).values) {
+    for (const double x : evenly_spaced(sides.x, sides.x_from, sides.x_to, points).values)
+      body(x, y, at(slice, x, y));
+    table.gap();
+  }
+}
+
 /// x,y lines of the curves, apart by blank lines.
 inline void write_boundary(const Settings& settings, const std::string& name,
                            const std::vector<BoundaryCurve>& curves) {

@@ -13,24 +13,18 @@ int main(int argc, char** argv) {
       SampleOptions options;
       options.width = 64;
       options.networks = settings.network_count(8);
-      const Axis x = evenly_spaced(slice.rectangle.x, slice.rectangle.x_from, slice.rectangle.x_to, points);
-      const Axis y = evenly_spaced(slice.rectangle.y, slice.rectangle.y_from, slice.rectangle.y_to, points);
       Csv table(settings, name, "x,y,theory,lambda_a_log,measured,error");
       double square = 0, sum = 0;
-      for (const double b : y.values) {
-        for (const double a : x.values) {
-          const Parameters parameters = at(slice, a, b);
-          const double theory = one_block_exponent(BlockMap(parameters), 1, 0.01);
-          options.seed += 1;
-          const Estimate measured = measured_angle_exponent(parameters, 1, 0.99, options);
-          const double deviation = (measured.value - theory) / measured.standard_error;
-          square += deviation * deviation;
-          sum += measured.value - theory;
-          table.row(a, b, theory, collapsed_point(parameters).lambda_a_log(), measured.value,
-                    measured.standard_error);
-        }
-        table.gap();
-      }
+      for_each_point(slice, points, table, [&](double x, double y, const Parameters& parameters) {
+        const double theory = one_block_exponent(BlockMap(parameters), 1, 0.01);
+        options.seed += 1;
+        const Estimate measured = measured_angle_exponent(parameters, 1, 0.99, options);
+        const double deviation = (measured.value - theory) / measured.standard_error;
+        square += deviation * deviation;
+        sum += measured.value - theory;
+        table.row(x, y, theory, collapsed_point(parameters).lambda_a_log(), measured.value,
+                  measured.standard_error);
+      });
       const auto count = static_cast<double>(points * points);
       std::printf("%s: measured - theory: mean %.4f, root mean square %.2f standard errors\n", name.c_str(),
                   sum / count, std::sqrt(square / count));

@@ -165,57 +165,76 @@ double trained_loss(const Parameters& parameters, const Task& task, std::size_t 
   return sum / static_cast<double>(task.images.size() - training);
 }
 
+std::vector<Parameters> networks_to_train(const Settings& settings) {
+  const Axis alphas = evenly_spaced(Coordinate::alpha, 0.1, 0.95, settings.size(6, 3));
+  const Axis gains = evenly_spaced(Coordinate::sigma_w, 0.5, 4, settings.size(6, 2));
+  std::vector<Parameters> sweep;
+  for (const double alpha : alphas.values)
+    for (const double sigma_w : gains.values) {
+      Parameters parameters;
+      parameters.tokens = tokens;
+      parameters.alpha_A = parameters.alpha_M = alpha;
+      parameters.sigma_w = sigma_w;
+      sweep.push_back(parameters);
+    }
+  return sweep;
+}
+
+std::vector<TrainingOutcome> train_all(const Settings& settings, const std::vector<Parameters>& sweep,
+                                       const std::filesystem::path& folder) {
+  const auto training = static_cast<std::size_t>(settings.size(4000, 20));
+  const auto test = static_cast<std::size_t>(settings.size(500, 10));
+  const auto batch = static_cast<std::size_t>(settings.size(32, 2));
+  const int steps = static_cast<int>(settings.size(150, 2));
+  const Task task = load(folder, training + test);
+  std::vector<TrainingOutcome> outcomes(sweep.size());
+  tbb::parallel_for(std::size_t{0}, sweep.size(), [&](std::size_t i) {
+    const CollapsedPoint point = collapsed_point(sweep[i]);
+    outcomes[i] = {point.lambda_a_log(), gradient_exponent(point, tokens, depth),
+                   trained_loss(sweep[i], task, training, batch, steps)};
+  });
+  return outcomes;
+}
+
+void report(const Settings& settings, const std::vector<Parameters>& sweep,
+            const std::vector<TrainingOutcome>& outcomes) {
+  const PredictorFit fit = fit_loss_predictor(outcomes, std::log(classes));
+  Csv table(settings, "training", "alpha,sigma_w,lambda_a,lambda_g,loss,predicted");
+  std::vector<double> angle, gradient, loss;
+  for (std::size_t i = 0; i < sweep.size(); ++i) {
+    const TrainingOutcome& outcome = outcomes[i];
+    table.row(sweep[i].alpha_A, sweep[i].sigma_w, outcome.lambda_a, outcome.lambda_g, outcome.loss,
+              fit.predictor(outcome.lambda_a, outcome.lambda_g));
+    std::printf("alpha %.2f sigma_w %.2f: lambda_a %7.3f lambda_g %7.3f loss %.3f\n", sweep[i].alpha_A,
+                sweep[i].sigma_w, outcome.lambda_a, outcome.lambda_g, outcome.loss);
+    angle.push_back(std::abs(outcome.lambda_a));
+    gradient.push_back(std::abs(outcome.lambda_g));
+    loss.push_back(outcome.loss);
+  }
+  std::printf("rank correlation of the loss with |lambda_a| %.2f, |lambda_g| %.2f, the predictor %.2f\n",
+              rank_correlation(angle, loss), rank_correlation(gradient, loss), fit.rank_correlation);
+  std::printf("predictor: weights %.3f (angle) %.3f (gradient), bias %.3f, error %.3f, explains %.2f\n",
+              fit.predictor.weight_a, fit.predictor.weight_g, fit.predictor.bias, fit.root_mean_square_error,
+              fit.explained_variance);
+}
+
+void draw(const Settings& settings) {
+  std::string commands = "set multiplot layout 1,3\nset grid\nset ylabel 'loss'\nunset key\n";
+  for (const auto& [label, column] :
+       {std::pair{"lambda_a (log)", "3"}, {"lambda_g", "4"}, {"predicted loss", "6"}})
+    commands += "set xlabel '" + std::string(label) + "'\nplot 'training.csv' skip 1 using " + column +
+                ":5:1 with points pt 7 palette\n";
+  plot(settings, "training", "set cblabel 'alpha'\n" + commands + "unset multiplot\n", "1500,520");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::filesystem::path folder;
   const auto body = [&](const Settings& settings) {
-    const auto training = static_cast<std::size_t>(settings.size(4000, 20));
-    const auto test = static_cast<std::size_t>(settings.size(500, 10));
-    const auto batch = static_cast<std::size_t>(settings.size(32, 2));
-    const int steps = static_cast<int>(settings.size(150, 2));
-    const Task task = load(folder, training + test);
-    const Axis alphas = evenly_spaced(Coordinate::alpha, 0.1, 0.95, settings.size(6, 3));
-    const Axis gains = evenly_spaced(Coordinate::sigma_w, 0.5, 4, settings.size(6, 2));
-    std::vector<Parameters> sweep;
-    for (const double alpha : alphas.values)
-      for (const double sigma_w : gains.values) {
-        Parameters parameters;
-        parameters.tokens = tokens;
-        parameters.alpha_A = parameters.alpha_M = alpha;
-        parameters.sigma_w = sigma_w;
-        sweep.push_back(parameters);
-      }
-    std::vector<TrainingOutcome> outcomes(sweep.size());
-    tbb::parallel_for(std::size_t{0}, sweep.size(), [&](std::size_t i) {
-      const CollapsedPoint point = collapsed_point(sweep[i]);
-      outcomes[i] = {point.lambda_a_log(), gradient_exponent(point, tokens, depth),
-                     trained_loss(sweep[i], task, training, batch, steps)};
-    });
-    const PredictorFit fit = fit_loss_predictor(outcomes, std::log(classes));
-    Csv table(settings, "training", "alpha,sigma_w,lambda_a,lambda_g,loss,predicted");
-    std::vector<double> angle, gradient, loss;
-    for (std::size_t i = 0; i < sweep.size(); ++i) {
-      const TrainingOutcome& outcome = outcomes[i];
-      table.row(sweep[i].alpha_A, sweep[i].sigma_w, outcome.lambda_a, outcome.lambda_g, outcome.loss,
-                fit.predictor(outcome.lambda_a, outcome.lambda_g));
-      std::printf("alpha %.2f sigma_w %.2f: lambda_a %7.3f lambda_g %7.3f loss %.3f\n", sweep[i].alpha_A,
-                  sweep[i].sigma_w, outcome.lambda_a, outcome.lambda_g, outcome.loss);
-      angle.push_back(std::abs(outcome.lambda_a));
-      gradient.push_back(std::abs(outcome.lambda_g));
-      loss.push_back(outcome.loss);
-    }
-    std::printf("rank correlation of the loss with |lambda_a| %.2f, |lambda_g| %.2f, the predictor %.2f\n",
-                rank_correlation(angle, loss), rank_correlation(gradient, loss), fit.rank_correlation);
-    std::printf("predictor: weights %.3f (angle) %.3f (gradient), bias %.3f, error %.3f, explains %.2f\n",
-                fit.predictor.weight_a, fit.predictor.weight_g, fit.predictor.bias,
-                fit.root_mean_square_error, fit.explained_variance);
-    std::string commands = "set multiplot layout 1,3\nset grid\nset ylabel 'loss'\nunset key\n";
-    for (const auto& [label, column] :
-         {std::pair{"lambda_a (log)", "3"}, {"lambda_g", "4"}, {"predicted loss", "6"}})
-      commands += "set xlabel '" + std::string(label) + "'\nplot 'training.csv' skip 1 using " + column +
-                  ":5:1 with points pt 7 palette\n";
-    plot(settings, "training", "set cblabel 'alpha'\n" + commands + "unset multiplot\n", "1500,520");
+    const std::vector<Parameters> sweep = networks_to_train(settings);
+    report(settings, sweep, train_all(settings, sweep, folder));
+    draw(settings);
   };
   return run_example(argc, argv, body, [&](CLI::App& app) {
     app.add_option("--data", folder, "Folder of MNIST's test files; left out: generated images")

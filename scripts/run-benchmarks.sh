@@ -7,4 +7,5 @@ build/release/bench/scaling build/release/bench/scaling-results
 if command -v gnuplot >/dev/null; then gnuplot -c bench/scaling.gp build/release/bench/scaling-results; fi
 build/release/bench/memory_benchmark "$@"
 build/release/bench/attention_benchmark "$@"
+build/release/bench/graph_benchmark "$@"
 build/release/bench/finite_benchmark "$@"

@@ -2,6 +2,8 @@
 
 /// Data sets, their readers and generators, and what is done to them before a kernel sees them.
 #include "widelimit/data/cifar10.hpp"
+#include "widelimit/data/csv.hpp"
+#include "widelimit/data/graph_folder.hpp"
 #include "widelimit/data/imdb.hpp"
 #include "widelimit/data/labelled_images.hpp"
 #include "widelimit/data/labelled_texts.hpp"

@@ -10,6 +10,8 @@ namespace widelimit::cli {
 
 void add_gram_command(CLI::App& program, const RunContext& context);
 void add_gp_command(CLI::App& program, const RunContext& context);
+void add_fit_command(CLI::App& program, const RunContext& context);
+void add_predict_command(CLI::App& program, const RunContext& context);
 void add_explain_command(CLI::App& program, const RunContext& context);
 void add_networks_command(CLI::App& program, const RunContext& context);
 void add_check_command(CLI::App& program, const RunContext& context);

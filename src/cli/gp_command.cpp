@@ -8,13 +8,15 @@
 #include <set>
 
 #include "cli/commands.hpp"
+#include "cli/data_arguments.hpp"
+#include "cli/gp_arguments.hpp"
 #include "cli/gp_files.hpp"
+#include "cli/gp_prior.hpp"
 #include "cli/gp_report.hpp"
 #include "cli/gp_run.hpp"
-#include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
-#include "cli/ranges.hpp"
+#include "cli/report/page.hpp"
 #include "cli/standard_output.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -23,84 +25,26 @@
 namespace widelimit::cli {
 namespace {
 
-struct GpArguments {
-  std::vector<std::string> networks;
-  std::optional<Index> depth;
-  std::string data;
-  std::filesystem::path path;
-  std::optional<TargetKind> targets;
-  std::filesystem::path vectors;
-  ImageChoice images{.train = 500, .validation = 200, .test = 300, .size = 8, .seed = 0};
-  TextChoice texts;  ///< Counts and seed are those of `images`.
-  KernelOptions kernel;
-  std::optional<double> regulariser;
-  std::optional<double> amplitude;
-  std::vector<double> times;
-  std::filesystem::path out;
-  OtherFiles other_files = OtherFiles::refused;
-  bool no_pictures = false;
+/// What is missing, and how to refer to it.
+struct MissingFiles {
+  const char* name;
+  const char* pronoun;
 };
 
-void check_usage(const CLI::App& command, const GpArguments& arguments) {
-  const auto given = [&](const char* option) { return command.count(option) > 0; };
-  const bool generated = arguments.data == "sample" || arguments.data == "reviews";
-  if (generated && given("--path"))
-    throw CLI::ValidationError("--path", "--data " + arguments.data + " has no files");
-  if (!generated && !given("--path")) throw CLI::RequiredError("--path DIR for --data " + arguments.data);
-  if (arguments.data == "imdb" && !given("--vectors"))
-    throw CLI::RequiredError("--vectors FILE for --data imdb");
-  const bool texts = arguments.data == "imdb" || arguments.data == "reviews";
-  if (texts && given("--size"))
-    throw CLI::ValidationError("--size", "reviews have no size, see --max-length");
-  if (!texts && given("--max-length"))
-    throw CLI::ValidationError("--max-length", "for --data imdb and reviews only");
-  for (const char* option : {"--vectors", "--dimensions", "--skip-bad-lines"})
-    if (arguments.data != "imdb" && given(option)) throw CLI::ValidationError(option, "for --data imdb only");
-  if (arguments.data != "npy" && given("--targets"))
-    throw CLI::ValidationError("--targets", "for --data npy only");
-  if (arguments.data == "npy") {
-    for (const char* option : {"--train", "--validation", "--test", "--size"})
-      if (given(option)) throw CLI::ValidationError(option, "--data npy takes the files as they are");
-  } else if (!arguments.regulariser && arguments.images.validation == 0) {
-    throw CLI::ValidationError("--validation", "without validation data give --regulariser");
-  }
-  if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
-    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-}
-
-TextChoice text_choice(const GpArguments& arguments) {
-  TextChoice choice = arguments.texts;
-  choice.counts = {.train = arguments.images.train,
-                   .validation = arguments.images.validation,
-                   .test = arguments.images.test};
-  choice.seed = arguments.images.seed;
-  return choice;
+MissingFiles validation_files(const std::string& data) {
+  if (data == "graphs") return {"folder validation", "it"};
+  if (data == "csv") return {"validation rows (validation.csv)", "them"};
+  return {"x_validation.npy and y_validation.npy", "them"};
 }
 
 template <typename Scalar>
-GpTask<Scalar> load_task(const GpArguments& arguments) {
-  if (arguments.data == "reviews") return reviews_task<Scalar>(text_choice(arguments));
-  if (arguments.data == "imdb")
-    return imdb_task<Scalar>(arguments.path, arguments.vectors, text_choice(arguments));
-  if (arguments.data == "sample") return sample_task<Scalar>(arguments.images);
-  if (arguments.data == "cifar10") return cifar10_task<Scalar>(arguments.path, arguments.images);
-  if (arguments.data == "mnist") return mnist_task<Scalar>(arguments.path, arguments.images);
-  GpTask<Scalar> task = npy_task<Scalar>(arguments.path, arguments.targets);
-  if (!task.validation && !arguments.regulariser)
-    throw DataError(
-        fmt::format("{}: no x_validation.npy and y_validation.npy to choose the regulariser on; add them or "
-                    "give --regulariser",
-                    arguments.path.string()));
+GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
+  GpTask<Scalar> task = load_task<Scalar>(arguments.data);
+  const MissingFiles missing = validation_files(arguments.data.kind);
+  if (!task.validation && !arguments.inference.regulariser)
+    throw DataError(fmt::format("{}: no {} to choose the regulariser on; add {} or give --regulariser",
+                                arguments.data.path.string(), missing.name, missing.pronoun));
   return task;
-}
-
-/// Spatial shape of the inputs, of the longest ones if they differ.
-template <typename Scalar>
-Shape shape_of(const GpSet<Scalar>& set) {
-  if (set.sequences.empty()) return {set.x.shape().begin() + 1, set.x.shape().end() - 1};
-  std::size_t longest = 0;
-  for (const auto& sequence : set.sequences) longest = std::max(longest, sequence.shape(0));
-  return {static_cast<Index>(longest)};
 }
 
 /// Where the files of each network go in the output folder: a folder for each if there are several.
@@ -128,34 +72,30 @@ std::string amplitude_text(const GpOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  if (!arguments.amplitude && task.train.targets->isZero(0))
+  if (!arguments.inference.amplitude && task.train.targets->isZero(0))
     throw DataError(
         "the training targets are all 0, so that no amplitude of the kernels fits them; give "
         "--amplitude");
 }
 
 template <typename Scalar>
-nlohmann::ordered_json shape_of_set(const GpSet<Scalar>& set) {
-  if (set.sequences.empty()) return std::vector<std::size_t>(set.x.shape().begin(), set.x.shape().end());
-  return {set.sequences.size(), shape_of(set)[0], set.sequences[0].shape(1)};
-}
-
-template <typename Scalar>
-nlohmann::ordered_json shapes_of(const GpTask<Scalar>& task) {
-  nlohmann::ordered_json shapes;
-  shapes["train"] = shape_of_set(task.train);
-  if (task.validation) shapes["validation"] = shape_of_set(*task.validation);
-  shapes["test"] = shape_of_set(task.test);
-  return shapes;
+void require_images_for_flips(const GpTask<Scalar>& task, const GpArguments& arguments) {
+  constexpr std::size_t axes_of_images = 4;  // [n, height, width, channels]
+  if (arguments.inference.flip && task.train.x.dimension() < axes_of_images)
+    throw ArgumentError(
+        fmt::format("--flip needs images [n, height, width, channels], got inputs with {} axes",
+                    task.train.x.dimension()));
+  if (arguments.inference.flip && task.train.mask)
+    throw ArgumentError("--flip: images with masks cannot be mirrored");
 }
 
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
 class GpOutput {
  public:
-  GpOutput(const GpArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
+  GpOutput(const OutputArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
            const RunContext& context, nlohmann::ordered_json shapes)
       : places_{places_of(networks)},
-        folder_{arguments.out, names(places_, options), arguments.other_files},
+        folder_{arguments.folder, names(places_, options, arguments), arguments.other_files},
         record_{context.command_line, {}, std::move(shapes)},
         gnuplot_{context.interrupt.token()},
         draws_{!arguments.no_pictures} {}
@@ -175,9 +115,21 @@ class GpOutput {
     commit(places_[i], network);
   }
 
+  /// Of all networks so far.
+  void write_report(const ReportPage& page) {
+    folder_.write(report_name, page.html());
+    folder_.commit(record_);
+  }
+
+  [[nodiscard]] const RunRecord& record() const { return record_; }
+
  private:
-  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options) {
+  static constexpr const char* report_name = "report.html";
+
+  static std::vector<std::string> names(const std::vector<std::string>& places, const GpOptions& options,
+                                        const OutputArguments& arguments) {
     std::vector<std::string> names;
+    if (!arguments.no_report) names.emplace_back(report_name);
     for (const std::string& place : places) {
       for (const std::string& name : gp_file_names(options)) names.push_back(place + name);
       if (!place.empty()) names.push_back(place + record_name);
@@ -197,142 +149,96 @@ class GpOutput {
   bool draws_;
 };
 
-template <typename Scalar>
-void run(const GpArguments& arguments, const RunContext& context) {
-  const GpTask<Scalar> task = load_task<Scalar>(arguments);
-  require_amplitude(task, arguments);
-  const Shape shape = shape_of(task.train);
+/// The networks, each of which takes inputs of this shape: whatever is wrong with one must show before the first
+/// long computation.
+std::vector<Network> networks_for(const GpArguments& arguments, const Shape& shape) {
   std::vector<Network> networks;
-  for (const std::string& argument : arguments.networks)
+  for (const std::string& argument : arguments.networks) {
     networks.push_back(network_from_argument(argument, shape.size(), arguments.depth));
-  // Whatever is wrong with a network or a folder must show before the first long computation.
-  for (std::size_t i = 0; i < networks.size(); ++i)
-    static_cast<void>(naming_errors(arguments.networks[i], [&] { return networks[i].describe(shape); }));
-  const GpOptions options{.kernels = arguments.kernel.kernels,
-                          .regulariser = arguments.regulariser,
-                          .amplitude = arguments.amplitude,
-                          .times = arguments.times,
-                          .threads = arguments.kernel.threads};
-  std::optional<GpOutput> output;
-  if (!arguments.out.empty()) output.emplace(arguments, options, networks, context, shapes_of(task));
+    static_cast<void>(naming_errors(argument, [&] { return networks.back().describe(shape); }));
+  }
+  return networks;
+}
 
-  fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
-  for (const std::string& note : task.notes) fmt::print("{}\n", note);
-  fmt::print("{}\n", amplitude_text(options));
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    fmt::print("\n{}\n", arguments.networks[i]);
+GpOptions options_of(const GpArguments& arguments) {
+  return {.kernels = arguments.kernel.kernels,
+          .regulariser = arguments.inference.regulariser,
+          .amplitude = arguments.inference.amplitude,
+          .times = arguments.inference.times,
+          .flip = arguments.inference.flip,
+          .threads = arguments.kernel.threads};
+}
+
+/// A task, ready for kernels.
+template <typename Scalar>
+GpTask<Scalar> prepared_task(const GpArguments& arguments) {
+  GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
+  require_amplitude(task, arguments);
+  require_images_for_flips(task, arguments);
+  preprocess(task, arguments.data.preprocessing);
+  if (arguments.inference.flip) task.description += ", kernels averaged over flips";
+  task.description += ", " + to_string(arguments.kernel.precision);
+  return task;
+}
+
+/// Computes, prints and writes one network after the other.
+template <typename Scalar>
+class GpRun {
+ public:
+  GpRun(const GpArguments& arguments, const RunContext& context)
+      : arguments_{arguments},
+        context_{context},
+        task_{prepared_task<Scalar>(arguments)},
+        networks_{networks_for(arguments, shape_of(task_.train))},
+        options_{options_of(arguments)} {
+    if (arguments.output.folder.empty()) return;
+    output_.emplace(arguments.output, options_, networks_, context, shapes_of(task_));
+    if (arguments.output.no_report) return;
+    ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
+                    amplitude_text(options_)};
+    report_.emplace(std::move(head), ReportTest{task_.test.targets, task_.test_faces});
+  }
+  GpRun(const GpRun&) = delete;
+  GpRun& operator=(const GpRun&) = delete;
+
+  void run() {
+    fmt::print("{}\n", task_.description);
+    for (const std::string& note : task_.notes) fmt::print("{}\n", note);
+    fmt::print("{}\n", amplitude_text(options_));
+    for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
+  }
+
+ private:
+  void run_network(std::size_t i) {
+    fmt::print("\n{}\n", arguments_.networks[i]);
     flush_standard_output();
-    const GpResult result = run_gp(networks[i], task, options, context.interrupt);
-    const GpRunInfo info{.network = networks[i],
-                         .data = task.description,
-                         .kind = task.kind,
-                         .precision = arguments.kernel.precision};
-    if (output) output->write(i, info, result, task.test.targets);
+    const GpResult result = run_gp(networks_[i], task_, options_, context_.interrupt);
+    const GpRunInfo info{.network = networks_[i],
+                         .data = task_.description,
+                         .kind = task_.kind,
+                         .precision = arguments_.kernel.precision,
+                         .names = task_.test.names,
+                         .class_names = task_.class_names,
+                         .preprocessing = task_.preprocessing};
+    if (output_) output_->write(i, info, result, task_.test.targets);
+    if (report_) {
+      report_->add(arguments_.networks[i], info, result,
+                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude,
+                                context_.interrupt));
+      output_->write_report(*report_);
+    }
     fmt::print("{}", gp_table(result));
     flush_standard_output();
   }
-}
 
-void add_data_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option(
-          "--data", arguments.data,
-          "sample: generated images; reviews: generated texts; cifar10: binary files; mnist: IDX files; "
-          "imdb: aclImdb; npy: arrays")
-      ->required()
-      ->check(CLI::IsMember({"sample", "reviews", "cifar10", "mnist", "imdb", "npy"}).description(""))
-      ->type_name("sample|reviews|cifar10|mnist|imdb|npy");
-  command
-      .add_option(
-          "--path", arguments.path,
-          "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
-          "train-labels-idx1-ubyte, "
-          "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST without the training files "
-          "is split), of train/pos/ID_RATING.txt, train/neg/..., "
-          "test/... "
-          "and optional val/..., or of x_train.npy, y_train.npy (integer labels "
-          "[n] or targets [n, M]), x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy")
-      ->type_name("DIR");
-  command
-      .add_option_function<std::string>(
-          "--targets",
-          [&arguments](const std::string& word) {
-            arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
-          },
-          "What the y of --data npy are: with classes the largest output (or the sign of a single one) "
-          "counts "
-          "[integers: classes; others: as they look]")
-      ->check(CLI::IsMember({"classes", "numbers"}).description(""))
-      ->type_name("classes|numbers");
-  const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
-                         const char* description) {
-    command.add_option(name, target, fmt::format("{} [{}]", description, target))
-        ->check(CLI::Range(smallest, std::size_t{10'000'000}).description(""))
-        ->type_name("N");
-  };
-  count("--train", arguments.images.train, 1, "Training images or reviews");
-  count("--validation", arguments.images.validation, 0,
-        "Validation images or reviews, to choose the regulariser on");
-  count("--test", arguments.images.test, 1, "Test images or reviews");
-  command
-      .add_option("--size", arguments.images.size,
-                  fmt::format("Height and width that images are reduced to [{}]", arguments.images.size))
-      ->check(CLI::Range(1, 4096).description(""))
-      ->type_name("S");
-  command.add_option("--seed", arguments.images.seed, "Seed of the choice of images or reviews [0]")
-      ->check(seed_number())
-      ->type_name("K");
-}
-
-void add_text_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option("--vectors", arguments.vectors, "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)")
-      ->type_name("FILE");
-  command
-      .add_option("--dimensions", arguments.texts.dimensions,
-                  "Leading numbers of each word vector to use: weaker vectors [all]")
-      ->check(whole_number<std::size_t>(1))
-      ->type_name("D");
-  command
-      .add_option(
-          "--max-length", arguments.texts.max_length,
-          fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length))
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""))
-      ->type_name("L");
-  command.add_flag_callback(
-      "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
-      "Leave lines of the vector file out that cannot be used, and say which, instead of stopping");
-}
-
-void add_inference_options(CLI::App& command, GpArguments& arguments) {
-  command
-      .add_option(
-          "--regulariser", arguments.regulariser,
-          "Noise variance relative to the mean diagonal of the kernel; chosen on validation data if left out")
-      ->check(positive_number())
-      ->type_name("R");
-  command
-      .add_option("--amplitude", arguments.amplitude,
-                  "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
-                  "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
-      ->check(positive_number())
-      ->type_name("A");
-  command
-      .add_option(
-          "--time", arguments.times,
-          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares")
-      ->delimiter(',')
-      ->check(number_not_negative())
-      ->type_name("T1,T2,...");
-  command
-      .add_option("--out", arguments.out,
-                  "Folder for predictions.csv, results.json, confusion_*.png, mean_*.npy [n_test, M] and "
-                  "variance_*.npy [n_test] (one folder in it for each of several networks)")
-      ->type_name("DIR");
-  add_force_option(command, arguments.other_files);
-  command.add_flag("--no-pictures", arguments.no_pictures,
-                   "Draw no confusion matrices (drawing them takes gnuplot)");
-}
+  const GpArguments& arguments_;
+  const RunContext& context_;
+  GpTask<Scalar> task_;
+  std::vector<Network> networks_;
+  GpOptions options_;
+  std::optional<GpOutput> output_;
+  std::optional<ReportPage> report_;
+};
 
 }  // namespace
 
@@ -342,17 +248,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       program.add_subcommand("gp",
                              "Predicts with the kernels of a network: GP regression (NNGP) and "
                              "infinitely wide networks after training (NTK)");
-  command
-      ->add_option("--network", arguments->networks, std::string(network_argument_help) + "; may be repeated")
-      ->required()
-      ->type_name("NETWORK");
-  command->add_option("--depth", arguments->depth, "Option depth of the named networks")
-      ->check(whole_number<Index>(0))
-      ->type_name("D");
-  add_data_options(*command, *arguments);
-  add_text_options(*command, *arguments);
-  add_kernel_options(*command, arguments->kernel);
-  add_inference_options(*command, *arguments);
+  add_gp_options(*command, *arguments);
   command->footer(
       "Prints a line for each kernel: regulariser and amplitude, accuracy, mean squared error and negative\n"
       "log predictive density of the test data, and seconds (the Gram matrices of both kernels are computed\n"
@@ -366,11 +262,12 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
       "  widelimit gp --network network.json --data npy --path arrays --regulariser 1e-3 --time 1,10 --out "
       "results");
   command->callback([arguments, command, &context] {
-    check_usage(*command, *arguments);
+    check_gp_usage(*command, *arguments);
+    arguments->data.split = split_choice(*command, arguments->data);
     if (arguments->kernel.precision == Precision::float32)
-      run<float>(*arguments, context);
+      GpRun<float>(*arguments, context).run();
     else
-      run<double>(*arguments, context);
+      GpRun<double>(*arguments, context).run();
   });
 }
 

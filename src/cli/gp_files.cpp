@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/confusion_picture.hpp"
+#include "cli/gp_predictions_csv.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
 
@@ -53,8 +53,10 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   Json json;
   json["widelimit"] = version;
   json["data"] = info.data;
+  if (!info.class_names.empty()) json["classes"] = info.class_names;
   json["targets"] = info.kind == TargetKind::classes ? "classes" : "numbers";
   json["precision"] = to_string(info.precision);
+  json["preprocessing"] = gp::to_string(info.preprocessing.kind());
   json["gram_seconds"] = result.gram_seconds;
   for (const GpPrediction& prediction : result.predictions) {
     if (prediction.log_marginal_likelihood)
@@ -64,61 +66,6 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   json["network"] = Json::parse(to_json(info.network));
   return json.dump(1) + "\n";
 }
-
-/// One row a test input: the target, then class, variance and means by each prediction.
-class PredictionTable {
- public:
-  PredictionTable(const GpRunInfo& info, const GpResult& result, const std::optional<Matrix<double>>& targets)
-      : result_{result}, targets_{targets}, classes_{info.kind == TargetKind::classes} {
-    if (classes_ && targets_) target_classes_ = gp::classes_of(*targets_);
-    if (classes_)
-      for (const GpPrediction& prediction : result_.predictions)
-        predicted_classes_.push_back(gp::classes_of(prediction.mean));
-  }
-
-  [[nodiscard]] std::string csv() const {
-    std::string text = heading();
-    for (Index i = 0; i < result_.predictions.front().mean.rows(); ++i) add_row(text, i);
-    return text;
-  }
-
- private:
-  [[nodiscard]] std::string heading() const {
-    std::string text = "index";
-    if (targets_ && classes_) text += ",class";
-    if (targets_ && !classes_)
-      for (Index k = 0; k < targets_->cols(); ++k) text += fmt::format(",target_{}", k);
-    for (const GpPrediction& prediction : result_.predictions) {
-      if (classes_) text += fmt::format(",{}_class", prediction.name);
-      text += fmt::format(",{}_variance", prediction.name);
-      for (Index k = 0; k < prediction.mean.cols(); ++k)
-        text += fmt::format(",{}_mean_{}", prediction.name, k);
-    }
-    return text + "\n";
-  }
-
-  void add_row(std::string& text, Index i) const {
-    const auto out = std::back_inserter(text);
-    fmt::format_to(out, "{}", i);
-    if (targets_ && classes_) fmt::format_to(out, ",{}", target_classes_[static_cast<std::size_t>(i)]);
-    if (targets_ && !classes_)
-      for (Index k = 0; k < targets_->cols(); ++k) fmt::format_to(out, ",{:.17g}", (*targets_)(i, k));
-    for (std::size_t p = 0; p < result_.predictions.size(); ++p) {
-      const GpPrediction& prediction = result_.predictions[p];
-      if (classes_) fmt::format_to(out, ",{}", predicted_classes_[p][static_cast<std::size_t>(i)]);
-      fmt::format_to(out, ",{:.17g}", prediction.variance(i));
-      for (Index k = 0; k < prediction.mean.cols(); ++k)
-        fmt::format_to(out, ",{:.17g}", prediction.mean(i, k));
-    }
-    text += '\n';
-  }
-
-  const GpResult& result_;
-  const std::optional<Matrix<double>>& targets_;
-  bool classes_;
-  std::vector<int> target_classes_;
-  std::vector<std::vector<int>> predicted_classes_;
-};
 
 }  // namespace
 
@@ -138,7 +85,7 @@ void write_gp_files(OutputFolder& folder, const std::string& place, const GpRunI
     folder.write(place + "mean_" + prediction.name + ".npy", prediction.mean);
     folder.write(place + "variance_" + prediction.name + ".npy", prediction.variance);
   }
-  folder.write(place + "predictions.csv", PredictionTable(info, result, test_targets).csv());
+  folder.write(place + "predictions.csv", predictions_csv(info, result, test_targets));
   folder.write(place + "results.json", results_json(info, result));
 }
 

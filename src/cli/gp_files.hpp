@@ -9,12 +9,15 @@
 
 namespace widelimit::cli {
 
-/// What results.json says about a run besides its numbers.
+/// What files say about a run besides its numbers.
 struct GpRunInfo {
   const Network& network;
   std::string data;
   TargetKind kind;
   Precision precision;
+  const std::vector<std::string>& names;        ///< Of the test inputs.
+  const std::vector<std::string>& class_names;  ///< Empty for numbers.
+  const gp::Preprocessing& preprocessing;
 };
 
 /// All files that the functions below may write for one network.

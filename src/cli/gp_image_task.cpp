@@ -14,16 +14,14 @@ namespace {
 
 template <typename Scalar>
 GpSet<Scalar> prepared(const data::LabelledImages& images, std::size_t size) {
-  // Grey pixels have nothing to be standardised by but their image.
-  const auto scope =
-      images.images.shape(3) == 1 ? data::StandardisationScope::image : data::StandardisationScope::pixel;
-  const auto values = data::standardise(data::resize_anti_aliased(images.images, size, size), scope);
+  const auto values = data::resize_anti_aliased(images.images, size, size);
   xt::xarray<Scalar> x = xt::xarray<Scalar>::from_shape({values.shape().begin(), values.shape().end()});
   std::transform(values.begin(), values.end(), x.begin(),
                  [](float value) { return static_cast<Scalar>(value); });
   return {.x = std::move(x),
           .sequences = {},
-          .targets = gp::class_targets(images.labels, static_cast<int>(images.classes))};
+          .targets = gp::class_targets(images.labels, static_cast<int>(images.classes)),
+          .names = images.names};
 }
 
 template <typename Scalar>
@@ -31,6 +29,11 @@ GpTask<Scalar> image_task(const std::string& name, const ImageChoice& choice,
                           const data::LabelledImages& train, const data::LabelledImages& validation,
                           const data::LabelledImages& test) {
   GpTask<Scalar> task;
+  // Measured: docs/data.md.
+  task.default_preprocessing =
+      train.images.shape(3) == 1 ? gp::PreprocessingKind::image : gp::PreprocessingKind::zca;
+  task.class_names = train.class_names;
+  task.test_faces.pictures = test.images;
   task.description =
       fmt::format("{}: {} training, {} validation, {} test images of {}x{}x{}, {} classes, seed {}", name,
                   train.size(), validation.size(), test.size(), choice.size, choice.size,
@@ -38,6 +41,7 @@ GpTask<Scalar> image_task(const std::string& name, const ImageChoice& choice,
   task.train = prepared<Scalar>(train, choice.size);
   if (validation.size() > 0) task.validation = prepared<Scalar>(validation, choice.size);
   task.test = prepared<Scalar>(test, choice.size);
+  task.preparation = {{"resize", choice.size}};
   return task;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "cli/gp_kernel.hpp"
 #include "cli/progress_bar.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
@@ -34,11 +35,10 @@ struct GpGrams {
 template <typename Scalar>
 GpGrams<Scalar> compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                               const Interrupt& interrupt) {
-  const Inputs<Scalar> train = task.train.inputs(), test = task.test.inputs();
   const bool validate = !options.regulariser;
-  const Index n = train.size();
+  const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
-  const Index pairs = n * (n + 1) / 2 + (n_validation + test.size()) * n;
+  const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
   ProgressBar bar(network.name());
   Index before = 0, now = n * (n + 1) / 2;  // Pairs of the Gram matrices before this one, and of this one.
   GramOptions gram_options;
@@ -51,18 +51,19 @@ GpGrams<Scalar> compute_grams(const Network& network, const GpTask<Scalar>& task
     bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
   };
 
+  const GpKernel<Scalar> kernel(network, task, options.flip, gram_options);
   GpGrams<Scalar> grams;
-  grams.train = gram(network, train, gram_options);
+  grams.train = kernel.gram(task.train, gram_options);
   before = std::exchange(now, n_validation * n);
   if (validate) {
-    grams.validation = gram(network, task.validation->inputs(), train, gram_options);
+    grams.validation = kernel.gram(*task.validation, task.train, gram_options);
     before += now;
   }
-  now = test.size() * n;
-  grams.test = gram(network, test, train, gram_options);
+  now = n_test * n;
+  grams.test = kernel.gram(task.test, task.train, gram_options);
   gram_options.kernels = Kernels::nngp;
   gram_options.progress = nullptr;
-  grams.test_variances = gram_diagonal(network, test, gram_options).nngp.col(0).template cast<double>();
+  grams.test_variances = kernel.diagonal(task.test, gram_options).nngp.col(0).template cast<double>();
   return grams;
 }
 
@@ -74,10 +75,8 @@ GpScores scores_of(const GpPrediction& prediction, const Matrix<double>& targets
                   .expected_calibration_error = std::nullopt};
   if (kind == TargetKind::classes) {
     scores.accuracy = gp::accuracy(prediction.mean, targets);
-    const Vector<double> variances = prediction.variance.array() + prediction.noise_variance;
     scores.expected_calibration_error =
-        gp::calibration(gp::class_probabilities(prediction.mean, variances), gp::classes_of(targets))
-            .expected_error;
+        gp::calibration(prediction.probabilities, gp::classes_of(targets)).expected_error;
   }
   return scores;
 }
@@ -132,6 +131,7 @@ class Predictor {
          .log_marginal_likelihood = regression.log_marginal_likelihood(),
          .mean = regression.mean(grams_.test.nngp),
          .variance = regression.variance(grams_.test.nngp, grams_.test_variances),
+         .probabilities = {},
          .scores = std::nullopt,
          .solve_seconds = watch.seconds(),
          .candidates = std::move(candidates),
@@ -157,6 +157,7 @@ class Predictor {
            .log_marginal_likelihood = std::nullopt,
            .mean = flow.mean(times[i], grams_.test.ntk),
            .variance = flow.variance(times[i], grams_.test.nngp, grams_.test.ntk, grams_.test_variances),
+           .probabilities = {},
            .scores = std::nullopt,
            .solve_seconds = watch.seconds(),
            .candidates = std::move(candidates),
@@ -167,6 +168,9 @@ class Predictor {
   }
 
   void add(GpPrediction prediction) {
+    if (task_.kind == TargetKind::classes)
+      prediction.probabilities =
+          gp::class_probabilities(prediction.mean, prediction.variance.array() + prediction.noise_variance);
     if (task_.test.targets) prediction.scores = scores_of(prediction, *task_.test.targets, task_.kind);
     predictions_.push_back(std::move(prediction));
   }

@@ -16,6 +16,7 @@ struct GpOptions {
   std::optional<double> regulariser;  ///< Relative; absent: chosen on the validation data.
   std::optional<double> amplitude;    ///< Factor on the kernels; absent: fitted, see below.
   std::vector<double> times;          ///< Times of the gradient flow, besides infinity.
+  bool flip = false;                  ///< Kernels averaged over images and mirror images.
   int threads = 0;
 };
 
@@ -40,6 +41,7 @@ struct GpPrediction {
   std::optional<double> log_marginal_likelihood;  ///< NNGP only.
   Matrix<double> mean;                            ///< [n_test, outputs]
   Vector<double> variance;                        ///< [n_test], of the function without noise.
+  Matrix<double> probabilities;  ///< [n_test, classes], of the observation; empty for numbers.
   std::optional<GpScores> scores;
   double solve_seconds;
   std::vector<gp::RegulariserScore> candidates;  ///< Empty where the regulariser was given.

@@ -32,7 +32,8 @@ template <typename Scalar>
 GpSet<Scalar> prepared(WordSequences sequences) {
   return {.x = {},
           .sequences = converted<Scalar>(std::move(sequences.inputs)),
-          .targets = gp::binary_targets(sequences.labels)};
+          .targets = gp::binary_targets(sequences.labels),
+          .names = std::move(sequences.names)};
 }
 
 std::size_t longest(std::initializer_list<const WordSequences*> sets) {
@@ -40,6 +41,14 @@ std::size_t longest(std::initializer_list<const WordSequences*> sets) {
   for (const WordSequences* set : sets)
     for (const auto& sequence : set->inputs) length = std::max(length, sequence.shape(0));
   return length;
+}
+
+/// The texts of these names, which come in the order of the texts; some were left out.
+std::vector<std::string> texts_of(const std::vector<std::string>& names, const data::LabelledTexts& texts) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < texts.size() && result.size() < names.size(); ++i)
+    if (texts.names[i] == names[result.size()]) result.push_back(texts.texts[i]);
+  return result;
 }
 
 template <typename Scalar>
@@ -53,12 +62,15 @@ GpTask<Scalar> text_task(const std::string& name, const TextChoice& choice, cons
       "{}: {} training, {} validation, {} test reviews of up to {} words x {}, 2 classes, seed {}", name,
       train.size(), validation.size(), test.size(), longest({&train, &validation, &test}),
       vectors.dimension(), choice.seed);
+  task.class_names = texts.train.class_names;
+  task.test_faces.texts = texts_of(test.names, texts.test);
   task.notes.push_back("training: " + to_string(train.statistics));
   if (texts.validation.size() > 0) task.notes.push_back("validation: " + to_string(validation.statistics));
   task.notes.push_back("test: " + to_string(test.statistics));
   task.train = prepared<Scalar>(std::move(train));
   if (texts.validation.size() > 0) task.validation = prepared<Scalar>(std::move(validation));
   task.test = prepared<Scalar>(std::move(test));
+  task.preparation = {{"word_vectors", name}, {"max_length", choice.max_length}};
   return task;
 }
 
@@ -66,6 +78,7 @@ GpTask<Scalar> text_task(const std::string& name, const TextChoice& choice, cons
 data::LabelledTexts piece(const data::LabelledTexts& all, std::size_t first, std::size_t count) {
   data::LabelledTexts result;
   result.classes = all.classes;
+  result.class_names = all.class_names;
   for (std::size_t i = first; i < first + count; ++i) {
     result.texts.push_back(all.texts[i]);
     result.names.push_back(all.names[i]);

@@ -1,11 +1,11 @@
 #include "cli/heads_experiment.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "cli/heads_config.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::cli {

@@ -54,6 +54,8 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer("widelimit COMMAND --help tells more about a command.");
   widelimit::cli::add_gp_command(program, context);
+  widelimit::cli::add_fit_command(program, context);
+  widelimit::cli::add_predict_command(program, context);
   widelimit::cli::add_gram_command(program, context);
   widelimit::cli::add_explain_command(program, context);
   widelimit::cli::add_networks_command(program, context);

@@ -4,13 +4,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <vector>
+#include <xtensor/xarray.hpp>
 
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/inputs.hpp"
 
 namespace widelimit::cli {
+
+/// Throws DataError with the file in front.
+template <typename... Arguments>
+[[noreturn]] void fail_in(const std::filesystem::path& file, fmt::format_string<Arguments...> format,
+                          Arguments&&... arguments) {
+  throw DataError(
+      fmt::format("{}: {}", file.string(), fmt::format(format, std::forward<Arguments>(arguments)...)));
+}
 
 /// An array of any element type whose values are finite; DataError, naming the file, otherwise.
 template <typename Scalar>
@@ -24,6 +35,16 @@ xt::xarray<Scalar> read_finite(const std::filesystem::path& file) {
   return array;
 }
 
+/// Booleans, or the numbers 0 and 1; DataError, naming the file, for others.
+inline xt::xarray<bool> read_mask(const std::filesystem::path& file) {
+  const auto numbers = data::read_npy_as<std::int64_t>(file);
+  const auto bad = std::find_if(numbers.begin(), numbers.end(),
+                                [](std::int64_t value) { return value != 0 && value != 1; });
+  if (bad != numbers.end())
+    throw DataError(fmt::format("{}: expected booleans, or 0 and 1, got {}", file.string(), *bad));
+  return xt::cast<bool>(numbers);
+}
+
 /// DataError, naming the file, unless what belongs to the inputs is finite: padding may be anything.
 template <typename Scalar>
 void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
@@ -34,6 +55,32 @@ void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::pa
     if (bad != input.end())
       throw DataError(fmt::format("{}: values must be finite, got {} at entry {} of input {}", file.string(),
                                   *bad, bad - input.begin(), i));
+  }
+}
+
+/// The view of an array; its errors name the file.
+template <typename Scalar>
+Inputs<Scalar> inputs_of(const xt::xarray<Scalar>& array, const std::filesystem::path& file) {
+  try {
+    return Inputs<Scalar>(array);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+/// The inputs, cut to their lengths if there is a file of them.
+template <typename Scalar>
+Inputs<Scalar> cut_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
+  if (file.empty()) return inputs;
+  const auto numbers = data::read_npy_as<std::int64_t>(file);
+  if (numbers.dimension() != 1)
+    throw DataError(
+        fmt::format("{}: expected one dimension [n], got {}", file.string(), numbers.dimension()));
+  const std::vector<Index> lengths(numbers.begin(), numbers.end());
+  try {
+    return Inputs<Scalar>(inputs, lengths);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
   }
 }
 

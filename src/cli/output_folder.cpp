@@ -128,6 +128,8 @@ void OutputFolder::make_folder(const fs::path& folder) {
 files::ReplacingFile& OutputFolder::stage(const std::string& name) {
   if (!announced_.contains(name))
     throw std::logic_error(fmt::format("{}: the output {} was not announced", folder_.string(), name));
+  // An inner folder may have gone with the files of an earlier run.
+  make_folder((folder_ / name).parent_path());
   staged_.emplace_back(name, folder_ / name);
   return staged_.back().file;
 }

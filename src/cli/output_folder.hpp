@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <xtensor/xarray.hpp>
 
 #include "cli/gnuplot.hpp"
 #include "files/replacing_file.hpp"
@@ -59,8 +60,25 @@ class OutputFolder {
   }
 
   /// Writes a vector as [size].
-  void write(const std::string& name, const Vector<double>& vector) {
+  template <typename Scalar>
+  void write(const std::string& name, const Vector<Scalar>& vector) {
     write_array(name, vector.data(), {vector.size()});
+  }
+
+  /// Writes an array of any number of dimensions.
+  template <typename Scalar>
+  void write(const std::string& name, const xt::xarray<Scalar>& array) {
+    write_array(name, array.data(), {array.shape().begin(), array.shape().end()});
+  }
+
+  /// Writes numbers in row-major order as an array of this shape.
+  template <typename Scalar>
+  void write_array(const std::string& name, const Scalar* values, const std::vector<std::ptrdiff_t>& shape) {
+    const std::vector<std::size_t> extents(shape.begin(), shape.end());
+    const std::string header = data::npy_header_bytes(data::npy_type_of<Scalar>(), extents);
+    std::size_t bytes = sizeof(Scalar);
+    for (const std::size_t extent : extents) bytes *= extent;
+    write(name, header, {reinterpret_cast<const char*>(values), bytes});
   }
 
   /// Writes what a gnuplot script draws; nothing where that fails (see Gnuplot).
@@ -75,18 +93,9 @@ class OutputFolder {
  private:
   using Names = std::set<std::string>;
 
-  template <typename Scalar>
-  void write_array(const std::string& name, const Scalar* values, const std::vector<std::ptrdiff_t>& shape) {
-    const std::vector<std::size_t> extents(shape.begin(), shape.end());
-    const std::string header = data::npy_header_bytes(data::npy_type_of<Scalar>(), extents);
-    std::size_t bytes = sizeof(Scalar);
-    for (const std::size_t extent : extents) bytes *= extent;
-    write(name, header, {reinterpret_cast<const char*>(values), bytes});
-  }
   void write(const std::string& name, std::string_view head, std::string_view body);
 
   void make_folder(const std::filesystem::path& folder);
-  void check_other_files(OtherFiles others) const;
   files::ReplacingFile& stage(const std::string& name);
   void remove_earlier_files();
 

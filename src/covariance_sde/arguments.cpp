@@ -1,6 +1,6 @@
 #include "covariance_sde/arguments.hpp"
 
-#include <Eigen/Eigenvalues>
+#include "numerics/eigen_solver.hpp"
 
 namespace widelimit::covariance_sde {
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
 #include "covariance_sde/arguments.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {

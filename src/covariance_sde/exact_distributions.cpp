@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/tools/roots.hpp>
@@ -13,6 +12,7 @@
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/relu_drift.hpp"
 #include "numerics/count.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "numerics/roots.hpp"
 
 namespace widelimit::covariance_sde {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <optional>
 
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/guarded_cholesky.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 
 /// What paths of the SDE and of finite networks share.

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "covariance_sde/guarded_cholesky.hpp"
 #include "covariance_sde/relu_drift.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "widelimit/covariance_sde/model.hpp"
 
 namespace widelimit::covariance_sde {

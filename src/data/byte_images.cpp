@@ -7,6 +7,7 @@ namespace widelimit::data {
 LabelledImages to_float(const ByteImages& bytes, std::span<const std::size_t> indices) {
   LabelledImages result;
   result.classes = bytes.classes;
+  result.class_names = bytes.class_names;
   result.labels.reserve(indices.size());
   result.images.resize({indices.size(), bytes.height, bytes.width, bytes.channels});
   const std::size_t pixels = bytes.height * bytes.width;
@@ -16,6 +17,7 @@ LabelledImages to_float(const ByteImages& bytes, std::span<const std::size_t> in
   float* target = result.images.data();
   for (const std::size_t index : indices) {
     result.labels.push_back(bytes.labels[index]);
+    result.names.push_back(bytes.names[index]);
     const std::uint8_t* image = bytes.values.data() + index * pixels * bytes.channels;
     for (std::size_t p = 0; p < pixels; ++p) {
       for (std::size_t c = 0; c < bytes.channels; ++c) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "widelimit/data/labelled_images.hpp"
@@ -19,6 +20,8 @@ struct ByteImages {
   std::vector<std::uint8_t> values;  ///< n images one after another.
   std::vector<int> labels;
   std::size_t classes = 0;
+  std::vector<std::string> names = {};        ///< As in LabelledImages.
+  std::vector<std::string> class_names = {};  ///< The same.
 };
 
 /// The images at `indices` (each below the number of labels), interleaved, divided by 255.

@@ -4,6 +4,7 @@
 
 #include "data/byte_images.hpp"
 #include "data/input_file.hpp"
+#include "data/text_lines.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
@@ -30,14 +31,35 @@ void append_records(const fs::path& path, ByteImages& images) {
   for (std::size_t at = 0; at < bytes.size(); at += record_bytes) {
     if (bytes[at] >= cifar_classes) fail_at(path, at, "a label from 0 to 9", fmt::format("{}", bytes[at]));
     images.labels.push_back(bytes[at]);
+    images.names.push_back(fmt::format("{}#{}", path.filename().string(), at / record_bytes));
     const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at + 1);
     images.values.insert(images.values.end(), first, first + static_cast<std::ptrdiff_t>(image_bytes));
   }
 }
 
+/// As batches.meta.txt names them.
+std::vector<std::string> read_class_names(const fs::path& path) {
+  std::vector<std::string> names;
+  TextLines lines(path);
+  while (const auto line = lines.next())
+    if (!line->empty()) names.emplace_back(*line);
+  if (names.size() != cifar_classes)
+    throw DataError(fmt::format("{}: expected {} names of classes, one a line, found {}", path.string(),
+                                cifar_classes, names.size()));
+  return names;
+}
+
+std::vector<std::string> class_names_beside(const fs::path& file) {
+  const fs::path path = file.parent_path() / "batches.meta.txt";
+  std::error_code error;
+  if (fs::exists(path, error)) return read_class_names(path);
+  return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+}
+
 ByteImages read_records(std::span<const fs::path> files) {
   if (files.empty()) throw ArgumentError("read_cifar10: expected at least one file, got none");
   ByteImages images{cifar_side, cifar_side, cifar_channels, ByteImages::Order::planes, {}, {}, cifar_classes};
+  images.class_names = class_names_beside(files.front());
   for (const fs::path& path : files) append_records(path, images);
   return images;
 }

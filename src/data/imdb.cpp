@@ -120,6 +120,7 @@ std::vector<ReviewFile> list_reviews(const fs::path& split_folder) {
 LabelledTexts read_reviews(std::span<const ReviewFile> files) {
   LabelledTexts result;
   result.classes = review_classes;
+  result.class_names.assign(std::begin(class_folders), std::end(class_folders));
   for (const ReviewFile& file : files) {
     result.texts.push_back(read_text(file.path));
     result.names.push_back(file.path.string());

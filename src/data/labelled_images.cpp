@@ -114,8 +114,12 @@ LabelledImages select(const LabelledImages& data, std::span<const std::size_t> i
   if (shape[0] != data.size()) {
     throw ArgumentError(fmt::format("select: there are {} images but {} labels", shape[0], data.size()));
   }
+  if (!data.names.empty() && data.names.size() != data.size())
+    throw ArgumentError(
+        fmt::format("select: there are {} images but {} names", data.size(), data.names.size()));
   LabelledImages chosen;
   chosen.classes = data.classes;
+  chosen.class_names = data.class_names;
   chosen.labels.reserve(indices.size());
   chosen.images.resize({indices.size(), shape[1], shape[2], shape[3]});
   const std::size_t pixels = shape[1] * shape[2] * shape[3];
@@ -126,6 +130,7 @@ LabelledImages select(const LabelledImages& data, std::span<const std::size_t> i
     }
     std::copy_n(data.images.data() + indices[i] * pixels, pixels, chosen.images.data() + i * pixels);
     chosen.labels.push_back(data.labels[indices[i]]);
+    if (!data.names.empty()) chosen.names.push_back(data.names[indices[i]]);
   }
   return chosen;
 }

@@ -69,6 +69,8 @@ class IdxFile {
 ByteImages read_images(const MnistFiles& files) {
   ByteImages images{mnist_side, mnist_side, 1, ByteImages::Order::interleaved, {}, {}, mnist_classes};
 
+  for (std::size_t c = 0; c < mnist_classes; ++c) images.class_names.push_back(std::to_string(c));
+
   const IdxFile image_file(files.images);
   image_file.expect_field(0, images_magic, "the magic number of an IDX image file");
   const std::uint32_t count = image_file.field(4, "the number of images");
@@ -90,6 +92,7 @@ ByteImages read_images(const MnistFiles& files) {
       fail_at(files.labels, 8 + i, "a label from 0 to 9", fmt::format("{}", label_values[i]));
     }
     images.labels.push_back(label_values[i]);
+    images.names.push_back(fmt::format("{}#{}", files.images.filename().string(), i));
   }
   return images;
 }

@@ -179,12 +179,15 @@ std::array<int, classes> draw_labels(RandomStream random) {
 LabelledImages generate_synthetic_images(std::size_t count, std::uint64_t seed) {
   LabelledImages result;
   result.classes = classes;
+  result.class_names = {"stripes 0", "stripes 45", "stripes 90", "stripes 135", "checks",
+                        "dots",      "rings",      "cross",      "corner",      "disc"};
   result.images.resize({count, side, side, channels});
   result.labels.reserve(count);
   std::array<int, classes> labels{};
   for (std::size_t i = 0; i < count; ++i) {
     if (i % classes == 0) labels = draw_labels(RandomStream(seed, image_label_streams + i / classes));
     result.labels.push_back(labels[i % classes]);
+    result.names.push_back("image " + std::to_string(i));
     paint_image(result.images.data() + i * side * side * channels, result.labels.back(),
                 RandomStream(seed, image_streams + i));
   }

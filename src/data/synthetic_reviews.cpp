@@ -103,6 +103,7 @@ std::string review(RandomStream random, bool kind) {
 LabelledTexts generate_synthetic_reviews(std::size_t count, std::uint64_t seed) {
   LabelledTexts result;
   result.classes = 2;
+  result.class_names = {"bad", "kind"};
   for (std::size_t i = 0; i < count; ++i) {
     const bool first_is_kind = RandomStream(seed, review_label_streams + i / 2).below(2) == 1;
     const bool kind = first_is_kind == (i % 2 == 0);

@@ -15,6 +15,9 @@ class Compound : public FiniteLayer<Scalar> {
   }
 
   Index parameter_count() const override { return parameter_count_; }
+  void initialise(Scalar* parameters) const override {
+    for (std::size_t i = 0; i < count(); ++i) parts_[i]->initialise(parameters + offsets_[i]);
+  }
 
  protected:
   [[nodiscard]] std::size_t count() const { return parts_.size(); }
@@ -33,6 +36,13 @@ class Compound : public FiniteLayer<Scalar> {
                                    Activations<Scalar> direction, const Scalar* parameter_direction) const {
     return parts_[i]->tangent(parameters + offsets_[i], tape.parts[i], std::move(direction),
                               parameter_direction + offsets_[i]);
+  }
+  /// The sum of part_of(i) over all parts.
+  template <typename PartOf>
+  Activations<Scalar> summed(const PartOf& part_of) const {
+    Activations<Scalar> total = part_of(0);
+    for (std::size_t i = 1; i < count(); ++i) total.values += part_of(i).values;
+    return total;
   }
 
  private:
@@ -93,15 +103,9 @@ class Sum final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
-      auto part = this->part_backward(i, parameters, tape, gradient.with(scales_[i] * gradient.values), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+    return this->summed([&](std::size_t i) {
+      return this->part_backward(i, parameters, tape, gradient.with(scales_[i] * gradient.values), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
@@ -153,31 +157,20 @@ class Product final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
+    return this->summed([&](std::size_t i) {
       const Matrix<Scalar> share = gradient.values.cwiseProduct(tape.saved[i]);
-      auto part = this->part_backward(i, parameters, tape, gradient.with(share), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return this->part_backward(i, parameters, tape, gradient.with(share), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
                               Activations<Scalar> direction,
                               const Scalar* parameter_direction) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
+    return this->summed([&](std::size_t i) {
       auto part = this->part_tangent(i, parameters, tape, direction, parameter_direction);
       part.values.array() *= tape.saved[i].array();
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return part;
+    });
   }
 
  private:
@@ -204,17 +197,11 @@ class Concatenation final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    for (std::size_t i = 0; i < this->count(); ++i) {
+    return this->summed([&](std::size_t i) {
       const Index channels = this->part(i).output().channels;
       const Matrix<Scalar> share = gradient.values.middleCols(first_channel_[i], channels);
-      auto part = this->part_backward(i, parameters, tape, gradient.with(share), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return this->part_backward(i, parameters, tape, gradient.with(share), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
@@ -239,6 +226,83 @@ class Concatenation final : public Compound<Scalar> {
   Index channels_ = 0;
 };
 
+/// The numbers of positions in front of the axis are rows; a branch has the block of its own columns in each.
+template <typename Scalar>
+class PositionConcatenation final : public Compound<Scalar> {
+ public:
+  PositionConcatenation(Parts<Scalar> branches, std::size_t axis) : Compound<Scalar>(std::move(branches)) {
+    output_ = this->part(0).output();
+    output_.shape[axis] = 0;
+    for (std::size_t i = 0; i < this->count(); ++i) output_.shape[axis] += this->part(i).output().shape[axis];
+    for (std::size_t k = 0; k < axis; ++k) rows_ *= output_.shape[k];
+    Index first = 0;
+    for (std::size_t i = 0; i < this->count(); ++i) {
+      first_.push_back(first);
+      first += columns(i);
+    }
+  }
+
+  Form output() const override { return output_; }
+
+  Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
+                              Tape<Scalar>& tape) const override {
+    tape.parts.resize(this->count());
+    return joined(input, [&](std::size_t i) { return this->part_forward(i, parameters, input, tape); });
+  }
+
+  Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
+                               Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
+    Activations<Scalar> total;
+    auto all = as_rows(gradient.values, gradient.inputs);
+    for (std::size_t i = 0; i < this->count(); ++i) {
+      Matrix<Scalar> values(gradient.inputs * position_count(this->part(i).output().shape), output_.channels);
+      as_rows(values, gradient.inputs) = all.middleCols(first_[i], columns(i));
+      auto part = this->part_backward(i, parameters, tape,
+                                      gradient.with(std::move(values), this->part(i).output().shape), sink);
+      if (i == 0)
+        total = std::move(part);
+      else
+        total.values += part.values;
+    }
+    return total;
+  }
+
+  Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,
+                              Activations<Scalar> direction,
+                              const Scalar* parameter_direction) const override {
+    return joined(direction, [&](std::size_t i) {
+      return this->part_tangent(i, parameters, tape, direction, parameter_direction);
+    });
+  }
+
+ private:
+  /// Numbers of a branch in a row.
+  [[nodiscard]] Index columns(std::size_t i) const {
+    const Form form = this->part(i).output();
+    return position_count(form.shape) / rows_ * form.channels;
+  }
+
+  [[nodiscard]] Eigen::Map<Matrix<Scalar>> as_rows(Matrix<Scalar>& values, Index inputs) const {
+    return {values.data(), inputs * rows_, values.size() / (inputs * rows_)};
+  }
+
+  template <typename Part>
+  Activations<Scalar> joined(const Activations<Scalar>& input, const Part& part) const {
+    auto all = input.with(Matrix<Scalar>(input.inputs * position_count(output_.shape), output_.channels),
+                          output_.shape);
+    auto rows = as_rows(all.values, input.inputs);
+    for (std::size_t i = 0; i < this->count(); ++i) {
+      auto branch = part(i);
+      rows.middleCols(first_[i], columns(i)) = as_rows(branch.values, input.inputs);
+    }
+    return all;
+  }
+
+  Form output_;
+  Index rows_ = 1;
+  std::vector<Index> first_;
+};
+
 }  // namespace
 
 template <typename Scalar>
@@ -261,6 +325,11 @@ std::unique_ptr<FiniteLayer<Scalar>> make_concatenation(Parts<Scalar> branches) 
   return std::make_unique<Concatenation<Scalar>>(std::move(branches));
 }
 
+template <typename Scalar>
+std::unique_ptr<FiniteLayer<Scalar>> make_position_concatenation(Parts<Scalar> branches, std::size_t axis) {
+  return std::make_unique<PositionConcatenation<Scalar>>(std::move(branches), axis);
+}
+
 template std::unique_ptr<FiniteLayer<float>> make_sequence(const Form&, Parts<float>);
 template std::unique_ptr<FiniteLayer<double>> make_sequence(const Form&, Parts<double>);
 template std::unique_ptr<FiniteLayer<float>> make_sum(Parts<float>, const std::vector<double>&);
@@ -268,6 +337,8 @@ template std::unique_ptr<FiniteLayer<double>> make_sum(Parts<double>, const std:
 template std::unique_ptr<FiniteLayer<float>> make_product(Parts<float>, const std::vector<double>&);
 template std::unique_ptr<FiniteLayer<double>> make_product(Parts<double>, const std::vector<double>&);
 template std::unique_ptr<FiniteLayer<float>> make_concatenation(Parts<float>);
+template std::unique_ptr<FiniteLayer<float>> make_position_concatenation(Parts<float>, std::size_t);
+template std::unique_ptr<FiniteLayer<double>> make_position_concatenation(Parts<double>, std::size_t);
 template std::unique_ptr<FiniteLayer<double>> make_concatenation(Parts<double>);
 
 }  // namespace widelimit::finite

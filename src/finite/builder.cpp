@@ -172,7 +172,9 @@ class Builder {
   static void check_forms(const BranchParts& parts, const Parts<Scalar>& branches,
                           const std::vector<std::optional<Index>>& channels) {
     for (std::size_t i = 0; i < branches.size(); ++i) {
-      const Form form = branches[i]->output(), first = branches[0]->output();
+      const Form first = branches[0]->output();
+      Form form = branches[i]->output();
+      if (parts.kind == BranchKind::concat_positions) ignore_axis(parts.axis, first.shape, form.shape);
       if (form.shape != first.shape)
         throw ArgumentError(
             fmt::format("expected branches of equal shape, got {} (branch 0) and {} (branch {})",
@@ -189,6 +191,14 @@ class Builder {
     }
   }
 
+  /// Along the axis of concatenated positions branches may differ.
+  static void ignore_axis(Index axis, const Shape& expected, Shape& shape) {
+    const auto place = static_cast<std::size_t>(axis);
+    if (shape.size() <= place || expected.size() <= place)
+      throw ArgumentError(fmt::format("expected branches with an axis {}, got {}", axis, axes_text(shape)));
+    shape[place] = expected[place];
+  }
+
   static LayerPointer<Scalar> join(const BranchParts& parts, Parts<Scalar> branches) {
     std::vector<double> scales;
     for (const auto& branch : parts.branches) scales.push_back(branch.weight);
@@ -199,6 +209,8 @@ class Builder {
         return make_product<Scalar>(std::move(branches), scales);
       case BranchKind::concat:
         return make_concatenation<Scalar>(std::move(branches));
+      case BranchKind::concat_positions:
+        return make_position_concatenation<Scalar>(std::move(branches), static_cast<std::size_t>(parts.axis));
     }
     return nullptr;
   }

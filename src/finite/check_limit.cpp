@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "finite/line_fit.hpp"
+#include "kernel/graph_inputs.hpp"
 #include "layers/finite/seeds.hpp"
 #include "network/lowering.hpp"
 #include "numerics/standard_normal.hpp"
@@ -113,8 +114,8 @@ struct KernelSamples {
   std::vector<WidthSample> ntk;
 };
 
-KernelSamples samples_of(const Subject& subject, const xt::xarray<double>& x, const Limit& nngp,
-                         const Limit& ntk, const LimitOptions& options) {
+KernelSamples samples_of(const Subject& subject, const Inputs<double>& x, const Limit& nngp, const Limit& ntk,
+                         const LimitOptions& options) {
   KernelSamples samples;
   for (std::size_t k = 0; k < options.widths.size(); ++k) {
     const Index width = options.widths[k];
@@ -195,7 +196,8 @@ void check(const LimitOptions& options) {
 LimitReport report_on(const std::vector<Subject>& subjects, const LimitOptions& options) {
   LimitReport report{options.widths, {}};
   for (const Subject& subject : subjects) {
-    const xt::xarray<double> x = inputs_of(subject.shape, options);
+    const xt::xarray<double> values = inputs_of(subject.shape, options);
+    const Inputs<double> x = with_drawn_graphs<double>(values, options.seed);
     GramOptions exact;
     exact.threads = options.threads;
     const auto kernels = gram<double>(subject.network, x, exact);

@@ -45,6 +45,7 @@ FiniteNetwork<Scalar>::FiniteNetwork(const Network& network, const Form& input, 
                     "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end)));
   parameters_ = normal_parameters<Scalar>(layer_->parameter_count(), seed, threads_);
+  layer_->initialise(parameters_.data());
 }
 
 template <typename Scalar>

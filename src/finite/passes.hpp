@@ -47,6 +47,9 @@ void parallel(Index count, int threads, const Body& body) {
 /// ArgumentError unless all inputs are of the form.
 template <typename Scalar>
 void require_form(const Inputs<Scalar>& x, const Form& form, const char* where) {
+  if (x.is_masked())
+    throw ArgumentError(
+        fmt::format("{}: finite networks do not know masks; leave masked positions out", where));
   for (Index i = 0; i < x.size(); ++i)
     if (x.shape(i) != form.shape || x.channels() != form.channels)
       throw ArgumentError(fmt::format("{}: expected inputs of {} and {} channels, got {} and {} (input {})",
@@ -61,6 +64,9 @@ Activations<Scalar> activations_of(const Inputs<Scalar>& x, const Form& form, co
   const Index positions = position_count(form.shape);
   Activations<Scalar> batch{Matrix<Scalar>(piece.count * positions, form.channels), piece.count, form.shape,
                             first_input + piece.first, pass};
+  if (!x.graphs().empty())
+    batch.graphs =
+        x.graphs().subspan(static_cast<std::size_t>(piece.first), static_cast<std::size_t>(piece.count));
   for (Index i = 0; i < piece.count; ++i) {
     const auto input = x[piece.first + i];
     std::copy(input.begin(), input.end(), batch.values.data() + i * positions * form.channels);

@@ -153,6 +153,15 @@ std::vector<Scalar> gathered(const Inputs<Scalar>& x, const std::vector<Index>& 
   return numbers;
 }
 
+template <typename Scalar>
+Inputs<Scalar> with_graphs_of(const Inputs<Scalar>& x, const std::vector<Index>& indices,
+                              Inputs<Scalar> batch) {
+  if (x.graphs().empty()) return batch;
+  std::vector<InputGraph> graphs;
+  for (const Index i : indices) graphs.push_back(*x.graph(i));
+  return {batch, std::move(graphs)};
+}
+
 /// The gradient of a batch's loss, scaled to all inputs, and that loss.
 template <typename Scalar>
 std::pair<double, Vector<Scalar>> batch_gradient(const FiniteNetwork<Scalar>& network,
@@ -166,7 +175,7 @@ std::pair<double, Vector<Scalar>> batch_gradient(const FiniteNetwork<Scalar>& ne
   const double scale = static_cast<double>(x.size()) / static_cast<double>(batch.size());
   Vector<double> losses = Vector<double>::Zero(static_cast<Index>(batch.size()));
   auto gradient = network.gradient(
-      Inputs<Scalar>(numbers.data(), dimensions), loss_and_pass.second,
+      with_graphs_of(x, batch, Inputs<Scalar>(numbers.data(), dimensions)), loss_and_pass.second,
       [&](Index first, const Matrix<Scalar>& outputs) {
         Matrix<Scalar> wanted(outputs.rows(), outputs.cols());
         for (Index i = 0; i < outputs.rows(); ++i)

@@ -127,6 +127,11 @@ void require_test_variances(const Vector<double>& variances, Index n_test, std::
                       variances(i)));
 }
 
+void require_not_negative(double number, std::string_view where, std::string_view name) {
+  if (!(number >= 0) || !std::isfinite(number))
+    throw ArgumentError(fmt::format("{}: {} must be finite and not negative, got {}", where, name, number));
+}
+
 void require_amplitude(double amplitude, std::string_view where) {
   if (!(amplitude > 0) || !std::isfinite(amplitude))
     throw ArgumentError(

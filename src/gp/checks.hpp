@@ -34,6 +34,9 @@ void require_test_variances(const Vector<double>& variances, Eigen::Index n_test
 void require_test_gram(const Matrix<double>& test_gram, Eigen::Index n_test, std::string_view where,
                        int threads);
 
+/// Finite and not negative.
+void require_not_negative(double number, std::string_view where, std::string_view name);
+
 /// Positive and finite.
 void require_amplitude(double amplitude, std::string_view where);
 

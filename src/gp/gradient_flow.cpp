@@ -90,27 +90,70 @@ GradientFlow GradientFlow::with_amplitude(double amplitude) const {
   return result;
 }
 
-double GradientFlow::leave_one_out_amplitude() const {
-  constexpr const char* where = "GradientFlow::leave_one_out_amplitude";
-  const Vector<double> inverse = growth(infinite_time, where);
+LeaveOneOut GradientFlow::leave_one_out() const {
+  const Vector<double> inverse = growth(infinite_time, "GradientFlow::leave_one_out");
   const BlasThreads guard(threads_);
   const Matrix<double>& vectors = decomposition_->ntk.vectors;
-  const Matrix<double> scaled = inverse.asDiagonal() * projected_targets_;
-  const Matrix<double> weights = multiply(vectors, Transpose::yes, scaled, Transpose::no);
-  double sum = 0;
-  for_each_row_block(weights.rows(), [&](Index first, Index count) {
+  LeaveOneOut result{weights(infinite_time), Vector<double>(inverse.size())};
+  for_each_row_block(inverse.size(), [&](Index first, Index count) {
     const Matrix<double> g = spectral_rows(vectors, inverse, first, count);
     const Matrix<double> left = multiply(g, Transpose::no, decomposition_->nngp, Transpose::no);
-    const Vector<double> variances = left.cwiseProduct(g).rowwise().sum();
     for (Index i = 0; i < count; ++i) {
-      const double g_ii = g(i, first + i), squares = weights.row(first + i).squaredNorm();
-      sum += squares / (std::max(variances(i), 0.0) + regulariser_variance_ * g_ii * g_ii);
+      const double g_ii = g(i, first + i), variance = std::max(left.row(i).dot(g.row(i)), 0.0);
+      result.residuals.row(first + i) /= g_ii;
+      result.variances(first + i) = amplitude_ * (variance / (g_ii * g_ii) + regulariser_variance_);
     }
   });
+  return result;
+}
+
+double GradientFlow::leave_one_out_amplitude() const {
+  const LeaveOneOut others = with_amplitude(1).leave_one_out();
+  const double sum = (others.residuals.rowwise().squaredNorm().array() / others.variances.array()).sum();
   if (!std::isfinite(sum))
-    throw NumericalError(fmt::format(
-        "{}: networks trained on all inputs but one have outputs without variance there; regularise", where));
-  return sum / static_cast<double>(weights.size());
+    throw NumericalError(
+        "GradientFlow::leave_one_out_amplitude: networks trained on all inputs but one have outputs without "
+        "variance there; regularise");
+  return sum / static_cast<double>(others.residuals.size());
+}
+
+Matrix<double> GradientFlow::weights(double time) const { return weights_of(time, "GradientFlow::weights"); }
+
+Matrix<double> GradientFlow::weights_of(double time, const char* where) const {
+  const BlasThreads guard(threads_);
+  const Matrix<double> scaled = growth(time, where).asDiagonal() * projected_targets_;
+  return multiply(decomposition_->ntk.vectors, Transpose::yes, scaled, Transpose::no);
+}
+
+GradientFlow::Parts GradientFlow::parts() const {
+  return {decomposition_->nngp, decomposition_->ntk.values, decomposition_->ntk.vectors,
+          projected_targets_,   regulariser_variance_,      amplitude_,
+          learning_rate_};
+}
+
+GradientFlow GradientFlow::from_parts(Parts parts, int threads) {
+  constexpr const char* where = "GradientFlow::from_parts";
+  GradientFlow result;
+  result.threads_ = numerics::resolve_threads(threads, where);
+  const Index n = parts.projected_targets.rows();
+  require_targets(parts.projected_targets, n, where);
+  require_shape(parts.nngp, n, n, where, "the NNGP Gram matrix");
+  require_gram(parts.nngp, where, "the NNGP Gram matrix", result.threads_);
+  require_shape(parts.eigenvectors, n, n, where, "the eigenvectors");
+  require_finite(parts.eigenvectors, where, "the eigenvectors");
+  require_shape(parts.eigenvalues, n, 1, where, "the eigenvalues");
+  require_finite(parts.eigenvalues, where, "the eigenvalues");
+  require_not_negative(parts.lambda, where, "lambda");
+  require_not_negative(parts.amplitude, where, "the amplitude");
+  require_not_negative(parts.learning_rate, where, "the learning rate");
+  result.mean_diagonal_ = parts.eigenvalues.mean();
+  result.projected_targets_ = std::move(parts.projected_targets);
+  result.regulariser_variance_ = parts.lambda;
+  result.amplitude_ = parts.amplitude;
+  result.learning_rate_ = parts.learning_rate;
+  result.decomposition_ = std::make_shared<const Decomposition>(
+      Decomposition{std::move(parts.nngp), {std::move(parts.eigenvalues), std::move(parts.eigenvectors)}});
+  return result;
 }
 
 // eta t, the only form in which the two enter.
@@ -151,9 +194,7 @@ Matrix<double> GradientFlow::mean_of(double time, const ConstRef& ntk_cross) con
   constexpr const char* where = "GradientFlow::mean";
   require_cross_gram(ntk_cross, projected_targets_.rows(), where, "the cross NTK");
   const BlasThreads guard(threads_);
-  const Matrix<double> scaled = growth(time, where).asDiagonal() * projected_targets_;
-  const Matrix<double> weights = multiply(decomposition_->ntk.vectors, Transpose::yes, scaled, Transpose::no);
-  return multiply(ntk_cross, Transpose::no, weights, Transpose::no);
+  return multiply(ntk_cross, Transpose::no, weights_of(time, where), Transpose::no);
 }
 
 Matrix<double> GradientFlow::train_mean(double time) const {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 
+#include "gp/variances.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 
 namespace widelimit::gp {
@@ -159,6 +160,19 @@ void Cholesky::whiten_rows(Matrix<double>& rows) const {
   const blasint n = blas_int(size());
   cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, blas_int(rows.rows()), 1,
               factor_.data(), n, rows.data(), n);
+}
+
+Matrix<double> Cholesky::upper_factor() const { return factor_.triangularView<Eigen::Upper>(); }
+
+Vector<double> Cholesky::inverse_diagonal() const {
+  Vector<double> diagonal(size());
+  for_each_row_block(size(), [&](Index first, Index count) {
+    Matrix<double> rows = Matrix<double>::Zero(count, size());
+    rows.middleCols(first, count).setIdentity();
+    whiten_rows(rows);
+    diagonal.segment(first, count) = rows.rowwise().squaredNorm();
+  });
+  return diagonal;
 }
 
 double Cholesky::log_determinant() const { return 2 * factor_.diagonal().array().log().sum(); }

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "gp/checks.hpp"
 #include "widelimit/matrix.hpp"
@@ -32,11 +33,20 @@ class Cholesky {
   /// cost of the factorization, in the same memory).
   Cholesky(Matrix<double> gram, double noise_variance, std::string_view where);
 
+  /// One that was computed before: upper triangular U with U^T U = K + noise I.
+  explicit Cholesky(Matrix<double> factor) : factor_{std::move(factor)} {}
+
+  /// U, with zeros below its diagonal.
+  [[nodiscard]] Matrix<double> upper_factor() const;
+
   /// (K + noise I)^-1 b for b [n, columns].
   [[nodiscard]] Matrix<double> solve(Matrix<double> b) const;
 
   /// Row r becomes L^-1 times that row, L L^T = K + noise I, for rows [any, n].
   void whiten_rows(Matrix<double>& rows) const;
+
+  /// Diagonal of (K + noise I)^-1; n^3 operations, in blocks.
+  [[nodiscard]] Vector<double> inverse_diagonal() const;
 
   [[nodiscard]] double log_determinant() const;
   [[nodiscard]] Eigen::Index size() const noexcept { return factor_.rows(); }

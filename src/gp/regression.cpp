@@ -49,6 +49,37 @@ double Regression::log_marginal_likelihood() const {
                  outputs * (cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
 
+LeaveOneOut Regression::leave_one_out() const {
+  const BlasThreads guard(threads_);
+  const Vector<double> inverse = cholesky_->inverse_diagonal();
+  return {inverse.cwiseInverse().asDiagonal() * weights_, amplitude_ * inverse.cwiseInverse()};
+}
+
+Regression::Parts Regression::parts() const {
+  return {cholesky_->upper_factor(), weights_, lambda_, quadratic_form_, amplitude_};
+}
+
+Regression Regression::from_parts(Parts parts, int threads) {
+  constexpr const char* where = "Regression::from_parts";
+  Regression result;
+  result.threads_ = numerics::resolve_threads(threads, where);
+  const Index n = parts.weights.rows();
+  require_targets(parts.weights, n, where);
+  require_shape(parts.factor, n, n, where, "the factor");
+  require_finite(parts.factor, where, "the factor");
+  if (!(parts.factor.diagonal().array() > 0).all())
+    throw ArgumentError(fmt::format("{}: the diagonal of the factor must be positive", where));
+  require_not_negative(parts.lambda, where, "lambda");
+  require_not_negative(parts.quadratic_form, where, "the quadratic form");
+  require_not_negative(parts.amplitude, where, "the amplitude");
+  result.cholesky_ = std::make_shared<const Cholesky>(std::move(parts.factor));
+  result.weights_ = std::move(parts.weights);
+  result.lambda_ = parts.lambda;
+  result.quadratic_form_ = parts.quadratic_form;
+  result.amplitude_ = parts.amplitude;
+  return result;
+}
+
 Matrix<double> Regression::mean_of(const ConstRef& cross_gram) const {
   require_cross_gram(cross_gram, weights_.rows(), "Regression::mean", "the cross Gram matrix");
   const BlasThreads guard(threads_);

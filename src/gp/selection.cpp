@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "gp/linear_algebra.hpp"
+#include "gp/selection_scores.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 
 namespace widelimit::gp {
@@ -29,26 +29,25 @@ void require_grid(const std::vector<double>& grid) {
                       where, i, grid[i]));
 }
 
-// (K + lambda I)^-1 y for every lambda, side by side: [n, lambdas x outputs], from one product with the
-// eigenvectors.
-Matrix<double> weights_of_grid(const SymmetricEigen& eigen, const Matrix<double>& targets,
-                               const std::vector<double>& lambdas) {
-  const Matrix<double> projected = multiply(eigen.vectors, Transpose::no, targets, Transpose::no);
-  Matrix<double> scaled(targets.rows(), targets.cols() * static_cast<Index>(lambdas.size()));
-  for (std::size_t g = 0; g < lambdas.size(); ++g)
-    scaled.middleCols(static_cast<Index>(g) * targets.cols(), targets.cols()) =
-        (eigen.values.array() + lambdas[g]).inverse().matrix().asDiagonal() * projected;
-  return multiply(eigen.vectors, Transpose::yes, scaled, Transpose::no);
-}
-
 /// How far K + lambda I must stand above the error of K: predictions from directions that are nothing but
 /// error then have a tenth of the targets' size, and their squares no weight.
 constexpr double signal_to_noise = 10;
 
 bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, Criterion criterion) {
   if (!candidate.above_noise || !best.above_noise) return candidate.above_noise;
-  if (criterion == Criterion::accuracy && candidate.accuracy != best.accuracy)
-    return candidate.accuracy > best.accuracy;
+  switch (criterion) {
+    case Criterion::accuracy:
+      if (candidate.accuracy != best.accuracy) return candidate.accuracy > best.accuracy;
+      break;
+    case Criterion::mean_squared_error:
+      break;
+    case Criterion::negative_log_predictive_density:
+      return candidate.negative_log_predictive_density < best.negative_log_predictive_density;
+    case Criterion::evidence:
+      return candidate.log_marginal_likelihood > best.log_marginal_likelihood;
+    case Criterion::leave_one_out:
+      return candidate.leave_one_out < best.leave_one_out;
+  }
   return candidate.mean_squared_error < best.mean_squared_error;
 }
 
@@ -59,7 +58,21 @@ const RegulariserScore& best_of(const std::vector<RegulariserScore>& scores, Cri
   return scores[best];
 }
 
-void require_validation(const Matrix<double>& cross, const Matrix<double>& validation_targets, Index n,
+void require_some_above_noise(const std::vector<RegulariserScore>& scores, const SpectralGram& gram,
+                              double noise_floor) {
+  if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.above_noise; })) return;
+  // A little more, so that the six digits of the message are enough as well.
+  const double enough = noise_floor * (1 + 1e-5);
+  const Index n = gram.eigen.values.size();
+  throw NotPositiveDefinite(
+      fmt::format("{}: no value of the grid lifts the {} x {} Gram matrix above its own errors: its smallest "
+                  "eigenvalue is {:.6g}, its errors are about {:.6g}; a relative regulariser of {:.6g} is "
+                  "enough",
+                  where, n, n, gram.eigen.values(0), gram.error, enough),
+      gram.eigen.values(0), enough);
+}
+
+void require_validation(const ConstMatrixRef& cross, const Matrix<double>& validation_targets, Index n,
                         Index outputs) {
   require_cross_gram(cross, n, where, "the validation cross Gram matrix");
   if (cross.rows() == 0)
@@ -68,36 +81,73 @@ void require_validation(const Matrix<double>& cross, const Matrix<double>& valid
   require_finite(validation_targets, where, "the validation targets");
 }
 
-/// `means`: the predictions with every value of the grid, side by side.
-std::vector<RegulariserScore> scores_of(const std::vector<double>& grid, double noise_floor,
-                                        const Matrix<double>& means, const Matrix<double>& targets) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  std::vector<RegulariserScore> scores;
-  scores.reserve(grid.size());
-  for (std::size_t g = 0; g < grid.size(); ++g) {
-    scores.push_back({grid[g], grid[g] >= noise_floor, nan, nan});
-    if (!scores[g].above_noise) continue;
-    const Matrix<double> mean = means.middleCols(static_cast<Index>(g) * targets.cols(), targets.cols());
-    scores[g].accuracy = accuracy(mean, targets);
-    scores[g].mean_squared_error = mean_squared_error(mean, targets);
+const char* name_of(Criterion criterion) {
+  switch (criterion) {
+    case Criterion::accuracy:
+      return "accuracy";
+    case Criterion::mean_squared_error:
+      return "mean_squared_error";
+    case Criterion::negative_log_predictive_density:
+      return "negative_log_predictive_density";
+    case Criterion::evidence:
+      return "evidence";
+    case Criterion::leave_one_out:
+      return "leave_one_out";
   }
-  return scores;
+  return "";
 }
 
-void require_some_above_noise(const std::vector<RegulariserScore>& scores, const Vector<double>& eigenvalues,
-                              double error, double noise_floor) {
-  if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.above_noise; })) return;
-  // A little more, so that the six digits of the message are enough as well.
-  const double enough = noise_floor * (1 + 1e-5);
-  throw NotPositiveDefinite(
-      fmt::format("{}: no value of the grid lifts the {} x {} Gram matrix above its own errors: its smallest "
-                  "eigenvalue is {:.6g}, its errors are about {:.6g}; a relative regulariser of {:.6g} is "
-                  "enough",
-                  where, eigenvalues.size(), eigenvalues.size(), eigenvalues(0), error, enough),
-      eigenvalues(0), enough);
+void require_data_for(Criterion criterion, bool has_validation) {
+  if (needs_validation(criterion) && !has_validation)
+    throw ArgumentError(fmt::format(
+        "{}: the criterion {} takes validation data; give them, or choose evidence or leave_one_out", where,
+        name_of(criterion)));
+}
+
+/// Scores by score(i, lambda), for value number i of the grid, and the best one.
+template <typename Score>
+Selection select(const SpectralGram& gram, const std::vector<double>& grid, Criterion criterion,
+                 const Score& score) {
+  const double noise_floor =
+      std::max(0.0, (signal_to_noise * gram.error - gram.eigen.values(0)) / gram.mean_diagonal);
+  std::vector<RegulariserScore> scores;
+  scores.reserve(grid.size());
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const bool above_noise = grid[i] >= noise_floor;
+    scores.push_back(above_noise ? score(i) : no_scores());
+    scores.back().relative_regulariser = grid[i];
+    scores.back().above_noise = above_noise;
+  }
+  require_some_above_noise(scores, gram, noise_floor);
+  return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
+          noise_floor};
+}
+
+/// The variances that the grid means for this Gram matrix.
+std::vector<double> lambdas_of(const std::vector<double>& grid, double mean_diagonal) {
+  std::vector<double> lambdas;
+  lambdas.reserve(grid.size());
+  for (const double value : grid)
+    lambdas.push_back(noise_variance(RelativeRegulariser(value), mean_diagonal));
+  return lambdas;
+}
+
+SpectralGram spectral_gram(DoubleMatrix gram, int threads) {
+  const double entry_epsilon = gram.epsilon();
+  Matrix<double> k = std::move(gram).take();
+  const double mean_diagonal = k.diagonal().mean();
+  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
+  const numerics::BlasThreads guard(threads);
+  SymmetricEigen eigen = symmetric_eigen(std::move(k), where);
+  const double error = gram_error(eigen.values, entry_epsilon);
+  return {std::move(eigen), mean_diagonal, error};
 }
 
 }  // namespace
+
+bool needs_validation(Criterion criterion) {
+  return criterion != Criterion::evidence && criterion != Criterion::leave_one_out;
+}
 
 std::vector<double> regulariser_grid(double smallest, double largest, int count) {
   if (!(smallest > 0) || !(largest > smallest) || !std::isfinite(largest) || count < 2)
@@ -115,33 +165,73 @@ std::vector<double> regulariser_grid(double smallest, double largest, int count)
 Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, DoubleMatrix validation_cross,
                              const Matrix<double>& validation_targets, const std::vector<double>& grid,
                              Criterion criterion, int threads) {
+  if (criterion == Criterion::negative_log_predictive_density)
+    throw ArgumentError(
+        fmt::format("{}: the criterion {} takes the variances of the validation inputs, see ValidationKernel",
+                    where, name_of(criterion)));
+  return select_regulariser(std::move(gram), targets,
+                            ValidationKernel{std::move(validation_cross), {}, validation_targets}, criterion,
+                            grid, threads);
+}
+
+Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
+                             std::optional<ValidationKernel> validation, Criterion criterion,
+                             const std::vector<double>& grid, int threads) {
   threads = numerics::resolve_threads(threads, where);
   require_grid(grid);
-  const double entry_epsilon = gram.epsilon();
-  Matrix<double> k = std::move(gram).take();
-  const Matrix<double> cross = std::move(validation_cross).take();
-  const Index n = k.rows(), outputs = targets.cols();
-  require_gram(k, where, "the Gram matrix", threads);
+  require_data_for(criterion, validation.has_value());
+  const DoubleMatrix& checked = gram;
+  const Index n = checked.matrix().rows();
+  require_gram(checked.matrix(), where, "the Gram matrix", threads);
   require_targets(targets, n, where);
-  require_validation(cross, validation_targets, n, outputs);
-
-  const double mean_diagonal = k.diagonal().mean();
-  std::vector<double> lambdas;
-  lambdas.reserve(grid.size());
-  for (const double value : grid)
-    lambdas.push_back(noise_variance(RelativeRegulariser(value), mean_diagonal));
-
+  std::optional<SpectralValidation> seen;
+  if (validation) {
+    seen.emplace(std::move(validation->cross).take(), std::move(validation->variances),
+                 std::move(validation->targets));
+    require_validation(seen->cross, seen->targets, n, targets.cols());
+    if (seen->variances.size() > 0) require_test_variances(seen->variances, seen->cross.rows(), where);
+  }
+  const SpectralGram spectral = spectral_gram(std::move(gram), threads);
   const numerics::BlasThreads guard(threads);
-  const SymmetricEigen eigen = symmetric_eigen(std::move(k), where);
-  const Matrix<double> means =
-      multiply(cross, Transpose::no, weights_of_grid(eigen, targets, lambdas), Transpose::no);
+  const RegressionScores scores(spectral, targets, lambdas_of(grid, spectral.mean_diagonal), std::move(seen),
+                                criterion == Criterion::leave_one_out);
+  return select(spectral, grid, criterion, [&](std::size_t i) { return scores.of(i); });
+}
 
-  const double error = gram_error(eigen.values, entry_epsilon);
-  const double noise_floor = std::max(0.0, (signal_to_noise * error - eigen.values(0)) / mean_diagonal);
-  std::vector<RegulariserScore> scores = scores_of(grid, noise_floor, means, validation_targets);
-  require_some_above_noise(scores, eigen.values, error, noise_floor);
-  return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
-          noise_floor};
+Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
+                                  std::optional<ValidationKernels> validation, Criterion criterion,
+                                  const std::vector<double>& grid, int threads) {
+  threads = numerics::resolve_threads(threads, where);
+  require_grid(grid);
+  require_data_for(criterion, validation.has_value());
+  if (criterion == Criterion::evidence)
+    throw ArgumentError(fmt::format(
+        "{}: trained networks have no evidence; choose leave_one_out, or a criterion on validation "
+        "data",
+        where));
+  const Index n = ntk.matrix().rows();
+  require_gram(ntk.matrix(), where, "the NTK", threads);
+  Matrix<double> k = std::move(nngp).take();
+  require_shape(k, n, n, where, "the NNGP Gram matrix (as large as the NTK)");
+  require_gram(k, where, "the NNGP Gram matrix", threads);
+  require_targets(targets, n, where);
+  std::optional<SpectralFlowValidation> seen;
+  if (validation) {
+    seen.emplace(std::move(validation->nngp_cross).take(), std::move(validation->ntk_cross).take(),
+                 std::move(validation->variances), std::move(validation->targets));
+    require_validation(seen->ntk_cross, seen->targets, n, targets.cols());
+    require_shape(seen->nngp_cross, seen->ntk_cross.rows(), n, where,
+                  "the validation cross NNGP Gram matrix");
+    require_finite(seen->nngp_cross, where, "the validation cross NNGP Gram matrix");
+    require_test_variances(seen->variances, seen->ntk_cross.rows(), where);
+  }
+  const SpectralGram spectral = spectral_gram(std::move(ntk), threads);
+  const numerics::BlasThreads guard(threads);
+  const bool densities =
+      criterion == Criterion::leave_one_out || criterion == Criterion::negative_log_predictive_density;
+  const FlowScores scores(spectral, k, targets, lambdas_of(grid, spectral.mean_diagonal), std::move(seen),
+                          densities);
+  return select(spectral, grid, criterion, [&](std::size_t i) { return scores.of(i); });
 }
 
 }  // namespace widelimit::gp

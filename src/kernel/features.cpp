@@ -51,11 +51,7 @@ class Transformer {
   }
 
   void operator()(const FeatureNorm& norm) {
-    const Index d = position_count(features_.shape);
-    if (norm.axes == NormAxesKind::channels)
-      for (Index position = 0; position < d; ++position) normalise(norm, position, 1, d);
-    else
-      normalise(norm, 0, d, d);
+    for (const std::vector<Index>& group : norm.axes.groups(features_.shape)) normalise(norm, group);
   }
 
  private:
@@ -70,15 +66,15 @@ class Transformer {
 
   Scalar value(Index i) const { return features_.values[static_cast<std::size_t>(i)]; }
 
-  /// Normalises `count` positions from `first` on, all channels together; in double, as sums over all entries
-  /// of an image are long.
-  void normalise(const FeatureNorm& norm, Index first, Index count, Index d) {
+  /// Normalises some positions, all channels together; in double, as sums over all entries of an image are long.
+  void normalise(const FeatureNorm& norm, const std::vector<Index>& positions) {
+    const Index d = position_count(features_.shape);
     const auto for_each = [&](const auto& body) {
       for (Index channel = 0; channel < features_.channels; ++channel)
-        for (Index position = first; position < first + count; ++position)
+        for (const Index position : positions)
           body(features_.values[static_cast<std::size_t>(channel * d + position)]);
     };
-    const auto entries = static_cast<double>(features_.channels * count);
+    const double entries = static_cast<double>(features_.channels) * static_cast<double>(positions.size());
     double mean = 0;
     if (norm.centring == Centring::over_axes)
       for_each([&](Scalar value) { mean += static_cast<double>(value) / entries; });

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "widelimit/error.hpp"
 
@@ -49,6 +50,10 @@ Inputs<Scalar>::Inputs(const std::vector<Matrix<Scalar>>& matrices) : is_ragged_
 template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
     : data_{padded.data_}, channels_{padded.channels_}, is_ragged_{true}, owned_{padded.owned_} {
+  if (padded.is_masked())
+    throw ArgumentError("inputs: expected a batch without a mask for lengths, got one with a mask");
+  if (padded.graphs_)
+    throw ArgumentError("inputs: expected lengths before graphs: the graphs' nodes are all positions");
   if (padded.axes() != 1 || padded.is_ragged())
     throw ArgumentError(
         fmt::format("inputs: lengths belong to a batch of sequences, [n, longest, C], got {}{} spatial axes",
@@ -63,6 +68,73 @@ Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
           fmt::format("inputs: lengths[{}] must be in 1..{}, got {}", i, longest, lengths[i]));
     shapes_.push_back({lengths[i]});
   }
+}
+
+namespace {
+
+/// What a masked batch owns.
+template <typename Scalar>
+struct MaskedBatch {
+  std::vector<Scalar> values;
+  std::vector<std::uint8_t> masks;
+};
+
+std::vector<Index> dimensions_of(const xt::xarray<bool>& mask) {
+  return {mask.shape().begin(), mask.shape().end()};
+}
+
+}  // namespace
+
+template <typename Scalar>
+Inputs<Scalar>::Inputs(const Inputs& inputs, const MaskArgument& argument)
+    : shapes_{inputs.shapes_}, channels_{inputs.channels_} {
+  const xt::xarray<bool>& mask = argument.values;
+  if (inputs.is_ragged() || inputs.is_masked() || inputs.graphs_ || inputs.axes() == 0)
+    throw ArgumentError(fmt::format("inputs: masks belong to a batch [n, spatial..., C], got {}",
+                                    inputs.is_ragged()   ? "a ragged one"
+                                    : inputs.is_masked() ? "one that has a mask"
+                                    : inputs.graphs_     ? "one with graphs"
+                                                         : "one of vectors"));
+  std::vector<Index> expected{inputs.size()};
+  expected.insert(expected.end(), shapes_.front().begin(), shapes_.front().end());
+  if (dimensions_of(mask) != expected)
+    throw ArgumentError(fmt::format("inputs: expected a mask [{}], one value a position, got [{}]",
+                                    fmt::join(expected, ", "), fmt::join(dimensions_of(mask), ", ")));
+  auto batch = std::make_shared<MaskedBatch<Scalar>>();
+  batch->masks.assign(mask.begin(), mask.end());
+  const auto positions = static_cast<std::size_t>(position_count(shapes_.front())),
+             width = static_cast<std::size_t>(channels_);
+  for (Index i = 0; i < inputs.size(); ++i) {
+    const std::uint8_t* counts = batch->masks.data() + static_cast<std::size_t>(i) * positions;
+    if (std::all_of(counts, counts + positions, [](std::uint8_t value) { return value == 0; }))
+      throw ArgumentError(fmt::format(
+          "inputs: expected a mask that leaves a position of every input, got none of input {}", i));
+    const auto values = inputs[i];
+    for (std::size_t k = 0; k < values.size(); ++k)
+      batch->values.push_back(counts[k / width] != 0 ? values[k] : Scalar{0});
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(inputs.size()); ++i) {
+    data_.push_back(batch->values.data() + i * positions * width);
+    masks_.push_back(batch->masks.data() + i * positions);
+  }
+  owned_ = std::move(batch);
+}
+
+template <typename Scalar>
+Inputs<Scalar>::Inputs(const Inputs& inputs, std::vector<InputGraph> graphs) : Inputs(inputs) {
+  if (is_masked())
+    throw ArgumentError("inputs: expected a batch without a mask for graphs, got one with a mask");
+  if (axes() != 1)
+    throw ArgumentError(fmt::format(
+        "inputs: graphs belong to inputs [nodes, C], with one spatial axis, got {} spatial axes", axes()));
+  if (static_cast<Index>(graphs.size()) != size())
+    throw ArgumentError(
+        fmt::format("inputs: expected {} graphs, one an input, got {}", size(), graphs.size()));
+  for (Index i = 0; i < size(); ++i)
+    if (const Index nodes = graphs[static_cast<std::size_t>(i)].nodes(); nodes != shape(i)[0])
+      throw ArgumentError(
+          fmt::format("inputs: input {} has {} positions, but its graph {} nodes", i, shape(i)[0], nodes));
+  graphs_ = std::make_shared<const std::vector<InputGraph>>(std::move(graphs));
 }
 
 template <typename Scalar>
@@ -102,6 +174,45 @@ std::span<const Scalar> Inputs<Scalar>::operator[](Index i) const {
   return {data_[static_cast<std::size_t>(i)], static_cast<std::size_t>(count)};
 }
 
+template <typename Scalar>
+std::span<const std::uint8_t> Inputs<Scalar>::mask(Index i) const {
+  if (masks_.empty()) return {};
+  return {masks_[static_cast<std::size_t>(i)], static_cast<std::size_t>(position_count(shape(i)))};
+}
+
+template <typename Scalar>
+Inputs<Scalar> Inputs<Scalar>::single(Index i) const {
+  Inputs one;
+  one.data_ = {data_[static_cast<std::size_t>(i)]};
+  one.shapes_ = {shape(i)};
+  one.channels_ = channels_;
+  one.is_ragged_ = is_ragged_;
+  if (is_masked()) one.masks_ = {masks_[static_cast<std::size_t>(i)]};
+  if (graphs_) one.graphs_ = std::make_shared<const std::vector<InputGraph>>(1, *graph(i));
+  one.owned_ = owned_;
+  return one;
+}
+
+template <typename Scalar>
+xt::xarray<bool> positions_other_than(Scalar constant, const xt::xarray<Scalar>& x) {
+  if (x.dimension() < 2)
+    throw ArgumentError(
+        fmt::format("positions_other_than: expected [n, spatial..., C], got {} dimensions", x.dimension()));
+  const std::vector<std::size_t> sizes(x.shape().begin(), x.shape().end() - 1);
+  xt::xarray<bool> mask(sizes);
+  const std::size_t channels = x.shape().back();
+  const Scalar* position = x.data();
+  for (bool& counts : mask) {
+    counts = !std::all_of(position, position + channels, [&](Scalar value) {
+      return value == constant || (std::isnan(constant) && std::isnan(value));
+    });
+    position += channels;
+  }
+  return mask;
+}
+
+template xt::xarray<bool> positions_other_than(float, const xt::xarray<float>&);
+template xt::xarray<bool> positions_other_than(double, const xt::xarray<double>&);
 template class Inputs<float>;
 template class Inputs<double>;
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -10,7 +9,9 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/graph_inputs.hpp"
 #include "network/lowering.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -29,6 +30,16 @@ struct Subject {
   std::string name;
   std::vector<Index> dimensions;  ///< Of the inputs.
   xt::xarray<double> x, y;
+
+  /// Rounded to the type; sequences carry graphs.
+  template <typename Scalar>
+  [[nodiscard]] Inputs<Scalar> first() const {
+    return with_drawn_graphs(Inputs<Scalar>(xt::xarray<Scalar>(x)), 0);
+  }
+  template <typename Scalar>
+  [[nodiscard]] Inputs<Scalar> second() const {
+    return with_drawn_graphs(Inputs<Scalar>(xt::xarray<Scalar>(y)), 1);
+  }
 };
 
 /// Leaves everything as it is, and compares the self-covariances that pass with the variances recorded for
@@ -222,10 +233,11 @@ double scaled_difference(const Matrix<double>& left, const Matrix<double>& right
 double larger(double left, double right) { return left <= right || std::isnan(right) ? right : left; }
 
 double exchange_deviation(const Subject& subject) {
-  const auto there = gram<double>(subject.network, subject.x, subject.y, single_thread());
-  const auto back = gram<double>(subject.network, subject.y, subject.x, single_thread());
-  const auto rows = gram_diagonal<double>(subject.network, subject.x, single_thread());
-  const auto columns = gram_diagonal<double>(subject.network, subject.y, single_thread());
+  const auto there =
+      gram(subject.network, subject.first<double>(), subject.second<double>(), single_thread());
+  const auto back = gram(subject.network, subject.second<double>(), subject.first<double>(), single_thread());
+  const auto rows = gram_diagonal(subject.network, subject.first<double>(), single_thread());
+  const auto columns = gram_diagonal(subject.network, subject.second<double>(), single_thread());
   return larger(scaled_difference(there.nngp, back.nngp.transpose(), rows.nngp, columns.nngp),
                 scaled_difference(there.ntk, back.ntk.transpose(), rows.ntk, columns.ntk));
 }
@@ -239,15 +251,15 @@ double negativity(const Matrix<double>& gram) {
 }
 
 double negativity_deviation(const Subject& subject) {
-  const auto result = gram<double>(subject.network, subject.x, single_thread());
+  const auto result = gram(subject.network, subject.first<double>(), single_thread());
   return larger(negativity(result.nngp), negativity(result.ntk));
 }
 
 double demand_deviation(const Subject& subject) {
   GramOptions everything = single_thread();
   everything.demand = GramOptions::Demand::everything;
-  const auto minimal = gram<double>(subject.network, subject.x, single_thread());
-  const auto full = gram<double>(subject.network, subject.x, everything);
+  const auto minimal = gram(subject.network, subject.first<double>(), single_thread());
+  const auto full = gram(subject.network, subject.first<double>(), everything);
   const Matrix<double> nngp = full.nngp.diagonal(), ntk = full.ntk.diagonal();
   return larger(scaled_difference(minimal.nngp, full.nngp, nngp, nngp),
                 scaled_difference(minimal.ntk, full.ntk, ntk, ntk));
@@ -256,7 +268,7 @@ double demand_deviation(const Subject& subject) {
 /// 0 if the options change no bit of the results in float and double, else 1.
 template <typename Scalar>
 double changed_bits(const Subject& subject, const GramOptions& options) {
-  const xt::xarray<Scalar> x = subject.x, y = subject.y;
+  const Inputs<Scalar> x = subject.first<Scalar>(), y = subject.second<Scalar>();
   const auto same = [](const GramResult<Scalar>& left, const GramResult<Scalar>& right) {
     return left.nngp == right.nngp && left.ntk == right.ntk;
   };
@@ -285,15 +297,15 @@ double thread_deviation(const Subject& subject) {
   threads.tile_size = 1;
   GramOptions tiles = single_thread();
   tiles.tile_size = 1;
-  const auto first = gram<double>(subject.network, subject.x, tiles),
-             second = gram<double>(subject.network, subject.x, threads);
+  const auto first = gram(subject.network, subject.first<double>(), tiles),
+             second = gram(subject.network, subject.first<double>(), threads);
   return first.nngp == second.nngp && first.ntk == second.ntk ? 0 : 1;
 }
 
 template <typename Scalar>
 double self_deviation(const Subject& subject, const SelfProbe* probe) {
   const long before = probe == nullptr ? 0 : probe->mismatches();
-  const xt::xarray<Scalar> x = subject.x;
+  const Inputs<Scalar> x = subject.first<Scalar>();
   const auto result = gram<Scalar>(subject.network, x, single_thread());
   const auto diagonal = gram_diagonal<Scalar>(subject.network, x, single_thread());
   const bool same = Matrix<Scalar>(result.nngp.diagonal()) == diagonal.nngp &&
@@ -303,8 +315,9 @@ double self_deviation(const Subject& subject, const SelfProbe* probe) {
 }
 
 double precision_deviation(const Subject& subject) {
-  const xt::xarray<float> x = subject.x;
-  const xt::xarray<double> rounded = x;
+  const xt::xarray<float> values = subject.x;
+  const Inputs<float> x = subject.first<float>();
+  const Inputs<double> rounded = with_drawn_graphs(Inputs<double>(xt::xarray<double>(values)), 0);
   const auto in_float = gram<float>(subject.network, x, single_thread());
   const auto in_double = gram<double>(subject.network, rounded, single_thread());
   const Matrix<double> nngp = in_double.nngp.diagonal(), ntk = in_double.ntk.diagonal();
@@ -314,9 +327,9 @@ double precision_deviation(const Subject& subject) {
 
 /// gram() itself throws where a result is not finite.
 double finite_deviation(const Subject& subject) {
-  static_cast<void>(gram<double>(subject.network, subject.x, subject.y, single_thread()));
-  const xt::xarray<float> x = subject.x;
-  static_cast<void>(gram<float>(subject.network, x, single_thread()));
+  static_cast<void>(
+      gram(subject.network, subject.first<double>(), subject.second<double>(), single_thread()));
+  static_cast<void>(gram(subject.network, subject.first<float>(), single_thread()));
   return 0;
 }
 

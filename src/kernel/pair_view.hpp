@@ -23,7 +23,9 @@ PairView<Scalar> pair_view(NodeId stage, const InputState<Scalar>& left, const I
           .left_shape = left_shape,
           .right_shape = right_shape,
           .same_input = false,
-          .wanted = Entries::all};
+          .wanted = Entries::all,
+          .left_graph = left.graph(),
+          .right_graph = right.graph()};
 }
 
 /// Where a pair stage writes `rows` x `columns` entries, likewise.

@@ -27,6 +27,8 @@ ordered_json position_fields(const PositionalEncodings& positions) {
     fields = {{"kind", "identity"}, {"rho", identity->rho}};
   } else if (const auto* structured = std::get_if<StructuredPositions>(&positions.covariance)) {
     fields = {{"kind", "structured"}, {"rho", structured->rho}, {"phi", structured->phi}};
+  } else if (const auto* decay = std::get_if<DecayPositions>(&positions.covariance)) {
+    fields = {{"kind", "decay"}, {"rho", decay->rho}, {"power", decay->power}, {"values", decay->values}};
   } else {
     const auto& matrix = std::get<MatrixPositions>(positions.covariance);
     fields = {{"kind", "matrix"}, {"rho", matrix.rho}, {"matrix", json_rows(matrix.covariance)}};
@@ -60,6 +62,8 @@ class Attention final : public LayerModel {
                         {"bias_variance", options_.bias_variance},
                         {"tied", query_key_weights(options_) == QueryKeyWeights::tied},
                         {"causal", options_.mask == AttentionMask::causal}};
+    if (options_.query_bias_variance != 0) fields["query_bias_variance"] = options_.query_bias_variance;
+    if (options_.key_bias_variance != 0) fields["key_bias_variance"] = options_.key_bias_variance;
     if (options_.positions) fields["positions"] = position_fields(*options_.positions);
     add_sequence_fields(options_, fields);
     if (!inverse_width && options_.weights.is_softmax()) {
@@ -75,6 +79,10 @@ class Attention final : public LayerModel {
   }
 
   State lower(Lowering& lowering, const State& input) const override {
+    const bool encodes_values = options_.positions && options_.positions->values == ValueEncodings::present;
+    if (input.mask && encodes_values && options_.scaling == AttentionScaling::inverse_sqrt_width)
+      lowering.reject(
+          "encodings in the values do not know masks with inverse_sqrt_width; leave in_values out");
     return lowering.pair(input, make_stage(lowering));
   }
 
@@ -119,13 +127,15 @@ AttentionWeights read_weights(FieldReader& fields) {
 
 PositionalEncodings read_positions(const nlohmann::json& object, const std::string& path) {
   FieldReader fields(object, path);
-  const std::string kind = fields.choice("kind", {"identity", "structured", "matrix"});
+  const std::string kind = fields.choice("kind", {"identity", "structured", "matrix", "decay"});
   const double rho = fields.number("rho", 1);
   PositionalEncodings positions;
   if (kind == "identity") positions.covariance = IdentityPositions{rho};
   if (kind == "structured") positions.covariance = StructuredPositions{rho, fields.number("phi", 1)};
   if (kind == "matrix")
     positions.covariance = MatrixPositions{read_square_matrix<double>(fields, "matrix"), rho};
+  if (kind == "decay")
+    positions.covariance = DecayPositions{fields.numbers("values"), fields.integer("power", 2), rho};
   positions.input_weight = fields.number("input_weight", 1);
   positions.position_weight = fields.number("position_weight", 1);
   if (fields.boolean("in_values", false)) positions.values = ValueEncodings::present;
@@ -160,6 +170,8 @@ Layer read_attention(FieldReader& fields) {
   options.query_key_std = fields.number("query_key_std", 1);
   options.output_value_variance = fields.number("output_value_variance", 1);
   options.bias_variance = fields.number("bias_variance", 0);
+  options.query_bias_variance = fields.number("query_bias_variance", 0);
+  options.key_bias_variance = fields.number("key_bias_variance", 0);
   if (fields.has("tied"))
     options.query_key_weights = fields.boolean("tied") ? QueryKeyWeights::tied : QueryKeyWeights::untied;
   if (fields.boolean("causal", false)) options.mask = AttentionMask::causal;

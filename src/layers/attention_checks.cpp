@@ -69,7 +69,14 @@ void check_attention(const AttentionOptions& options) {
   require_not_negative("attention", "query_key_std", options.query_key_std);
   require_not_negative("attention", "output_value_variance", options.output_value_variance);
   require_not_negative("attention", "bias_variance", options.bias_variance);
+  require_not_negative("attention", "query_bias_variance", options.query_bias_variance);
+  require_not_negative("attention", "key_bias_variance", options.key_bias_variance);
   const bool tied = query_key_weights(options) == QueryKeyWeights::tied;
+  if (tied && options.query_bias_variance != options.key_bias_variance)
+    throw ArgumentError(
+        fmt::format("attention: tied query and key weights share their biases; expected equal "
+                    "query_bias_variance and key_bias_variance, got {} and {}",
+                    options.query_bias_variance, options.key_bias_variance));
   if (options.scaling == AttentionScaling::inverse_width && !tied && !options.weights.is_softmax())
     throw ArgumentError(
         "attention: inverse_width with untied query and key weights needs softmax (the logits vanish, and "

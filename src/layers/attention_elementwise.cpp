@@ -13,7 +13,7 @@ namespace {
 
 /// The sums of docs/theory/attention.md, section 3.1, entry by entry: E and D are the dual activation of the
 /// logits, whose variances are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab
-/// K~_ij; with rotary positions K~_ij stands for rho((i - a) - (j - b)) K~_ij, T~_ij likewise.
+/// K~_ij, biases of queries and keys added to either factor; with rotary positions K~_ij stands for rho((i - a) - (j - b)) K~_ij, T~_ij likewise.
 class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
  public:
   explicit ElementwiseAttention(const AttentionOptions& options)
@@ -50,10 +50,10 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
   /// everywhere, so that an input with itself has correlation exactly 1.
   template <typename Scalar>
   std::vector<PreparedVariances> logit_variances(const Scalar* encoded_variances, Index d) const {
-    const Vector<double> variances =
-        Eigen::Map<const Vector<Scalar>>(encoded_variances, d).template cast<double>();
+    const auto queries = biased_variances(encoded_variances, d, options().query_bias_variance);
+    const auto keys = biased_variances(encoded_variances, d, options().key_bias_variance);
     std::vector<PreparedVariances> prepared;
-    for (Index a = 0; a < d; ++a) prepared.emplace_back(*zeta_, (qk2() * variances[a]) * variances);
+    for (Index a = 0; a < d; ++a) prepared.emplace_back(*zeta_, (qk2() * queries[a]) * keys);
     return prepared;
   }
 
@@ -63,27 +63,27 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     Sums(const ElementwiseAttention& stage, const EncodedPair& encoded, StopRequest stop)
         : qk2_{stage.qk2()},
           encoded_{encoded},
-          value_logits_{encoded.values.cwiseProduct(encoded.logits)},
-          seen_left_(stage.options(), encoded.logits.rows()),
-          seen_right_(stage.options(), encoded.logits.cols()),
+          value_logits_{encoded.values.cwiseProduct(encoded.keys)},
+          seen_left_(stage.options(), encoded.keys.rows()),
+          seen_right_(stage.options(), encoded.keys.cols()),
           stop_{stop},
-          duals_(*stage.zeta_, encoded.logits.cols()),
-          turns_(encoded.logits.cols()),
-          turned_(encoded.logits.cols()) {
+          duals_(*stage.zeta_, encoded.keys.cols()),
+          turns_(encoded.keys.cols()),
+          turned_(encoded.keys.cols()) {
       if (encoded.logit_ntks.size() > 0) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
       if (stage.options().rotary)
-        rho_.emplace(*stage.options().rotary, 2 * (encoded.logits.rows() + encoded.logits.cols()));
+        rho_.emplace(*stage.options().rotary, 2 * (encoded.keys.rows() + encoded.keys.cols()));
     }
 
     AttentionSums operator()(const PreparedVariances& left, const PreparedVariances& right, Index a,
                              Index b) {
-      const Index e = encoded_.logits.cols();
+      const Index e = encoded_.keys.cols();
       AttentionSums sums;
       for (const PositionRange& seen : seen_left_.of(a))
         for (Index i = seen.begin; i < seen.end; ++i) {
           stop_.check();
           duals_.select(left, right, e, i * e);
-          duals_.compute(qk2_ * encoded_.logits(a, b), turned_logits(i, a, b));
+          duals_.compute(qk2_ * encoded_.queries(a, b), turned_logits(i, a, b));
           for (const PositionRange& range : seen_right_.of(b)) add(i, range, sums);
         }
       return sums;
@@ -92,7 +92,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
    private:
     /// Row i of the logits, with rotary positions times rho((i - a) - (j - b)).
     const double* turned_logits(Index i, Index a, Index b) {
-      const double* row = encoded_.logits.row(i).data();
+      const double* row = encoded_.keys.row(i).data();
       if (!rho_) return row;
       for (Index j = 0; j < turns_.size(); ++j) {
         turns_[j] = (*rho_)((i - a) - (j - b));

@@ -20,13 +20,13 @@ class SumFunctions {
         encoded_{encoded},
         left_(zeta, left),
         right_(zeta, right),
-        value_logits_(encoded.values.cwiseProduct(encoded.logits)),
+        value_logits_(encoded.values.cwiseProduct(encoded.keys)),
         stop_{stop} {
     if (with_ntk()) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
     const auto [negative, positive] = *zeta.homogeneous();
     const double total = value_logits_.sum();
     mirror_ = (negative + positive) * (negative + positive) / 2 *
-              FunctionValues(total, with_ntk() ? encoded.value_ntks.cwiseProduct(encoded.logits).sum() : 0,
+              FunctionValues(total, with_ntk() ? encoded.value_ntks.cwiseProduct(encoded.keys).sum() : 0,
                              total, value_logit_ntks_.sum());
   }
 
@@ -34,13 +34,13 @@ class SumFunctions {
   /// in the first-level cache.
   void operator()(const std::vector<double>& points, std::vector<FunctionValues>& values) const {
     constexpr Index block = 256;
-    const Index columns = encoded_.logits.cols(), entries = encoded_.logits.size();
+    const Index columns = encoded_.keys.cols(), entries = encoded_.keys.size();
     for (Index begin = 0; begin < entries; begin += block) {
       stop_.check();
       DualRows rows(zeta_, std::min(block, entries - begin));
       rows.select(left_, right_, columns, begin);
       for (std::size_t n = 0; n < points.size(); ++n) {
-        rows.compute(points[n], encoded_.logits.data() + begin);
+        rows.compute(points[n], encoded_.keys.data() + begin);
         values[n] += block_sums(rows, begin);
       }
     }
@@ -107,19 +107,20 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     const EncodedPair encoded = encode(pair);
-    const Vector<double> left =
-        Eigen::Map<const Vector<Scalar>>(pair.left_state, pair.nngp.rows()).template cast<double>();
-    const Vector<double> right =
-        Eigen::Map<const Vector<Scalar>>(pair.right_state, pair.nngp.cols()).template cast<double>();
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    const auto left = biased_variances(pair.left_state, d, options().query_bias_variance);
+    const auto right = biased_variances(pair.right_state, e, options().query_bias_variance);
     const Vector<double> left_roots = left.cwiseSqrt(), right_roots = right.cwiseSqrt();
-    Matrix<double> correlations(encoded.logits.rows(), encoded.logits.cols());
+    Matrix<double> correlations(d, e);
     GradedInterpolation interpolated(sizeof(Scalar) == 4 ? 6 : 10);
     for_each_wanted(pair, [&](Index a, Index b) {
       correlations(a, b) =
-          correlation(left[a], right[b], left_roots[a] * right_roots[b], encoded.logits(a, b));
+          correlation(left[a], right[b], left_roots[a] * right_roots[b], encoded.queries(a, b));
       interpolated.want(std::abs(correlations(a, b)));
     });
-    const SumFunctions functions(*zeta_, encoded, left, right, pair.stop);
+    const double key_bias = options().key_bias_variance;
+    const SumFunctions functions(*zeta_, encoded, biased_variances(pair.left_state, d, key_bias),
+                                 biased_variances(pair.right_state, e, key_bias), pair.stop);
     interpolated.tabulate(functions);
     const double qk2 = options().query_key_std * options().query_key_std;
     for_each_wanted(pair, [&](Index a, Index b) {

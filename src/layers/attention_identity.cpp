@@ -54,15 +54,15 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     const EncodedPair encoded = encode(pair);
     const bool with_ntk = pair.ntk.size() > 0;
-    const Matrix<double> value_logits = seen_sums(pair, encoded.values, encoded.logits);
+    const Matrix<double> value_logits = seen_sums(pair, encoded.values, encoded.keys);
     Matrix<double> value_ntks, value_logit_ntks;
     if (with_ntk) {
-      value_ntks = seen_sums(pair, encoded.value_ntks, encoded.logits);
+      value_ntks = seen_sums(pair, encoded.value_ntks, encoded.keys);
       value_logit_ntks = seen_sums(pair, encoded.values, encoded.logit_ntks);
     }
     const double qk2 = options().query_key_std * options().query_key_std;
     for_each_wanted(pair, [&](Index a, Index b) {
-      const double weight = qk2 * encoded.logits(a, b);
+      const double weight = qk2 * encoded.queries(a, b);
       AttentionSums sums{.values = weight * value_logits(a, b), .value_logits = value_logits(a, b)};
       if (with_ntk) {
         sums.value_ntks = weight * value_ntks(a, b);

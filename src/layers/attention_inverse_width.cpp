@@ -55,8 +55,9 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       write_encoded(input.nngp, input.shape, input.shape, weights);
     else
       weights.setZero();
+    if (tied_) weights.array() += static_cast<Scalar>(options().query_bias_variance);
     if (options().rotary) turn(weights);
-    const AttentionRows rows(options(), d);
+    const AttentionRows rows(options(), d, input.counts);
     for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);
   }
 

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <cmath>
+#include <cstdlib>
 
 #include "layers/checks.hpp"
 #include "widelimit/error.hpp"
@@ -32,6 +34,24 @@ Matrix<double> kronecker(const Matrix<double>& outer, const Matrix<double>& inne
   return product;
 }
 
+Matrix<double> axis_distances(Index power, Index left, Index right) {
+  Matrix<double> distances(left, right);
+  for (Index i = 0; i < left; ++i)
+    for (Index j = 0; j < right; ++j)
+      distances(i, j) = std::pow(static_cast<double>(std::abs(i - j)), static_cast<double>(power));
+  return distances;
+}
+
+/// As kronecker(), with sums in place of products.
+Matrix<double> outer_sum(const Matrix<double>& outer, const Matrix<double>& inner) {
+  Matrix<double> sum(outer.rows() * inner.rows(), outer.cols() * inner.cols());
+  for (Index i = 0; i < outer.rows(); ++i)
+    for (Index j = 0; j < outer.cols(); ++j)
+      sum.block(i * inner.rows(), j * inner.cols(), inner.rows(), inner.cols()) =
+          (inner.array() + outer(i, j)).matrix();
+  return sum;
+}
+
 struct Covariance {
   const Shape& left;
   const Shape& right;
@@ -53,6 +73,53 @@ struct Covariance {
   Matrix<double> operator()(const MatrixPositions& positions) const {
     return positions.rho * positions.covariance.topLeftCorner(position_count(left), position_count(right));
   }
+
+  Matrix<double> operator()(const DecayPositions& positions) const {
+    Matrix<double> distances = Matrix<double>::Zero(1, 1);
+    for (std::size_t axis = 0; axis < left.size(); ++axis)
+      distances = outer_sum(distances, axis_distances(positions.power, left[axis], right[axis]));
+    return positions.rho * distances.unaryExpr([&](double distance) {
+      return positions.values[static_cast<std::size_t>(distance)];
+    });
+  }
+};
+
+void require_semidefinite(const std::string& what, const Matrix<double>& covariance) {
+  const double scale = covariance.diagonal().maxCoeff();
+  const Matrix<double> shifted =
+      covariance + 1e-10 * scale * Matrix<double>::Identity(covariance.rows(), covariance.rows());
+  if (scale <= 0 ? !covariance.isZero(0) : Eigen::LLT<Matrix<double>>(shifted).info() != Eigen::Success)
+    throw ArgumentError(fmt::format("expected {} with a positive semidefinite covariance", what));
+}
+
+double largest_distance(const DecayPositions& positions, const Shape& shape) {
+  double distance = 0;
+  for (const Index size : shape)
+    distance += std::pow(static_cast<double>(size - 1), static_cast<double>(positions.power));
+  return distance;
+}
+
+struct FitCheck {
+  const Shape& input;
+
+  void operator()(const IdentityPositions&) const {}
+  void operator()(const StructuredPositions&) const {}
+
+  void operator()(const MatrixPositions& positions) const {
+    const Index given = positions.covariance.rows(), needed = position_count(input);
+    // A sequence may be shorter than the longest one that the matrix is made for; an image has one size.
+    if (given < needed || (input.size() > 1 && given != needed))
+      throw ArgumentError(fmt::format("expected a positions' matrix of {} x {} for inputs of {}, got {} x {}",
+                                      needed, needed, to_string(input), given, given));
+  }
+
+  void operator()(const DecayPositions& positions) const {
+    const double largest = largest_distance(positions, input);
+    if (!(static_cast<double>(positions.values.size()) > largest))
+      throw ArgumentError(fmt::format("expected {:.0f} values of positions' decay for inputs of {}, got {}",
+                                      largest + 1, to_string(input), positions.values.size()));
+    require_semidefinite("positions' decay", Covariance{input, input}(positions));
+  }
 };
 
 struct RangeCheck {
@@ -62,6 +129,16 @@ struct RangeCheck {
   void operator()(const StructuredPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
     require_not_negative("attention", "phi", positions.phi);
+  }
+  void operator()(const DecayPositions& positions) const {
+    require_not_negative("attention", "rho", positions.rho);
+    if (positions.power < 1)
+      throw ArgumentError(
+          fmt::format("attention: the power of distances must be at least 1, got {}", positions.power));
+    if (positions.values.empty())
+      throw ArgumentError("attention: positions' decay needs at least the value at distance 0, got none");
+    for (std::size_t i = 0; i < positions.values.size(); ++i)
+      require_finite("attention", fmt::format("values[{}]", i), positions.values[i]);
   }
   void operator()(const MatrixPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
@@ -100,13 +177,34 @@ void check_positions(const PositionalEncodings& positions) {
 }
 
 void check_positions_fit(const PositionalEncodings& positions, const Shape& input) {
-  const auto* matrix = std::get_if<MatrixPositions>(&positions.covariance);
-  if (matrix == nullptr) return;
-  const Index given = matrix->covariance.rows(), needed = position_count(input);
-  // A sequence may be shorter than the longest one that the matrix is made for; an image has one size.
-  if (given < needed || (input.size() > 1 && given != needed))
-    throw ArgumentError(fmt::format("expected a positions' matrix of {} x {} for inputs of {}, got {} x {}",
-                                    needed, needed, to_string(input), given, given));
+  std::visit(FitCheck{input}, positions.covariance);
+}
+
+DecayPositions DecayPositions::of(const std::function<double(double)>& decay, Index largest, Index power) {
+  constexpr Index most = Index{1} << 20;
+  if (largest < 0 || largest > most)
+    throw ArgumentError(
+        fmt::format("positions' decay: the largest distance must be from 0 to {}, got {}", most, largest));
+  DecayPositions positions{.values = {}, .power = power};
+  for (Index distance = 0; distance <= largest; ++distance)
+    positions.values.push_back(decay(static_cast<double>(distance)));
+  return positions;
+}
+
+PositionalEncodings PositionalEncodings::added(PositionCovariance covariance, double variance) {
+  return {.covariance = std::move(covariance), .input_weight = 1, .position_weight = variance};
+}
+
+PositionalEncodings PositionalEncodings::appended(PositionCovariance covariance, Index channels,
+                                                  Index appended, double variance) {
+  if (channels < 1 || appended < 1)
+    throw ArgumentError(fmt::format(
+        "positional encodings: channels must be at least 1, got {} of the input and {} appended ones",
+        channels, appended));
+  const auto inputs = static_cast<double>(channels), encodings = static_cast<double>(appended);
+  return {.covariance = std::move(covariance),
+          .input_weight = inputs / (inputs + encodings),
+          .position_weight = variance * encodings / (inputs + encodings)};
 }
 
 }  // namespace widelimit::layers

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
@@ -12,8 +15,8 @@
 namespace widelimit::layers {
 namespace {
 
-/// Samples the logits of a pair. With L L^T the joint covariance of the positions of both inputs, G = qk L Z
-/// L^T has the covariance of the logits for standard normal Z; only the blocks of an input with itself are
+/// Samples the logits of a pair. With L L^T and M M^T the joint covariances of queries and of keys at the positions of
+/// both inputs, G = qk L Z M^T has the covariance of the logits for standard normal Z; L = M unless their biases differ; only the blocks of an input with itself are
 /// attention weights. L is block triangular, so a left input sees the same draws whatever stands to its
 /// right, and an input with itself, whose joint covariance is singular, one draw for both sides.
 class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttention> {
@@ -23,9 +26,11 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   Entries self_entries() const override { return Entries::all; }
 
-  /// K~(x, x), its root and the root's inverse.
+  /// The covariance of the queries, its root and the root's inverse; then those of the keys if they differ; then 0 at
+  /// masked positions and 1 elsewhere.
   std::size_t state_size(const Shape& input) const override {
-    return static_cast<std::size_t>(3 * position_count(input) * position_count(input));
+    const Index d = position_count(input);
+    return static_cast<std::size_t>(d + blocks() * d * d);
   }
 
   /// For every sample the logits of both sides, and four products of the weights with covariances, fifteen
@@ -42,10 +47,12 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
     const Index d = input.nngp.rows();
     Matrix<double> encoded;
     write_encoded(input.nngp, input.shape, input.shape, encoded);
-    const CovarianceRoot root = covariance_root(encoded);
-    block(state, 0, d) = encoded.template cast<Scalar>();
-    block(state, 1, d) = root.root.template cast<Scalar>();
-    block(state, 2, d) = root.inverse.template cast<Scalar>();
+    write_roots((encoded.array() + options().query_bias_variance).matrix(), state);
+    if (keys_differ())
+      write_roots((encoded.array() + options().key_bias_variance).matrix(), state + 3 * d * d);
+    for (Index a = 0; a < d; ++a)
+      state[blocks() * d * d + a] =
+          input.counts.empty() || input.counts[static_cast<std::size_t>(a)] != 0 ? Scalar{1} : Scalar{0};
   }
 
   template <typename Scalar>
@@ -56,24 +63,23 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
           fmt::format("the NTK needs the square of query_key_std in the range of double, got {}",
                       options().query_key_std));
     const EncodedPair encoded = encode(pair);
-    const Matrix<double> left_root = block(pair.left_state, 1, d).template cast<double>();
-    Matrix<double> right_root;
-    if (!pair.same_input)
-      right_root = joint_right_root(block(pair.left_state, 2, d).template cast<double>(), encoded.logits,
-                                    block(pair.right_state, 0, e).template cast<double>());
+    const Roots queries = roots(pair, encoded.queries, 0);
+    const Roots other_keys = keys_differ() ? roots(pair, encoded.keys, 3) : Roots{};
+    const Roots& keys = keys_differ() ? other_keys : queries;
     // Two streams: the left input's draws must not depend on how many the right one takes.
     numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
         right_random(draws_.seed, 2 * draws_.stream + 1);
     const RotaryWaves waves(options());
-    const AttentionRows left_rows(options(), d), right_rows(options(), e);
+    const AttentionRows left_rows(options(), d, counts(pair.left_state, d)),
+        right_rows(options(), e, counts(pair.right_state, e));
     Accumulator sums(encoded, waves, pair.wanted, result.ntk.size() > 0);
     for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
       pair.stop.check();
       Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
       for (std::size_t k = 0; k < waves.count(); ++k) {
         const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
-        left += waves.turned(k, left_root * draw.corner * left_root.transpose());
-        if (!pair.same_input) right += waves.turned(k, right_root * draw.all * right_root.transpose());
+        left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
+        if (!pair.same_input) right += waves.turned(k, queries.right * draw.all * keys.right.transpose());
       }
       apply_rows(left_rows, left);
       if (!pair.same_input) apply_rows(right_rows, right);
@@ -84,6 +90,49 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   }
 
  private:
+  /// Roots of the joint covariance of a pair: of the left input alone, and the rows of the right one, which are not
+  /// there if it is the same input.
+  struct Roots {
+    Matrix<double> left = {};
+    Matrix<double> right = {};
+  };
+
+  [[nodiscard]] bool keys_differ() const {
+    return options().query_bias_variance != options().key_bias_variance;
+  }
+
+  [[nodiscard]] Index blocks() const { return keys_differ() ? 6 : 3; }
+
+  /// The mask that prepare_input() left.
+  template <typename Scalar>
+  [[nodiscard]] std::vector<std::uint8_t> counts(const Scalar* state, Index d) const {
+    const Scalar* numbers = state + blocks() * d * d;
+    std::vector<std::uint8_t> counts;
+    for (Index a = 0; a < d; ++a) counts.push_back(numbers[a] != 0 ? 1 : 0);
+    if (std::find(counts.begin(), counts.end(), 0) == counts.end()) counts.clear();
+    return counts;
+  }
+
+  template <typename Scalar>
+  static void write_roots(const Matrix<double>& covariance, Scalar* state) {
+    const Index d = covariance.rows();
+    const CovarianceRoot root = covariance_root(covariance);
+    block(state, 0, d) = covariance.template cast<Scalar>();
+    block(state, 1, d) = root.root.template cast<Scalar>();
+    block(state, 2, d) = root.inverse.template cast<Scalar>();
+  }
+
+  /// From what write_roots() left from the block `first` of the states on.
+  template <typename Scalar>
+  static Roots roots(const PairView<Scalar>& pair, const Matrix<double>& cross, Index first) {
+    const Index d = cross.rows(), e = cross.cols();
+    Roots roots{.left = block(pair.left_state, first + 1, d).template cast<double>()};
+    if (!pair.same_input)
+      roots.right = joint_right_root(block(pair.left_state, first + 2, d).template cast<double>(), cross,
+                                     block(pair.right_state, first, e).template cast<double>());
+    return roots;
+  }
+
   struct Draw {
     Matrix<double> corner;  ///< [d, d], what the left input alone sees.
     Matrix<double> all;     ///< [d + e, d + e]
@@ -127,7 +176,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
    public:
     Accumulator(const EncodedPair& encoded, const RotaryWaves& waves, Entries wanted, bool with_ntk)
         : encoded_{encoded}, waves_{waves}, wanted_{wanted}, with_ntk_{with_ntk} {
-      values_ = Matrix<double>::Zero(encoded.logits.rows(), encoded.logits.cols());
+      values_ = Matrix<double>::Zero(encoded.keys.rows(), encoded.keys.cols());
       if (with_ntk) value_ntks_ = value_logits_ = value_logit_ntks_ = values_;
     }
 
@@ -140,7 +189,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
       const Matrix<double> whole = half * right.transpose();
       for (std::size_t k = 0; k < waves_.count(); ++k) {
         const Matrix<double> turned_left = waves_.turned(k, left), turned_right = waves_.turned(k, right);
-        add_jacobian(turned_left, turned_right, encoded_.logits, half, other_half, whole, value_logits_);
+        add_jacobian(turned_left, turned_right, encoded_.keys, half, other_half, whole, value_logits_);
         add_jacobian(turned_left, turned_right, encoded_.logit_ntks, half, other_half, whole,
                      value_logit_ntks_);
       }

@@ -68,7 +68,7 @@ class AttentionStage : public PairStageOf<Derived> {
     return weighted;
   }
 
-  /// Writes K~_aa of one input into its state: the logits' variances are products of them.
+  /// Writes K~_aa of one input into its state: the logits' variances are products of them, with biases.
   template <typename Scalar>
   void write_encoded_variances(const SelfView<Scalar>& input, Scalar* state) const {
     const Index d = input.nngp.rows();
@@ -79,11 +79,19 @@ class AttentionStage : public PairStageOf<Derived> {
                 weighted_positions<Scalar>(input.shape, input.shape)->diagonal();
   }
 
+  /// What write_encoded_variances() left, with the variance of the queries' or keys' biases.
+  template <typename Scalar>
+  [[nodiscard]] static Vector<double> biased_variances(const Scalar* state, Index d, double bias) {
+    return (Eigen::Map<const Vector<Scalar>>(state, d).template cast<double>().array() + bias).matrix();
+  }
+
   template <typename Scalar>
   [[nodiscard]] EncodedPair encode(const PairView<Scalar>& pair) const {
     EncodedPair encoded;
-    write_encoded(pair.nngp, pair.left_shape, pair.right_shape, encoded.logits);
-    encoded.values = encodes_values() ? encoded.logits : Matrix<double>(pair.nngp.template cast<double>());
+    write_encoded(pair.nngp, pair.left_shape, pair.right_shape, encoded.keys);
+    encoded.values = encodes_values() ? encoded.keys : Matrix<double>(pair.nngp.template cast<double>());
+    encoded.queries = (encoded.keys.array() + options_.query_bias_variance).matrix();
+    encoded.keys.array() += options_.key_bias_variance;
     if (pair.ntk.size() == 0) return encoded;
     write_encoded(pair.ntk, pair.left_shape, pair.right_shape, encoded.logit_ntks);
     encoded.value_ntks =
@@ -98,7 +106,7 @@ class AttentionStage : public PairStageOf<Derived> {
     const bool with_ntk = result.ntk.size() > 0;
     const double qk2 = options_.query_key_std * options_.query_key_std;
     const auto [nngp, ntk] =
-        attention_entry(sums, encoded.logits(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
+        attention_entry(sums, encoded.queries(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
                         options_.output_value_variance, options_.bias_variance, qk2);
     result.nngp(a, b) = static_cast<Scalar>(nngp);
     if (with_ntk) result.ntk(a, b) = static_cast<Scalar>(ntk);

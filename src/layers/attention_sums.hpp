@@ -32,7 +32,8 @@ inline AttentionEntry attention_entry(const AttentionSums& sums, double encoded_
 struct EncodedPair {
   Matrix<double> values;      ///< V
   Matrix<double> value_ntks;  ///< T_V
-  Matrix<double> logits;      ///< K~
+  Matrix<double> queries;     ///< K~ plus the variance of the queries' biases.
+  Matrix<double> keys;        ///< The same for the keys.
   Matrix<double> logit_ntks;  ///< T~
 };
 

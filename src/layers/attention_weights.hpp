@@ -14,13 +14,13 @@ namespace widelimit::layers {
 /// Turns the logits of an input, divided by query_key_std, into attention weights.
 class AttentionRows {
  public:
-  /// For d positions.
-  AttentionRows(const AttentionOptions& options, Index d)
+  /// For d positions, of which those count that have no 0 in `counts` (all if it is empty).
+  AttentionRows(const AttentionOptions& options, Index d, std::span<const std::uint8_t> counts = {})
       : scale_{options.query_key_std},
         alibi_slope_{options.alibi_slope},
         adds_one_{options.weights.is_softmax1()},
         zeta_{options.weights.is_softmax() ? nullptr : activation_of(options.weights.nonlinearity())},
-        seen_(options, d) {}
+        seen_(options, d, counts) {}
 
   /// The row of position a, in place; weights of positions that are not seen become 0.
   template <typename Scalar>

@@ -8,8 +8,10 @@
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/layer_parts.hpp"
+#include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
+#include "network/window.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/finite/finite_layer.hpp"
 
@@ -23,10 +25,35 @@ std::string kind_name(BranchKind kind) {
     case BranchKind::product:
       return "product";
     case BranchKind::concat:
+    case BranchKind::concat_positions:
       return "concat";
   }
   return {};
 }
+
+/// The positions of a branch among those of all.
+class Placement final : public PositionMap {
+ public:
+  /// Along `axis`, of a branch of this shape, behind `front` others of `total`.
+  Placement(std::size_t axis, Shape shape, Index front, Index total)
+      : axis_{axis}, shape_{std::move(shape)}, front_{front}, total_{total} {}
+
+  std::vector<AxisMap> axis_maps(const Shape& input) const override {
+    if (input != shape_)
+      throw ArgumentError(fmt::format(
+          "expected inputs of one shape in front of concatenated positions, got branches of {} and {}",
+          axes_text(shape_), axes_text(input)));
+    return axis_by_axis(input, input.size(), [&](std::size_t i) {
+      return i == axis_ ? spread_map(input[i], 1, front_, total_) : identity_map(input[i]);
+    });
+  }
+
+ private:
+  std::size_t axis_;
+  Shape shape_;
+  Index front_;
+  Index total_;
+};
 
 /// Beyond these a network is a mistake, and lowering it would take minutes or overflow the stack.
 constexpr double most_layers = 100'000;
@@ -52,8 +79,10 @@ void check_extent(const std::string& kind, const LayerExtent& extent) {
 
 class Branches final : public LayerModel {
  public:
-  Branches(BranchKind kind, std::vector<WeightedBranch> branches)
-      : kind_{kind}, branches_{std::move(branches)} {
+  Branches(BranchKind kind, std::vector<WeightedBranch> branches, Index axis = 0)
+      : kind_{kind}, branches_{std::move(branches)}, axis_{axis} {
+    if (axis_ < 0 || axis_ > 2)
+      throw ArgumentError(fmt::format("{}: axis must be 0, 1 or 2, got {}", this->kind(), axis_));
     if (branches_.empty())
       throw ArgumentError(fmt::format("{}: expected at least one branch, got none", this->kind()));
     for (const WeightedBranch& branch : branches_) require_finite(this->kind(), weight_name(), branch.weight);
@@ -66,8 +95,14 @@ class Branches final : public LayerModel {
 
   nlohmann::ordered_json fields() const override {
     auto list = nlohmann::ordered_json::array();
-    for (const WeightedBranch& branch : branches_)
-      list.push_back({{weight_name(), branch.weight}, {"layers", to_json(branch.layers)}});
+    const bool positions = kind_ == BranchKind::concat_positions;
+    for (const WeightedBranch& branch : branches_) {
+      nlohmann::ordered_json fields;
+      if (!positions) fields[weight_name()] = branch.weight;
+      fields["layers"] = to_json(branch.layers);
+      list.push_back(std::move(fields));
+    }
+    if (positions) return {{"axis", axis_}, {"branches", list}};
     return {{"branches", list}};
   }
 
@@ -76,7 +111,7 @@ class Branches final : public LayerModel {
       widelimit::check_writable(branches_[i].layers, fmt::format("{}.branches[{}].layers", path, i));
   }
 
-  BranchParts parts() const { return {kind_, branches_}; }
+  BranchParts parts() const { return {kind_, branches_, axis_}; }
   LayerExtent extent() const override { return extent_; }
 
   State lower(Lowering& lowering, const State& input) const override {
@@ -116,12 +151,38 @@ class Branches final : public LayerModel {
         return lowering.product(lowered);
       case BranchKind::concat:
         return lowering.concatenation(lowered);
+      case BranchKind::concat_positions:
+        return lowering.sum(placed(lowering, lowered));
     }
     return {};
   }
 
+  /// The branches among the positions of all of them.
+  std::vector<LoweredBranch> placed(Lowering& lowering, std::vector<LoweredBranch> lowered) const {
+    const auto axis = static_cast<std::size_t>(axis_);
+    Index total = 0, front = 0;
+    for (const LoweredBranch& branch : lowered) {
+      Shape shape = branch.state.shape;
+      if (shape.size() <= axis)
+        lowering.reject(fmt::format("expected branches with an axis {}, got {}", axis_, axes_text(shape)));
+      total += shape[axis];
+      shape[axis] = lowered[0].state.shape[axis];
+      if (shape != lowered[0].state.shape)
+        lowering.reject(fmt::format("expected branches of equal shape but for axis {}, got {} and {}", axis_,
+                                    axes_text(lowered[0].state.shape), axes_text(branch.state.shape)));
+    }
+    for (LoweredBranch& branch : lowered) {
+      const Shape shape = branch.state.shape;
+      branch.state = lowering.position_map(
+          branch.state, position_map_stage(std::make_shared<Placement>(axis, shape, front, total)));
+      front += shape[axis];
+    }
+    return lowered;
+  }
+
   BranchKind kind_;
   std::vector<WeightedBranch> branches_;
+  Index axis_;  ///< Of concatenated positions.
   LayerExtent extent_;
 };
 
@@ -163,6 +224,10 @@ Layer make(BranchKind kind, std::vector<WeightedBranch> branches) {
   return Layer(std::make_shared<Branches>(kind, std::move(branches)));
 }
 
+Layer make_concat_positions(Index axis, std::vector<WeightedBranch> branches) {
+  return Layer(std::make_shared<Branches>(BranchKind::concat_positions, std::move(branches), axis));
+}
+
 template <typename UserBranch>
 std::vector<WeightedBranch> weighted(std::vector<UserBranch> branches, double UserBranch::*weight) {
   std::vector<WeightedBranch> list;
@@ -177,12 +242,16 @@ LayerReader reader_of(BranchKind kind) {
     if (!list.is_array())
       fields.fail("branches", fmt::format("expected a list of branches, got {}", list.type_name()));
     std::vector<WeightedBranch> branches;
+    const bool positions = kind == BranchKind::concat && fields.has("axis");
     for (std::size_t i = 0; i < list.size(); ++i) {
       FieldReader branch(list[i], fmt::format("{}.branches[{}]", fields.path(), i));
-      const double weight = kind == BranchKind::concat ? branch.number("share") : branch.number("scale", 1);
+      const double weight = positions                    ? 1
+                            : kind == BranchKind::concat ? branch.number("share")
+                                                         : branch.number("scale", 1);
       branches.push_back({weight, branch.layers("layers")});
       branch.finish();
     }
+    if (positions) return make_concat_positions(fields.integer("axis"), std::move(branches));
     return make(kind, std::move(branches));
   };
 }
@@ -199,6 +268,12 @@ Layer product(std::vector<Branch> branches) {
 
 Layer concat(std::vector<ConcatBranch> branches) {
   return make(BranchKind::concat, weighted(std::move(branches), &ConcatBranch::share));
+}
+
+Layer concat_positions(Index axis, std::vector<Layers> branches) {
+  std::vector<WeightedBranch> list;
+  for (Layers& layers : branches) list.push_back({1, std::move(layers)});
+  return make_concat_positions(axis, std::move(list));
 }
 
 Layer repeat(Index times, Layers layers) { return Layer(std::make_shared<Repeat>(times, std::move(layers))); }

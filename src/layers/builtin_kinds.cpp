@@ -14,6 +14,7 @@ LayerReaders builtin_layer_readers() {
   add_norm_kinds(readers);
   add_dropout_kinds(readers);
   add_branch_kinds(readers);
+  add_graph_kinds(readers);
   add_attention_kinds(readers);
   return readers;
 }

@@ -25,5 +25,6 @@ void add_norm_kinds(LayerReaders& readers);
 void add_dropout_kinds(LayerReaders& readers);
 void add_branch_kinds(LayerReaders& readers);
 void add_attention_kinds(LayerReaders& readers);
+void add_graph_kinds(LayerReaders& readers);
 
 }  // namespace widelimit::layers

@@ -10,22 +10,27 @@
 
 namespace widelimit::layers {
 
-AffineNode affine_of(const std::string& layer, const ConvolutionOptions& options) {
+ParametrisedAffine affine_of(const std::string& layer, const ConvolutionOptions& options) {
   const std::vector<Index> strides =
       options.strides.empty() ? std::vector<Index>(options.filter.size(), 1) : options.strides;
   const Window window{options.filter, strides, options.padding};
   check_window(layer, window);
   require_not_negative(layer, "weight_variance", options.weight_variance);
   require_not_negative(layer, "bias_variance", options.bias_variance);
-  return {window, options.weight_variance, options.bias_variance};
+  const ParametrisedAffine affine{{window, options.weight_variance, options.bias_variance}, options.standard};
+  check_parametrisation(layer, affine);
+  return affine;
 }
 
-nlohmann::ordered_json convolution_fields(const AffineNode& node) {
-  return {{"filter", node.window.sizes},
-          {"strides", node.window.strides},
-          {"padding", padding_name(node.window.padding)},
-          {"weight_variance", node.weight_variance},
-          {"bias_variance", node.bias_variance}};
+nlohmann::ordered_json convolution_fields(const ParametrisedAffine& affine) {
+  const AffineNode& node = affine.node;
+  nlohmann::ordered_json fields{{"filter", node.window.sizes},
+                                {"strides", node.window.strides},
+                                {"padding", padding_name(node.window.padding)},
+                                {"weight_variance", node.weight_variance},
+                                {"bias_variance", node.bias_variance}};
+  add_parametrisation_fields(affine.standard, fields);
+  return fields;
 }
 
 ConvolutionOptions read_convolution(FieldReader& fields) {
@@ -33,7 +38,14 @@ ConvolutionOptions read_convolution(FieldReader& fields) {
           .strides = fields.integers("strides", std::vector<Index>{}),
           .padding = padding_from_name(fields.choice("padding", {"same", "valid", "circular"}, "same")),
           .weight_variance = fields.number("weight_variance", 1),
-          .bias_variance = fields.number("bias_variance", 0)};
+          .bias_variance = fields.number("bias_variance", 0),
+          .standard = read_parametrisation(fields)};
+}
+
+finite::CounterpartPointer convolution_counterpart(const ParametrisedAffine& affine,
+                                                   finite::Sharing sharing) {
+  return finite::convolution_counterpart(
+      affine.node.window, {affine.node.weight_variance, affine.node.bias_variance, affine.standard}, sharing);
 }
 
 namespace {
@@ -50,18 +62,17 @@ class Convolution final : public LayerModel {
   nlohmann::ordered_json fields() const override { return convolution_fields(affine_); }
 
   State lower(Lowering& lowering, const State& input) const override {
-    return sharing_ == Sharing::shared ? lowering.affine(input, affine_)
-                                       : lowering.local_affine(input, affine_);
+    return sharing_ == Sharing::shared ? lower_affine(lowering, input, affine_)
+                                       : lower_local_affine(lowering, input, affine_);
   }
 
   finite::CounterpartPointer finite_counterpart() const override {
-    return finite::convolution_counterpart(affine_.window, {affine_.weight_variance, affine_.bias_variance},
-                                           sharing_);
+    return convolution_counterpart(affine_, sharing_);
   }
 
  private:
   Sharing sharing_;  // First: kind() looks at it while the options are checked.
-  AffineNode affine_;
+  ParametrisedAffine affine_;
 };
 
 }  // namespace

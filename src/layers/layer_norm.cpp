@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "json/json_value.hpp"
 #include "layers/builtin_kinds.hpp"
 #include "layers/checks.hpp"
 #include "layers/finite/norm.hpp"
@@ -17,17 +18,26 @@ namespace {
 
 enum class NormKind { layer_norm, rms_norm };
 
+StageRules norm_rules(NormKind kind) {
+  return {
+      .accepts = kind == NormKind::layer_norm ? StageRules::Accepts::gaussian : StageRules::Accepts::anything,
+      .leaves = StageRules::Leaves::as_it_was,
+      .fresh_weights = false};
+}
+
+/// A variance of 0 without epsilon belongs to an all-zero position, whose covariances are 0: any factor will do.
+template <typename Scalar>
+Scalar inverse_root(Scalar variance, double epsilon) {
+  const Scalar shifted = variance + static_cast<Scalar>(epsilon);
+  return shifted > 0 ? 1 / std::sqrt(shifted) : Scalar{0};
+}
+
 /// K' = K r r' and T' = T r r' with r = 1 / sqrt(variance + epsilon), prepared once a position.
 class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
  public:
   NormStage(NormKind kind, NormAxes axes, double epsilon) : kind_{kind}, axes_{axes}, epsilon_{epsilon} {}
 
-  StageRules rules() const override {
-    return {.accepts =
-                kind_ == NormKind::layer_norm ? StageRules::Accepts::gaussian : StageRules::Accepts::anything,
-            .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
-  }
+  StageRules rules() const override { return norm_rules(kind_); }
 
   std::size_t auxiliary_count() const override { return 1; }
   bool clears_gaps() const override { return true; }
@@ -36,13 +46,13 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
   template <typename Scalar>
   void prepare_row(const Scalar* variance, std::size_t positions, Scalar* const* auxiliary) const {
     if (axes_ == NormAxes::channels) {
-      for (std::size_t i = 0; i < positions; ++i) auxiliary[0][i] = inverse_root(variance[i]);
+      for (std::size_t i = 0; i < positions; ++i) auxiliary[0][i] = inverse_root(variance[i], epsilon_);
       return;
     }
     double sum = 0;
     for (std::size_t i = 0; i < positions; ++i) sum += static_cast<double>(variance[i]);
     const auto mean = static_cast<Scalar>(sum / static_cast<double>(positions));
-    std::fill_n(auxiliary[0], positions, inverse_root(mean));
+    std::fill_n(auxiliary[0], positions, inverse_root(mean, epsilon_));
   }
 
   template <typename Scalar>
@@ -51,16 +61,58 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
   }
 
  private:
-  /// A variance of 0 without epsilon belongs to an all-zero position, whose covariances are 0: any factor
-  /// will do.
-  template <typename Scalar>
-  Scalar inverse_root(Scalar variance) const {
-    const Scalar shifted = variance + static_cast<Scalar>(epsilon_);
-    return shifted > 0 ? 1 / std::sqrt(shifted) : Scalar{0};
-  }
-
   NormKind kind_;
   NormAxes axes_;
+  double epsilon_;
+};
+
+/// The same for means over some axes, which need to know the shape: the state are the factors r.
+class AxesNormStage final : public PairStageOf<AxesNormStage> {
+ public:
+  AxesNormStage(NormKind kind, NormedAxes axes, double epsilon)
+      : kind_{kind}, axes_{std::move(axes)}, epsilon_{epsilon} {}
+
+  StageRules rules() const override { return norm_rules(kind_); }
+
+  Shape output_shape(const Shape& input) const override {
+    static_cast<void>(axes_.groups(input));  // throws if they do not fit
+    return input;
+  }
+
+  Entries input_entries(Entries wanted) const override { return wanted; }
+
+  std::size_t state_size(const Shape& input) const override {
+    return static_cast<std::size_t>(position_count(input));
+  }
+
+  double flops(const PairSize& pair) const override { return 2 * pair.kernels() * pair.wanted_entries(); }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    for (const std::vector<Index>& group : axes_.groups(input.shape)) {
+      double sum = 0;
+      for (const Index position : group) sum += static_cast<double>(input.nngp(position, position));
+      const auto mean = static_cast<Scalar>(sum / static_cast<double>(group.size()));
+      for (const Index position : group) state[position] = inverse_root(mean, epsilon_);
+    }
+  }
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    const auto scale = [&](const auto& from, auto& to) {
+      for (Index a = 0; a < from.rows(); ++a)
+        for (Index b = 0; b < from.cols(); ++b) {
+          if (pair.wanted == Entries::diagonal && a != b) continue;
+          to(a, b) = pair.left_state[a] * from(a, b) * pair.right_state[b];
+        }
+    };
+    scale(pair.nngp, result.nngp);
+    if (result.ntk.size() > 0) scale(pair.ntk, result.ntk);
+  }
+
+ private:
+  NormKind kind_;
+  NormedAxes axes_;
   double epsilon_;
 };
 
@@ -68,6 +120,7 @@ class Norm final : public LayerModel {
  public:
   Norm(NormKind kind, const NormOptions& options) : kind_{kind}, options_{options} {
     require_not_negative(this->kind(), "epsilon", options.epsilon);
+    check_axes();
   }
 
   std::string kind() const override { return kind_ == NormKind::layer_norm ? "layer_norm" : "rms_norm"; }
@@ -75,15 +128,21 @@ class Norm final : public LayerModel {
   nlohmann::ordered_json fields() const override {
     auto axes = nlohmann::ordered_json::array({"channels"});
     if (options_.axes == NormAxes::channels_and_space) axes.push_back("space");
+    for (const Index axis : options_.spatial_axes) axes.push_back(axis);
     return {{"axes", axes}, {"epsilon", options_.epsilon}};
   }
 
   State lower(Lowering& lowering, const State& input) const override {
-    const FeatureNorm feature_norm{
-        options_.axes == NormAxes::channels ? NormAxesKind::channels : NormAxesKind::channels_and_space,
-        kind_ == NormKind::layer_norm ? Centring::over_axes : Centring::none, options_.epsilon};
-    return lowering.norm(input, feature_norm,
-                         std::make_shared<NormStage>(kind_, options_.axes, options_.epsilon));
+    const NormedAxes axes{options_.axes == NormAxes::channels_and_space, options_.spatial_axes};
+    const FeatureNorm feature_norm{axes, kind_ == NormKind::layer_norm ? Centring::over_axes : Centring::none,
+                                   options_.epsilon};
+    if (!axes.some.empty())
+      return lowering.norm(
+          input, feature_norm,
+          std::shared_ptr<const PairStage>(std::make_shared<AxesNormStage>(kind_, axes, options_.epsilon)));
+    return lowering.norm(
+        input, feature_norm,
+        std::shared_ptr<const RowStage>(std::make_shared<NormStage>(kind_, options_.axes, options_.epsilon)));
   }
 
   finite::CounterpartPointer finite_counterpart() const override {
@@ -92,18 +151,42 @@ class Norm final : public LayerModel {
   }
 
  private:
+  void check_axes() const {
+    const auto& axes = options_.spatial_axes;
+    if (!axes.empty() && options_.axes != NormAxes::channels)
+      throw ArgumentError(
+          fmt::format("{}: spatial_axes go with NormAxes::channels, which leaves the others out", kind()));
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      if (axes[i] < 0 || axes[i] > 2 || std::count(axes.begin(), axes.end(), axes[i]) > 1)
+        throw ArgumentError(fmt::format("{}: spatial axes must be 0, 1 or 2, each once, got [{}]", kind(),
+                                        fmt::join(axes, ", ")));
+  }
+
   NormKind kind_;
   NormOptions options_;
 };
 
+/// "channels", and behind it "space" or the numbers of spatial axes.
 NormOptions read_norm(FieldReader& fields) {
-  const auto axes = fields.texts("axes", std::vector<std::string>{"channels"});
-  const bool space = axes == std::vector<std::string>{"channels", "space"};
-  if (!space && axes != std::vector<std::string>{"channels"})
-    fields.fail("axes", fmt::format("expected [\"channels\"] or [\"channels\", \"space\"], got [{}]",
-                                    fmt::join(axes, ", ")));
-  return {.axes = space ? NormAxes::channels_and_space : NormAxes::channels,
-          .epsilon = fields.number("epsilon", 1e-12)};
+  NormOptions options{.epsilon = fields.number("epsilon", 1e-12)};
+  if (!fields.has("axes")) return options;
+  const nlohmann::json& axes = fields.value("axes");
+  bool known = axes.is_array() && !axes.empty() && axes[0] == "channels";
+  for (std::size_t i = 1; known && i < axes.size(); ++i) {
+    Index axis = 0;
+    if (axes.size() == 2 && axes[i] == "space")
+      options.axes = NormAxes::channels_and_space;
+    else if (JsonKind<Index>::read(axes[i], axis))
+      options.spatial_axes.push_back(axis);
+    else
+      known = false;
+  }
+  if (!known)
+    fields.fail("axes",
+                "expected [\"channels\"], [\"channels\", \"space\"] or [\"channels\", 0, ...] with the "
+                "numbers of spatial axes, got " +
+                    shown_json(axes));
+  return options;
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 /// function returns nothing for another sort of layer.
 namespace widelimit::layers {
 
-enum class BranchKind { sum, product, concat };
+/// Concatenation of channels, or of positions.
+enum class BranchKind { sum, product, concat, concat_positions };
 
 /// `weight` is a branch's scale, or its share in a concatenation.
 struct WeightedBranch {
@@ -21,6 +22,7 @@ struct WeightedBranch {
 struct BranchParts {
   BranchKind kind;
   std::vector<WeightedBranch> branches;
+  Index axis = 0;  ///< Of concatenated positions.
 };
 
 struct RepeatParts {

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "network/mask_rule.hpp"
+
 namespace widelimit::layers {
 namespace {
 
@@ -110,7 +112,23 @@ void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, S
   }
 }
 
-class PositionMapStage final : public PairStageOf<PositionMapStage> {
+/// Along an axis with `outer` positions in front of it and `inner` ones behind it.
+std::vector<std::uint8_t> mapped_counts(const AxisMap& map, Index outer, Index inner,
+                                        const std::vector<std::uint8_t>& before) {
+  std::vector<std::uint8_t> counts(static_cast<std::size_t>(outer * map.rows() * inner), 0);
+  for (Index i = 0; i < outer; ++i)
+    for (Index a = 0; a < map.rows(); ++a)
+      for (Index t = 0; t < map.width; ++t) {
+        if (map.weights[static_cast<std::size_t>(a * map.width + t)] == 0) continue;
+        const Index read = i * map.columns + map.first[static_cast<std::size_t>(a)] + t;
+        for (Index k = 0; k < inner; ++k)
+          if (before[static_cast<std::size_t>(read * inner + k)] != 0)
+            counts[static_cast<std::size_t>((i * map.rows() + a) * inner + k)] = 1;
+      }
+  return counts;
+}
+
+class PositionMapStage final : public PairStageOf<PositionMapStage>, public MaskMapping {
  public:
   explicit PositionMapStage(PositionMapPointer map) : map_{std::move(map)} {}
 
@@ -121,6 +139,18 @@ class PositionMapStage final : public PairStageOf<PositionMapStage> {
   }
 
   Shape output_shape(const Shape& input) const override { return map_->output_shape(input); }
+
+  /// A position counts if one that it reads does.
+  PositionMask mapped(const PositionMask& before) const override {
+    Index outer = 1, inner = position_count(before.shape);
+    std::vector<std::uint8_t> counts = before.counts;
+    for (const AxisMap& map : map_->axis_maps(before.shape)) {
+      inner /= map.columns;
+      counts = mapped_counts(map, outer, inner, counts);
+      outer *= map.rows();
+    }
+    return {map_->output_shape(before.shape), std::move(counts)};
+  }
 
   std::size_t state_size(const Shape& input) const override {
     Index size = 1;

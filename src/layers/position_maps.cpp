@@ -61,7 +61,32 @@ class Slice final : public PositionMapLayer {
     return axis_by_axis(input, axes_.size(), [&](std::size_t i) { return slice_map(axes_[i], input[i]); });
   }
 
+  State lower(Lowering& lowering, const State& input) const override {
+    if (!goes_forward()) return PositionMapLayer::lower(lowering, input);
+    try {
+      static_cast<void>(axis_maps(input.shape));
+    } catch (const ArgumentError& error) {
+      lowering.reject(error.what());
+    }
+    Window window{.sizes = std::vector<Index>(axes_.size(), 1), .strides = {}, .padding = Padding::valid};
+    for (const SliceAxis& axis : axes_) {
+      window.strides.push_back(axis.step);
+      window.begin.push_back(axis.begin.value_or(0));
+      window.end.push_back(axis.end.value_or(-1));
+    }
+    return lowering.selection(input, window, position_map_stage(shared_from_this()));
+  }
+
  private:
+  /// From the first position on, by steps that planes of offsets can take: then these stay planes.
+  [[nodiscard]] bool goes_forward() const {
+    constexpr Index longest_step = Index{1} << 20;
+    return std::all_of(axes_.begin(), axes_.end(), [](const SliceAxis& axis) {
+      return axis.step > 0 && axis.step <= longest_step && axis.begin.value_or(0) >= 0 &&
+             axis.end.value_or(0) >= 0;
+    });
+  }
+
   std::vector<SliceAxis> axes_;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "widelimit/layers/attention.hpp"
@@ -21,7 +23,8 @@ struct PositionRange {
 /// Which of d positions each of them sees, as ranges in ascending order that do not touch.
 class SeenPositions {
  public:
-  SeenPositions(const AttentionOptions& options, Index d);
+  /// `counts` [d] is 0 at masked positions, which neither see nor are seen; empty: there are none.
+  SeenPositions(const AttentionOptions& options, Index d, std::span<const std::uint8_t> counts = {});
 
   [[nodiscard]] Index size() const { return static_cast<Index>(ranges_.size()); }
   [[nodiscard]] const std::vector<PositionRange>& of(Index a) const {

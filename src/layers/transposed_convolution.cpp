@@ -54,30 +54,30 @@ class TransposedConvolution final : public LayerModel {
  public:
   explicit TransposedConvolution(const ConvolutionOptions& options)
       : fields_{affine_of("conv_transpose", options)},
-        spreading_{std::make_shared<Spreading>(fields_.window)},
+        spreading_{std::make_shared<Spreading>(fields_.node.window)},
         convolution_{fields_} {
-    convolution_.window.strides.assign(fields_.window.strides.size(), 1);
-    if (fields_.window.padding != Padding::circular) convolution_.window.padding = Padding::valid;
+    Window& window = convolution_.node.window;
+    window.strides.assign(window.strides.size(), 1);
+    if (window.padding != Padding::circular) window.padding = Padding::valid;
   }
 
   std::string kind() const override { return "conv_transpose"; }
   nlohmann::ordered_json fields() const override { return convolution_fields(fields_); }
 
   State lower(Lowering& lowering, const State& input) const override {
-    return lowering.affine(lowering.position_map(input, position_map_stage(spreading_)), convolution_);
+    if (input.mask) lowering.reject("transposed convolutions do not know masks; resize images instead");
+    return lower_affine(lowering, lowering.position_map(input, position_map_stage(spreading_)), convolution_);
   }
 
   finite::CounterpartPointer finite_counterpart() const override {
     return finite::mapped_convolution_counterpart(
-        spreading_, finite::convolution_counterpart(
-                        convolution_.window, {convolution_.weight_variance, convolution_.bias_variance},
-                        finite::Sharing::shared));
+        spreading_, convolution_counterpart(convolution_, finite::Sharing::shared));
   }
 
  private:
-  AffineNode fields_;
+  ParametrisedAffine fields_;
   PositionMapPointer spreading_;
-  AffineNode convolution_;
+  ParametrisedAffine convolution_;
 };
 
 }  // namespace

@@ -31,5 +31,6 @@ struct NetworkRecipe {
 [[nodiscard]] std::vector<NetworkRecipe> attention_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> sequence_recipes();
 [[nodiscard]] std::vector<NetworkRecipe> decoder_recipes();
+[[nodiscard]] std::vector<NetworkRecipe> graph_recipes();
 
 }  // namespace widelimit::models

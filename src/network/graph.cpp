@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
+#include "network/position_groups.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
 
@@ -17,6 +20,7 @@ Shape feature_shape(const FeatureTransform& transform, const Shape& input) {
   if (const auto* pool = std::get_if<FeaturePool>(&transform))
     return window_output_shape(input, pool->window);
   if (std::holds_alternative<FeatureReadout>(transform)) return without_positions(input);
+  static_cast<void>(std::get<FeatureNorm>(transform).axes.groups(input));  // throws if they do not fit
   return input;
 }
 
@@ -58,6 +62,13 @@ struct ShapeRule {
 
 }  // namespace
 
+std::vector<std::vector<Index>> NormedAxes::groups(const Shape& shape) const {
+  if (!all) return position_groups(shape, some);
+  std::vector<Index> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), Index{0});
+  return position_groups(shape, axes);
+}
+
 Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input) {
   return std::visit(ShapeRule{inputs, network_input}, operation);
 }
@@ -75,6 +86,26 @@ std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input) {
     }
   }
   return shapes;
+}
+
+Graph reachable_part(const Graph& graph) {
+  std::vector<bool> needed(graph.nodes.size(), false);
+  needed[graph.output] = true;
+  for (NodeId id = graph.output + 1; id-- > 0;)
+    if (needed[id])
+      for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;
+  Graph part;
+  part.fewest_samples = graph.fewest_samples;
+  std::vector<NodeId> renamed(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!needed[id]) continue;
+    renamed[id] = part.nodes.size();
+    Node node = graph.nodes[id];
+    for (NodeId& input : node.inputs) input = renamed[input];
+    part.nodes.push_back(std::move(node));
+  }
+  part.output = renamed[graph.output];
+  return part;
 }
 
 const std::vector<FeatureTransform>* input_transforms(const Operation& operation) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "network/feature_stage.hpp"
+#include "network/mask_rule.hpp"
 #include "widelimit/layers/window.hpp"
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
@@ -22,7 +23,6 @@ using NodeId = std::size_t;
 
 enum class PoolKind { average, sum };
 enum class ReadoutKind { flatten, average, sum };
-enum class NormAxesKind { channels, channels_and_space };
 
 /// Layers that act on raw inputs are applied to the inputs themselves, before any covariance exists.
 struct FeaturePool {
@@ -35,8 +35,17 @@ struct FeatureReadout {
   friend bool operator==(const FeatureReadout&, const FeatureReadout&) = default;
 };
 enum class Centring { none, over_axes };
+/// Over the channels and some spatial axes, or all.
+struct NormedAxes {
+  bool all = false;
+  std::vector<Index> some = {};
+  friend bool operator==(const NormedAxes&, const NormedAxes&) = default;
+
+  /// Positions that are normalised together.
+  [[nodiscard]] std::vector<std::vector<Index>> groups(const Shape& shape) const;
+};
 struct FeatureNorm {
-  NormAxesKind axes;
+  NormedAxes axes;
   Centring centring;
   double epsilon;
   friend bool operator==(const FeatureNorm&, const FeatureNorm&) = default;
@@ -57,10 +66,14 @@ struct AffineNode {
   Window window;
   double weight_variance;
   double bias_variance;
+  /// Without weights T' = w/|F| sum_o T: a selection of positions, if the window has one.
+  enum class Weights { trained, none } weights = Weights::trained;
 };
-/// The same without weight sharing: entries of different output positions are 0.
+/// The same without weight sharing: entries of different output positions are 0. The stage, unless it is null, acts on
+/// the others and has no auxiliary arrays.
 struct LocalAffineNode {
   AffineNode affine;
+  std::shared_ptr<const RowStage> stage;
 };
 struct RowNode {
   std::shared_ptr<const RowStage> stage;
@@ -83,6 +96,7 @@ struct ReadoutNode {
 };
 struct PairNode {
   std::shared_ptr<const PairStage> stage;
+  MaskRulePointer mask = {};  ///< In front of the stage; null without masks.
 };
 
 using Operation = std::variant<InputNode, FeatureNode, AffineNode, LocalAffineNode, RowNode, SumNode,
@@ -107,6 +121,9 @@ Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs,
 
 /// Shapes behind all nodes for inputs of the given shape. Throws NetworkError with the node's path.
 std::vector<Shape> node_shapes(const Graph& graph, const Shape& network_input);
+
+/// Without the nodes that the output does not need.
+Graph reachable_part(const Graph& graph);
 
 /// The transforms of a node that reads the inputs themselves; null for other nodes.
 const std::vector<FeatureTransform>* input_transforms(const Operation& operation);

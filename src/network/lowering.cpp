@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "network/layer_model.hpp"
+#include "network/mask_stage.hpp"
 #include "network/pull_back.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
@@ -35,6 +36,12 @@ ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribu
                                                                         : ChannelDistribution::other;
 }
 
+/// What is left of raw inputs is a covariance: it cannot be normalised as features.
+State no_longer_raw(State state) {
+  if (state.distribution == ChannelDistribution::raw) state.distribution = ChannelDistribution::other;
+  return state;
+}
+
 std::string summary(const Layer& layer) {
   std::string text = layer.kind();
   const auto fields = model_of(layer).fields();
@@ -43,33 +50,15 @@ std::string summary(const Layer& layer) {
   return text;
 }
 
-/// Drops the nodes that the output does not need.
-Graph reachable_part(const Graph& graph) {
-  std::vector<bool> needed(graph.nodes.size(), false);
-  needed[graph.output] = true;
-  for (NodeId id = graph.output + 1; id-- > 0;)
-    if (needed[id])
-      for (const NodeId input : graph.nodes[id].inputs) needed[input] = true;
-  Graph part;
-  part.fewest_samples = graph.fewest_samples;
-  std::vector<NodeId> renamed(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (!needed[id]) continue;
-    renamed[id] = part.nodes.size();
-    Node node = graph.nodes[id];
-    for (NodeId& input : node.inputs) input = renamed[input];
-    part.nodes.push_back(std::move(node));
-  }
-  part.output = renamed[graph.output];
-  return part;
-}
-
 }  // namespace
 
-Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate) {
+Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate,
+                      InputMasks masks) {
   Lowering lowering;
   lowering.replicate_ = replicate;
-  const State end = lowering.sequence(network.layers(), lowering.start(input), "layers");
+  State start = lowering.start(input);
+  if (masks == InputMasks::present) start.mask = input_mask_rule();
+  const State end = lowering.sequence(network.layers(), std::move(start), "layers");
   if (!end.shape.empty())
     throw NetworkError(
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
@@ -100,7 +89,8 @@ State Lowering::start(const Shape& input) {
           .shape = input,
           .distribution = ChannelDistribution::raw,
           .groups = {},
-          .fresh = 0};
+          .fresh = 0,
+          .mask = {}};
 }
 
 NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
@@ -130,6 +120,12 @@ State Lowering::append_linear(const State& input, const Operation& operation) {
   return state;
 }
 
+/// Zeros at masked positions, which a layer has made other numbers of. With an exponent, see MaskStage.
+State Lowering::masked(const State& input, double exponent) {
+  if (!input.mask || input.shape.empty()) return input;
+  return append_linear(input, RowNode{std::make_shared<MaskStage>(input.mask, exponent)});
+}
+
 State Lowering::append_feature(const State& input, const FeatureTransform& transform) {
   InputNode node = std::get<InputNode>(graph_.nodes[input.node].operation);
   node.transforms.push_back(transform);
@@ -144,15 +140,19 @@ State Lowering::affine(const State& input, const AffineNode& node) {
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
-  return state;
+  if (!state.mask) return state;
+  state.mask = windowed_mask_rule(state.mask, node.window);
+  return node.window.sizes.empty() && node.bias_variance == 0 ? state : masked(state);
 }
 
-State Lowering::local_affine(const State& input, const AffineNode& node) {
-  State state = append(input, LocalAffineNode{node});
+State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
+  State state = append(input, node);
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
-  return state;
+  if (!state.mask) return state;
+  state.mask = windowed_mask_rule(state.mask, node.affine.window);
+  return masked(state);
 }
 
 State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
@@ -184,8 +184,9 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
     }
     state.node = add(std::move(merge), std::move(nodes));
     state.fresh = rules.fresh_weights ? all_levels : 0;
-    return state;
+    return masked(state);
   }
+  const bool keeps_zeros = stage->clears_gaps();
   State state = append(input, RowNode{std::move(stage)});
   state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
@@ -193,23 +194,47 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
     state.fresh = all_levels;
   else if (nonlinearity)
     state.fresh = 0;
-  return state;
+  return keeps_zeros ? state : masked(state);
 }
 
 State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
                      std::shared_ptr<const RowStage> stage) {
+  const bool counts = input.mask && feature_norm.axes.all;
+  if (input.distribution == ChannelDistribution::raw) {
+    if (counts)
+      reject("norms over the positions of raw inputs do not know masks; insert a dense layer before it");
+    return append_feature(input, feature_norm);
+  }
+  if (!counts) return row(input, std::move(stage));
+  // The mean over all d positions of d/n times the variances is that over the n that count.
+  return masked(row(masked(input, 0.5), std::move(stage)), -0.5);
+}
+
+State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
+                     std::shared_ptr<const PairStage> stage) {
+  if (input.mask) reject("norms over some of the spatial axes do not know masks; take none or all of them");
   if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
-  return row(input, std::move(stage));
+  return pair(input, std::move(stage));
 }
 
 State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
-  if (input.distribution == ChannelDistribution::raw) return append_feature(input, FeaturePool{window, kind});
-  return append_linear(input, PoolNode{window, kind});
+  if (input.distribution == ChannelDistribution::raw && !input.mask)
+    return append_feature(input, FeaturePool{window, kind});
+  State state = append_linear(input, PoolNode{window, kind});
+  if (!state.mask) return state;
+  state.mask = windowed_mask_rule(state.mask, window);
+  return masked(no_longer_raw(std::move(state)));
 }
 
 State Lowering::readout(const State& input, ReadoutKind kind) {
-  if (input.distribution == ChannelDistribution::raw) return append_feature(input, FeatureReadout{kind});
-  return append_linear(input, ReadoutNode{kind});
+  if (input.distribution == ChannelDistribution::raw && !input.mask)
+    return append_feature(input, FeatureReadout{kind});
+  // Sums over zeros need no mask, means divide by the positions that count.
+  const State counted = kind == ReadoutKind::average ? masked(input, 1) : input;
+  State state = append_linear(counted, ReadoutNode{kind});
+  if (state.mask) state = no_longer_raw(std::move(state));
+  state.mask = {};
+  return state;
 }
 
 State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage) {
@@ -217,21 +242,39 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
     reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",
                        distribution_name(input.distribution)));
-  State state = append(input, PairNode{std::move(stage)});
+  State state = append(input, PairNode{stage, input.mask});
+  if (state.shape.empty())
+    state.mask = {};
+  else if (state.mask && state.shape != input.shape)
+    state.mask = mask_behind(state, stage);
   state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
   if (rules.fresh_weights)
     state.fresh = all_levels;
   else if (rules.leaves != StageRules::Leaves::as_it_was)
     state.fresh = 0;
-  return state;
+  return masked(state);
+}
+
+MaskRulePointer Lowering::mask_behind(const State& before,
+                                      const std::shared_ptr<const PairStage>& stage) const {
+  auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
+  if (!mapping) reject("this layer makes other positions of an input's and does not know masks");
+  return mapped_mask_rule(before.mask, std::move(mapping));
 }
 
 State Lowering::position_map(const State& input, std::shared_ptr<const PairStage> stage) {
-  State state = append_linear(input, PairNode{std::move(stage)});
-  // What is left of raw inputs is a covariance: it cannot be normalised as features.
-  if (state.distribution == ChannelDistribution::raw) state.distribution = ChannelDistribution::other;
-  return state;
+  return mapped(input, PairNode{stage}, stage);
+}
+
+State Lowering::selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage) {
+  return mapped(input, AffineNode{window, 1, 0, AffineNode::Weights::none}, std::move(stage));
+}
+
+State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
+  State state = append_linear(input, operation);
+  if (state.mask) state.mask = mask_behind(state, stage);
+  return no_longer_raw(std::move(state));
 }
 
 SampledDraws Lowering::draws(std::int64_t samples) {
@@ -289,6 +332,10 @@ State Lowering::joined(const std::vector<LoweredBranch>& branches, Operation ope
   state.shape = shapes_[state.node];
   state.fresh = all_levels;
   for (const LoweredBranch& branch : branches) state.fresh &= branch.state.fresh;
+  std::vector<MaskRulePointer> masks;
+  for (const LoweredBranch& branch : branches)
+    if (branch.state.mask) masks.push_back(branch.state.mask);
+  if (!masks.empty()) state.mask = joined_mask_rule(std::move(masks));
   return state;
 }
 

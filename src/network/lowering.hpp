@@ -34,6 +34,7 @@ struct State {
   /// Bit k: since the k-th enclosing branch began there were fresh weights, followed by linear layers or
   /// norms only.
   std::uint64_t fresh = 0;
+  MaskRulePointer mask = {};  ///< Null without masks, and where there are no positions any more.
 };
 
 /// One branch of a sum, product or concatenation; `factor` multiplies covariances.
@@ -62,11 +63,15 @@ struct SampledDraws {
   std::uint64_t stream;
 };
 
+/// Whether inputs have masks.
+enum class InputMasks { absent, present };
+
 /// Walks a network forward, checks what may follow what, and collects the graph.
 class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
-  static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {});
+  static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {},
+                     InputMasks masks = InputMasks::absent);
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);
@@ -74,15 +79,21 @@ class Lowering {
   // For layers. Each appends nodes behind `input` and returns the new state.
 
   State affine(const State& input, const AffineNode& node);
-  State local_affine(const State& input, const AffineNode& node);
+  State local_affine(const State& input, const LocalAffineNode& node);
   State row(const State& input, std::shared_ptr<const RowStage> stage);
-  /// A norm: on raw inputs the features are normalised, otherwise the row stage acts on covariances.
+  /// A norm: on raw inputs the features are normalised, otherwise the stage acts on covariances.
   State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage);
+  State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const PairStage> stage);
   State pool(const State& input, const Window& window, PoolKind kind);
   State readout(const State& input, ReadoutKind kind);
   State pair(const State& input, std::shared_ptr<const PairStage> stage);
   /// A stage that maps positions linearly, all channels alike.
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
+  /// The same, where the stage picks the positions that a window of single positions does, without padding.
+  State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
+
+  /// Shape of the inputs themselves.
+  [[nodiscard]] const Shape& network_input() const { return network_input_; }
 
   /// Announces a stage that draws `samples` in all.
   SampledDraws draws(std::int64_t samples);
@@ -108,6 +119,11 @@ class Lowering {
   NodeId add(Operation operation, std::vector<NodeId> inputs);
   State append(const State& input, Operation operation);
   State append_linear(const State& input, const Operation& operation);
+  State masked(const State& input, double exponent = 0);
+  State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
+  /// Behind a stage that leaves other positions.
+  [[nodiscard]] MaskRulePointer mask_behind(const State& before,
+                                            const std::shared_ptr<const PairStage>& stage) const;
   State append_feature(const State& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
   State joined(const std::vector<LoweredBranch>& branches, Operation operation);

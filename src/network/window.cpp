@@ -29,6 +29,12 @@ Index padding_front(Index size, Index window, Index stride, Padding padding) {
   return std::max<Index>((output - 1) * stride + window - size, 0) / 2;
 }
 
+SeenPart seen_part(const Window& window, std::size_t axis, Index size) {
+  if (window.begin.empty()) return {0, size};
+  const Index begin = window.begin[axis], end = window.end[axis];
+  return {begin, (end == -1 ? size : std::min(end, size)) - begin};
+}
+
 namespace {
 
 /// Taps of the widest window that is accepted whatever the input.
@@ -60,7 +66,10 @@ Shape window_output_shape(const Shape& input, const Window& window) {
   check_taps(input, window);
   Shape output(input.size());
   for (std::size_t i = 0; i < input.size(); ++i) {
-    output[i] = window_output_size(input[i], window.sizes[i], window.strides[i], window.padding);
+    const SeenPart seen = seen_part(window, i, input[i]);
+    output[i] = window_output_size(seen.size, window.sizes[i], window.strides[i], window.padding);
+    if (output[i] < 1 && !window.begin.empty())
+      throw ArgumentError(fmt::format("axis {}: no position is left of {}", i, input[i]));
     if (output[i] < 1)
       throw ArgumentError(fmt::format("expected at least {} positions along axis {} for the window, got {}",
                                       window.sizes[i], i, input[i]));

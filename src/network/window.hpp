@@ -18,6 +18,13 @@ Index padding_front(Index size, Index window, Index stride, Padding padding);
 /// Positions behind a window along an axis; 0 or less if the window does not fit.
 Index window_output_size(Index size, Index window, Index stride, Padding padding);
 
+/// Where the part of an axis that a window sees begins, and its size; less than 1 if there is none.
+struct SeenPart {
+  Index begin;
+  Index size;
+};
+SeenPart seen_part(const Window& window, std::size_t axis, Index size);
+
 /// Shape behind a window. Throws ArgumentError if the axes do not match, nothing is left, or the window is
 /// far larger than the input.
 Shape window_output_shape(const Shape& input, const Window& window);

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
+#include "numerics/eigen_solver.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/matrix.hpp"
 

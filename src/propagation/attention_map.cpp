@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "propagation/arguments.hpp"
+#include "propagation/chebyshev.hpp"
 
 namespace widelimit::propagation {
 
@@ -29,27 +29,17 @@ void require_cosines(const char* where, const Matrix<double>& cosines) {
 
 /// For one value t of the cosine of two queries: sum_kl c_kl e^{s t c_kl} / sum_kl e^{s t c_kl}, s =
 /// sigma_A^2, over all k, l.
-class FullMean {
- public:
-  FullMean(const Matrix<double>& cosines, double score_variance)
-      : cosines_{cosines}, score_variance_{score_variance} {}
-
-  double operator()(double t) const {
-    const double shift = score_variance_ * std::abs(t);
-    double numerator = 0, denominator = 0;
-    for (Index k = 0; k < cosines_.size(); ++k) {
-      const double c = cosines_.data()[k];
-      const double weight = std::exp(score_variance_ * t * c - shift);
-      numerator += weight * c;
-      denominator += weight;
-    }
-    return numerator / denominator;
+double full_mean(const Matrix<double>& cosines, double score_variance, double t) {
+  const double shift = score_variance * std::abs(t);
+  double numerator = 0, denominator = 0;
+  for (Index k = 0; k < cosines.size(); ++k) {
+    const double c = cosines.data()[k];
+    const double weight = std::exp(score_variance * t * c - shift);
+    numerator += weight * c;
+    denominator += weight;
   }
-
- private:
-  const Matrix<double>& cosines_;
-  double score_variance_;
-};
+  return numerator / denominator;
+}
 
 /// The same over k <= i, l <= j, for every (i, j).
 Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance, double t) {
@@ -63,20 +53,18 @@ Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance
   return numerator.cwiseQuotient(denominator);
 }
 
-double node(int j, int degree) { return std::cos(std::numbers::pi * j / degree); }
-
 /// Barycentric weights of node j of `degree` + 1 Chebyshev points at t; one of them alone at a node.
 std::vector<double> weights_at(double t, int degree) {
   std::vector<double> weights(static_cast<std::size_t>(degree) + 1);
   double norm = 0;
   for (int j = 0; j <= degree; ++j) {
-    const double difference = t - node(j, degree);
+    const double difference = t - chebyshev_point(j, degree);
     if (difference == 0) {
       std::fill(weights.begin(), weights.end(), 0);
       weights[static_cast<std::size_t>(j)] = 1;
       return weights;
     }
-    const double weight = (j % 2 == 0 ? 1 : -1) * (j == 0 || j == degree ? 0.5 : 1) / difference;
+    const double weight = barycentric_weight(j, degree) / difference;
     weights[static_cast<std::size_t>(j)] = weight;
     norm += weight;
   }
@@ -84,9 +72,10 @@ std::vector<double> weights_at(double t, int degree) {
   return weights;
 }
 
-Matrix<double> interpolated_full(const Matrix<double>& cosines, const FullMean& mean, int degree) {
+Matrix<double> interpolated_full(const Matrix<double>& cosines, double score_variance, int degree) {
   std::vector<double> values;
-  for (int j = 0; j <= degree; ++j) values.push_back(mean(node(j, degree)));
+  for (int j = 0; j <= degree; ++j)
+    values.push_back(full_mean(cosines, score_variance, chebyshev_point(j, degree)));
   return cosines.unaryExpr([&](double t) {
     const std::vector<double> weights = weights_at(t, degree);
     double sum = 0;
@@ -99,9 +88,9 @@ Matrix<double> interpolated_causal(const Matrix<double>& cosines, double score_v
   Matrix<double> numerator = Matrix<double>::Zero(cosines.rows(), cosines.cols()), norm = numerator;
   Matrix<double> exact = Matrix<double>::Constant(cosines.rows(), cosines.cols(), std::nan(""));
   for (int j = 0; j <= degree; ++j) {
-    const double at = node(j, degree);
+    const double at = chebyshev_point(j, degree);
     const Matrix<double> means = causal_means(cosines, score_variance, at);
-    const double weight = (j % 2 == 0 ? 1 : -1) * (j == 0 || j == degree ? 0.5 : 1);
+    const double weight = barycentric_weight(j, degree);
     for (Index k = 0; k < cosines.size(); ++k) {
       const double difference = cosines.data()[k] - at;
       if (difference == 0) {
@@ -128,11 +117,11 @@ std::vector<double> different_values(const Matrix<double>& cosines) {
 Matrix<double> direct(const Matrix<double>& cosines, double score_variance, AttentionMask mask,
                       const std::vector<double>& values) {
   Matrix<double> result(cosines.rows(), cosines.cols());
-  const FullMean full(cosines, score_variance);
   for (const double value : values) {
     const Matrix<double> means = mask == AttentionMask::causal
                                      ? causal_means(cosines, score_variance, value)
-                                     : Matrix<double>::Constant(cosines.rows(), cosines.cols(), full(value));
+                                     : Matrix<double>::Constant(cosines.rows(), cosines.cols(),
+                                                                full_mean(cosines, score_variance, value));
     result = (cosines.array() == value).select(means, result);
   }
   return result;
@@ -181,10 +170,9 @@ Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, 
   const std::vector<double> values = different_values(cosines);
   if (static_cast<Index>(values.size()) <= most_direct)
     return symmetric(direct(cosines, score_variance, mask, values));
-  const FullMean full(cosines, score_variance);
   const auto at_degree = [&](int degree) {
     return mask == AttentionMask::causal ? interpolated_causal(cosines, score_variance, degree)
-                                         : interpolated_full(cosines, full, degree);
+                                         : interpolated_full(cosines, score_variance, degree);
   };
   Matrix<double> coarse = at_degree(fewest_nodes);
   for (int degree = 2 * fewest_nodes; degree <= most_nodes; degree *= 2) {

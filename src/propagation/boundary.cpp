@@ -1,5 +1,5 @@
 #include <Eigen/LU>
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 #include "propagation/arguments.hpp"
@@ -92,17 +92,22 @@ std::optional<Vector2> root_along(ExponentFunction& function, const Vector2& cen
   return std::nullopt;
 }
 
+struct Curve {
+  std::vector<Vector2> points;
+  bool closed = false;
+};
+
 /// Continuation of one curve from a point on it.
 class Tracer {
  public:
   Tracer(ExponentFunction& function, double largest_step)
       : function_{function}, largest_step_{largest_step} {}
 
-  std::vector<Vector2> follow(const Vector2& start, double sign, bool& closed) {
-    std::vector<Vector2> points{start};
+  Curve follow(const Vector2& start, double sign) {
+    Curve curve{{start}};
+    std::vector<Vector2>& points = curve.points;
     Vector2 direction = sign * tangent(start);
     double step = largest_step_ / 4;
-    closed = false;
     while (static_cast<Index>(points.size()) < most_points && step > smallest_step) {
       const Vector2& here = points.back();
       const Vector2 predicted = here + step * direction;
@@ -121,11 +126,11 @@ class Tracer {
         continue;
       }
       points.push_back(*next);
-      closed = points.size() > 4 && (*next - start).norm() < 0.7 * step;
-      if (closed) break;
+      curve.closed = points.size() > 4 && (*next - start).norm() < 0.7 * step;
+      if (curve.closed) break;
       step = std::min(1.5 * step, largest_step_);
     }
-    return points;
+    return curve;
   }
 
  private:
@@ -212,24 +217,20 @@ void require_rectangle(const Parameters& base, const ParameterRectangle& rectang
   }
 }
 
-std::vector<std::vector<Vector2>> traced(ExponentFunction& function, const TraceOptions& trace,
-                                         std::vector<bool>& closed) {
-  std::vector<std::vector<Vector2>> curves;
+std::vector<Curve> traced(ExponentFunction& function, const TraceOptions& trace) {
+  std::vector<Curve> curves;
   Tracer tracer(function, trace.largest_step);
   for (const Vector2& root : roots_on_lines(function, trace.scan_lines)) {
-    bool known = false;
-    for (const auto& curve : curves) known = known || distance_to(curve, root) < 0.1 * trace.largest_step;
+    const bool known = std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) {
+      return distance_to(curve.points, root) < 0.1 * trace.largest_step;
+    });
     if (known) continue;
-    bool loop = false;
-    std::vector<Vector2> forward = tracer.follow(root, 1, loop);
-    if (!loop) {
-      bool unused = false;
-      std::vector<Vector2> backward = tracer.follow(root, -1, unused);
-      backward.erase(backward.begin());
-      forward.insert(forward.begin(), backward.rbegin(), backward.rend());
+    Curve curve = tracer.follow(root, 1);
+    if (!curve.closed) {
+      const std::vector<Vector2> backward = tracer.follow(root, -1).points;
+      curve.points.insert(curve.points.begin(), backward.rbegin(), backward.rend() - 1);
     }
-    curves.push_back(std::move(forward));
-    closed.push_back(loop);
+    curves.push_back(std::move(curve));
   }
   return curves;
 }
@@ -242,6 +243,14 @@ std::optional<Vector2> crossing(const Vector2& a, const Vector2& b, const Vector
   const Vector2 shares = system.inverse() * (c - a);
   if (shares.minCoeff() < 0 || shares.maxCoeff() > 1) return std::nullopt;
   return a + shares(0) * (b - a);
+}
+
+std::vector<Vector2> crossings(const std::vector<Vector2>& a, const std::vector<Vector2>& b) {
+  std::vector<Vector2> points;
+  for (std::size_t i = 0; i + 1 < a.size(); ++i)
+    for (std::size_t j = 0; j + 1 < b.size(); ++j)
+      if (const auto point = crossing(a[i], a[i + 1], b[j], b[j + 1])) points.push_back(*point);
+  return points;
 }
 
 /// Newton's method for both exponents zero; nothing if it leaves the neighbourhood.
@@ -265,11 +274,10 @@ std::vector<BoundaryCurve> trace_boundary(Exponent which, const Parameters& base
                                           const TraceOptions& trace) {
   require_rectangle(base, rectangle, options, trace);
   ExponentFunction function(which, base, rectangle, options);
-  std::vector<bool> closed;
   std::vector<BoundaryCurve> result;
-  for (const auto& curve : traced(function, trace, closed)) {
-    BoundaryCurve boundary{{}, closed[result.size()]};
-    for (const Vector2& position : curve) boundary.points.push_back(function.unscaled(position));
+  for (const Curve& curve : traced(function, trace)) {
+    BoundaryCurve boundary{{}, curve.closed};
+    for (const Vector2& position : curve.points) boundary.points.push_back(function.unscaled(position));
     result.push_back(std::move(boundary));
   }
   return result;
@@ -280,23 +288,18 @@ std::vector<BoundaryPoint> boundary_intersections(const Parameters& base, const 
   require_rectangle(base, rectangle, options, trace);
   ExponentFunction angle(Exponent::angle, base, rectangle, options);
   ExponentFunction gradient(Exponent::gradient, base, rectangle, options);
-  std::vector<bool> closed;
-  const auto angle_curves = traced(angle, trace, closed), gradient_curves = traced(gradient, trace, closed);
+  const std::vector<Curve> angle_curves = traced(angle, trace), gradient_curves = traced(gradient, trace);
   std::vector<BoundaryPoint> points;
-  for (const auto& a : angle_curves)
-    for (const auto& g : gradient_curves)
-      for (std::size_t i = 0; i + 1 < a.size(); ++i)
-        for (std::size_t j = 0; j + 1 < g.size(); ++j) {
-          const auto start = crossing(a[i], a[i + 1], g[j], g[j + 1]);
-          if (!start) continue;
-          const auto point = refined(angle, gradient, *start);
-          if (!point) continue;
-          const BoundaryPoint found = angle.unscaled(*point);
-          bool known = false;
-          for (const BoundaryPoint& other : points)
-            known = known || (angle.scaled(other) - *point).norm() < 1e-9;
-          if (!known) points.push_back(found);
-        }
+  for (const Curve& a : angle_curves)
+    for (const Curve& g : gradient_curves)
+      for (const Vector2& start : crossings(a.points, g.points)) {
+        const auto point = refined(angle, gradient, start);
+        if (!point) continue;
+        const bool known = std::any_of(points.begin(), points.end(), [&](const BoundaryPoint& other) {
+          return (angle.scaled(other) - *point).norm() < 1e-9;
+        });
+        if (!known) points.push_back(angle.unscaled(*point));
+      }
   return points;
 }
 

@@ -157,10 +157,12 @@ CaseFields simplex(const JsonValue& inputs) {
 CaseFields critical_gain(const JsonValue& inputs) {
   Parameters parameters = read_parameters(inputs);
   const ExponentOptions options = at_depth(inputs);
-  const std::optional<double> angle = critical_sigma_w(Exponent::angle, parameters, options);
+  const std::optional<double> angle =
+      critical_value(Exponent::angle, Coordinate::sigma_w, parameters, options);
   CaseFields fields{
       {"sigma_w_lambda_a_zero", {value_or_none(angle)}},
-      {"sigma_w_lambda_g_zero", {value_or_none(critical_sigma_w(Exponent::gradient, parameters, options))}}};
+      {"sigma_w_lambda_g_zero",
+       {value_or_none(critical_value(Exponent::gradient, Coordinate::sigma_w, parameters, options))}}};
   if (angle) {
     parameters.sigma_w = *angle;
     fields["critical_kappa_at_lambda_a_zero"] = {critical_curvature(parameters)};
@@ -171,9 +173,10 @@ CaseFields critical_gain(const JsonValue& inputs) {
 CaseFields critical_strength(const JsonValue& inputs) {
   const Parameters parameters = read_parameters(inputs);
   const ExponentOptions options = at_depth(inputs);
-  return {
-      {"alpha_M_lambda_a_zero", {value_or_none(critical_alpha_M(Exponent::angle, parameters, options))}},
-      {"alpha_M_lambda_g_zero", {value_or_none(critical_alpha_M(Exponent::gradient, parameters, options))}}};
+  return {{"alpha_M_lambda_a_zero",
+           {value_or_none(critical_value(Exponent::angle, Coordinate::alpha_M, parameters, options))}},
+          {"alpha_M_lambda_g_zero",
+           {value_or_none(critical_value(Exponent::gradient, Coordinate::alpha_M, parameters, options))}}};
 }
 
 CaseFields kink(const JsonValue& inputs) {
@@ -184,9 +187,9 @@ CaseFields kink(const JsonValue& inputs) {
   for (const bool published : {false, true}) {
     options.formula = published ? Formula::published : Formula::corrected;
     const std::string prefix = published ? "published_formula_" : "";
-    const StrengthAndGain first = gradient_kink(parameters, options);
-    const Strengths second = gradient_kink_of_strengths(parameters, options);
-    fields[prefix + "alpha"] = {first.alpha};
+    const Parameters first = gradient_kink(Coordinate::alpha, parameters, options);
+    const Parameters second = gradient_kink(Coordinate::alpha_A, parameters, options);
+    fields[prefix + "alpha"] = {first.alpha_A};
     fields[prefix + "sigma_w"] = {first.sigma_w};
     fields[prefix + "alpha_A"] = {second.alpha_A};
     fields[prefix + "alpha_M"] = {second.alpha_M};

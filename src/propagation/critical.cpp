@@ -16,22 +16,20 @@ constexpr double lowest_strength = 1e-6, highest_strength = 1 - 1e-12;
 constexpr int strength_steps = 64;
 constexpr int scan_steps = 64;  // An exponent may rise and fall along a parameter (GELU, SiLU).
 
-std::vector<double> all_critical(Coordinate coordinate, double low, double high, Exponent which,
-                                 const ParameterPoint& base) {
+std::vector<double> all_critical(Coordinate coordinate, Exponent which, const ParameterPoint& base) {
   ParameterPoint point = base;
-  const bool same_mlp = !changes_mlp(coordinate);
+  const bool same_mlp = !changes_mlp(coordinate), gain = coordinate == Coordinate::sigma_w;
   const MlpStatistics mlp = same_mlp ? mlp_statistics(base.parameters) : MlpStatistics{};
   return scanned_roots(
       [&](double value) {
         set_coordinate(point, coordinate, value);
         return same_mlp ? exponent_at(which, point, mlp) : exponent_at(which, point);
       },
-      low, high, scan_steps);
+      gain ? lowest_gain : lowest_strength, gain ? highest_gain : highest_strength, scan_steps);
 }
 
-std::optional<double> critical(Coordinate coordinate, double low, double high, Exponent which,
-                               const ParameterPoint& base) {
-  const std::vector<double> roots = all_critical(coordinate, low, high, which, base);
+std::optional<double> least_critical(Coordinate coordinate, Exponent which, const ParameterPoint& base) {
+  const std::vector<double> roots = all_critical(coordinate, which, base);
   return roots.empty() ? std::nullopt : std::optional(roots.front());
 }
 
@@ -51,11 +49,11 @@ double kink_condition(const ParameterPoint& point) {
   return point.options.depth * std::log1p(collapsed.r) - std::log(point.tokens - 1);
 }
 
-/// The kink along lambda_g = 0 when `outer` is the strength that rises and `inner` the root for it.
-double find_kink(ParameterPoint& point, Coordinate outer, Coordinate inner, double low, double high) {
+/// To the kink along lambda_g = 0 when `outer` is the strength that rises and `inner` the root for it.
+void move_to_kink(ParameterPoint& point, Coordinate outer, Coordinate inner) {
   const auto condition = [&](double strength) {
     set_coordinate(point, outer, strength);
-    const std::optional<double> root = critical(inner, low, high, Exponent::gradient, point);
+    const std::optional<double> root = least_critical(inner, Exponent::gradient, point);
     if (!root) return std::nan("");
     set_coordinate(point, inner, *root);
     return kink_condition(point);
@@ -67,7 +65,7 @@ double find_kink(ParameterPoint& point, Coordinate outer, Coordinate inner, doub
       const std::optional<double> root = bracketed_root(condition, previous, strength);
       if (root) {
         condition(*root);
-        return *root;
+        return;
       }
     }
     previous = strength;
@@ -85,49 +83,37 @@ CriticalInitialisation described(Parameters parameters, const ExponentOptions& o
   return {std::move(parameters), lambda_a, lambda_g, options.depth * lambda_g};
 }
 
-[[noreturn]] void fail(const char* where, const char* free, const Parameters& parameters) {
+[[noreturn]] void fail(const char* where, std::string_view free, const Parameters& parameters) {
   throw NumericalError(
       fmt::format("{}: no {} is critical at alpha_A = {}, alpha_M = {}, sigma_w = {}, sigma_out = {}", where,
                   free, parameters.alpha_A, parameters.alpha_M, parameters.sigma_w,
                   parameters.sigma_out.value(parameters.sigma_w)));
 }
 
-ExponentOptions options_of(Index depth, AttentionMask mask) {
-  ExponentOptions options;
-  options.depth = static_cast<double>(depth);
-  options.mask = mask;
-  return options;
+/// What critical_values() can free.
+ParameterPoint freed(const char* where, const Parameters& parameters, Coordinate free,
+                     const ExponentOptions& options) {
+  if (free != Coordinate::sigma_w && free != Coordinate::alpha_A && free != Coordinate::alpha_M)
+    throw ArgumentError(fmt::format("{}: expected sigma_w, alpha_A or alpha_M to be free, got {}", where,
+                                    coordinate_name(free)));
+  return checked(where, parameters, free, options);
+}
+
+Coordinate freed_coordinate(FreeParameters one) {
+  if (one == FreeParameters::gain) return Coordinate::sigma_w;
+  return one == FreeParameters::mlp_strength ? Coordinate::alpha_M : Coordinate::alpha_A;
 }
 
 }  // namespace
 
 std::vector<double> critical_values(Exponent which, Coordinate free, const Parameters& parameters,
                                     const ExponentOptions& options) {
-  constexpr const char* where = "critical_values";
-  const bool gain = free == Coordinate::sigma_w;
-  if (!gain && free != Coordinate::alpha_A && free != Coordinate::alpha_M)
-    throw ArgumentError(fmt::format("{}: expected sigma_w, alpha_A or alpha_M to be free, got {}", where,
-                                    coordinate_name(free)));
-  return all_critical(free, gain ? lowest_gain : lowest_strength, gain ? highest_gain : highest_strength,
-                      which, checked(where, parameters, free, options));
+  return all_critical(free, which, freed("critical_values", parameters, free, options));
 }
 
-std::optional<double> critical_sigma_w(Exponent which, const Parameters& parameters,
-                                       const ExponentOptions& options) {
-  return critical(Coordinate::sigma_w, lowest_gain, highest_gain, which,
-                  checked("critical_sigma_w", parameters, Coordinate::sigma_w, options));
-}
-
-std::optional<double> critical_alpha_M(Exponent which, const Parameters& parameters,
-                                       const ExponentOptions& options) {
-  return critical(Coordinate::alpha_M, lowest_strength, highest_strength, which,
-                  checked("critical_alpha_M", parameters, Coordinate::alpha_M, options));
-}
-
-std::optional<double> critical_alpha_A(Exponent which, const Parameters& parameters,
-                                       const ExponentOptions& options) {
-  return critical(Coordinate::alpha_A, lowest_strength, highest_strength, which,
-                  checked("critical_alpha_A", parameters, Coordinate::alpha_A, options));
+std::optional<double> critical_value(Exponent which, Coordinate free, const Parameters& parameters,
+                                     const ExponentOptions& options) {
+  return least_critical(free, which, freed("critical_value", parameters, free, options));
 }
 
 double small_strength_gain(Exponent which, const Parameters& parameters, double strength_ratio) {
@@ -154,17 +140,16 @@ double small_strength_gain(Exponent which, const Parameters& parameters, double 
   return *gain;
 }
 
-StrengthAndGain gradient_kink(const Parameters& parameters, const ExponentOptions& options) {
-  ParameterPoint point = checked("gradient_kink", parameters, Coordinate::sigma_w, options);
-  const double alpha = find_kink(point, Coordinate::alpha, Coordinate::sigma_w, lowest_gain, highest_gain);
-  return {alpha, point.parameters.sigma_w};
-}
-
-Strengths gradient_kink_of_strengths(const Parameters& parameters, const ExponentOptions& options) {
-  ParameterPoint point = checked("gradient_kink_of_strengths", parameters, Coordinate::alpha, options);
-  const double alpha_A =
-      find_kink(point, Coordinate::alpha_A, Coordinate::alpha_M, lowest_strength, highest_strength);
-  return {alpha_A, point.parameters.alpha_M};
+Parameters gradient_kink(Coordinate strength, const Parameters& parameters, const ExponentOptions& options) {
+  constexpr const char* where = "gradient_kink";
+  if (strength != Coordinate::alpha && strength != Coordinate::alpha_A)
+    throw ArgumentError(
+        fmt::format("{}: expected alpha or alpha_A to rise, got {}", where, coordinate_name(strength)));
+  const bool with_gain = strength == Coordinate::alpha;
+  ParameterPoint point =
+      checked(where, parameters, with_gain ? Coordinate::sigma_w : Coordinate::alpha, options);
+  move_to_kink(point, strength, with_gain ? Coordinate::sigma_w : Coordinate::alpha_M);
+  return point.parameters;
 }
 
 CriticalInitialisation critical_initialisation(const Parameters& parameters, Index depth, FreeParameters free,
@@ -173,32 +158,18 @@ CriticalInitialisation critical_initialisation(const Parameters& parameters, Ind
   require_at_least(where, "depth", static_cast<double>(depth), 1);
   require_positive(where, "tolerance", tolerance);
   require_parameters(where, parameters);
-  const ExponentOptions options = options_of(depth, mask);
-  Parameters result = parameters;
-  std::optional<double> root;
-  switch (free) {
-    case FreeParameters::strengths_and_gain: {
-      const auto strongest = strongest_on_line(parameters, options, tolerance);
-      if (!strongest) fail(where, "strength with a gain", parameters);
-      return described(*strongest, options);
-    }
-    case FreeParameters::gain:
-      root = critical_sigma_w(Exponent::angle, parameters, options);
-      if (!root) fail(where, "sigma_w", parameters);
-      result.sigma_w = *root;
-      break;
-    case FreeParameters::mlp_strength:
-      root = critical_alpha_M(Exponent::angle, parameters, options);
-      if (!root) fail(where, "alpha_M", parameters);
-      result.alpha_M = *root;
-      break;
-    case FreeParameters::attention_strength:
-      root = critical_alpha_A(Exponent::angle, parameters, options);
-      if (!root) fail(where, "alpha_A", parameters);
-      result.alpha_A = *root;
-      break;
+  const ExponentOptions options{.depth = static_cast<double>(depth), .mask = mask};
+  if (free == FreeParameters::strengths_and_gain) {
+    const auto strongest = strongest_on_line(parameters, options, tolerance);
+    if (!strongest) fail(where, "strength with a gain", parameters);
+    return described(*strongest, options);
   }
-  return described(std::move(result), options);
+  const Coordinate coordinate = freed_coordinate(free);
+  ParameterPoint point = parameter_point(parameters, options);
+  const auto root = least_critical(coordinate, Exponent::angle, point);
+  if (!root) fail(where, coordinate_name(coordinate), parameters);
+  set_coordinate(point, coordinate, *root);
+  return described(std::move(point.parameters), options);
 }
 
 CriticalInitialisation balanced_initialisation(const Parameters& parameters, Index depth, double weight_a,
@@ -207,7 +178,7 @@ CriticalInitialisation balanced_initialisation(const Parameters& parameters, Ind
   require_at_least(where, "depth", static_cast<double>(depth), 1);
   require_positive(where, "weight_a", weight_a);
   require_positive(where, "weight_g", weight_g);
-  const ExponentOptions options = options_of(depth, mask);
+  const ExponentOptions options{.depth = static_cast<double>(depth), .mask = mask};
   ParameterPoint point = checked(where, parameters, Coordinate::sigma_w, options);
   const std::vector<double> gains = scanned_roots(
       [&](double sigma_w) {

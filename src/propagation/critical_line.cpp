@@ -57,17 +57,12 @@ class CriticalLine {
   }
 
   std::vector<double> critical_gains() {
-    std::vector<double> values, roots;
+    std::vector<double> values;
     for (std::size_t k = 0; k < gains_.size(); ++k) {
       point_.parameters.sigma_w = gains_[k];
       values.push_back(exponent_at(Exponent::angle, point_, statistics_[k]));
     }
-    for (const auto& [left, right] : sign_changes(values)) {
-      const auto root = bracketed_root([&](double gain) { return value_at(Exponent::angle, gain); },
-                                       gains_[left], gains_[right]);
-      if (root) roots.push_back(*root);
-    }
-    return roots;
+    return roots_between([&](double gain) { return value_at(Exponent::angle, gain); }, gains_, values);
   }
 
   ParameterPoint point_;

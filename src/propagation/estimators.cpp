@@ -1,6 +1,7 @@
 #include "widelimit/propagation/estimators.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 #include "numerics/blas_threads.hpp"
 #include "numerics/tasks.hpp"
@@ -49,6 +50,28 @@ void run_forward(const Parameters& parameters, const TokenDistribution& start, I
     tokens = transformer.block(t, tokens);
     visit(t + 1, tokens);
   }
+}
+
+/// values[t][network] of value_of(tokens) at the depths t = 0 .. depth.
+template <typename ValueOf>
+auto values_by_depth(const char* where, const Parameters& parameters, const TokenDistribution& start,
+                     Index depth, const SampleOptions& options, const ValueOf& value_of) {
+  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  using Value = std::invoke_result_t<ValueOf, const Matrix<double>&>;
+  std::vector<std::vector<Value>> values(static_cast<std::size_t>(depth) + 1,
+                                         std::vector<Value>(static_cast<std::size_t>(options.networks)));
+  for_each_network(where, options, [&](Index network) {
+    run_forward(parameters, start, depth, options, network, [&](Index t, const Matrix<double>& tokens) {
+      values[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = value_of(tokens);
+    });
+  });
+  return values;
+}
+
+/// ln of |gradient of <X^L, seed>|^2 / |seed|^2.
+double log_gradient(const FiniteTransformer& transformer, const ForwardTrace& trace,
+                    const Matrix<double>& seed) {
+  return transformer.input_gradient(trace, seed).log_squared_norm() - std::log(seed.squaredNorm());
 }
 
 /// Estimate of ln(mean of e^x) / scale: relative error of the mean.
@@ -142,21 +165,17 @@ TokenState measured_state(const Matrix<double>& tokens) {
 
 std::vector<MeasuredState> measured_trajectory(const Parameters& parameters, const TokenDistribution& start,
                                                Index depth, const SampleOptions& options) {
-  constexpr const char* where = "measured_trajectory";
-  require_depth(where, depth);
-  const auto count = static_cast<std::size_t>(options.networks);
-  std::vector<std::vector<double>> norms(static_cast<std::size_t>(depth) + 1, std::vector<double>(count)),
-      cosines = norms;
-  for_each_network(where, options, [&](Index network) {
-    run_forward(parameters, start, depth, options, network, [&](Index t, const Matrix<double>& tokens) {
-      const TokenState state = measured_state(tokens);
-      norms[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = state.q;
-      cosines[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = state.cosine();
-    });
-  });
+  const auto states =
+      values_by_depth("measured_trajectory", parameters, start, depth, options, measured_state);
   std::vector<MeasuredState> result;
-  for (std::size_t t = 0; t < norms.size(); ++t)
-    result.push_back({numerics::mean(norms[t]), numerics::mean(cosines[t])});
+  for (const std::vector<TokenState>& at_depth : states) {
+    std::vector<double> norms, cosines;
+    for (const TokenState& state : at_depth) {
+      norms.push_back(state.q);
+      cosines.push_back(state.cosine());
+    }
+    result.push_back({numerics::mean(norms), numerics::mean(cosines)});
+  }
   return result;
 }
 
@@ -201,15 +220,12 @@ Estimate measured_angle_exponent(const Parameters& parameters, double q0, double
     throw ArgumentError(
         fmt::format("{}: cosine must be below 1 for an angle to grow, got {}", where, cosine));
   const TokenDistribution start = TokenDistribution::gaussian(q0, cosine);
-  std::vector<double> growths(static_cast<std::size_t>(options.networks));
-  for_each_network(where, options, [&](Index network) {
-    double before = 0;
-    run_forward(parameters, start, 1, options, network, [&](Index t, const Matrix<double>& tokens) {
-      const double gap = measured_state(tokens).cosine_gap();
-      if (t == 0) before = gap;
-      growths[static_cast<std::size_t>(network)] = std::log(gap / before);
-    });
+  const auto gaps = values_by_depth(where, parameters, start, 1, options, [](const Matrix<double>& tokens) {
+    return measured_state(tokens).cosine_gap();
   });
+  std::vector<double> growths;
+  for (std::size_t network = 0; network < gaps[0].size(); ++network)
+    growths.push_back(std::log(gaps[1][network] / gaps[0][network]));
   return numerics::mean(growths);
 }
 
@@ -225,8 +241,7 @@ MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const 
         transformer.traced_forward(start.draw(parameters.tokens, options.width, options.seed, index));
     const Matrix<double> seed =
         gaussian(parameters.tokens, options.width, options.seed, gradient_streams + index);
-    logs[static_cast<std::size_t>(network)] =
-        transformer.input_gradient(trace, seed).log_squared_norm() - std::log(seed.squaredNorm());
+    logs[static_cast<std::size_t>(network)] = log_gradient(transformer, trace, seed);
   });
   const auto length = static_cast<double>(depth);
   return {log_mean(logs, length), scaled_mean(logs, length)};
@@ -258,7 +273,7 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
     for (const double sign : {1.0, -1.0}) {
       seed.row(1) = sign * seed.row(0);
       (sign > 0 ? means : contrasts)[static_cast<std::size_t>(network)] =
-          transformer.input_gradient(trace, seed).log_squared_norm() - std::log(seed.squaredNorm());
+          log_gradient(transformer, trace, seed);
     }
   });
   const auto length = static_cast<double>(depth);
@@ -268,19 +283,12 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
 std::vector<Estimate> measured_group_ratio(const Parameters& parameters, const TokenDistribution& start,
                                            Index depth, const SampleOptions& options) {
   constexpr const char* where = "measured_group_ratio";
-  require_depth(where, depth);
   require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 4);
-  std::vector<std::vector<double>> ratios(static_cast<std::size_t>(depth) + 1,
-                                          std::vector<double>(static_cast<std::size_t>(options.networks)));
-  for_each_network(where, options, [&](Index network) {
-    run_forward(parameters, start, depth, options, network, [&](Index t, const Matrix<double>& tokens) {
-      ratios[static_cast<std::size_t>(t)][static_cast<std::size_t>(network)] = group_ratio(tokens);
-    });
-  });
-  std::vector<Estimate> result;
-  result.reserve(ratios.size());
-  for (const std::vector<double>& values : ratios) result.push_back(numerics::mean(values));
-  return result;
+  const auto ratios = values_by_depth(where, parameters, start, depth, options, group_ratio);
+  std::vector<Estimate> means;
+  means.reserve(ratios.size());
+  for (const std::vector<double>& at_depth : ratios) means.push_back(numerics::mean(at_depth));
+  return means;
 }
 
 }  // namespace widelimit::propagation

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -134,15 +135,14 @@ double rank_correlation(std::span<const double> first, std::span<const double> s
     throw ArgumentError(
         fmt::format("rank_correlation: expected two samples of one size of at least 2, got {} and {}",
                     first.size(), second.size()));
-  const std::vector<double> a = ranks(first), b = ranks(second);
-  const double centre = static_cast<double>(a.size() - 1) / 2;
-  double product = 0, square_a = 0, square_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    product += (a[i] - centre) * (b[i] - centre);
-    square_a += (a[i] - centre) * (a[i] - centre);
-    square_b += (b[i] - centre) * (b[i] - centre);
-  }
-  return square_a > 0 && square_b > 0 ? product / std::sqrt(square_a * square_b) : 0;
+  const auto centred = [](const std::vector<double>& values) {
+    const auto count = static_cast<Eigen::Index>(values.size());
+    return Eigen::ArrayXd(Eigen::Map<const Eigen::ArrayXd>(values.data(), count) -
+                          static_cast<double>(count - 1) / 2);
+  };
+  const Eigen::ArrayXd a = centred(ranks(first)), b = centred(ranks(second));
+  const double squares = a.square().sum() * b.square().sum();
+  return squares > 0 ? (a * b).sum() / std::sqrt(squares) : 0;
 }
 
 PredictorFit fit_loss_predictor(std::span<const TrainingOutcome> outcomes, double ceiling) {

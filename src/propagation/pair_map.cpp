@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "numerics/gauss_legendre.hpp"
+#include "propagation/chebyshev.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/gaussian_expectation.hpp"
 
@@ -18,7 +19,7 @@ constexpr int fewest_slopes = 16, most_slopes = 512;
 constexpr double settled_slopes = 3e-12;       // of the largest value: the size of the last coefficients
 constexpr double continuity_tolerance = 1e-3;  // a jump shows at order 1
 
-double unit_node(int j, int degree) { return (1 + std::cos(std::numbers::pi * j / degree)) / 2; }
+double unit_node(int j, int degree) { return (1 + chebyshev_point(j, degree)) / 2; }
 
 /// Largest of the last three Chebyshev coefficients, over the largest value.
 double tail(const std::vector<double>& values) {
@@ -70,13 +71,12 @@ GapTable::GapTable(const numerics::Activation& activation, double variance) {
 }
 
 double GapTable::interpolate(const std::vector<double>& values, double t) const {
-  const auto last = values.size() - 1;
-  const auto degree = static_cast<int>(last);
+  const int degree = static_cast<int>(values.size()) - 1;
   double sum = 0, norm = 0;
-  for (std::size_t j = 0; j <= last; ++j) {
+  for (std::size_t j = 0; j < values.size(); ++j) {
     const double difference = t - unit_node(static_cast<int>(j), degree);
     if (difference == 0) return values[j];
-    const double weight = (j % 2 == 0 ? 1 : -1) * (j == 0 || j == last ? 0.5 : 1) / difference;
+    const double weight = barycentric_weight(static_cast<int>(j), degree) / difference;
     sum += weight * values[j];
     norm += weight;
   }

@@ -35,6 +35,16 @@ inline std::vector<double> places_between(double low, double high, int steps) {
   return places;
 }
 
+/// Roots between places whose values change sign.
+template <typename Function>
+std::vector<double> roots_between(const Function& function, const std::vector<double>& places,
+                                  const std::vector<double>& values) {
+  std::vector<double> roots;
+  for (const auto& [left, right] : sign_changes(values))
+    if (const auto root = bracketed_root(function, places[left], places[right])) roots.push_back(*root);
+  return roots;
+}
+
 /// Every root in [low, high] that values at `steps` + 1 places, even in ln, tell apart; ascending.
 template <typename Function>
 std::vector<double> scanned_roots(const Function& function, double low, double high, int steps) {
@@ -42,10 +52,7 @@ std::vector<double> scanned_roots(const Function& function, double low, double h
   std::vector<double> values;
   values.reserve(places.size());
   for (const double place : places) values.push_back(function(place));
-  std::vector<double> roots;
-  for (const auto& [left, right] : sign_changes(values))
-    if (const auto root = bracketed_root(function, places[left], places[right])) roots.push_back(*root);
-  return roots;
+  return roots_between(function, places, values);
 }
 
 }  // namespace widelimit::propagation

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "block_sums.hpp"
 #include "checks.hpp"
-#include "monte_carlo.hpp"
+#include "log_sum_exp.hpp"
 #include "normals.hpp"
 
 namespace widelimit::specialization {
@@ -13,11 +14,6 @@ namespace widelimit::specialization {
 namespace {
 
 constexpr Index kBlock = 4096;
-
-Vector<double> softmax_of(Vector<double> scores) {
-  scores = (scores.array() - scores.maxCoeff()).exp().matrix();
-  return scores / scores.sum();
-}
 
 template <typename Score>
 Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, const Score& score) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "block_sums.hpp"
 #include "check_case_parts.hpp"
 #include "checks.hpp"
 #include "numerics/count.hpp"
@@ -43,41 +44,31 @@ StochasticFields population_case(const JsonValue& description, const JsonValue& 
   return {{{"loss", loss.loss}}, {{"loss", loss.standard_error}}};
 }
 
-/// Sums of fields and of their squares over repetitions.
+/// Sums of the numbers of every field over repetitions, in which they are the same fields every time.
 class Repetitions {
  public:
-  /// Adds one repetition: the same fields every time.
   void add(const CaseFields& fields) {
-    ++count_;
     for (const auto& [name, numbers] : fields) {
-      const std::vector<double>& values = numbers.values();
-      auto& [sums, squares] = sums_[name];
-      sums.resize(values.size());
-      squares.resize(values.size());
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        sums[i] += values[i];
-        squares[i] += values[i] * values[i];
-      }
+      std::vector<MonteCarloSums>& sums = sums_[name];
+      sums.resize(numbers.values().size());
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(numbers.values()[i]);
     }
   }
 
   StochasticFields means(double repetitions_in_file) const {
     StochasticFields out;
-    out.repetitions = count_;
     out.repetitions_in_file = repetitions_in_file;
-    for (const auto& [name, pair] : sums_)
-      for (std::size_t i = 0; i < pair.first.size(); ++i) {
-        const double mean = pair.first[i] / count_;
-        const double variance = std::max(pair.second[i] / count_ - mean * mean, 0.0);
-        out.values[name].append(mean);
-        out.standard_errors[name].append(std::sqrt(variance / (count_ - 1)));
+    for (const auto& [name, sums] : sums_)
+      for (const MonteCarloSums& sum : sums) {
+        out.repetitions = sum.count();
+        out.values[name].append(sum.mean());
+        out.standard_errors[name].append(std::sqrt(sum.variance() / (sum.count() - 1)));
       }
     return out;
   }
 
  private:
-  double count_ = 0;
-  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> sums_;
+  std::map<std::string, std::vector<MonteCarloSums>> sums_;
 };
 
 Index step_count(double tau, double step) {

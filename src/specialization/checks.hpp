@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "numerics/arguments.hpp"
 #include "widelimit/specialization/activation.hpp"
@@ -18,6 +19,18 @@ using numerics::require_index;
 using numerics::require_not_negative;
 using numerics::require_positive;
 using numerics::require_shape;
+
+/// The steps to record, with the last of all; at least 0 and the last. `where` stands in errors.
+[[nodiscard]] inline std::vector<Index> checked_record(std::string_view where, std::vector<Index> record,
+                                                       Index steps) {
+  if (record.empty()) record.push_back(0);
+  if (record.back() < steps) record.push_back(steps);
+  for (std::size_t i = 0; i < record.size(); ++i)
+    if (record[i] < (i == 0 ? 0 : record[i - 1] + 1) || record[i] > steps)
+      throw ArgumentError(fmt::format("{}: record must increase and stay within [0, {}], got {} at place {}",
+                                      where, steps, record[i], i));
+  return record;
+}
 
 /// b has one entry a head, v as many as the activation has scales.
 inline void require_offsets(std::string_view where, HeadActivation activation, Index heads,

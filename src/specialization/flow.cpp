@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "checks.hpp"
+#include "head_parts.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
@@ -30,24 +31,12 @@ void check_options(const FlowOptions& options) {
   if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
     throw ArgumentError(
         fmt::format("{}: batch_noise needs the euler stepper; set it to 0 for the others", where));
-  for (std::size_t i = 0; i < options.record.size(); ++i) {
-    const Index least = i == 0 ? 0 : options.record[i - 1] + 1;
-    if (options.record[i] < least || options.record[i] > options.steps)
-      throw ArgumentError(fmt::format("{}: record must increase and stay within [0, {}], got {} at place {}",
-                                      where, options.steps, options.record[i], i));
-  }
-}
-
-std::vector<Index> recorded_steps(const FlowOptions& options) {
-  std::vector<Index> record = options.record;
-  if (record.empty()) record.push_back(0);
-  if (record.back() != options.steps) record.push_back(options.steps);
-  return record;
 }
 
 bool finite(const HeadParameters& parameters) {
-  return parameters.m.allFinite() && parameters.r.allFinite() && parameters.b.allFinite() &&
-         parameters.v.allFinite();
+  bool all = true;
+  for_each_part([&](const auto& part) { all = all && part.allFinite(); }, parameters);
+  return all;
 }
 
 /// Sets the parts that do not move to zero and applies the variant.
@@ -79,8 +68,8 @@ bool at_rest(const FlowPoint& point, const FlowOptions& options) {
 
 template <typename Scalar>
 std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters state,
-                                  const SampleSet<Scalar>& samples, const FlowOptions& options) {
-  const std::vector<Index> record = recorded_steps(options);
+                                  const SampleSet<Scalar>& samples, const FlowOptions& options,
+                                  const std::vector<Index>& record) {
   const LossDetail detail = options.batch_noise > 0 ? LossDetail::gradients_and_noise : LossDetail::gradients;
   std::vector<FlowPoint> points;
   auto next = record.begin();
@@ -94,10 +83,7 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
     if (step == *next || stop) points.push_back(std::move(point));
     if (stop) break;
     if (step == *next) ++next;
-    state.m -= options.step * now.gradient.m;
-    state.r -= options.step * now.gradient.r;
-    state.b -= options.step * now.gradient.b;
-    state.v -= options.step * now.gradient.v;
+    for_each_part([&](auto& part, const auto& slope) { part -= options.step * slope; }, state, now.gradient);
     if (options.batch_noise > 0 && finite(state))
       state.r = numerics::symmetric_root(
           state.r * state.r.transpose() + options.step * options.batch_noise * now.noise, overlap_rounding);
@@ -112,27 +98,21 @@ class Packing {
 
   State pack(const HeadParameters& parameters) const {
     State state;
-    const auto append = [&](const double* first, Index count) {
-      state.insert(state.end(), first, first + count);
-    };
-    append(parameters.m.data(), parameters.m.size());
-    append(parameters.r.data(), parameters.r.size());
-    append(parameters.b.data(), parameters.b.size());
-    append(parameters.v.data(), parameters.v.size());
+    for_each_part(
+        [&](const auto& part) { state.insert(state.end(), part.data(), part.data() + part.size()); },
+        parameters);
     return state;
   }
 
   HeadParameters unpack(const State& state) const {
     HeadParameters parameters = shape_;
     const double* next = state.data();
-    const auto take = [&](auto& part) {
-      std::copy_n(next, part.size(), part.data());
-      next += part.size();
-    };
-    take(parameters.m);
-    take(parameters.r);
-    take(parameters.b);
-    take(parameters.v);
+    for_each_part(
+        [&](auto& part) {
+          std::copy_n(next, part.size(), part.data());
+          next += part.size();
+        },
+        parameters);
     return parameters;
   }
 
@@ -152,7 +132,8 @@ void visit_times(const Stepper& stepper, const Derivative& derivative, State sta
 
 template <typename Scalar>
 std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParameters& start,
-                                   const SampleSet<Scalar>& samples, const FlowOptions& options) {
+                                   const SampleSet<Scalar>& samples, const FlowOptions& options,
+                                   const std::vector<Index>& record) {
   const Packing packing(start);
   const auto step_at = [&](double tau) { return static_cast<Index>(tau / options.step); };
   const auto loss_at = [&](const HeadParameters& parameters, double tau) {
@@ -168,7 +149,7 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   };
   std::vector<FlowPoint> points;
   std::vector<double> times;
-  for (const Index step : recorded_steps(options)) times.push_back(static_cast<double>(step) * options.step);
+  for (const Index step : record) times.push_back(static_cast<double>(step) * options.step);
   const auto visit = [&](const State& state, double tau) {
     const HeadParameters parameters = packing.unpack(state);
     points.push_back(flow_point(tau, loss_at(parameters, tau), parameters));
@@ -212,9 +193,10 @@ template <typename Scalar>
 std::vector<FlowPoint> gradient_flow(HeadActivation activation, const HeadParameters& start,
                                      const SampleSet<Scalar>& samples, const FlowOptions& options) {
   check_options(options);
+  const std::vector<Index> record = checked_record("gradient_flow", options.record, options.steps);
   return numerics::on_threads(options.run.threads, [&] {
-    return options.stepper == FlowStepper::euler ? euler_flow(activation, start, samples, options)
-                                                 : odeint_flow(activation, start, samples, options);
+    return options.stepper == FlowStepper::euler ? euler_flow(activation, start, samples, options, record)
+                                                 : odeint_flow(activation, start, samples, options, record);
   });
 }
 

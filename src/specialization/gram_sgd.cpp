@@ -227,15 +227,13 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
     for (Index step = 0; step <= options.steps; ++step) {
       const GramState before = state;
       const Matrix<double> C = cholesky(before.gram);
-      std::vector<GramSums> parts(static_cast<std::size_t>(blocks));
-      numerics::for_each_task(blocks, {.stop = options.run.stop}, [&](Index block) {
-        const Index count = std::min(kGramBlock, options.batch - block * kGramBlock);
+      const auto sums_of = [&](Index block, Index count) {
         Matrix<double> z, T, theta;
         draw(static_cast<std::uint64_t>(step * blocks + block), count, z, T, theta);
         const std::vector<Index> eps(static_cast<std::size_t>(count), 0);
-        parts[static_cast<std::size_t>(block)] =
-            sum_block(activation, before, C, options.tokens, {z, T, theta, eps.data()});
-      });
+        return sum_block(activation, before, C, options.tokens, {z, T, theta, eps.data()});
+      };
+      const auto parts = parts_of_blocks(options.batch, kGramBlock, {.stop = options.run.stop}, sums_of);
       const double loss = apply_step(state, C, parts, options.batch, options.gamma);
       if (options.run.progress) options.run.progress(step, options.steps);
       if (step != *next) continue;

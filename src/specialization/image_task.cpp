@@ -4,7 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "monte_carlo.hpp"
+#include "block_sums.hpp"
+#include "log_sum_exp.hpp"
 #include "normals.hpp"
 #include "vector_sgd.hpp"
 
@@ -34,21 +35,6 @@ class ImageDraw {
   Index tokens_;
   std::uint64_t seed_;
 };
-
-/// Column-wise ln sum exp of scores (images x tokens).
-Vector<double> log_sum_exp(const Eigen::MatrixXf& scores) {
-  Vector<double> result(scores.cols());
-  for (Index l = 0; l < scores.cols(); ++l) {
-    const double top = static_cast<double>(scores.col(l).maxCoeff());
-    result[l] = top + std::log((scores.col(l).cast<double>().array() - top).exp().sum());
-  }
-  return result;
-}
-
-Vector<double> normalised(Vector<double> scores) {
-  scores = (scores.array() - scores.maxCoeff()).exp().matrix();
-  return scores / scores.sum();
-}
 
 BayesRisk mean_and_error(const std::vector<double>& values) {
   MonteCarloSums sums;
@@ -115,10 +101,9 @@ Vector<double> ImageTask::posterior(const Matrix<double>& tokens) const {
   Vector<double> scores(tokens.rows());
   for (Index l = 0; l < tokens.rows(); ++l) {
     const Vector<double> overlaps = amplitude_ * (images_ * tokens.row(l).transpose()) - half_norms;
-    const double top = overlaps.maxCoeff();
-    scores[l] = top + std::log((overlaps.array() - top).exp().sum());
+    scores[l] = log_sum_exp(overlaps);
   }
-  return normalised(scores);
+  return softmax_of(scores);
 }
 
 BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, const RunControl& run) const {
@@ -134,9 +119,10 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
     draw(static_cast<std::uint64_t>(block), size, X);
     Eigen::MatrixXf scores = draw.signals() * X.transpose();
     scores.colwise() -= half_norms;
-    const Vector<double> odds = log_sum_exp(scores);
+    Vector<double> odds(scores.cols());
+    for (Index l = 0; l < scores.cols(); ++l) odds[l] = log_sum_exp(scores.col(l));
     for (Index mu = 0; mu < size; ++mu) {
-      Vector<double> miss = normalised(odds.segment(mu * tokens, tokens));
+      Vector<double> miss = softmax_of(odds.segment(mu * tokens, tokens));
       miss[0] -= 1;
       const Eigen::VectorXf residual = X.middleRows(mu * tokens, tokens).transpose() * miss.cast<float>();
       losses[static_cast<std::size_t>(first + mu)] =

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
+#include "block_sums.hpp"
 #include "checks.hpp"
 #include "loss_kernel.hpp"
-#include "numerics/tasks.hpp"
 #include "sample_tiles.hpp"
 
 namespace widelimit::specialization {
@@ -45,20 +46,22 @@ template <typename Scalar>
 std::vector<double> sum_kernel_blocks(const KernelBlock<Scalar>& model, const SampleTiles<Scalar>& samples,
                                       std::size_t size, const RunControl& run) {
   constexpr Index tiles_per_block = SampleTiles<Scalar>::kBlock / SampleTiles<Scalar>::kTile;
-  const Index blocks = (samples.tiles() + tiles_per_block - 1) / tiles_per_block;
-  std::vector<double> partial(static_cast<std::size_t>(blocks) * size, 0.0);
-  const auto add = [&](Index index) {
+  const auto sums_of = [&](Index index, Index tiles) {
     KernelBlock<Scalar> block = model;
-    const Index first = index * tiles_per_block;
-    block.values = samples.tile(first);
-    block.sample_weights = samples.tile_weights(first);
-    block.tiles = static_cast<std::size_t>(std::min(tiles_per_block, samples.tiles() - first));
-    add_block(block, partial.data() + static_cast<std::size_t>(index) * size);
+    block.values = samples.tile(index * tiles_per_block);
+    block.sample_weights = samples.tile_weights(index * tiles_per_block);
+    block.tiles = static_cast<std::size_t>(tiles);
+    std::vector<double> sums(size, 0.0);
+    add_block(block, sums.data());
+    return sums;
   };
-  numerics::on_threads(run.threads, [&] { numerics::for_each_task(blocks, {.stop = run.stop}, add); });
-  std::vector<double> sums(size, 0.0);
-  for (std::size_t at = 0; at < partial.size(); ++at) sums[at % size] += partial[at];
-  return sums;
+  std::vector<double> total(size, 0.0);
+  numerics::on_threads(run.threads, [&] {
+    for (const std::vector<double>& sums :
+         parts_of_blocks(samples.tiles(), tiles_per_block, {.stop = run.stop}, sums_of))
+      std::transform(total.begin(), total.end(), sums.begin(), total.begin(), std::plus{});
+  });
+  return total;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "widelimit/specialization/order_parameters.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 
 #include "checks.hpp"
+#include "numerics/eigen_solver.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 
 namespace widelimit::specialization {

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "block_sums.hpp"
 #include "checks.hpp"
 #include "grid.hpp"
-#include "numerics/tasks.hpp"
+#include "head_parts.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::specialization {
@@ -60,14 +61,11 @@ SampleValues nodes_as_samples(const NormalGrid& grid, const Component& component
   return values;
 }
 
-/// Adds w times the loss and gradients of `part`.
-void add_weighted(SampledLoss& total, const SampledLoss& part, double weight) {
-  total.loss += weight * part.loss;
-  total.gradient.m += weight * part.gradient.m;
-  total.gradient.r += weight * part.gradient.r;
-  total.gradient.b += weight * part.gradient.b;
-  total.gradient.v += weight * part.gradient.v;
-}
+/// The mean loss of some nodes, and their weight.
+struct WeightedLoss {
+  double weight = 0;
+  SampledLoss loss;
+};
 
 }  // namespace
 
@@ -84,23 +82,23 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   HeadParameters model = parameters;
   model.r = parameters.r.leftCols(noises);
 
-  const Index size = grid.power((features + noises) * tokens), chunks = (size + kChunk - 1) / kChunk;
+  const Index size = grid.power((features + noises) * tokens);
   SampledLoss total;
   total.gradient = {Matrix<double>::Zero(heads, features), Matrix<double>::Zero(heads, noises),
                     Vector<double>::Zero(heads), Vector<double>::Zero(parameters.v.size())};
   for (const Component& component : parts) {
-    std::vector<SampledLoss> results(static_cast<std::size_t>(chunks));
-    std::vector<double> weights(results.size());
-    const auto sum_chunk = [&](Index chunk) {
-      const Index first = chunk * kChunk;
+    const auto loss_of_chunk = [&](Index chunk, Index count) {
       const SampleSet<double> samples(
-          nodes_as_samples(grid, component, tokens, noises, first, std::min(kChunk, size - first)));
-      weights[static_cast<std::size_t>(chunk)] = samples.weight_sum();
-      results[static_cast<std::size_t>(chunk)] = sampled_loss(activation, model, samples);
+          nodes_as_samples(grid, component, tokens, noises, chunk * kChunk, count));
+      return WeightedLoss{samples.weight_sum(), sampled_loss(activation, model, samples)};
     };
-    numerics::on_threads(run.threads, [&] { numerics::for_each_task(chunks, run, sum_chunk); });
-    for (std::size_t chunk = 0; chunk < results.size(); ++chunk)
-      add_weighted(total, results[chunk], weights[chunk]);
+    const std::vector<WeightedLoss> chunks =
+        numerics::on_threads(run.threads, [&] { return parts_of_blocks(size, kChunk, run, loss_of_chunk); });
+    for (const WeightedLoss& chunk : chunks) {
+      total.loss += chunk.weight * chunk.loss.loss;
+      for_each_part([&](auto& sum, const auto& slope) { sum += chunk.weight * slope; }, total.gradient,
+                    chunk.loss.gradient);
+    }
   }
   if (noises == 0) total.gradient.r = Matrix<double>::Zero(heads, parameters.r.cols());
   return total;

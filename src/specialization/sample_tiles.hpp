@@ -1,8 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
-#include <new>
+#include <boost/align/aligned_allocator.hpp>
+#include <cstddef>
+#include <vector>
 
 #include "widelimit/specialization/samples.hpp"
 
@@ -19,42 +20,31 @@ class SampleTiles {
   SampleTiles(const SampleShape& shape, Index features)
       : shape_{shape},
         features_{features},
-        values_{allocate_zeros(tiles() * tile_size())},
-        weights_{allocate_zeros(tiles() * kTile)} {
-    std::fill_n(weights_.get(), shape.count, Scalar{1});
+        values_(static_cast<std::size_t>(tiles() * tile_size())),
+        weights_(static_cast<std::size_t>(tiles() * kTile)) {
+    std::fill_n(weights_.begin(), shape.count, Scalar{1});
   }
 
   [[nodiscard]] const SampleShape& shape() const { return shape_; }
   [[nodiscard]] Index features() const { return features_; }
   [[nodiscard]] Index tiles() const { return (shape_.count + kTile - 1) / kTile; }
   [[nodiscard]] Index tile_size() const { return (features_ + shape_.heads) * shape_.tokens * kTile; }
-  [[nodiscard]] const Scalar* tile(Index index) const { return values_.get() + index * tile_size(); }
-  [[nodiscard]] Scalar* tile(Index index) { return values_.get() + index * tile_size(); }
-  [[nodiscard]] const Scalar* tile_weights(Index index) const { return weights_.get() + index * kTile; }
+  [[nodiscard]] const Scalar* tile(Index index) const { return values_.data() + index * tile_size(); }
+  [[nodiscard]] Scalar* tile(Index index) { return values_.data() + index * tile_size(); }
+  [[nodiscard]] const Scalar* tile_weights(Index index) const { return weights_.data() + index * kTile; }
 
   [[nodiscard]] Scalar value(Index sample, Index token, Index row) const {
-    return values_.get()[place(sample, token, row)];
+    return values_.data()[place(sample, token, row)];
   }
   [[nodiscard]] Scalar& value(Index sample, Index token, Index row) {
-    return values_.get()[place(sample, token, row)];
+    return values_.data()[place(sample, token, row)];
   }
-  [[nodiscard]] Scalar weight(Index sample) const { return weights_.get()[sample]; }
-  [[nodiscard]] Scalar& weight(Index sample) { return weights_.get()[sample]; }
+  [[nodiscard]] Scalar weight(Index sample) const { return weights_.data()[sample]; }
+  [[nodiscard]] Scalar& weight(Index sample) { return weights_.data()[sample]; }
 
  private:
-  static constexpr std::align_val_t kCacheLine{64};
-
-  struct Release {
-    void operator()(Scalar* values) const { ::operator delete[](values, kCacheLine); }
-  };
-  using Numbers = std::unique_ptr<Scalar[], Release>;
-
-  static Numbers allocate_zeros(Index size) {
-    const auto bytes = static_cast<std::size_t>(size) * sizeof(Scalar);
-    Numbers numbers(static_cast<Scalar*>(::operator new[](bytes, kCacheLine)));
-    std::fill_n(numbers.get(), size, Scalar{0});
-    return numbers;
-  }
+  static constexpr std::size_t kCacheLine = 64;
+  using Numbers = std::vector<Scalar, boost::alignment::aligned_allocator<Scalar, kCacheLine>>;
 
   [[nodiscard]] Index place(Index sample, Index token, Index row) const {
     return (sample / kTile) * tile_size() + (row * shape_.tokens + token) * kTile + sample % kTile;

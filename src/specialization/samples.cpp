@@ -146,7 +146,9 @@ TilesPointer<Scalar> closed_under_symmetries(const SampleTiles<Scalar>& plain, c
 template <typename Scalar>
 SampleSet<Scalar>::SampleSet(std::shared_ptr<const SampleTiles<Scalar>> tiles)
     : tiles_{std::move(tiles)},
-      weight_sum_{static_cast<double>(tiles_->shape().count)},
+      shape_{tiles_->shape()},
+      features_{tiles_->features()},
+      weight_sum_{static_cast<double>(shape_.count)},
       squared_weight_sum_{weight_sum_} {}
 
 template <typename Scalar>
@@ -180,26 +182,6 @@ SampleSet<Scalar> SampleSet<Scalar>::draw(const Prior& prior, const SampleShape&
     if (options.symmetry == SampleSymmetry::plain) return SampleSet(std::move(tiles));
     return SampleSet(closed_under_symmetries<Scalar>(*tiles, prior, group, options.run));
   });
-}
-
-template <typename Scalar>
-Index SampleSet<Scalar>::count() const {
-  return tiles_->shape().count;
-}
-
-template <typename Scalar>
-Index SampleSet<Scalar>::tokens() const {
-  return tiles_->shape().tokens;
-}
-
-template <typename Scalar>
-Index SampleSet<Scalar>::features() const {
-  return tiles_->features();
-}
-
-template <typename Scalar>
-Index SampleSet<Scalar>::noises() const {
-  return tiles_->shape().heads;
 }
 
 template <typename Scalar>

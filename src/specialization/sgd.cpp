@@ -45,14 +45,7 @@ std::vector<Index> check_sgd_options(const char* where, const SgdOptions& option
   require_at_least(where, "batch N_b", options.batch, 1);
   require_at_least(where, "steps", options.steps, 0);
   require_positive(where, "gamma", options.gamma);
-  std::vector<Index> record = options.record;
-  if (record.empty()) record.push_back(0);
-  if (record.back() < options.steps) record.push_back(options.steps);
-  for (std::size_t i = 0; i < record.size(); ++i)
-    if (record[i] < (i == 0 ? 0 : record[i - 1] + 1) || record[i] > options.steps)
-      throw ArgumentError(fmt::format("{}: record must increase and stay within [0, {}], got {} at place {}",
-                                      where, options.steps, record[i], i));
-  return record;
+  return checked_record(where, options.record, options.steps);
 }
 
 SgdStart random_start(HeadActivation activation, Index heads, Index features, Index dimension, double eta,

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
+#include "block_sums.hpp"
 #include "checks.hpp"
 #include "grid.hpp"
-#include "monte_carlo.hpp"
 #include "normals.hpp"
 #include "widelimit/specialization/hessian.hpp"
 

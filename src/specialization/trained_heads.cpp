@@ -17,17 +17,8 @@ constexpr Index kTrainedBlock = 1024;
 
 HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
                           const std::vector<Index>& kept) {
-  const Index count = static_cast<Index>(kept.size());
-  HeadParameters part{Matrix<double>(count, all.m.cols()), Matrix<double>(count, all.r.cols()),
-                      Vector<double>(count), all.v};
-  if (activation == HeadActivation::softmaxv) part.v.resize(count);
-  for (Index i = 0; i < count; ++i) {
-    const Index h = kept[static_cast<std::size_t>(i)];
-    part.m.row(i) = all.m.row(h);
-    part.r.row(i) = all.r.row(h);
-    part.b[i] = all.b[h];
-    if (activation == HeadActivation::softmaxv) part.v[i] = all.v[h];
-  }
+  HeadParameters part{all.m(kept, Eigen::all), all.r(kept, Eigen::all), all.b(kept), all.v};
+  if (activation == HeadActivation::softmaxv) part.v = all.v(kept);
   return part;
 }
 

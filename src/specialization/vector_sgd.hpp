@@ -1,12 +1,10 @@
 #pragma once
 
-#include <algorithm>
-#include <utility>
 #include <vector>
 
+#include "block_sums.hpp"
 #include "checks.hpp"
 #include "head_pass.hpp"
-#include "numerics/tasks.hpp"
 #include "widelimit/specialization/sgd.hpp"
 
 namespace widelimit::specialization {
@@ -56,17 +54,14 @@ BatchSums sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
 template <typename Scalar, typename Draw>
 BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, Index tokens, Index count,
                           const RunControl& run, const Draw& draw) {
-  const Index blocks = (count + kSequencesPerBlock - 1) / kSequencesPerBlock;
   const Matrix<Scalar> k = heads.k.cast<Scalar>();
-  std::vector<BatchSums> parts(static_cast<std::size_t>(blocks));
-  numerics::for_each_task(blocks, {.stop = run.stop}, [&](Index block) {
-    const Index size = std::min(kSequencesPerBlock, count - block * kSequencesPerBlock);
+  const auto sums_of = [&](Index block, Index size) {
     Matrix<Scalar> X(size * tokens, k.cols());
     std::vector<Index> eps(static_cast<std::size_t>(size), 0);
     draw(block, size, X, eps);
-    parts[static_cast<std::size_t>(block)] =
-        sum_sequences(activation, k, heads.b, heads.v, X, tokens, eps.data());
-  });
+    return sum_sequences(activation, k, heads.b, heads.v, X, tokens, eps.data());
+  };
+  const auto parts = parts_of_blocks(count, kSequencesPerBlock, {.stop = run.stop}, sums_of);
   BatchLoss mean;
   mean.gradient = {Matrix<double>::Zero(k.rows(), k.cols()), Vector<double>::Zero(heads.b.size()),
                    Vector<double>::Zero(heads.v.size())};

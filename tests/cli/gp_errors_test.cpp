@@ -203,14 +203,16 @@ TEST_CASE("gp: wrong usage") {
   check_usage("--network fcn --data sample --precision half", "--precision");
   check_usage("--network fcn --data sample --path .", "--data sample has no files");
   check_usage("--network fcn --data cifar10", "--path");
-  check_usage("--network fcn --data npy --path . --train 10", "--data npy takes the files as they are");
+  check_usage("--network fcn --data npy --path . --size 4",
+              "--data npy, csv and graphs take inputs as they are");
   check_usage("--network fcn --data sample --validation 0", "give --regulariser");
   check_usage("--network fcn --data sample --kernel nngp --time 1", "gradient flow needs the NTK");
   check_usage("--network fcn --data sample --time 1,-2", "--time");
   check_usage("--network fcn --data sample --regulariser 0", "--regulariser");
   check_usage("--network fcn --data sample --train 0", "--train");
   check_usage("--network fcn --data sample --amplitude 0", "--amplitude");
-  check_usage("--network fcn --data sample --targets classes", "--targets: for --data npy only");
+  check_usage("--network fcn --data sample --targets classes",
+              "--targets: for --data npy, csv and graphs only");
   check_usage("--network fcn --data npy --path . --targets labels", "--targets");
   check_usage("--network fcn --data sample --size 0", "--size");
   check_usage("--data sample", "--network");

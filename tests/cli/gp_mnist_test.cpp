@@ -51,7 +51,9 @@ TEST_CASE("gp: MNIST files, training and test sets apart") {
   CAPTURE(result.errors);
   REQUIRE(result.code == 0);
   CHECK(lines_of(result.output)[0] ==
-        "mnist: 40 training, 20 validation, 20 test images of 14x14x1, 10 classes, seed 0, float");
+        "mnist: 40 training, 20 validation, 20 test images of 14x14x1, 10 classes, seed 0, preprocessing "
+        "image, "
+        "float");
   CHECK(lines_of(result.output)[1].starts_with("amplitude of the kernels: "));  // No note before it.
   const auto results = nlohmann::json::parse(file_text(folder / "out/results.json"));
   CHECK(results["results"][0]["accuracy"] == 1);

@@ -12,7 +12,11 @@
 #include "widelimit/data/npy.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 #include "widelimit/models/named_networks.hpp"
+#include "widelimit/network/network_file.hpp"
 
 using namespace widelimit;
 using widelimit::testing::file_text;
@@ -65,7 +69,10 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   CHECK(result.errors.empty());
   const auto lines = lines_of(result.output);
   REQUIRE(lines.size() == 9);
-  CHECK(lines[0] == "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, float");
+  CHECK(
+      lines[0] ==
+      "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, preprocessing zca 1, "
+      "float");
   CHECK(lines[1].find("amplitude of the kernels: fitted to the training targets") == 0);
   CHECK(lines[3] == "conv-gap");
   for (const char* column :
@@ -83,13 +90,6 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   CHECK(std::isfinite(results["log_marginal_likelihood"].get<double>()));
   const auto at_zero = data::read_npy<double>(folder / "mean_ntk_time0.npy");
   CHECK(std::all_of(at_zero.begin(), at_zero.end(), [](double value) { return value == 0; }));
-
-  const auto rows = lines_of(file_text(folder / "predictions.csv"));
-  REQUIRE(rows.size() == 21);
-  CHECK(rows[0].find("index,class,nngp_class,nngp_variance,nngp_mean_0,nngp_mean_1,") == 0);
-  const auto fields = std::count(rows[0].begin(), rows[0].end(), ',');
-  CHECK(fields == 1 + 4 * 12);
-  for (const auto& row : rows) CHECK(std::count(row.begin(), row.end(), ',') == fields);
 }
 
 TEST_CASE("gp: several networks have a block each and a folder each") {
@@ -146,7 +146,8 @@ TEST_CASE("gp: arrays of real targets, against the library's own regression") {
   // Real targets have no classes: no accuracy, no confusion matrix.
   CHECK(results_in(folder / "out")["results"][0]["accuracy"].is_null());
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
-  CHECK(file_text(folder / "out/predictions.csv").find("index,target_0,nngp_variance,nngp_mean_0,") == 0);
+  CHECK(file_text(folder / "out/predictions.csv")
+            .find("index,id,target_0,nngp_standard_deviation,nngp_mean_0,ntk_") == 0);
 }
 
 TEST_CASE("gp: the amplitude is fitted unless it is given; it scales variances, not means") {
@@ -223,6 +224,45 @@ TEST_CASE("gp: the regulariser is chosen without the test data") {
   }
 }
 
+TEST_CASE("gp: arrays with masks, under which nothing is read") {
+  const TemporaryFolder folder;
+  const auto sequences = [](std::size_t count, double masked) {
+    auto x = xt::xarray<double>::from_shape({count, 3, 2});
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(1.7 * static_cast<double>(i));
+    for (std::size_t i = 0; i < count; ++i) x(i, i % 3, 0) = masked;
+    return x;
+  };
+  const auto mask = [](std::size_t count) {
+    xt::xarray<std::uint8_t> numbers = xt::ones<std::uint8_t>({count, std::size_t{3}});
+    for (std::size_t i = 0; i < count; ++i) numbers(i, i % 3) = 0;
+    return numbers;
+  };
+  auto y = xt::xarray<double>::from_shape({8});
+  for (std::size_t i = 0; i < 8; ++i) y(i) = std::cos(static_cast<double>(i));
+  write_network(folder / "network.json",
+                Network({layers::dense(), layers::relu(), layers::global_average_pool()}));
+  data::write_npy(folder / "y_train.npy", y);
+  data::write_npy(folder / "mask_train.npy", mask(8));
+  data::write_npy(folder / "mask_test.npy", mask(4));
+  const auto mean = [&](double masked, const std::string& out) {
+    data::write_npy(folder / "x_train.npy", sequences(8, masked));
+    data::write_npy(folder / "x_test.npy", sequences(4, 3 * masked));
+    const auto result = run_program(
+        "gp --network " + (folder / "network.json").string() + " --data npy --path " + folder.string() +
+        " --kernel nngp --regulariser 0.1 --precision double --out " + (folder / out).string());
+    CHECK(result.code == 0);
+    return data::read_npy<double>(folder / (out + "/mean_nngp.npy"));
+  };
+  CHECK(mean(1, "one") == mean(100, "hundred"));
+  data::write_npy(folder / "mask_test.npy", mask(5));
+  const auto result =
+      run_program("gp --network fcn --data npy --path " + folder.string() + " --regulariser 0.1");
+  CHECK(result.code != 0);
+  CHECK(
+      result.errors.find("mask_test.npy: inputs: expected a mask [4, 3], one value a position, got [5, 3]") !=
+      std::string::npos);
+}
+
 TEST_CASE("gp: arrays with integer labels and no test labels") {
   const TemporaryFolder folder;
   data::write_npy(folder / "x_train.npy", vectors(12, 0.1));
@@ -235,6 +275,6 @@ TEST_CASE("gp: arrays with integer labels and no test labels") {
   REQUIRE(result.code == 0);
   CHECK(lines_of(result.output)[5].find(" - ") != std::string::npos);
   CHECK(shape_in(folder / "out/mean_nngp.npy") == std::vector<std::size_t>{5, 3});
-  CHECK(file_text(folder / "out/predictions.csv").find("index,nngp_class,nngp_variance,") == 0);
+  CHECK(file_text(folder / "out/predictions.csv").find("index,id,nngp_class,nngp_probability,") == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
 }

@@ -7,6 +7,7 @@
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/pooling.hpp"
@@ -160,6 +161,63 @@ TEST_CASE("gram: an interrupt ends the run with code 130, a clear message and no
   CHECK(result.errors.find("widelimit: ") == 0);
   CHECK(result.errors.find('\n') == result.errors.size() - 1);
   CHECK_FALSE(std::filesystem::exists(folder / "out/nngp.npy"));
+}
+
+TEST_CASE("gram: masks, variances, and covariances of chosen pairs") {
+  const TemporaryFolder folder;
+  auto x = xt::xarray<double>::from_shape({3, 4, 2});
+  double value = 0;
+  for (double& entry : x) entry = std::sin(++value);
+  x(1, 1, 0) = std::numeric_limits<double>::quiet_NaN();
+  xt::xarray<bool> mask = xt::ones<bool>({3, 4});
+  mask(0, 2) = mask(1, 1) = false;
+  xt::xarray<std::int8_t> numbers = xt::cast<std::int8_t>(mask);
+  data::write_npy(folder / "x.npy", x);
+  data::write_npy(folder / "mask.npy", numbers);
+  numbers(0, 0) = 2;
+  data::write_npy(folder / "bad.npy", numbers);
+  data::write_npy(folder / "few.npy", xt::xarray<std::int8_t>(xt::ones<std::int8_t>({3, 5})));
+  const Layers open{layers::conv({.filter = {3}, .bias_variance = 0.1}), layers::relu()};
+  Layers closed = open;
+  closed.push_back(layers::global_average_pool());
+  write_network(folder / "open.json", Network{"open", open});
+  write_network(folder / "closed.json", Network{"closed", closed});
+  const auto arguments = [&](const std::string& network, const std::string& mask_file) {
+    return (folder / network).string() + " --precision double --kernel both --force --out " +
+           (folder / "out").string() + " --x " + (folder / "x.npy").string() + " --mask " +
+           (folder / mask_file).string();
+  };
+  const Inputs<double> masked(x, mask);
+  CHECK(run_program("gram " + arguments("closed.json", "mask.npy") + " --variances").code == 0);
+  const auto expected = gram<double>(Network(closed), masked);
+  CHECK(read_matrix(folder / "out/nngp.npy") == expected.nngp);
+  CHECK(read_matrix(folder / "out/ntk.npy") == expected.ntk);
+  const auto variances = data::read_npy<double>(folder / "out/variances.npy");
+  REQUIRE(variances.dimension() == 1);
+  for (Index i = 0; i < 3; ++i) CHECK(variances(i) == expected.nngp(i, i));
+
+  CHECK(run_program("gram " + arguments("open.json", "mask.npy") + " --pairs 0,1 2,2").code == 0);
+  const auto nngp = data::read_npy<double>(folder / "out/nngp.npy"),
+             ntk = data::read_npy<double>(folder / "out/ntk.npy");
+  REQUIRE(nngp.dimension() == 3);
+  const auto first = position_covariances(Network(open), masked, 0, 1),
+             second = position_covariances(Network(open), masked, 2, 2);
+  for (Index a = 0; a < 4; ++a)
+    for (Index b = 0; b < 4; ++b) {
+      CHECK(nngp(0, a, b) == first.nngp(a, b));
+      CHECK(ntk(1, a, b) == second.ntk(a, b));
+    }
+  CHECK(nngp(0, 2, 0) == 0);
+  check_gram_fails(arguments("closed.json", "bad.npy"), "bad.npy: expected booleans, or 0 and 1, got 2");
+  check_gram_fails(arguments("closed.json", "few.npy"),
+                   "few.npy: inputs: expected a mask [3, 4], one value a position, got [3, 5]");
+  check_gram_fails(arguments("open.json", "mask.npy") + " --pairs 0:1",
+                   "--pairs: expected two inputs I,J, got 0:1");
+  check_gram_fails(arguments("open.json", "mask.npy") + " --pairs 0,3",
+                   "position_covariances: expected an input from 0 to 2 of x, got 3");
+  const auto both = run_program("gram " + arguments("open.json", "mask.npy") + " --pairs 0,1 --variances");
+  CHECK(both.code == 2);
+  CHECK(both.errors.find("--variances: goes with Gram matrices, not with --pairs") != std::string::npos);
 }
 
 TEST_CASE("gram: sequences of different length") {

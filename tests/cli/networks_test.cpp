@@ -59,7 +59,7 @@ TEST_CASE("networks: errors in one line, exit code 1") {
   check(
       "alexnet",
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, vanilla, "
-      "struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder");
+      "struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder, gntk");
   check("fcn:depth=many", "network 'fcn:depth=many': expected a number behind '=', got 'many'");
   check("fcn:depth=", "network 'fcn:depth=': expected a number behind '=', got ''");
   check("fcn:depth", "network 'fcn:depth': expected OPTION=VALUE, got 'depth'");

@@ -119,6 +119,9 @@ TEST_CASE("output folder: networks that are gone take their folders with them") 
   CHECK(record_in(folder / "out")["network"].size() == 2);
   CHECK(record_in(folder / "out/conv-gap")["network"]["name"] == "conv-gap");
   CHECK(record_in(folder / "out")["shapes"]["train"] == json{20, 4, 4, 3});
+  // The files of the second network go when the first one is written, and come again.
+  REQUIRE(run_program("gp --network fcn --network conv-gap:depth=1" + end).code == 0);
+  CHECK(listed_in(folder / "out") == files_in(folder / "out"));
   REQUIRE(run_program("gp --network fcn --network struct:depth=1" + end).code == 0);
   CHECK_FALSE(fs::exists(folder / "out/conv-gap"));
   CHECK(listed_in(folder / "out") == files_in(folder / "out"));

@@ -37,10 +37,12 @@ FiniteNetwork<Scalar> network_of(const ZooLayer& subject, int threads = 1) {
 void check_methods(const ZooLayer& subject) {
   CAPTURE(subject.name);
   const auto network = network_of<double>(subject);
-  const auto x1 = inputs_of(subject.shape, 3), x2 = inputs_of(subject.shape, 2, 4);
+  const auto first = inputs_of(subject.shape, 3), second = inputs_of(subject.shape, 2, 4);
+  const Inputs<double> x1 = zoo_inputs(subject, first), x2 = zoo_inputs(subject, second, 3);
   // The definition: Jacobians, output by output. Dropout numbers the inputs of x2 behind those of x1, so that
   // they are put into one batch.
-  const xt::xarray<double> both = xt::concatenate(xt::xtuple(x1, x2), 0);
+  const xt::xarray<double> numbers = xt::concatenate(xt::xtuple(first, second), 0);
+  const Inputs<double> both = zoo_inputs(subject, numbers);
   Matrix<double> expected = Matrix<double>::Zero(3, 2);
   for (Index output = 0; output < 3; ++output) {
     const Matrix<double> jacobian = network.jacobian(both, output);
@@ -92,8 +94,10 @@ TEST_CASE("float agrees with double") {
       CAPTURE(subject.name);
       const auto exact = network_of<double>(subject);
       const auto rounded = network_of<float>(subject);
-      const xt::xarray<float> x = inputs_of<float>(subject.shape, 3);
-      const xt::xarray<double> wide = xt::cast<double>(x);
+      const xt::xarray<float> numbers = inputs_of<float>(subject.shape, 3);
+      const xt::xarray<double> wide_numbers = xt::cast<double>(numbers);
+      const Inputs<float> x = zoo_inputs(subject, numbers);
+      const Inputs<double> wide = zoo_inputs(subject, wide_numbers);
       CHECK(relative_difference(rounded.forward(x).cast<double>(), exact.forward(wide)) < 1e-4);
       CHECK(relative_difference(empirical_ntk<float>(rounded, x).cast<double>(),
                                 empirical_ntk<double>(exact, wide)) < 1e-4);

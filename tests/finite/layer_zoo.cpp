@@ -1,6 +1,7 @@
 #include "finite/layer_zoo.hpp"
 
 #include "support/activation_layers.hpp"
+#include "support/random_inputs.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/layers/branches.hpp"
@@ -8,6 +9,7 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/exp_normalized.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -28,6 +30,19 @@ void add_convolutions(std::vector<ZooLayer>& zoo) {
   zoo.push_back({"conv 3d", conv({{2, 1, 2}, {}, Padding::same, 1, 0.1}), {2, 2, 2}});
 }
 
+/// Widths of the limit that differ from those of the finite networks.
+void add_standard(std::vector<ZooLayer>& zoo) {
+  const StandardParametrisation wide{.input_width = 48, .width_scale = 4, .zero_biases = false},
+      from_zero{.input_width = 6, .width_scale = 0.5, .zero_biases = true};
+  zoo.push_back({"dense standard", dense({1.3, 0.2, wide}), {}});
+  zoo.push_back({"dense standard, biases from 0", dense({1.3, 0, from_zero}), {3}});
+  zoo.push_back({"conv standard", conv({{3, 2}, {1, 2}, Padding::same, 1.3, 0.2, wide}), {3, 3}});
+  zoo.push_back({"local_conv standard", local_conv({{2}, {}, Padding::same, 1.3, 0.2, wide}), {4}});
+  zoo.push_back(
+      {"local_conv standard circular", local_conv({{2}, {}, Padding::circular, 1.3, 0, from_zero}), {4}});
+  zoo.push_back({"conv_transpose standard", conv_transpose({{3}, {2}, Padding::same, 1.3, 0.2, wide}), {3}});
+}
+
 void add_position_maps(std::vector<ZooLayer>& zoo) {
   for (const Padding padding : {Padding::same, Padding::valid, Padding::circular}) {
     const std::string name = std::vector{"same", "valid", "circular"}[static_cast<std::size_t>(padding)];
@@ -40,6 +55,12 @@ void add_position_maps(std::vector<ZooLayer>& zoo) {
   Matrix<double> matrix(2, 4);
   matrix << 0.5, -1, 0.3, 0, 0, 0.7, 1.1, -0.2;
   zoo.push_back({"positions_map", positions_map(matrix), {2, 2}});
+}
+
+void add_aggregations(std::vector<ZooLayer>& zoo) {
+  zoo.push_back({"aggregate", aggregate(), {4}});
+  zoo.push_back({"aggregate mean", aggregate({GraphNormalisation::mean, true}), {5}});
+  zoo.push_back({"aggregate symmetric", aggregate({GraphNormalisation::symmetric, false}), {4}});
 }
 
 void add_poolings(std::vector<ZooLayer>& zoo) {
@@ -64,6 +85,10 @@ void add_branches(std::vector<ZooLayer>& zoo) {
   zoo.push_back({"sum of fresh", sum({{0.8, {dense()}}, {-0.6, {relu(), relu_dense}}}), {3}});
   zoo.push_back({"product", product({{1.1, {}}, {0.7, {relu_dense}}, {1, {dense({1, 0.5})}}}), {}});
   zoo.push_back({"concat", concat({{0.25, {dense()}}, {0.75, {relu_dense, relu()}}}), {2}});
+  zoo.push_back({"concat of positions",
+                 concat_positions(1, {{dense()}, {relu(), conv({{1, 2}, {1, 2}})}, {relu_dense}}),
+                 {2, 3}});
+  zoo.push_back({"concat of positions with input", concat_positions(0, {{}, {relu(), relu_dense}}), {3}});
   zoo.push_back({"concat with input", concat({{0.5, {}}, {0.5, {relu(), relu_dense}}}), {}});
   zoo.push_back({"repeat", repeat(2, {relu_dense, relu()}), {2}});
 }
@@ -153,12 +178,36 @@ void add_attention_of_today(std::vector<ZooLayer>& zoo, Index samples) {
   }
 }
 
+/// Biases of queries and keys, and encodings that decay with the distance.
+void add_biased_attention(std::vector<ZooLayer>& zoo, Index samples) {
+  AttentionOptions options;
+  options.query_key_std = 1.2;
+  options.query_bias_variance = options.key_bias_variance = 0.6;
+  options.rotary = RotaryPositions{{0.9, 0.2}};
+  zoo.push_back({"1/width rotary, biased queries and keys", attention(options), {4}});
+  options.rotary.reset();
+  options.weights = AttentionWeights::elementwise(relu());
+  options.positions = PositionalEncodings::appended(DecayPositions{{1, 0.6, 0.4, 0.3, 0.2}, 1}, 6, 2, 0.8);
+  zoo.push_back({"1/width relu, biased, decaying positions", attention(options), {2, 3}});
+  options.scaling = AttentionScaling::inverse_sqrt_width;
+  options.query_bias_variance = 0.3;
+  zoo.push_back({"1/sqrt(width) relu, biased, decaying positions", attention(options), {3}});
+  options.weights = AttentionWeights::elementwise(layers::erf());
+  zoo.push_back({"1/sqrt(width) erf, biased, decaying positions", attention(options), {3}});
+  options.positions.reset();
+  options.weights = AttentionWeights::softmax();
+  options.samples = samples;
+  zoo.push_back({"1/sqrt(width) softmax, biased", attention(options), {3}});
+}
+
 }  // namespace
 
 std::vector<ZooLayer> zoo_layers() {
   std::vector<ZooLayer> zoo{{"dense", dense({1.3, 0.2}), {}}, {"dense at positions", dense({1.3, 0}), {3}}};
   add_convolutions(zoo);
+  add_standard(zoo);
   add_position_maps(zoo);
+  add_aggregations(zoo);
   add_poolings(zoo);
   add_activations(zoo);
   for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {
@@ -166,6 +215,8 @@ std::vector<ZooLayer> zoo_layers() {
     zoo.push_back({"layer_norm " + name, layer_norm({axes, 1e-3}), {3}});
     zoo.push_back({"rms_norm " + name, rms_norm({axes, 1e-3}), {3}});
   }
+  zoo.push_back({"layer_norm axis 0", layer_norm({.epsilon = 1e-3, .spatial_axes = {0}}), {3, 2}});
+  zoo.push_back({"rms_norm axes 0 and 2", rms_norm({.epsilon = 1e-3, .spatial_axes = {2, 0}}), {2, 2, 2}});
   zoo.push_back({"dropout", dropout(0.7), {2}});
   add_branches(zoo);
   return zoo;
@@ -176,11 +227,24 @@ std::vector<ZooLayer> zoo_attention(Index samples) {
   add_plain_attention(zoo, samples);
   add_encoded_attention(zoo, samples);
   add_attention_of_today(zoo, samples);
+  add_biased_attention(zoo, samples);
   return zoo;
 }
 
 double relative_difference(const Matrix<double>& value, const Matrix<double>& expected) {
   return (value - expected).norm() / expected.norm();
+}
+
+std::vector<InputGraph> zoo_graphs(const ZooLayer& subject, Index first, Index count) {
+  std::vector<InputGraph> graphs;
+  const Index nodes = subject.shape[0];
+  for (Index i = first; i < first + count; ++i) {
+    const auto numbers = random_inputs(static_cast<unsigned>(i), {1, nodes, nodes});
+    Matrix<double> adjacency = Eigen::Map<const Matrix<double>>(numbers.data(), nodes, nodes).cwiseAbs();
+    if (subject.name == "aggregate symmetric") adjacency = (adjacency + adjacency.transpose()).eval();
+    graphs.push_back(InputGraph::from_adjacency(adjacency));
+  }
+  return graphs;
 }
 
 Network zoo_network(const ZooLayer& subject) {

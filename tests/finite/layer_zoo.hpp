@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/network.hpp"
 
@@ -21,6 +22,17 @@ std::vector<ZooLayer> zoo_layers();
 /// Attention: both scalings with softmax, identity, ReLU and abs weights; masks, encodings of every sort in
 /// queries and keys and in values too, untied weights. `samples` is what sampled limits draw.
 std::vector<ZooLayer> zoo_attention(Index samples = 40'000);
+
+/// Graphs for the layer's nodes, equal numbers giving equal ones: directed, unless it needs undirected ones.
+std::vector<InputGraph> zoo_graphs(const ZooLayer& subject, Index first, Index count);
+
+/// Inputs for the layer, which refer to x: with graphs, numbered from `first`, if it needs some.
+template <typename Scalar>
+Inputs<Scalar> zoo_inputs(const ZooLayer& subject, const xt::xarray<Scalar>& x, Index first = 0) {
+  const Inputs<Scalar> inputs = x;
+  if (subject.layer.kind() != "aggregate") return inputs;
+  return {inputs, zoo_graphs(subject, first, inputs.size())};
+}
 
 /// dense, the layer, a readout if there are positions behind it, dense.
 Network zoo_network(const ZooLayer& subject);

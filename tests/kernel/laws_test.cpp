@@ -10,6 +10,7 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/exp_normalized.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -56,7 +57,16 @@ TEST_CASE("linear layers obey the laws") {
   check_passes(sum_pool({.window = {3}, .strides = {2}, .padding = Padding::circular}));
   check_passes(
       average_pool({.window = {2, 3}, .strides = {1, 2}, .padding = Padding::same, .normalize_edges = true}));
+  const StandardParametrisation standard{.input_width = 40, .width_scale = 3, .zero_biases = false};
+  check_passes(dense({1.3, 0.2, standard}));
+  for (const Padding padding : {Padding::same, Padding::circular}) {
+    check_passes(conv({{2, 3}, {2, 1}, padding, 1.2, 0.1, standard}));
+    check_passes(local_conv({{3}, {}, padding, 1.2, 0.1, standard}));
+  }
   check_passes(slice({{-2, std::nullopt, 1}}));
+  check_passes(slice({{1, 4, 2}}));
+  check_passes(slice({{1, std::nullopt, 1}, {0, 2, 1}}));
+  check_passes(slice({{std::nullopt, std::nullopt, 2}, {1, std::nullopt, 2}}));
   check_passes(index_position(0, 1));
   check_passes(image_resize({.size = {3, 5}}));
   for (const Padding padding : {Padding::same, Padding::valid}) {
@@ -66,6 +76,12 @@ TEST_CASE("linear layers obey the laws") {
   check_passes(flatten());
   check_passes(global_average_pool());
   check_passes(global_sum_pool());
+}
+
+TEST_CASE("aggregation along graphs obeys the laws") {
+  check_passes(aggregate());
+  check_passes(aggregate({.normalise = GraphNormalisation::mean, .self_loops = true}));
+  check_passes(aggregate({.normalise = GraphNormalisation::symmetric}));
 }
 
 TEST_CASE("activations in closed form obey the laws") {
@@ -87,6 +103,10 @@ TEST_CASE("norms and dropout obey the laws") {
     check_passes(layer_norm({axes, 1e-3}));
     check_passes(rms_norm({axes, 1e-3}));
   }
+  LawOptions shapes;
+  shapes.shapes = {{3, 2}, {2, 3, 2}};
+  check_passes(layer_norm({.epsilon = 1e-3, .spatial_axes = {1}}), shapes);
+  check_passes(rms_norm({.epsilon = 1e-3, .spatial_axes = {0}}));
   check_passes(dropout(0.7));
 }
 
@@ -124,7 +144,28 @@ TEST_CASE("attention with rotary positions, ALiBi and masks obeys the laws") {
   }
 }
 
+TEST_CASE("attention with biases and decaying positions obeys the laws") {
+  AttentionOptions options;
+  options.query_bias_variance = options.key_bias_variance = 0.4;
+  options.positions = PositionalEncodings::added(
+      DecayPositions::of([](double distance) { return 1 / (1 + distance); }, 20), 0.7);
+  for (const Layer& weights : {identity(), relu(), layers::erf()}) {
+    options.weights = AttentionWeights::elementwise(weights);
+    options.scaling = AttentionScaling::inverse_width;
+    options.query_bias_variance = 0.4;
+    check_passes(attention(options));
+    options.scaling = AttentionScaling::inverse_sqrt_width;
+    options.query_bias_variance = 0.2;
+    check_passes(attention(options));
+  }
+}
+
 TEST_CASE("branches obey the laws") {
+  check_passes(concat_positions(0, {{}, {dense({1.5, 0.1})}, {slice({{1, {}, 1}}), dense()}}), [] {
+    LawOptions options;
+    options.shapes = {{3}};
+    return options;
+  }());
   check_passes(sum({{0.8, {}}, {0.6, {dense({1.5, 0.1})}}}));
   check_passes(product({{1, {}}, {0.6, {dense({1.5, 0.1})}}}));
   check_passes(concat({{0.25, {dense()}}, {0.75, {dense({2, 0.1}), relu()}}}));

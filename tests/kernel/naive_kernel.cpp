@@ -342,7 +342,28 @@ NaiveState attention(const NaiveState& state, const json& layer) {
     const RealMatrix s = through(pair.k), t = through(pair.t);
     return {(s.array() + bias).matrix(), (t.array() + 2 * s.array() + bias).matrix(), pair.same_input};
   };
-  return {state.shapes, {map_group(group, attend)}};
+  return {state.shapes, {map_group(group, attend)}, state.adjacency};
+}
+
+/// P of y = P x.
+RealMatrix aggregation(const RealMatrix& adjacency, const json& layer) {
+  RealMatrix p = adjacency.transpose();
+  if (layer["self_loops"]) p.diagonal().array() += 1;
+  const Vector<Real> degrees = p.rowwise().sum();
+  const Vector<Real> roots = degrees.cwiseSqrt();
+  if (layer["normalise"] == "mean") return degrees.cwiseInverse().asDiagonal() * p;
+  if (layer["normalise"] == "none") return p;
+  return roots.cwiseInverse().asDiagonal() * p * roots.cwiseInverse().asDiagonal();
+}
+
+NaiveState aggregate(const NaiveState& state, const json& layer) {
+  const std::array<RealMatrix, 2> p{aggregation(state.adjacency[0], layer),
+                                    aggregation(state.adjacency[1], layer)};
+  return map_each(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
+    const RealMatrix &of_left = p[left.number], &of_right = p[right.number];
+    return {of_left * pair.k * of_right.transpose(), of_left * pair.t * of_right.transpose(),
+            pair.same_input};
+  });
 }
 
 NaiveState sequence(NaiveState state, const json& layers, Real& largest_variance);
@@ -369,6 +390,7 @@ NaiveState branches(const NaiveState& state, const json& layer, Real& largest_va
     const NaiveState end = sequence(state, branch["layers"], largest_variance);
     const Real weight = branch[kind == "concat" ? "share" : "scale"].get<double>();
     result.shapes = end.shapes;
+    result.adjacency = end.adjacency;
     if (kind == "product") {
       const NaiveGroup group = merged(end);
       left.push_back(group.left);
@@ -404,6 +426,7 @@ NaiveState one_layer(const NaiveState& state, const json& layer, Real& largest_v
   if (is({"layer_norm", "rms_norm"})) return norm(state, layer);
   if (is({"dropout"})) return dropout(state, layer);
   if (is({"attention"})) return attention(state, layer);
+  if (is({"aggregate"})) return aggregate(state, layer);
   if (is({"sum", "product", "concat"})) return branches(state, layer, largest_variance);
   throw std::logic_error("the naive kernel does not know " + kind);
 }
@@ -435,7 +458,8 @@ NaiveValues NaiveKernel::operator()(const NaiveInput& left, const NaiveInput& ri
   NaiveState state{
       {left.shape, right.shape},
       {{1, raw(left.features, left.features, true), raw(left.features, right.features, same_input),
-        raw(right.features, right.features, true)}}};
+        raw(right.features, right.features, true)}},
+      {left.adjacency, right.adjacency}};
   Real largest_variance = 0;
   const NaiveGroup end = merged(sequence(std::move(state), layers_, largest_variance));
   return {end.cross.k(0, 0), end.cross.t(0, 0), largest_variance};

@@ -32,12 +32,14 @@ struct NaiveGroup {
 struct NaiveState {
   std::array<Shape, 2> shapes;     ///< Of x and x'.
   std::vector<NaiveGroup> groups;  ///< One, except behind a concatenation.
+  std::array<RealMatrix, 2> adjacency = {};
 };
 
 /// A raw input, [d, C] for the d positions of its shape.
 struct NaiveInput {
   Shape shape;
   RealMatrix features;
+  RealMatrix adjacency = {};  ///< Of its graph, [source, target], if it carries one.
 };
 
 struct NaiveValues {

@@ -24,6 +24,12 @@ namespace {
 NaiveInput naive_input(const Inputs<double>& inputs, Index i) {
   NaiveInput input{inputs.shape(i), RealMatrix(position_count(inputs.shape(i)), inputs.channels())};
   std::copy(inputs[i].begin(), inputs[i].end(), input.features.data());
+  if (const InputGraph* graph = inputs.graph(i); graph != nullptr) {
+    input.adjacency = RealMatrix::Zero(graph->nodes(), graph->nodes());
+    for (Index source = 0; source < graph->nodes(); ++source)
+      for (Index target = 0; target < graph->nodes(); ++target)
+        input.adjacency(source, target) = graph->weight(source, target);
+  }
   return input;
 }
 
@@ -81,6 +87,46 @@ void check_network(const Network& network, const std::vector<Shape>& shapes, uns
   const NaiveKernel naive(network);
   check_against(naive, x1, x1, true, gram<double>(network, x1), tolerance);
   check_against(naive, x1, x2, false, gram<double>(network, x1, x2), tolerance);
+}
+
+/// A graph an input, directed: a way through all nodes and back, and more edges.
+std::vector<InputGraph> random_graphs(unsigned seed, const std::vector<Shape>& shapes, bool directed) {
+  std::vector<InputGraph> graphs;
+  for (const Shape& shape : shapes) {
+    const Index nodes = shape[0];
+    const auto numbers = random_inputs(seed++, {1, nodes, nodes});
+    Matrix<double> adjacency = Eigen::Map<const Matrix<double>>(numbers.data(), nodes, nodes);
+    adjacency = (adjacency.array() > 0.6).select(adjacency, 0);
+    for (Index node = 0; node < nodes; ++node) adjacency(node, (node + 1) % nodes) = 0.5;
+    if (!directed) adjacency = (adjacency + adjacency.transpose()).eval();
+    graphs.push_back(InputGraph::from_adjacency(adjacency));
+  }
+  return graphs;
+}
+
+/// Graphs of as many nodes as random_batch() has positions.
+void check_graph_network(unsigned seed, const std::vector<Shape>& shapes) {
+  const bool directed = seed % 2 == 0;
+  const Network network = random_graph_network(seed, shapes, directed);
+  std::ostringstream printed;
+  printed << network;
+  CAPTURE(printed.str());
+  const Arrays arrays1 = random_batch(seed, shapes), arrays2 = random_batch(seed + 1000, shapes);
+  const Inputs<double> x1(arrays1, random_graphs(seed + 2000, shapes, directed)),
+      x2(arrays2, random_graphs(seed + 3000, shapes, directed));
+  const NaiveKernel naive(network);
+  const double tolerance = tolerance_for(printed.str());
+  check_against(naive, x1, x1, true, gram<double>(network, x1), tolerance);
+  check_against(naive, x1, x2, false, gram<double>(network, x1, x2), tolerance);
+}
+
+TEST_CASE("random networks on graphs agree with the naive kernel") {
+  const std::vector<std::vector<Shape>> nodes{
+      {{7}, {7}, {7}}, {{5}, {8}, {6}, {9}}, {{2}, {1}, {12}}, {{20}, {3}}, {{4}, {4}, {9}}};
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    check_graph_network(seed, nodes[seed % nodes.size()]);
+  }
 }
 
 /// Of equal shape, then of different ones, down to a single position.

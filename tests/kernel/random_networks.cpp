@@ -12,6 +12,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 
@@ -21,17 +22,24 @@ namespace {
 using namespace widelimit::layers;
 
 enum class Channels { raw, gaussian, other };
+enum class Graphs { none, directed, undirected };
 
 class Composer {
  public:
-  Composer(unsigned seed, std::vector<Shape> shapes) : generator_(seed), shapes_{std::move(shapes)} {}
+  Composer(unsigned seed, std::vector<Shape> shapes, Graphs graphs = Graphs::none)
+      : generator_(seed), shapes_{std::move(shapes)}, inputs_{shapes_}, graphs_{graphs} {}
 
   Layers compose() {
     Layers layers;
+    add_aggregation(layers);
     if (below(5) == 0) layers.push_back(pooling());
     layers.push_back(weights());
     const int count = 3 + below(4);
-    for (int i = 0; i < count; ++i) layers.push_back(any_layer());
+    for (int i = 0; i < count; ++i) {
+      add_aggregation(layers);
+      layers.push_back(any_layer());
+    }
+    add_aggregation(layers);
     layers.push_back(readout());
     channels_ = channels_ == Channels::gaussian && below(2) == 0 ? Channels::gaussian : Channels::other;
     tail(layers);
@@ -41,6 +49,18 @@ class Composer {
  private:
   int below(int bound) { return static_cast<int>(generator_() % static_cast<unsigned>(bound)); }
   double number(double from, double to) { return from + (to - from) * below(1000) / 1000.0; }
+
+  /// Now and then, where the positions are still the nodes. Raw inputs are a covariance behind it.
+  void add_aggregation(Layers& layers) {
+    if (graphs_ == Graphs::none || shapes_ != inputs_ || below(2) == 0) return;
+    if (channels_ == Channels::raw) channels_ = Channels::other;
+    const int normalisations = graphs_ == Graphs::directed ? 2 : 3;
+    layers.push_back(aggregate(
+        {.normalise =
+             std::array{GraphNormalisation::none, GraphNormalisation::mean,
+                        GraphNormalisation::symmetric}[static_cast<std::size_t>(below(normalisations))],
+         .self_loops = below(2) == 0}));
+  }
 
   Layer any_layer() {
     if (channels_ == Channels::gaussian && below(2) == 0) return nonlinearity();
@@ -286,6 +306,8 @@ class Composer {
 
   std::mt19937 generator_;
   std::vector<Shape> shapes_;  ///< Those of all inputs, behind the layers so far.
+  std::vector<Shape> inputs_;  ///< Those of the inputs themselves.
+  Graphs graphs_;
   Channels channels_ = Channels::raw;
 };
 
@@ -293,6 +315,11 @@ class Composer {
 
 Network random_network(unsigned seed, const std::vector<Shape>& shapes) {
   return {"random " + std::to_string(seed), Composer(seed, shapes).compose()};
+}
+
+Network random_graph_network(unsigned seed, const std::vector<Shape>& shapes, bool directed) {
+  const Graphs graphs = directed ? Graphs::directed : Graphs::undirected;
+  return {"random graph network " + std::to_string(seed), Composer(seed, shapes, graphs).compose()};
 }
 
 Network random_network(unsigned seed, const Shape& shape) {

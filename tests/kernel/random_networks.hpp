@@ -15,4 +15,7 @@ Network random_network(unsigned seed, const std::vector<Shape>& shapes);
 
 Network random_network(unsigned seed, const Shape& shape);
 
+/// The same for inputs that carry a graph each, with aggregations where the positions are still its nodes.
+Network random_graph_network(unsigned seed, const std::vector<Shape>& shapes, bool directed);
+
 }  // namespace widelimit::testing

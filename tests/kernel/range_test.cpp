@@ -19,6 +19,7 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/layers/positions.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -245,6 +246,31 @@ TEST_CASE("an ntk out of range names the layer and the input") {
     const std::string found = message(list, sequences_in);
     CAPTURE(found);
     CHECK(found.find("gram: input 0 of x: layers[18] (conv): the ntk is not finite") == 0);
+  }
+}
+
+TEST_CASE("kernels that leave the range in front of a readout name their layer") {
+  const auto x = random_inputs(2, {2, 4, 3});
+  Matrix<double> huge = Matrix<double>::Zero(2, 4);
+  huge(0, 0) = huge(0, 1) = 1e308;
+  const auto message_of = [&](const Layers& list) -> std::string {
+    try {
+      static_cast<void>(gram<double>(Network(list), x));
+    } catch (const NumericalError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const Layer steep = layers::erf(1e200);
+  for (const Layer& readout : {layers::global_average_pool(), layers::flatten()}) {
+    CHECK(message_of({layers::dense(), steep, readout})
+              .find("gram: layers[1] (erf): the nngp of pair (0, 0) is ") == 0);
+    CHECK(message_of({layers::positions_map(huge), readout, layers::dense()})
+              .find("layers[0] (positions_map)") != std::string::npos);
+    CHECK(message_of({layers::dense(), layers::relu(), layers::dense(), layers::positions_map(huge), readout})
+              .find("gram: layers[3] (positions_map): the nngp of pair (0, 0) is ") == 0);
+    CHECK(message_of({layers::dense(), layers::repeat(2, {layers::erf(1e200), layers::dense()}), readout})
+              .find("gram: ") == 0);
   }
 }
 

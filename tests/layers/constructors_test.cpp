@@ -53,6 +53,59 @@ TEST_CASE("variances must be finite and not negative") {
   CHECK(error_of([] { return rms_norm({NormAxes::channels, 0}); }) == "no error");
 }
 
+TEST_CASE("widths of the standard parametrisation") {
+  const auto standard = [](Index width, double scale, bool zero_biases, double bias) {
+    return error_of([&] { return dense({1, bias, StandardParametrisation{width, scale, zero_biases}}); });
+  };
+  CHECK(standard(512, 4, false, 0.1) == "no error");
+  CHECK(standard(512, 4, true, 0) == "no error");
+  CHECK(standard(0, 1, false, 0) == "dense: input_width must be at least 1, got 0");
+  CHECK(standard(1, 0, false, 0) == "dense: width_scale must be positive and finite, got 0");
+  CHECK(standard(1, infinity, false, 0) == "dense: width_scale must be positive and finite, got inf");
+  CHECK(standard(1, 1, true, 0.5) == "dense: zero_biases needs a bias_variance of 0, got 0.5");
+  CHECK(error_of([] {
+          return conv_transpose({{3}, {}, Padding::same, 1, 0, StandardParametrisation{-1}});
+        }) == "conv_transpose: input_width must be at least 1, got -1");
+}
+
+TEST_CASE("axes of norms and of concatenated positions") {
+  CHECK(error_of([] {
+          return layer_norm({NormAxes::channels, 1, {0, 3}});
+        }) == "layer_norm: spatial axes must be 0, 1 or 2, each once, got [0, 3]");
+  CHECK(error_of([] {
+          return rms_norm({NormAxes::channels_and_space, 1, {0}});
+        }) == "rms_norm: spatial_axes go with NormAxes::channels, which leaves the others out");
+  CHECK(error_of([] { return concat_positions(3, {{}}); }) == "concat: axis must be 0, 1 or 2, got 3");
+  CHECK(error_of([] { return concat_positions(0, {}); }) == "concat: expected at least one branch, got none");
+}
+
+TEST_CASE("biases of queries and keys, and decaying positions") {
+  AttentionOptions options;
+  options.query_bias_variance = -1;
+  CHECK(error_of([&] { return attention(options); }) ==
+        "attention: query_bias_variance must be finite and not negative, got -1");
+  options.query_bias_variance = 0.5;
+  CHECK(error_of([&] { return attention(options); }) ==
+        "attention: tied query and key weights share their biases; expected equal query_bias_variance and "
+        "key_bias_variance, got 0.5 and 0");
+  options.query_key_weights = QueryKeyWeights::untied;
+  CHECK(error_of([&] { return attention(options); }) == "no error");
+  const auto decay = [](const DecayPositions& positions) {
+    AttentionOptions decaying;
+    decaying.positions = PositionalEncodings::added(positions);
+    return error_of([&] { return attention(decaying); });
+  };
+  CHECK(decay({{1, 0.5}}) == "no error");
+  CHECK(decay({{}}) == "attention: positions' decay needs at least the value at distance 0, got none");
+  CHECK(decay({{1, nan}}) == "attention: values[1] must be finite, got nan");
+  CHECK(decay({{1}, 0}) == "attention: the power of distances must be at least 1, got 0");
+  CHECK(decay({{1}, 1, -1}) == "attention: rho must be finite and not negative, got -1");
+  CHECK(error_of([] { return DecayPositions::of([](double) { return 1.0; }, -1); }) ==
+        "positions' decay: the largest distance must be from 0 to 1048576, got -1");
+  CHECK(error_of([] { return PositionalEncodings::appended(IdentityPositions{}, 3, 0); }) ==
+        "positional encodings: channels must be at least 1, got 3 of the input and 0 appended ones");
+}
+
 TEST_CASE("windows need 1 to 3 positive sizes and as many positive strides") {
   const auto window = [](std::vector<Index> sizes, std::vector<Index> strides) {
     return error_of([&] { return conv({sizes, strides, Padding::same, 1, 0}); });

@@ -24,6 +24,18 @@ xt::xarray<double> some_inputs(const std::vector<std::size_t>& dimensions) {
   return x;
 }
 
+/// The positions of every input along a ring of its own.
+Inputs<double> with_rings(const xt::xarray<double>& x) {
+  std::vector<InputGraph> graphs;
+  const auto nodes = static_cast<Index>(x.shape(1));
+  for (Index i = 0; i < static_cast<Index>(x.shape(0)); ++i) {
+    std::vector<GraphEdge> edges;
+    for (Index node = 0; node < nodes; ++node) edges.push_back({node, (node * (i + 2) + 1) % nodes, 0.5});
+    graphs.emplace_back(nodes, edges);
+  }
+  return {x, std::move(graphs)};
+}
+
 double largest_difference(const Matrix<double>& left, const Matrix<double>& right) {
   return (left - right).cwiseAbs().maxCoeff() / right.cwiseAbs().maxCoeff();
 }
@@ -46,7 +58,7 @@ TEST_CASE("named networks: the names that are promised, each once, each with a d
   }
   CHECK(names == std::set<std::string>{"fcn", "conv-flatten", "conv-gap", "conv-lap", "vanilla", "struct",
                                        "residual-attention", "myrtle5", "resnet", "imdb-gap", "imdb-gap-fcn",
-                                       "imdb-cnn-gap", "imdb-struct", "decoder"});
+                                       "imdb-cnn-gap", "imdb-struct", "decoder", "gntk"});
 }
 
 TEST_CASE("named networks: all lower on small and large images or texts, and survive their file") {
@@ -109,7 +121,10 @@ TEST_CASE("named networks: kernels are finite and positive definite on different
   for (const auto& named : models::named_networks()) {
     const std::string& name = named.name;
     CAPTURE(name);
-    const auto kernels = gram<double>(named_network(name), named.example_shape.size() == 2 ? images : texts);
+    const Inputs<double> x = named.example_shape.size() == 2 ? Inputs<double>(images)
+                             : name == "gntk"                ? with_rings(texts)
+                                                             : Inputs<double>(texts);
+    const auto kernels = gram<double>(named_network(name), x);
     for (const auto& kernel : {kernels.nngp, kernels.ntk}) {
       CHECK(kernel.allFinite());
       const Eigen::LLT<Eigen::MatrixXd> cholesky(kernel);
@@ -223,7 +238,8 @@ TEST_CASE("named networks: errors list what there is") {
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("alexnet")),
       "unknown network 'alexnet'; known are fcn, conv-flatten, conv-gap, conv-lap, myrtle5, resnet, "
-      "vanilla, struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder",
+      "vanilla, struct, residual-attention, imdb-gap, imdb-gap-fcn, imdb-cnn-gap, imdb-struct, decoder, "
+      "gntk",
       ArgumentError);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(named_network("fcn", {{"filter", 3}})),

@@ -16,6 +16,7 @@
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
 #include "widelimit/layers/exp_normalized.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -51,7 +52,18 @@ Network every_kind() {
   Layers all = closed_form_activations();
   const Layers others = quadrature_activations();
   all.insert(all.end(), others.begin(), others.end());
+  AttentionOptions biased = encoded;
+  biased.query_bias_variance = biased.key_bias_variance = 1.0 / 3;
+  biased.positions = PositionalEncodings::appended(DecayPositions{{1, 1.0 / 3, 0.1}, 1, 0.9}, 3, 2, 0.8);
+  const StandardParametrisation standard{.input_width = 7, .width_scale = 1.0 / 3, .zero_biases = true};
   const Layers rest{dense({2.0 / 3, 0.1}),
+                    dense({2.0 / 3, 0, standard}),
+                    conv({{3}, {1}, Padding::same, 1, 0, standard}),
+                    local_conv({{3}, {1}, Padding::same, 1, 0, standard}),
+                    conv_transpose({{3}, {1}, Padding::same, 1, 0, standard}),
+                    layer_norm({NormAxes::channels, 1e-5, {2, 0}}),
+                    attention(biased),
+                    concat_positions(1, {{dense()}, {}}),
                     conv({{3, 2}, {1, 2}, Padding::valid, 1.1, 0.01}),
                     local_conv({{1}, {}, Padding::circular, 1, 0}),
                     conv_transpose({{3, 3}, {2, 1}, Padding::circular, 1.5, 0.1}),
@@ -66,6 +78,8 @@ Network every_kind() {
                     global_average_pool(),
                     global_sum_pool(),
                     flatten(),
+                    aggregate({GraphNormalisation::symmetric, true}),
+                    aggregate(),
                     layer_norm({NormAxes::channels, 1e-5}),
                     rms_norm({NormAxes::channels_and_space, 0}),
                     attention(plain),
@@ -151,7 +165,17 @@ TEST_CASE("errors name the path of the field") {
   CHECK(network_error(R"({"layer": "dense"})") == "layers: expected a list of layers, got object");
   CHECK(network_error(R"([3])") == "layers[0]: expected a JSON object, got number");
   CHECK(network_error(R"([{"layer": "layer_norm", "axes": ["space"]}])") ==
-        "layers[0].axes: expected [\"channels\"] or [\"channels\", \"space\"], got [space]");
+        "layers[0].axes: expected [\"channels\"], [\"channels\", \"space\"] or [\"channels\", 0, ...] with "
+        "the numbers of "
+        "spatial axes, got [\"space\"]");
+  CHECK(network_error(R"([{"layer": "layer_norm", "axes": ["channels", 1, 1]}])") ==
+        "layers[0]: layer_norm: spatial axes must be 0, 1 or 2, each once, got [1, 1]");
+  CHECK(network_error(R"([{"layer": "dense", "input_width": 3}])") ==
+        "layers[0].input_width: belongs to \"parametrisation\": \"standard\" only");
+  CHECK(network_error(R"([{"layer": "dense", "parametrisation": "standard"}])") ==
+        "layers[0].input_width: expected this field, got none");
+  CHECK(network_error(R"([{"layer": "concat", "axis": 0, "branches": [{"share": 1, "layers": []}]}])") ==
+        "layers[0].branches[0].share: unknown field");
   CHECK(network_error(R"([{"layer": "repeat", "times": 2.0, "layers": []}])") ==
         "layers[0].times: expected an integer, got 2.0");
 }

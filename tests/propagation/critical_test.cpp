@@ -38,23 +38,28 @@ TEST_CASE("critical: the note's table of contours, unit and shared gain") {
     const Parameters unit = at_strength(row.alpha), shared = at_strength(row.alpha, OutputGain::shared());
     ExponentOptions one_block;
     one_block.angle = AngleMeasure::one_block;
-    CHECK(std::abs(*critical_sigma_w(Exponent::angle, unit) - row.unit_angle) < digits);
-    CHECK(std::abs(*critical_sigma_w(Exponent::angle, unit, one_block) - row.one_block) < digits);
-    CHECK(std::abs(*critical_sigma_w(Exponent::gradient, unit) - row.unit_gradient) < digits);
-    CHECK(std::abs(*critical_sigma_w(Exponent::gradient, at_strength(row.alpha, OutputGain::unit(), 64)) -
+    CHECK(std::abs(*critical_value(Exponent::angle, Coordinate::sigma_w, unit) - row.unit_angle) < digits);
+    CHECK(std::abs(*critical_value(Exponent::angle, Coordinate::sigma_w, unit, one_block) - row.one_block) <
+          digits);
+    CHECK(std::abs(*critical_value(Exponent::gradient, Coordinate::sigma_w, unit) - row.unit_gradient) <
+          digits);
+    CHECK(std::abs(*critical_value(Exponent::gradient, Coordinate::sigma_w,
+                                   at_strength(row.alpha, OutputGain::unit(), 64)) -
                    row.few_tokens) < digits);
-    CHECK(std::abs(*critical_sigma_w(Exponent::angle, shared) - row.shared_angle) < digits);
-    CHECK(std::abs(*critical_sigma_w(Exponent::gradient, shared) - row.shared_gradient) < digits);
+    CHECK(std::abs(*critical_value(Exponent::angle, Coordinate::sigma_w, shared) - row.shared_angle) <
+          digits);
+    CHECK(std::abs(*critical_value(Exponent::gradient, Coordinate::sigma_w, shared) - row.shared_gradient) <
+          digits);
   }
 }
 
 TEST_CASE("critical: values of the note's test table") {
-  CHECK(*critical_sigma_w(Exponent::angle, at_strength(0.5)) ==
+  CHECK(*critical_value(Exponent::angle, Coordinate::sigma_w, at_strength(0.5)) ==
         Approx(2.49366696627).scale(0).epsilon(1e-11));
-  CHECK(*critical_sigma_w(Exponent::gradient, at_strength(0.5)) ==
+  CHECK(*critical_value(Exponent::gradient, Coordinate::sigma_w, at_strength(0.5)) ==
         Approx(2.34133037429).scale(0).epsilon(1e-11));
-  const StrengthAndGain kink = gradient_kink(at_strength(0.5));
-  CHECK(kink.alpha == Approx(0.495553891).scale(0).epsilon(1e-8));
+  const Parameters kink = gradient_kink(Coordinate::alpha, at_strength(0.5));
+  CHECK(kink.alpha_A == Approx(0.495553891).scale(0).epsilon(1e-8));
   CHECK(kink.sigma_w == Approx(2.346120771).scale(0).epsilon(1e-8));
   CHECK(small_strength_gain(Exponent::angle, at_strength(0.5), 1) ==
         Approx(2.23940881402).scale(0).epsilon(1e-11));
@@ -66,20 +71,21 @@ TEST_CASE("critical: values of the note's test table") {
 }
 
 TEST_CASE("critical: at the kink both modes carry equal gradients") {
-  const StrengthAndGain kink = gradient_kink(at_strength(0.5));
-  Parameters parameters = at_strength(kink.alpha);
+  const Parameters kink = gradient_kink(Coordinate::alpha, at_strength(0.5));
+  Parameters parameters = at_strength(kink.alpha_A);
   parameters.sigma_w = kink.sigma_w;
   const CollapsedPoint point = collapsed_point(parameters);
   CHECK(std::abs(gradient_exponent(point, 256, 16)) < 1e-12);
   CHECK(255 * std::pow(point.mu_delta, 16) ==
         Approx(std::pow(point.m * point.a1, 16)).scale(0).epsilon(1e-9));
   parameters.sigma_w = 2;
-  const Strengths strengths = gradient_kink_of_strengths(parameters);
+  const Parameters strengths = gradient_kink(Coordinate::alpha_A, parameters);
   CHECK(strengths.alpha_A == Approx(0.4725689455).scale(0).epsilon(1e-8));
   CHECK(strengths.alpha_M == Approx(0.5819075770).scale(0).epsilon(1e-8));
   ExponentOptions published;
   published.formula = Formula::published;
-  CHECK(gradient_kink(parameters, published).sigma_w == Approx(2.2544095837).scale(0).epsilon(1e-8));
+  CHECK(gradient_kink(Coordinate::alpha, parameters, published).sigma_w ==
+        Approx(2.2544095837).scale(0).epsilon(1e-8));
 }
 
 TEST_CASE("critical: the recipe's table over tokens and depth") {
@@ -173,7 +179,7 @@ TEST_CASE("critical: boundaries go to their limits as the strengths vanish") {
     for (const double ratio : {0.5, 1.0}) {
       Parameters parameters = at_strength(2e-3, OutputGain::unit(), 8);
       parameters.alpha_A *= ratio;
-      CHECK(*critical_sigma_w(which, parameters) ==
+      CHECK(*critical_value(which, Coordinate::sigma_w, parameters) ==
             Approx(small_strength_gain(which, parameters, ratio)).scale(0).epsilon(1e-5));
     }
 }
@@ -197,9 +203,9 @@ TEST_CASE("critical: where lambda_a = 0 leaves the square there is no root") {
   const double last = std::sqrt((mlp.f - mlp.k_out) / (1 + mlp.f - mlp.k_out));
   CHECK(last == Approx(0.6488).scale(0).epsilon(1e-4));
   parameters.alpha_A = last - 1e-3;
-  CHECK(critical_alpha_M(Exponent::angle, parameters).has_value());
+  CHECK(critical_value(Exponent::angle, Coordinate::alpha_M, parameters).has_value());
   parameters.alpha_A = last + 1e-3;
-  CHECK_FALSE(critical_alpha_M(Exponent::angle, parameters).has_value());
+  CHECK_FALSE(critical_value(Exponent::angle, Coordinate::alpha_M, parameters).has_value());
   CHECK_THROWS_WITH_AS((void)critical_initialisation(parameters, 16, FreeParameters::mlp_strength),
                        doctest::Contains("no alpha_M is critical"), NumericalError);
 }
@@ -215,11 +221,11 @@ TEST_CASE("critical: between the boundaries both exponents balance") {
 TEST_CASE("critical: ReLU is never chaotic") {
   Parameters parameters = at_strength(0.5, OutputGain::shared());
   parameters.activation = numerics::relu();
-  CHECK_FALSE(critical_sigma_w(Exponent::angle, parameters).has_value());
+  CHECK_FALSE(critical_value(Exponent::angle, Coordinate::sigma_w, parameters).has_value());
   CHECK_THROWS_WITH_AS((void)small_strength_gain(Exponent::angle, parameters, 1),
                        doctest::Contains("f - k_out does not reach 1"), NumericalError);
   CHECK_THROWS_AS((void)critical_initialisation(parameters, 16), NumericalError);
-  CHECK_THROWS_AS((void)gradient_kink(parameters), NumericalError);
+  CHECK_THROWS_AS((void)gradient_kink(Coordinate::alpha, parameters), NumericalError);
 }
 
 TEST_CASE("critical: wrong arguments are named") {
@@ -230,6 +236,11 @@ TEST_CASE("critical: wrong arguments are named") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)balanced_initialisation(at_strength(0.5), 8, 0, 1),
                        "balanced_initialisation: weight_a must be positive and finite, got 0", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)critical_sigma_w(Exponent::angle, at_strength(1.5)),
-                       "critical_sigma_w: alpha_A must lie in [0, 1], got 1.5", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)critical_value(Exponent::angle, Coordinate::sigma_w, at_strength(1.5)),
+                       "critical_value: alpha_A must lie in [0, 1], got 1.5", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)critical_value(Exponent::angle, Coordinate::depth, at_strength(0.5)),
+                       "critical_value: expected sigma_w, alpha_A or alpha_M to be free, got depth",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)gradient_kink(Coordinate::sigma_w, at_strength(0.5)),
+                       "gradient_kink: expected alpha or alpha_A to rise, got sigma_w", ArgumentError);
 }

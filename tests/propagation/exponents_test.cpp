@@ -142,8 +142,8 @@ TEST_CASE("exponents: causal angles of 16 blocks, and their way to infinite dept
   options.mask = AttentionMask::causal;
   const double alphas[] = {0.1, 0.5, 0.7}, gains[] = {2.207, 2.070, 1.937};
   for (int i = 0; i < 3; ++i) {
-    const auto gain =
-        critical_sigma_w(Exponent::angle, parameters_with(alphas[i], alphas[i], 2, 64), options);
+    const auto gain = critical_value(Exponent::angle, Coordinate::sigma_w,
+                                     parameters_with(alphas[i], alphas[i], 2, 64), options);
     REQUIRE(gain);
     CHECK(std::abs(*gain - gains[i]) < 1e-3);
   }

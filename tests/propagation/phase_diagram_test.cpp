@@ -124,9 +124,10 @@ TEST_CASE("boundary: heights of the note's table, by another root finder") {
     parameters.alpha_A = parameters.alpha_M = alpha;
     // Chords of a curve sampled at a fiftieth of the rectangle.
     CHECK(height_at(angle[0], alpha) ==
-          Approx(*critical_sigma_w(Exponent::angle, parameters)).scale(0).epsilon(1e-3));
-    CHECK(height_at(gradient[0], alpha) ==
-          Approx(*critical_sigma_w(Exponent::gradient, parameters)).scale(0).epsilon(3e-3));
+          Approx(*critical_value(Exponent::angle, Coordinate::sigma_w, parameters)).scale(0).epsilon(1e-3));
+    CHECK(
+        height_at(gradient[0], alpha) ==
+        Approx(*critical_value(Exponent::gradient, Coordinate::sigma_w, parameters)).scale(0).epsilon(3e-3));
   }
 }
 
@@ -174,8 +175,10 @@ TEST_CASE("boundary: causal contours of the note") {
   const double gradient[] = {2.175, 1.999, 1.069, 0.503}, angle[] = {2.207, 2.246, 2.348, 2.610};
   for (int i = 0; i < 4; ++i) {
     parameters.alpha_A = parameters.alpha_M = alphas[i];
-    CHECK(std::abs(*critical_sigma_w(Exponent::gradient, parameters, options) - gradient[i]) < 1e-3);
-    CHECK(std::abs(*critical_sigma_w(Exponent::angle, parameters, options) - angle[i]) < 1e-3);
+    CHECK(std::abs(*critical_value(Exponent::gradient, Coordinate::sigma_w, parameters, options) -
+                   gradient[i]) < 1e-3);
+    CHECK(std::abs(*critical_value(Exponent::angle, Coordinate::sigma_w, parameters, options) - angle[i]) <
+          1e-3);
   }
 }
 

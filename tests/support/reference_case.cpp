@@ -52,9 +52,14 @@ double compare(const ReferenceCase& reference, const Matrix<double>& computed,
   return standard_error_deviation(computed, computed_error, expected, expected_error);
 }
 
-/// The array's inputs, cut to their lengths if there is a file of them.
+/// The array's inputs, with their mask or cut to their lengths if there is a file of them: `side` is "1" or "2".
 template <typename Scalar>
-Inputs<Scalar> cut_inputs(const xt::xarray<Scalar>& x, const std::filesystem::path& lengths_file) {
+Inputs<Scalar> cut_inputs(const ReferenceCase& reference, const xt::xarray<Scalar>& x,
+                          const std::string& side) {
+  const auto mask_file = reference.folder / ("mask" + side + ".npy");
+  if (std::filesystem::exists(mask_file))
+    return Inputs<Scalar>(x, xt::xarray<bool>(xt::cast<bool>(data::read_npy_as<std::int64_t>(mask_file))));
+  const auto lengths_file = reference.folder / ("lengths" + side + ".npy");
   if (!std::filesystem::exists(lengths_file)) return x;
   const auto lengths = data::read_npy<std::int64_t>(lengths_file);
   return Inputs<Scalar>(x, std::vector<Index>(lengths.begin(), lengths.end()));
@@ -64,10 +69,10 @@ template <typename Scalar>
 GramResult<Scalar> compute(const ReferenceCase& reference, const GramOptions& options) {
   const Network network = read_network(reference.network);
   const auto x1 = data::read_npy_as<Scalar>(reference.folder / "x1.npy");
-  const auto left = cut_inputs(x1, reference.folder / "lengths1.npy");
+  const auto left = cut_inputs(reference, x1, "1");
   if (!std::filesystem::exists(reference.folder / "x2.npy")) return gram<Scalar>(network, left, options);
   const auto x2 = data::read_npy_as<Scalar>(reference.folder / "x2.npy");
-  return gram<Scalar>(network, left, cut_inputs(x2, reference.folder / "lengths2.npy"), options);
+  return gram<Scalar>(network, left, cut_inputs(reference, x2, "2"), options);
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ std::vector<std::filesystem::path> cifar10_training_files(const std::filesystem:
 /// The file test_batch.bin in `folder`. DataError if it is missing.
 std::vector<std::filesystem::path> cifar10_test_files(const std::filesystem::path& folder);
 
-/// All records of the files in order: images [n, 32, 32, 3] (red, green, blue) in [0, 1], 10 classes.
+/// All records of the files in order: images [n, 32, 32, 3] (red, green, blue) in [0, 1], 10 classes. Image names are
+/// "FILE#RECORD", records counted from 0. Class names are the lines of batches.meta.txt beside the first file
+/// (DataError unless there are ten that are not empty), or, where it is missing, the official ones.
 LabelledImages read_cifar10(std::span<const std::filesystem::path> files);
 
 /// Disjoint random parts of all records together, e.g. counts = {training, validation}; see split_indices.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 #include <xtensor/xtensor.hpp>
 
@@ -13,6 +14,8 @@ struct LabelledImages {
   xt::xtensor<float, 4> images;  ///< [n, height, width, channels], row-major; readers leave pixels in [0, 1].
   std::vector<int> labels;       ///< n labels, each in [0, classes).
   std::size_t classes = 0;
+  std::vector<std::string> names = {};  ///< n: the record that each image comes from; readers fill it in.
+  std::vector<std::string> class_names = {};  ///< One a class; readers fill it in.
 
   std::size_t size() const { return labels.size(); }
 };

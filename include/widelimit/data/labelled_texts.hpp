@@ -12,6 +12,7 @@ struct LabelledTexts {
   std::vector<std::string> names;  ///< Where each text comes from, for messages: a file, "review 7".
   std::vector<int> labels;         ///< Each in [0, classes).
   std::size_t classes = 0;
+  std::vector<std::string> class_names = {};  ///< One a class; readers fill it in.
 
   std::size_t size() const { return texts.size(); }
 };

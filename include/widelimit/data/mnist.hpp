@@ -34,7 +34,8 @@ bool holds_mnist_training_files(const std::filesystem::path& folder);
 /// DataError if one is missing.
 MnistFiles mnist_test_files(const std::filesystem::path& folder);
 
-/// All images: [n, 28, 28, 1] in [0, 1] (0 is background), 10 classes.
+/// All images: [n, 28, 28, 1] in [0, 1] (0 is background), 10 classes, "0" to "9". Image names are "FILE#NUMBER" of the
+/// file of images, counted from 0.
 LabelledImages read_mnist(const MnistFiles& files);
 
 /// Disjoint random parts, e.g. counts = {training, validation}; see split_indices.

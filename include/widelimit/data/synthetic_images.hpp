@@ -18,7 +18,7 @@ namespace widelimit::data {
 ///
 /// Every ten consecutive images hold each class once, in random order. Image i depends on (seed, i) only: a
 /// longer set begins with the shorter one, and consecutive pieces of one set serve as training and test
-/// images. Images are [count, 32, 32, 3] in [0, 1].
+/// images. Images are [count, 32, 32, 3] in [0, 1] and named "image NUMBER".
 LabelledImages generate_synthetic_images(std::size_t count, std::uint64_t seed);
 
 }  // namespace widelimit::data

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/input_graph.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit::finite {
@@ -27,16 +29,18 @@ struct Activations {
   Index first_input = 0;
   /// Layers that draw, draw anew for every pass.
   std::uint64_t pass = 0;
+  /// The graphs that the inputs carry, one each, or none.
+  std::span<const InputGraph> graphs = {};
 
   [[nodiscard]] Index positions() const { return position_count(shape); }
   [[nodiscard]] Form form() const { return {shape, values.cols()}; }
 
   /// The same batch with other values, of this shape.
   [[nodiscard]] Activations with(Matrix<Scalar> other) const {
-    return {std::move(other), inputs, shape, first_input, pass};
+    return {std::move(other), inputs, shape, first_input, pass, graphs};
   }
   [[nodiscard]] Activations with(Matrix<Scalar> other, Shape other_shape) const {
-    return {std::move(other), inputs, std::move(other_shape), first_input, pass};
+    return {std::move(other), inputs, std::move(other_shape), first_input, pass, graphs};
   }
 };
 

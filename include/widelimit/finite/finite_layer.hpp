@@ -69,7 +69,7 @@ class GradientSink {
 
 /// A layer of a finite network, made for inputs of one form. It knows no parameters: they come as a pointer
 /// to parameter_count() numbers, standard normal at initialisation (NTK parametrisation: scales like sigma /
-/// sqrt(fan_in) belong to the layer).
+/// sqrt(fan_in) belong to the layer) unless initialise() says otherwise.
 ///
 /// Laws; tests of the built-in layers compare them with finite differences:
 ///   1. Inputs of a batch do not see each other.
@@ -85,6 +85,10 @@ class FiniteLayer {
 
   /// Numbers that the layer takes as parameters, 0 or more.
   [[nodiscard]] virtual Index parameter_count() const { return 0; }
+
+  /// Turns parameter_count() standard normal numbers, in place, into the parameters that a network begins with.
+  /// Default: they are that already.
+  virtual void initialise(Scalar* /*parameters*/) const {}
 
   /// The batch behind the layer; `tape` is empty before.
   [[nodiscard]] virtual Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,

@@ -23,7 +23,8 @@ struct Widths {
 };
 
 /// A network of finite width with parameters in the standard normal parametrisation: a weight is sigma /
-/// sqrt(fan_in) times a parameter, and the parameters are independent standard normal at initialisation.
+/// sqrt(fan_in) times a parameter, and the parameters are independent standard normal at initialisation. Layers in the
+/// standard parametrisation have weights and biases themselves as parameters (layers::StandardParametrisation).
 ///
 /// Attention   per head, with X~ = sqrt(w_in) X + sqrt(w_pe) R^(1/2) Z the encoded input, Z parameters:
 ///             G = qk Q K^T / sqrt(width) or / width, weights zeta(G) under the mask, times V; all heads side

@@ -25,6 +25,8 @@ class DoubleMatrix {
   /// Machine epsilon of the type that the numbers come from, at least that of double.
   [[nodiscard]] double epsilon() const noexcept { return epsilon_; }
 
+  [[nodiscard]] const Matrix<double>& matrix() const noexcept { return matrix_; }
+
   /// The matrix itself, moved out.
   [[nodiscard]] Matrix<double> take() && { return std::move(matrix_); }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "widelimit/gp/double_matrix.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -97,6 +98,28 @@ class GradientFlow {
   /// Diagonal of train_covariance(), [n], in blocks.
   [[nodiscard]] Vector<double> train_variance(double time) const;
 
+  /// What converged networks that are trained on all other inputs make of each target: residual r_i and variance
+  /// a (v_i + lambda) as in leave_one_out_amplitude(), with its errors but the last, and its cost.
+  [[nodiscard]] LeaveOneOut leave_one_out() const;
+
+  /// W [n, outputs] with mean(time, ntk_cross) = ntk_cross W. Cost 2 n^2 outputs.
+  [[nodiscard]] Matrix<double> weights(double time) const;
+
+  /// What a flow consists of, to keep it in files.
+  struct Parts {
+    Matrix<double> nngp;               ///< K, [n, n].
+    Vector<double> eigenvalues;        ///< Of T, ascending, [n].
+    Matrix<double> eigenvectors;       ///< Of T, one a row, [n, n].
+    Matrix<double> projected_targets;  ///< Targets times the eigenvectors, [n, outputs].
+    double lambda;
+    double amplitude;
+    double learning_rate;
+  };
+  [[nodiscard]] Parts parts() const;
+  /// The flow made of these parts, bit for bit the one they come from. ArgumentError for shapes that do not fit,
+  /// numbers that are not finite or of the wrong sign.
+  [[nodiscard]] static GradientFlow from_parts(Parts parts, int threads = 0);
+
   /// a.
   [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
 
@@ -108,6 +131,7 @@ class GradientFlow {
   struct Decomposition;
 
   GradientFlow() = default;
+  [[nodiscard]] Matrix<double> weights_of(double time, const char* where) const;
   [[nodiscard]] Matrix<double> mean_of(double time, const ConstRef& ntk_cross) const;
   [[nodiscard]] Matrix<double> covariance_of(double time, const ConstRef& nngp_cross,
                                              const ConstRef& ntk_cross, Matrix<double> nngp_test) const;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "widelimit/gp/double_matrix.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -73,6 +74,25 @@ class Regression {
   /// log p(y) = -1/2 y^T A^-1 y - 1/2 log det A - n/2 log 2 pi with A = a (K + lambda I), summed over the
   /// outputs.
   [[nodiscard]] double log_marginal_likelihood() const;
+
+  /// What each target is predicted to be from all others, with this amplitude and noise: residual (A^-1 y)_i /
+  /// (A^-1)_ii and variance a / (A^-1)_ii with A = K + lambda I, no refits. Cost n^3 operations, in blocks.
+  ///
+  /// Source  Rasmussen & Williams 2006, equations 5.10 to 5.12.
+  [[nodiscard]] LeaveOneOut leave_one_out() const;
+
+  /// What a posterior consists of, to keep it in files.
+  struct Parts {
+    Matrix<double> factor;   ///< Upper triangular U [n, n], zeros below the diagonal, U^T U = K + lambda I.
+    Matrix<double> weights;  ///< (K + lambda I)^-1 y, [n, outputs].
+    double lambda;
+    double quadratic_form;  ///< Sum over the outputs of y_c^T (K + lambda I)^-1 y_c.
+    double amplitude;
+  };
+  [[nodiscard]] Parts parts() const;
+  /// The posterior made of these parts, bit for bit the one they come from. ArgumentError for shapes that do not fit,
+  /// numbers that are not finite or of the wrong sign.
+  [[nodiscard]] static Regression from_parts(Parts parts, int threads = 0);
 
   /// a.
   [[nodiscard]] double amplitude() const noexcept { return amplitude_; }

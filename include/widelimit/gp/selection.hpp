@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "widelimit/gp/double_matrix.hpp"
@@ -8,20 +9,30 @@
 
 namespace widelimit::gp {
 
-/// What makes one regulariser better than another on the validation data.
+/// What makes one regulariser better than another.
 enum class Criterion {
-  accuracy,           ///< higher accuracy, among equals lower mean squared error
-  mean_squared_error  ///< lower mean squared error
+  accuracy,            ///< Higher accuracy on validation data, among equals lower mean squared error.
+  mean_squared_error,  ///< Lower mean squared error on validation data.
+  negative_log_predictive_density,  ///< Higher density of validation targets, noise included.
+  evidence,                         ///< Higher log marginal likelihood of the training targets.
+  leave_one_out                     ///< Higher density of each training target given all others.
 };
 
-/// How one regulariser did on the validation data.
+/// Whether it takes validation data.
+[[nodiscard]] bool needs_validation(Criterion criterion);
+
+/// How one regulariser did. What was not asked for, or could not be computed, is NaN.
 struct RegulariserScore {
   double relative_regulariser;
   /// Whether the smallest eigenvalue of K + lambda I is at least ten times the error of K. If not, the
   /// predictions would follow the rounding errors of K: the scores are NaN and the value is never chosen.
   bool above_noise;
-  double accuracy;
+  double accuracy;  ///< On validation data, as the next two.
   double mean_squared_error;
+  double negative_log_predictive_density;  ///< Where prior variances are known.
+  double log_marginal_likelihood;  ///< With the amplitude that Regression takes; not of trained networks.
+  double
+      leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density(); for the criterion of that name only.
 };
 
 /// What select_regulariser() chose, and how the whole grid did.
@@ -59,5 +70,37 @@ struct Selection {
                                            const Matrix<double>& validation_targets,
                                            const std::vector<double>& grid = regulariser_grid(),
                                            Criterion criterion = Criterion::accuracy, int threads = 0);
+
+/// Validation inputs as a Regression sees them.
+struct ValidationKernel {
+  DoubleMatrix cross;        ///< [n_validation, n], validation against training inputs; at least one row.
+  Vector<double> variances;  ///< K(x, x) of each, [n_validation].
+  Matrix<double> targets;    ///< [n_validation, outputs]
+};
+
+/// The same by any criterion, `validation` being looked at where it is given. ArgumentError for a criterion that needs
+/// it and does not get it. Cost besides: n^2 operations for each value.
+[[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
+                                           std::optional<ValidationKernel> validation, Criterion criterion,
+                                           const std::vector<double>& grid = regulariser_grid(),
+                                           int threads = 0);
+
+/// Validation inputs as a GradientFlow sees them.
+struct ValidationKernels {
+  DoubleMatrix nngp_cross;   ///< [n_validation, n]
+  DoubleMatrix ntk_cross;    ///< [n_validation, n]
+  Vector<double> variances;  ///< NNGP of each with itself, [n_validation].
+  Matrix<double> targets;    ///< [n_validation, outputs]
+};
+
+/// The relative regulariser of converged networks, GradientFlow at infinite time with leave_one_out_amplitude(). Errors
+/// as above, and ArgumentError for evidence, which only a prior has. Cost: the eigendecomposition; for densities
+/// 4 n^3 operations more and 2 n^3 for each value.
+[[nodiscard]] Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk,
+                                                const Matrix<double>& targets,
+                                                std::optional<ValidationKernels> validation,
+                                                Criterion criterion,
+                                                const std::vector<double>& grid = regulariser_grid(),
+                                                int threads = 0);
 
 }  // namespace widelimit::gp

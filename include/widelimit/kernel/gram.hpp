@@ -20,6 +20,12 @@ struct GramProgress {
   Index total;
 };
 
+/// The NNGP of every input of the first and second batch with itself, [n] and [n']; of a single batch the first only.
+struct InputVariances {
+  Vector<double> first = {};
+  Vector<double> second = {};
+};
+
 struct GramOptions {
   Kernels kernels = Kernels::both;
   /// Worker threads; 0: one a core. Results do not depend on it.
@@ -32,6 +38,8 @@ struct GramOptions {
   /// Whether to compute only those covariance entries that the output needs, or all of them (to check the
   /// former).
   enum class Demand { minimal, everything } demand = Demand::minimal;
+  /// If not null, receives the variances of all inputs.
+  InputVariances* variances = nullptr;
   /// Called now and then, from one thread at a time.
   std::function<void(const GramProgress&)> progress = {};
   /// Ask to stop: Cancelled is thrown within milliseconds, from within tiles and built-in stages too.

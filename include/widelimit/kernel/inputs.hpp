@@ -1,6 +1,8 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <concepts>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -9,6 +11,7 @@
 #include <xtensor/xtensor.hpp>
 
 #include "widelimit/matrix.hpp"
+#include "widelimit/network/input_graph.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit {
@@ -62,6 +65,18 @@ class Inputs {
   /// in 1..longest.
   Inputs(const Inputs& padded, std::span<const Index> lengths);
 
+  /// Sequences with holes, images with missing pixels: a position counts where mask [n, spatial...] is true; what the
+  /// inputs hold elsewhere is never read. Behind every layer a position is masked if the middle of its window is, its
+  /// covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
+  /// (docs/layers.md). Copies the inputs. Throws ArgumentError unless they have one shape with positions, the mask has
+  /// it too, and every input has a position that counts.
+  template <std::same_as<xt::xarray<bool>> Mask>
+  Inputs(const Inputs& inputs, const Mask& mask) : Inputs(inputs, MaskArgument{mask}) {}
+  /// The same inputs, which carry a graph each: positions of input i, which has one spatial axis, are the nodes of
+  /// graphs[i]. Throws ArgumentError, naming the input, unless there is a graph for every input, with as many nodes as
+  /// the input has positions.
+  Inputs(const Inputs& inputs, std::vector<InputGraph> graphs);
+
   /// Number of inputs n.
   [[nodiscard]] Index size() const { return static_cast<Index>(data_.size()); }
   /// Channels C of every position, at least 1.
@@ -77,10 +92,30 @@ class Inputs {
   /// True for batches made of a list or with lengths: only those may differ in shape, within and between
   /// batches.
   [[nodiscard]] bool is_ragged() const { return is_ragged_; }
+  /// True for batches with a mask.
+  [[nodiscard]] bool is_masked() const { return !masks_.empty(); }
+  /// Of input i: 1 where a position counts, else 0, in row-major order; empty without masks.
+  [[nodiscard]] std::span<const std::uint8_t> mask(Index i) const;
+  /// Input i alone, with its mask. Refers to the same memory.
+  [[nodiscard]] Inputs single(Index i) const;
+  /// The graphs that the inputs carry, one each; empty if they carry none.
+  [[nodiscard]] std::span<const InputGraph> graphs() const {
+    return graphs_ ? std::span<const InputGraph>(*graphs_) : std::span<const InputGraph>();
+  }
+  /// That of input i, null if the inputs carry none.
+  [[nodiscard]] const InputGraph* graph(Index i) const {
+    return graphs_ ? &(*graphs_)[static_cast<std::size_t>(i)] : nullptr;
+  }
   /// Input i, 0 <= i < size(): [spatial..., C] numbers.
   [[nodiscard]] std::span<const Scalar> operator[](Index i) const;
 
  private:
+  Inputs() = default;
+  /// Nothing else converts to it, as lengths would to an array.
+  struct MaskArgument {
+    const xt::xarray<bool>& values;
+  };
+  Inputs(const Inputs& inputs, const MaskArgument& mask);
   /// A view of a container that is kept alive.
   template <typename Container>
   explicit Inputs(std::shared_ptr<const Container> container) : Inputs(*container) {
@@ -93,7 +128,14 @@ class Inputs {
   std::vector<Shape> shapes_;  ///< One for all, or one an input.
   Index channels_ = 0;
   bool is_ragged_ = false;
+  std::vector<const std::uint8_t*> masks_;  ///< Of every input, or empty.
   std::shared_ptr<const void> owned_;
+  std::shared_ptr<const std::vector<InputGraph>> graphs_;
 };
+
+/// A mask for Inputs [n, spatial...]: false at the positions of x [n, spatial..., C] all of whose channels are equal to
+/// the constant (or NaN, if it is NaN), true elsewhere. ArgumentError for fewer than two dimensions.
+template <typename Scalar>
+[[nodiscard]] xt::xarray<bool> positions_other_than(Scalar constant, const xt::xarray<Scalar>& x);
 
 }  // namespace widelimit

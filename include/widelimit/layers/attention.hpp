@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -60,15 +61,36 @@ struct MatrixPositions {
   double rho = 1;
 };
 
+/// R = rho times any function of the distance of two positions, the sum over the axes of |i - j|^power in units of one
+/// position. R must be positive semidefinite between the positions of every input (NetworkError).
+struct DecayPositions {
+  std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach.
+  Index power = 2;             ///< >= 1
+  double rho = 1;              ///< >= 0
+
+  /// decay(0), decay(1), ..., decay(largest). ArgumentError unless 0 <= largest <= 2^20.
+  [[nodiscard]] static DecayPositions of(const std::function<double(double)>& decay, Index largest,
+                                         Index power = 2);
+};
+using PositionCovariance =
+    std::variant<IdentityPositions, StructuredPositions, MatrixPositions, DecayPositions>;
+
 /// Where positional encodings enter besides queries and keys.
 enum class ValueEncodings { absent, present };
 
 /// Trainable Gaussian positional encodings: K~ = input_weight K + position_weight R, T~ likewise.
 struct PositionalEncodings {
-  std::variant<IdentityPositions, StructuredPositions, MatrixPositions> covariance = {};
+  PositionCovariance covariance = {};
   double input_weight = 1;     ///< w_in >= 0
   double position_weight = 1;  ///< w_pe >= 0
   ValueEncodings values = ValueEncodings::absent;
+
+  /// Encodings of this variance, added to the input.
+  [[nodiscard]] static PositionalEncodings added(PositionCovariance covariance, double variance = 1);
+  /// `appended` >= 1 channels of encodings of this variance beside the `channels` >= 1 of the input: ArgumentError for
+  /// other numbers. Finite networks have encodings of the same law instead, added to all channels.
+  [[nodiscard]] static PositionalEncodings appended(PositionCovariance covariance, Index channels,
+                                                    Index appended, double variance = 1);
 };
 
 /// Rotary positions: at position a of a sequence, counted from 0, the i-th pair of a head's query and key channels is
@@ -87,6 +109,10 @@ struct AttentionOptions {
   double query_key_std = 1;          ///< sigma_Q sigma_K >= 0; softmax at temperature 1 / query_key_std.
   double output_value_variance = 1;  ///< (sigma_O sigma_V)^2 >= 0
   double bias_variance = 0;          ///< >= 0
+  /// Biases of queries and keys, >= 0, beside weights of variance 1: they see K~ + query_bias_variance and K~ +
+  /// key_bias_variance, and query_key_std multiplies logits. Tied weights share their biases: both are equal.
+  double query_bias_variance = 0;
+  double key_bias_variance = 0;
   /// Absent: tied for inverse_width, untied for inverse_sqrt_width. Untied weights with inverse_width are
   /// allowed for softmax only, which then averages over all positions.
   std::optional<QueryKeyWeights> query_key_weights = {};

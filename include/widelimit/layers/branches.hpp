@@ -35,6 +35,11 @@ struct ConcatBranch {
 /// (ArgumentError); a nonlinearity behind it acts on each group of channels.
 [[nodiscard]] Layer concat(std::vector<ConcatBranch> branches);
 
+/// Positions of the branches one behind the other along a spatial axis (0 the first): the blocks of K' and T' are those
+/// of the branches, and 0 between different branches, whose weights are independent. Conditions and errors as sum(),
+/// but along the axis sizes may differ. All inputs need one shape (NetworkError).
+[[nodiscard]] Layer concat_positions(Index axis, std::vector<Layers> branches);
+
 /// The layers `times` times over, with new weights each time. times >= 1 (ArgumentError).
 [[nodiscard]] Layer repeat(Index times, Layers layers);
 

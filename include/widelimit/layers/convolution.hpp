@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "widelimit/layers/parametrisation.hpp"
 #include "widelimit/layers/window.hpp"
 #include "widelimit/network/layer.hpp"
 
@@ -14,6 +16,8 @@ struct ConvolutionOptions {
   /// sigma_w^2 >= 0; the fan-in is channels times filter positions, padded ones included.
   double weight_variance = 1;
   double bias_variance = 0;  ///< sigma_b^2 >= 0.
+  /// Absent: standard normal parametrisation.
+  std::optional<StandardParametrisation> standard = {};
 };
 
 /// Convolution with shared weights: K'[a, b] = (w / |F|) sum_o K[s a + o, s b + o] + b. Throws ArgumentError

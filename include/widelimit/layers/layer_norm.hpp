@@ -1,6 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include "widelimit/network/layer.hpp"
+#include "widelimit/network/shape.hpp"
 
 namespace widelimit::layers {
 
@@ -10,12 +13,15 @@ enum class NormAxes { channels, channels_and_space };
 struct NormOptions {
   NormAxes axes = NormAxes::channels;
   double epsilon = 1e-12;  ///< >= 0, added to the variance.
+  /// With NormAxes::channels: spatial axes (0 the first), each once, that are averaged over as well.
+  std::vector<Index> spatial_axes = {};
 };
 
 /// Layer norm: subtracts the mean and divides by the standard deviation, over channels or over channels and
-/// positions. K' = K / sqrt((p + eps) (q + eps)) and the same factor on T, p and q the variances of the two
-/// positions or their means over positions. Needs Gaussian channels, or raw inputs, where the mean is removed
-/// exactly. ArgumentError for an epsilon that is negative or not finite.
+/// positions along some or all spatial axes. K' = K / sqrt((p + eps) (q + eps)) and the same factor on T, p and q the variances of the two
+/// positions or their means over such positions. Needs Gaussian channels, or raw inputs, where the mean is removed
+/// exactly. ArgumentError for an epsilon that is negative or not finite, and for bad axes; NetworkError for inputs without
+/// such an axis.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 [[nodiscard]] Layer layer_norm(const NormOptions& options = {});

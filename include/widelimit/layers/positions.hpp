@@ -10,7 +10,8 @@
 /// Layers that map positions linearly, every channel alike and without weights: y = M x over the positions of an input,
 /// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad options,
 /// and NetworkError, naming the layer, for inputs that the map does not fit. What stands in front is computed for all
-/// pairs of positions: O(d d') numbers a pair, and as many operations times the width of the map.
+/// pairs of positions: O(d d') numbers a pair, and as many operations times the width of the map. Slices that go
+/// forward, with begins and ends counted from the first position, cost what a convolution with strides does.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 namespace widelimit::layers {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/row_stage.hpp"
@@ -8,6 +10,8 @@
 #include "widelimit/stop_request.hpp"
 
 namespace widelimit {
+
+class InputGraph;
 
 /// Which entries of a pair's d x d' covariance are meant: the diagonal (position a with position a) or all of
 /// them.
@@ -20,22 +24,28 @@ struct SelfView {
   Eigen::Map<const Matrix<Scalar>> nngp;
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
   StopRequest stop{};  ///< Stages that take long check it now and then.
+  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere. Empty
+  /// without masks.
+  std::span<const std::uint8_t> counts{};
+  const InputGraph* graph = nullptr;  ///< Of the input, if it carries one.
 };
 
 /// A pair of inputs (left, right) at the input of a stage.
 template <typename Scalar>
 struct PairView {
-  Eigen::Map<const Matrix<Scalar>> nngp;  ///< [d, d']; entries not asked for by input_entries() are NaN.
-  Eigen::Map<const Matrix<Scalar>> ntk;   ///< [d, d'], or 0 x 0 when only the NNGP is computed.
-  const Scalar* left_variance;            ///< [d]: nngp of the left input with itself, position by position.
-  const Scalar* right_variance;           ///< [d'].
-  const Scalar* left_state;               ///< What prepare() wrote for the left input.
-  const Scalar* right_state;              ///< The same for the right input.
-  const Shape& left_shape;                ///< d positions.
-  const Shape& right_shape;               ///< d' positions.
-  bool same_input;                        ///< The two are one and the same input, not merely equal.
-  Entries wanted;                         ///< Entries of the output that will be read.
-  StopRequest stop{};                     ///< Stages that take long check it now and then.
+  Eigen::Map<const Matrix<Scalar>> nngp;   ///< [d, d']; entries not asked for by input_entries() are NaN.
+  Eigen::Map<const Matrix<Scalar>> ntk;    ///< [d, d'], or 0 x 0 when only the NNGP is computed.
+  const Scalar* left_variance;             ///< [d]: nngp of the left input with itself, position by position.
+  const Scalar* right_variance;            ///< [d'].
+  const Scalar* left_state;                ///< What prepare() wrote for the left input.
+  const Scalar* right_state;               ///< The same for the right input.
+  const Shape& left_shape;                 ///< d positions.
+  const Shape& right_shape;                ///< d' positions.
+  bool same_input;                         ///< The two are one and the same input, not merely equal.
+  Entries wanted;                          ///< Entries of the output that will be read.
+  StopRequest stop{};                      ///< Stages that take long check it now and then.
+  const InputGraph* left_graph = nullptr;  ///< Of the left input, if it carries one.
+  const InputGraph* right_graph = nullptr;  ///< Of the right input.
 };
 
 /// Where apply() writes: [e, e'] entries, e and e' the positions of output_shape(); preset to NaN.
@@ -100,6 +110,10 @@ class PairStage {
   [[nodiscard]] virtual std::size_t scratch_size(const Shape& /*left*/, const Shape& /*right*/) const {
     return 0;
   }
+
+  /// Throws ArgumentError, saying what was expected, for an input whose graph (null: none) the stage cannot take; `input`
+  /// is its shape at the stage. Called once an input before anything is computed. Default: takes them all.
+  virtual void check_graph(const InputGraph* /*graph*/, const Shape& /*input*/) const {}
 
   /// Floating-point operations of apply(), roughly, for explain() only. Default: 0, not known.
   [[nodiscard]] virtual double flops(const PairSize&) const { return 0; }

@@ -10,20 +10,15 @@ namespace widelimit::propagation {
 
 /// Every value of sigma_w in [0.05, 60], or of alpha_A or alpha_M in (0, 1), at which an exponent vanishes,
 /// all else as given (sigma_out follows if shared); ascending. Found by a scan of 64 steps: two closer than
-/// that are missed. ArgumentError for another coordinate.
+/// that are missed. ArgumentError for another coordinate, and as require_parameters.
 [[nodiscard]] std::vector<double> critical_values(Exponent which, Coordinate free,
                                                   const Parameters& parameters,
                                                   const ExponentOptions& options = {});
 
-/// The least of them for sigma_w; nothing if there is none.
-[[nodiscard]] std::optional<double> critical_sigma_w(Exponent which, const Parameters& parameters,
-                                                     const ExponentOptions& options = {});
-
-/// The same for alpha_M in (0, 1) and for alpha_A in (0, 1).
-[[nodiscard]] std::optional<double> critical_alpha_M(Exponent which, const Parameters& parameters,
-                                                     const ExponentOptions& options = {});
-[[nodiscard]] std::optional<double> critical_alpha_A(Exponent which, const Parameters& parameters,
-                                                     const ExponentOptions& options = {});
+/// The least of them; nothing if there is none. Errors: the same.
+[[nodiscard]] std::optional<double> critical_value(Exponent which, Coordinate free,
+                                                   const Parameters& parameters,
+                                                   const ExponentOptions& options = {});
 
 /// The sigma_w to which a boundary goes as both strengths vanish at the given ratio alpha_A / alpha_M: there
 /// f - k_out is the squared ratio on lambda_a = 0 and 1 - 1/n of it on lambda_g = 0. This is as close as the
@@ -31,19 +26,11 @@ namespace widelimit::propagation {
 /// Errors: NumericalError if there is none in [0.05, 60] (ReLU).
 [[nodiscard]] double small_strength_gain(Exponent which, const Parameters& parameters, double strength_ratio);
 
-/// The kink of lambda_g = 0, where contrasts and mean of the tokens carry equal gradients.
-struct StrengthAndGain {
-  double alpha = 0, sigma_w = 0;
-};
-struct Strengths {
-  double alpha_A = 0, alpha_M = 0;
-};
-/// In the rectangle (alpha_A = alpha_M, sigma_w), and in the rectangle (alpha_A, alpha_M) at parameters.sigma_w.
-/// NumericalError if there is none.
-[[nodiscard]] StrengthAndGain gradient_kink(const Parameters& parameters,
-                                            const ExponentOptions& options = {});
-[[nodiscard]] Strengths gradient_kink_of_strengths(const Parameters& parameters,
-                                                   const ExponentOptions& options = {});
+/// The kink of lambda_g = 0, where contrasts and mean of the tokens carry equal gradients: the parameters with
+/// alpha_A = alpha_M and sigma_w moved to it (`strength` alpha), or alpha_A and alpha_M (alpha_A).
+/// Errors: ArgumentError for another strength; NumericalError if there is no kink.
+[[nodiscard]] Parameters gradient_kink(Coordinate strength, const Parameters& parameters,
+                                       const ExponentOptions& options = {});
 
 /// What the recipe may choose.
 enum class FreeParameters {

@@ -52,7 +52,7 @@ struct JacobianMoments {
 [[nodiscard]] Eigen::Matrix2d collapsed_jacobian(const Parameters& parameters);
 
 /// The measurable angle exponent: log growth of 1 - cosine in one block from norm q0 and a given gap.
-/// lambda_a_log only if q0 = q_star and the gap is small.
+/// lambda_a_log only if q0 = q_star and the gap is small. ArgumentError unless cosine_gap > 0, and as BlockMap.
 [[nodiscard]] double one_block_exponent(const BlockMap& map, double q0, double cosine_gap);
 
 /// Its limit for a vanishing gap; with a causal mask the mean over pairs of tokens.

@@ -36,7 +36,6 @@ class OutputGain {
   [[nodiscard]] static OutputGain fixed(double sigma_out) { return OutputGain(Kind::fixed, sigma_out); }
 
   [[nodiscard]] double value(double sigma_w) const { return kind_ == Kind::shared ? sigma_w : sigma_out_; }
-  [[nodiscard]] bool is_shared() const { return kind_ == Kind::shared; }
 
  private:
   enum class Kind { fixed, shared };

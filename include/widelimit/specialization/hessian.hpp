@@ -41,7 +41,8 @@ struct HessianConstants {
 [[nodiscard]] HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, Index heads,
                                                     double b);
 
-/// The second-order form above for given m (H x F), S (H x H), bias shifts (H) and Cov (F x F).
+/// The second-order form above for given m (H x F), S (H x H), bias shifts (H) and Cov (F x F). ArgumentError for other
+/// shapes.
 [[nodiscard]] double second_order_form(const HessianConstants& constants, const Matrix<double>& m,
                                        const Matrix<double>& S, const Vector<double>& b_shift,
                                        const Matrix<double>& covariance);
@@ -51,6 +52,7 @@ struct EscapeRates {
   double split = 0;   ///< Heads move apart, sum_h m_h = 0 (needs H >= 2).
   double common = 0;  ///< All heads move together.
 };
+/// ArgumentError for heads < 1 and eigenvalue < 0.
 [[nodiscard]] EscapeRates escape_rates(const HessianConstants& constants, Index heads, double eigenvalue);
 
 /// Rate at which heads split along feature 1 from the unspecialised saddle m_h = (sqrt(nu1), 0) of flip2(nu1,

@@ -55,11 +55,13 @@ struct ImageSgdPoint {
   HeadVectors heads;
 };
 
-/// Online SGD on the image task from k ~ N(0, eta^2 I/D), b = 0, v = 1; otherwise as sgd.
+/// Online SGD on the image task from given heads k (H x D), b (H) and v (scale_count); errors and cost as sgd, without
+/// spikes.
 [[nodiscard]] std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
                                                    const HeadVectors& start, const SgdOptions& options);
 
-/// Mean loss of given heads over `count` fresh sequences, and its standard error.
+/// Mean loss of given heads over `count` fresh sequences, and its standard error. ArgumentError for L < 1, count < 2 and
+/// heads that do not fit the images.
 [[nodiscard]] BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads,
                                    Index tokens, Index count, std::uint64_t seed, const RunControl& run = {});
 

@@ -61,10 +61,10 @@ class SampleSet {
   [[nodiscard]] static SampleSet draw(const Prior& prior, const SampleShape& shape, std::uint64_t seed,
                                       const SampleOptions& options = {});
 
-  [[nodiscard]] Index count() const;
-  [[nodiscard]] Index tokens() const;
-  [[nodiscard]] Index features() const;
-  [[nodiscard]] Index noises() const;
+  [[nodiscard]] Index count() const { return shape_.count; }
+  [[nodiscard]] Index tokens() const { return shape_.tokens; }
+  [[nodiscard]] Index features() const { return features_; }
+  [[nodiscard]] Index noises() const { return shape_.heads; }
 
   /// Sums of the weights and of their squares (n and n for equal weights).
   [[nodiscard]] double weight_sum() const { return weight_sum_; }
@@ -81,6 +81,8 @@ class SampleSet {
   friend const SampleTiles<Number>& tiles_of(const SampleSet<Number>& samples);
 
   std::shared_ptr<const SampleTiles<Scalar>> tiles_;
+  SampleShape shape_;
+  Index features_ = 0;
   double weight_sum_ = 0;
   double squared_weight_sum_ = 0;
 };

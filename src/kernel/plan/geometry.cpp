@@ -22,20 +22,30 @@ bool numbers_agree(const Index3& left, const Index3& right) {
 }
 
 Window3::Window3(const Window& window)
-    : size{three_axes(window.sizes)}, stride{three_axes(window.strides)}, padding{window.padding} {}
+    : size{three_axes(window.sizes)}, stride{three_axes(window.strides)}, padding{window.padding} {
+  std::copy(window.begin.begin(), window.begin.end(), begin.end() - static_cast<Index>(window.begin.size()));
+  std::copy(window.end.begin(), window.end.end(), end.end() - static_cast<Index>(window.end.size()));
+}
 
 Index3 Window3::front(const Index3& input) const {
   Index3 result;
-  for (std::size_t k = 0; k < 3; ++k) result[k] = padding_front(input[k], size[k], stride[k], padding);
+  for (std::size_t k = 0; k < 3; ++k)
+    result[k] = padding_front(input[k], size[k], stride[k], padding) - begin[k];
   return result;
 }
 
 Index3 Window3::output(const Index3& input) const {
   Index3 result;
-  for (std::size_t k = 0; k < 3; ++k) result[k] = window_output_size(input[k], size[k], stride[k], padding);
+  for (std::size_t k = 0; k < 3; ++k) {
+    const Index last = end[k] == -1 ? input[k] : std::min(end[k], input[k]);
+    result[k] = window_output_size(last - begin[k], size[k], stride[k], padding);
+  }
   return result;
 }
 
-bool Window3::is_single_position() const { return size == Index3{1, 1, 1} && stride == Index3{1, 1, 1}; }
+bool Window3::is_single_position() const {
+  return size == Index3{1, 1, 1} && stride == Index3{1, 1, 1} && begin == Index3{0, 0, 0} &&
+         end == Index3{-1, -1, -1};
+}
 
 }  // namespace widelimit

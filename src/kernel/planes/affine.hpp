@@ -19,6 +19,7 @@ struct Affine {
   double scale;
   double bias;
   Kind kind;
+  bool trained;  ///< It has weights, whose gradients enter the NTK.
 
   /// `left`, `right`: sizes in front of the layer.
   Affine(const AffineNode& node, const Index3& left, const Index3& right);

@@ -41,20 +41,23 @@ void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Sca
     return dense_plane(affine.scale, affine.bias, source, to.row_size(stacked), target);
   if (from.at().empty()) return fill_bias(affine, stacked * layout.length, target);
   if (from.instruction->gaps != Gaps::zero) clear_guards(from.at().layout, stacked, source);
+  const numerics::PlaneSteps steps{stacked, from.at().layout.length, layout.length};
+  if (!affine.trained) return select_strided(to.windows, steps, source, target);
   if (affine.kind == Affine::Kind::shifted)
     convolve_shifted(affine.window, affine.left_front, layout, stacked, affine.scale, affine.bias, source,
                      target, scratch);
   else
-    convolve_strided(to.windows, {stacked, from.at().layout.length, layout.length}, source, target);
+    convolve_strided(to.windows, steps, source, target);
 }
 
+namespace {
+
+/// The entries of equal output positions, from windows that do not wrap around.
 template <typename Scalar>
-void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
-                      Index pair, const Plane<Scalar>& target) {
+void convolve_diagonal(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
+                       Index pair, const Plane<Scalar>& target) {
   const Affine& affine = *to.affine;
   const Index length = to.at().layout.length;
-  if (!to.at().is_diagonal) return fill_plane(target, static_cast<std::size_t>(length), Scalar{0}, Scalar{0});
-  if (affine.kind == Affine::Kind::circular) return convolve_around(run, input, to, pair, target);
   const PairGeometry& geometry = run.pair.geometry;
   const auto from = PlacedPlane::alone(affine.offset_of_diagonal(), geometry.left_sizes[input],
                                        geometry.right_sizes[input]);
@@ -62,6 +65,23 @@ void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInst
   const Plane<Scalar> source = run.workspace.scratch(1);
   run.stores.load(input, from, pair, 1, source);
   convolve_strided(strided_windows(affine, from, to.at()), {1, from.layout.length, length}, source, target);
+}
+
+}  // namespace
+
+template <typename Scalar>
+void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInstruction<Scalar>& to,
+                      Index pair, const Plane<Scalar>& target) {
+  const Affine& affine = *to.affine;
+  const Index length = to.at().layout.length;
+  if (!to.at().is_diagonal) return fill_plane(target, static_cast<std::size_t>(length), Scalar{0}, Scalar{0});
+  if (affine.kind == Affine::Kind::circular)
+    convolve_around(run, input, to, pair, target);
+  else
+    convolve_diagonal(run, input, to, pair, target);
+  const auto& local = std::get<LocalAffineNode>(run.pair.node(to.instruction->node).operation);
+  if (local.stage)
+    local.stage->apply({target.nngp, target.ntk, nullptr, nullptr, static_cast<std::size_t>(length)});
 }
 
 template <typename Scalar>

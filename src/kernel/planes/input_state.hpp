@@ -9,6 +9,8 @@
 
 namespace widelimit {
 
+class InputGraph;
+
 /// Where the things kept of one input lie in its state: for an input node the features, channel by channel,
 /// and of a vector its variance; for a row stage its auxiliary arrays; for a pair stage the variances and its
 /// own state. It depends on the input's shape only.
@@ -33,6 +35,9 @@ class InputState {
   InputState(const StateLayout& layout, Scalar* numbers) : layout_{&layout}, numbers_{numbers} {}
 
   [[nodiscard]] const StateLayout& layout() const { return *layout_; }
+  /// The graph that the input carries, or null.
+  [[nodiscard]] const InputGraph* graph() const { return graph_; }
+  void set_graph(const InputGraph* graph) { graph_ = graph; }
   /// The k-th array of a node.
   [[nodiscard]] Scalar* array(NodeId node, Index k) {
     return numbers_ + layout_->offset[node] + k * layout_->positions[node];
@@ -40,6 +45,9 @@ class InputState {
   [[nodiscard]] const Scalar* array(NodeId node, Index k) const {
     return numbers_ + layout_->offset[node] + k * layout_->positions[node];
   }
+  /// The input's mask while its state is recorded; null without masks.
+  [[nodiscard]] const PositionMask* mask() const { return mask_; }
+  void set_mask(const PositionMask* mask) { mask_ = mask; }
   /// A pair stage's own state; of an input node, the variance of a vector.
   [[nodiscard]] Scalar* extra(NodeId node) { return numbers_ + layout_->extra[node]; }
   [[nodiscard]] const Scalar* extra(NodeId node) const { return numbers_ + layout_->extra[node]; }
@@ -47,6 +55,8 @@ class InputState {
  private:
   const StateLayout* layout_;
   Scalar* numbers_;
+  const PositionMask* mask_ = nullptr;
+  const InputGraph* graph_ = nullptr;
 };
 
 /// The states of inputs `begin`, `begin + 1`, ... one behind the other: the features of vectors are the rows

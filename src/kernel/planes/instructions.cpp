@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernel/variance_checks.hpp"
+#include "network/mask_stage.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {
@@ -52,7 +53,10 @@ void record_row_state(const RowStage& stage, const Plane<Scalar>& variances,
     std::copy_n(variances.nngp + layout.at(x, y), extent[2], dense + place);
   });
   check_variances(dense, static_cast<Index>(positions));
-  stage.prepare(dense, positions, arrays.data());
+  if (const auto* mask = dynamic_cast<const MaskStage*>(&stage))
+    mask->fill(*state.mask(), arrays[0]);
+  else
+    stage.prepare(dense, positions, arrays.data());
   for (std::size_t k = 0; k < count; ++k)
     in_rows([&](Index x, Index y, Index place) {
       std::copy_n(arrays[k] + place, extent[2], state.array(node, static_cast<Index>(k)) + kept.at(x, y));

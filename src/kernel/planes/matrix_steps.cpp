@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include "kernel/pair_view.hpp"
 #include "kernel/planes/plane_sums.hpp"
@@ -31,7 +33,11 @@ class PairStageRun {
     for (Index a = 0; a < positions; ++a) variances[a] = nngp(a, a);
     name_layer(run_.pair.node(node_), [&] {
       check_variances(variances, positions);
-      stage_.prepare(SelfView<Scalar>{nngp, shape, run_.stop}, run_.recorded->extra(node_));
+      const std::optional<PositionMask> mask = recorded_mask();
+      const std::span<const std::uint8_t> counts =
+          mask ? std::span<const std::uint8_t>(mask->counts) : std::span<const std::uint8_t>();
+      stage_.prepare(SelfView<Scalar>{nngp, shape, run_.stop, counts, run_.recorded->graph()},
+                     run_.recorded->extra(node_));
     });
   }
 
@@ -47,6 +53,13 @@ class PairStageRun {
   }
 
  private:
+  /// Of the input whose state is recorded, in front of the stage.
+  [[nodiscard]] std::optional<PositionMask> recorded_mask() const {
+    const MaskRulePointer& rule = std::get<PairNode>(run_.pair.node(node_).operation).mask;
+    if (!rule) return std::nullopt;
+    return rule->behind(*run_.recorded->mask());
+  }
+
   [[nodiscard]] PairMatrices<Scalar> matrices(Index pair) const {
     return run_.stores.matrices(input_, pair, run_.workspace.part(WorkspacePart::matrices));
   }

@@ -100,6 +100,23 @@ void convolve_strided(const numerics::PlaneWindows& windows, const numerics::Pla
   if (target.ntk != nullptr) std::copy_n(target.nngp, steps.planes * steps.target_plane, target.ntk);
 }
 
+template <typename Scalar>
+void select_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
+                    const Plane<Scalar>& source, const Plane<Scalar>& target) {
+  fill_plane(source + steps.planes * steps.source_plane, static_cast<std::size_t>(row_padding), Scalar{0},
+             Scalar{0});
+  numerics::window_sums<Scalar>(windows, steps, source.nngp, nullptr, target.nngp);
+  if (target.ntk == nullptr) return;
+  if (source.ntk != nullptr)
+    numerics::window_sums<Scalar>(windows, steps, source.ntk, nullptr, target.ntk);
+  else
+    std::fill_n(target.ntk, steps.planes * steps.target_plane, Scalar{0});
+}
+
+template void select_strided(const numerics::PlaneWindows&, const numerics::PlaneSteps&, const Plane<float>&,
+                             const Plane<float>&);
+template void select_strided(const numerics::PlaneWindows&, const numerics::PlaneSteps&, const Plane<double>&,
+                             const Plane<double>&);
 template void clear_guards(const PlaneLayout&, Index, const Plane<float>&);
 template void clear_guards(const PlaneLayout&, Index, const Plane<double>&);
 template void pack_plane(const float*, const std::array<Index, 2>&, const PlaneLayout&, float*);

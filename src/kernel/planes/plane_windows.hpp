@@ -36,6 +36,11 @@ void convolve_shifted(const Window3& window, const Index3& front, const PlaneLay
 /// The same by window sums, for any stride and padding but circular; scale and bias are the windows'. Reads
 /// less than row_padding numbers in front of a source row, and overwrites as many behind the last plane of
 /// the source, and less than that behind a target row.
+/// The same without weights: each kernel by itself.
+template <typename Scalar>
+void select_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
+                    const Plane<Scalar>& source, const Plane<Scalar>& target);
+
 template <typename Scalar>
 void convolve_strided(const numerics::PlaneWindows& windows, const numerics::PlaneSteps& steps,
                       const Plane<Scalar>& source, const Plane<Scalar>& target);

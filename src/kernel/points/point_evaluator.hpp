@@ -106,7 +106,7 @@ class PointEvaluator {
   void record(std::size_t i, const PairStage& stage, const Plane<Scalar>& source) {
     recorded_->array(run_.node(i), 0)[0] = source.nngp[0];
     const Shape no_positions;
-    stage.prepare(SelfView<Scalar>{{source.nngp, 1, 1}, no_positions, run_.stop},
+    stage.prepare(SelfView<Scalar>{{source.nngp, 1, 1}, no_positions, run_.stop, {}, recorded_->graph()},
                   recorded_->extra(run_.node(i)));
   }
 

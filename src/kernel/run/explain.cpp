@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "kernel/features.hpp"
+#include "kernel/graph_inputs.hpp"
 #include "kernel/plan/demand.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -84,7 +85,9 @@ class PlanNode {
   void describe(const AffineNode& affine, PlanLine& line) const {
     const double taps =
         affine.window.sizes.empty() ? 1 : static_cast<double>(product(Window3(affine.window).size));
-    line.operation = affine.window.sizes.empty() ? "scale and shift" : fmt::format("sum of {} taps", taps);
+    line.operation = affine.window.sizes.empty()                   ? "scale and shift"
+                     : affine.weights == AffineNode::Weights::none ? "selected positions"
+                                                                   : fmt::format("sum of {} taps", taps);
     line.flops = line.entries * kernels_ * (taps + 2);
   }
 
@@ -152,7 +155,8 @@ void measure(const Network& network, const Shape& input, Index channels, GramOpt
     std::vector<Index> dimensions{count};
     dimensions.insert(dimensions.end(), input.begin(), input.end());
     dimensions.push_back(channels);
-    const auto x = numerics::standard_normal<Scalar>(dimensions, numerics::RandomStream(0));
+    const Inputs<Scalar> x = with_drawn_graphs<Scalar>(
+        numerics::standard_normal<Scalar>(dimensions, numerics::RandomStream(0)), 0);
     const auto start = std::chrono::steady_clock::now();
     static_cast<void>(gram<Scalar>(network, x, options));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -242,7 +246,10 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
 template <typename Scalar>
 Plan planned(const Network& network, const Shape& input, Index channels, const GramOptions& options) {
   constexpr Index many_inputs = 1000;
-  const GramSize size{.channels = channels, .inputs = many_inputs, .pairs = many_inputs * many_inputs};
+  const GramSize size{.channels = channels,
+                      .inputs = many_inputs,
+                      .fewer_inputs = many_inputs,
+                      .pairs = many_inputs * many_inputs};
   try {
     return explain_geometry<Scalar>(make_plan(network, {{input, "the input"}}, size, sizeof(Scalar), options),
                                     input);

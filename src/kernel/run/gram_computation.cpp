@@ -4,6 +4,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "numerics/blas_threads.hpp"
@@ -25,17 +26,12 @@ template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::symmetric(const Inputs<Result>& inputs,
                                                 const GramTarget<Result>& target) {
   const OrderedInputs<Result> x(inputs, plan_, "x");
-  for (Index first = 0; first < x.size();) {
-    const auto left = make_states(x, first);
-    compute(left, left, Batches::one, target);
-    for (Index second = left.end(); second < x.size();) {
-      const auto right = make_states(x, second);
-      compute(left, right, Batches::one, target);
-      second = right.end();
-    }
-    first = left.end();
-  }
-  if (!is_finite_) find_out_of_range(x);
+  compute_symmetric({x}, target);
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::symmetric(const Kept& states, const GramTarget<Result>& target) {
+  compute_symmetric({states.inputs, states.first_block()}, target);
 }
 
 template <typename Scalar, typename Result>
@@ -43,18 +39,59 @@ void GramComputation<Scalar, Result>::rectangular(const Inputs<Result>& inputs1,
                                                   const Inputs<Result>& inputs2,
                                                   const GramTarget<Result>& target) {
   const OrderedInputs<Result> x1(inputs1, plan_, "x1"), x2(inputs2, plan_, "x2");
-  for (Index first = 0; first < x1.size();) {
-    const auto left = make_states(x1, first);
-    for (Index second = 0; second < x2.size();) {
-      const auto right = make_states(x2, second);
-      compute(left, right, Batches::two, target);
-      second = right.end();
-    }
-    first = left.end();
-  }
+  compute_rectangular({x1}, {x2}, target);
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::rectangular(const Inputs<Result>& inputs1, const Kept& states2,
+                                                  const GramTarget<Result>& target) {
+  const OrderedInputs<Result> x1(inputs1, plan_, "x1");
+  compute_rectangular({x1}, {states2.inputs, states2.first_block()}, target);
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::compute_symmetric(const Batch& x, const GramTarget<Result>& target) {
+  for_each_block(x, 0, [&](const auto& left) {
+    compute(left, left, Batches::one, target);
+    for_each_block(x, left.end(), [&](const auto& right) { compute(left, right, Batches::one, target); });
+  });
+  if (!is_finite_) find_out_of_range(x.inputs);
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::compute_rectangular(const Batch& x1, const Batch& x2,
+                                                          const GramTarget<Result>& target) {
+  for_each_block(x1, 0, [&](const auto& left) {
+    for_each_block(x2, 0, [&](const auto& right) { compute(left, right, Batches::two, target); });
+  });
   if (is_finite_) return;
-  find_out_of_range(x1);
-  find_out_of_range(x2);
+  find_out_of_range(x1.inputs);
+  find_out_of_range(x2.inputs);
+}
+
+template <typename Scalar, typename Result>
+void GramComputation<Scalar, Result>::fill(Kept& states, std::int64_t sharers) {
+  const OrderedInputs<Result>& x = states.inputs;
+  Index end = block_end(x, 0, options_.state_memory_bytes / 2 / static_cast<std::size_t>(sharers));
+  // The next block begins on the grid of every plan.
+  if (plan_.vectors_only && end < x.size()) end -= end % largest_vector_tile_side;
+  if (end > 0) states.block.emplace(make_states(x, 0, end));
+}
+
+template <typename Scalar, typename Result>
+template <typename Use>
+void GramComputation<Scalar, Result>::for_each_block(const Batch& x, Index begin, const Use& use) {
+  if (x.kept != nullptr && begin == 0) {
+    use(*x.kept);
+    begin = x.kept->end();
+  }
+  // Of two sides, or beside kept states, a block takes half of what there is.
+  const std::size_t bytes = options_.state_memory_bytes / (x.kept == nullptr ? 2 : 4);
+  while (begin < x.inputs.size()) {
+    const auto block = make_states(x.inputs, begin, block_end(x.inputs, begin, bytes));
+    use(block);
+    begin = block.end();
+  }
 }
 
 template <typename Scalar, typename Result>
@@ -64,7 +101,7 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   constexpr Index first_column = 0;
   const GramTarget<Result> column{target.nngp, target.ntk, 1};
   for (Index first = 0; first < x.size();) {
-    const auto block = make_states(x, first);
+    const auto block = make_states(x, first, block_end(x, first, options_.state_memory_bytes / 2));
     Workers workers([this] { return make_worker(1); });
     parallel(block.end() - block.begin(), [&](Index offset) {
       const Index i = block.begin() + offset;
@@ -79,11 +116,12 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   if (!is_finite_) find_out_of_range(x);
 }
 
-/// The end of the block that begins at `begin`: inputs whose states fit into half of the memory allowed (a
-/// tile has two sides), a multiple of the tile's side.
+/// The end of the block that begins at `begin`: inputs whose states fit into the memory, one at least, and a
+/// multiple of the tile's side.
 template <typename Scalar, typename Result>
-Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x, Index begin) const {
-  std::size_t left = options_.state_memory_bytes / 2;
+Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x, Index begin,
+                                                 std::size_t bytes_allowed) const {
+  std::size_t left = bytes_allowed;
   Index end = begin;
   for (; end < x.size(); ++end) {
     const auto bytes = static_cast<std::size_t>(x.layout(end).size) * sizeof(Scalar);
@@ -122,9 +160,9 @@ void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
 
 template <typename Scalar, typename Result>
 Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const OrderedInputs<Result>& x,
-                                                                   Index begin) {
+                                                                   Index begin, Index end) {
   std::vector<const StateLayout*> layouts;
-  for (Index i = begin; i < block_end(x, begin); ++i) layouts.push_back(&x.layout(i));
+  for (Index i = begin; i < end; ++i) layouts.push_back(&x.layout(i));
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
   parallel(block.end() - begin,
            [&](Index i) { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
@@ -136,6 +174,9 @@ template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x,
                                                 Index i, InputState<Scalar>& state) const {
   const std::span<const Result> input = x.input(i);
+  std::optional<PositionMask> mask;
+  if (plan_.masks == InputMasks::present) state.set_mask(&mask.emplace(x.mask(i)));
+  state.set_graph(x.graph(i));
   try {
     if constexpr (std::is_same_v<Scalar, Result>)
       worker.run(input, state);
@@ -144,6 +185,7 @@ void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, con
   } catch (const NumericalError& error) {
     throw NumericalError(fmt::format("gram: {}: {}", x.name(i), error.what()));
   }
+  state.set_mask(nullptr);
 }
 
 template <typename Scalar, typename Result>

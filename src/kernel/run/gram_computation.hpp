@@ -4,6 +4,10 @@
 #include <tbb/task_arena.h>
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernel/run/gram_plan.hpp"
@@ -24,6 +28,28 @@ struct Block {
   [[nodiscard]] Index end() const { return states.end(); }
 };
 
+/// States of a batch that outlive one Gram matrix, with what they refer to.
+template <typename Scalar, typename Result>
+struct KeptStates {
+  std::shared_ptr<const GramPlan> plan;
+  OrderedInputs<Result> inputs;
+  std::optional<Block<Scalar, Result>> block;  ///< From the first input on, as many as the memory allows.
+
+  [[nodiscard]] const Block<Scalar, Result>* first_block() const { return block ? &*block : nullptr; }
+
+  KeptStates(std::shared_ptr<const GramPlan> states_plan, const Inputs<Result>& x, const char* name)
+      : plan{std::move(states_plan)}, inputs(x, *plan, name) {}
+  KeptStates(const KeptStates&) = delete;
+  KeptStates& operator=(const KeptStates&) = delete;
+};
+
+/// A batch, and its first block if that is kept.
+template <typename Scalar, typename Result>
+struct BatchStates {
+  const OrderedInputs<Result>& inputs;
+  const Block<Scalar, Result>* kept = nullptr;
+};
+
 /// One side of a tile: inputs of a block, [begin, end).
 struct TileSide {
   Index begin;
@@ -40,12 +66,20 @@ class GramComputation {
   /// All must outlive the computation.
   GramComputation(const GramPlan& plan, const GramOptions& options, ProgressCounter& progress);
 
+  using Batch = BatchStates<Scalar, Result>;
+  using Kept = KeptStates<Scalar, Result>;
+
   /// The pairs of one batch, mirrored ones computed once.
   void symmetric(const Inputs<Result>& inputs, const GramTarget<Result>& target);
+  void symmetric(const Kept& states, const GramTarget<Result>& target);
   void rectangular(const Inputs<Result>& inputs1, const Inputs<Result>& inputs2,
                    const GramTarget<Result>& target);
+  void rectangular(const Inputs<Result>& inputs1, const Kept& states2, const GramTarget<Result>& target);
   /// Inputs with themselves: a single column.
   void diagonal(const Inputs<Result>& inputs, const GramTarget<Result>& target);
+
+  /// Makes states to be kept, as many as fit into half of the memory allowed, which `sharers` share.
+  void fill(Kept& states, std::int64_t sharers);
 
   /// False if some entry that was computed is not.
   [[nodiscard]] bool is_finite() const { return is_finite_; }
@@ -53,12 +87,17 @@ class GramComputation {
  private:
   using Workers = tbb::enumerable_thread_specific<PairWorker<Scalar>>;
 
-  [[nodiscard]] Index block_end(const OrderedInputs<Result>& x, Index begin) const;
+  void compute_symmetric(const Batch& x, const GramTarget<Result>& target);
+  void compute_rectangular(const Batch& x1, const Batch& x2, const GramTarget<Result>& target);
+  /// use(block) for the blocks from input `begin` on: kept ones, then others that are made for it.
+  template <typename Use>
+  void for_each_block(const Batch& x, Index begin, const Use& use);
+  [[nodiscard]] Index block_end(const OrderedInputs<Result>& x, Index begin, std::size_t bytes) const;
   template <typename Body>
   void parallel(Index count, const Body& body);
   /// Throws NumericalError for the first input whose own NTK leaves the range, naming the layer.
   void find_out_of_range(const OrderedInputs<Result>& x);
-  [[nodiscard]] Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin);
+  [[nodiscard]] Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin, Index end);
   /// Makes the state of input i. Errors of numbers name the input.
   void run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x, Index i,
                  InputState<Scalar>& state) const;

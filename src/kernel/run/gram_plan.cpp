@@ -6,6 +6,7 @@
 
 #include "kernel/features.hpp"
 #include "kernel/planes/workspace.hpp"
+#include "network/graph_stage.hpp"
 #include "network/lowering.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
@@ -25,7 +26,7 @@ constexpr Index tiles_a_thread = 3;
 
 /// Tiles of vectors are the blocks of a matrix product, so their grid depends on nothing but the number of
 /// inputs: large blocks are multiplied faster, small ones leave work for every thread.
-constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : 512; }
+constexpr Index vector_tile_side(Index inputs) { return inputs < 2048 ? 256 : largest_vector_tile_side; }
 
 /// Numbers of the auxiliary arrays of one input that a plane reads, on average.
 double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const StateLayout& state) {
@@ -63,7 +64,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   };
   while (side > 1 && !fits()) --side;
   const Index threads = numerics::resolve_threads(options.threads, "gram");
-  const auto tiles = [&] { return size.pairs / (side * side); };
+  const auto tiles = [&] { return size.pairs / (side * std::min(side, size.fewer_inputs)); };
   while (threads > 1 && side > 1 && tiles() < tiles_a_thread * threads) --side;
   return side;
 }
@@ -157,6 +158,13 @@ void check_size(const Shape& shape, const std::string& name, Index channels) {
                                    to_string(shape), most_numbers, numbers));
 }
 
+bool reads_graphs(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const auto* pair = std::get_if<PairNode>(&node.operation);
+    return pair != nullptr && dynamic_cast<const GraphStage*>(pair->stage.get()) != nullptr;
+  });
+}
+
 constexpr std::int64_t most_replicates = 16;
 
 /// About 25 layers with nonlinearities: their roundings in float may add up to half of 1e-6.
@@ -174,7 +182,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
                            return position_count(a.first) < position_count(b.first);
                          })->first;
-  Graph graph = Lowering::lower(network, largest, replicate);
+  Graph graph = Lowering::lower(network, largest, replicate, size.masks);
   const std::vector<std::vector<Shape>> of_shapes = all_shapes(graph, shapes, largest);
   const std::vector<Shape>& of_largest = of_shapes.front();
   const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
@@ -188,13 +196,16 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); }),
                 .in_double = false,
+                .masks = size.masks,
                 .stop = StopRequest(options.stop)};
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)
     plan.state_layouts.emplace(
         shape, make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape,
                                  size.channels));
-  plan.in_double = plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float;
+  plan.in_double =
+      (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
+      reads_graphs(plan.program.graph);
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));

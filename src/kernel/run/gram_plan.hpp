@@ -26,8 +26,10 @@ struct GramPlan {
   bool vectors_only;
 
   /// True if float results are rounded from double: over a hundred layers of vectors, the roundings of float
-  /// add up to more than its digits are worth.
+  /// add up to more than its digits are worth; and graphs have many nodes that are perfectly correlated.
   bool in_double;
+
+  InputMasks masks;
 
   StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
 
@@ -39,14 +41,19 @@ struct GramPlan {
   [[nodiscard]] const StateLayout& any_layout() const { return state_layouts.begin()->second; }
 };
 
+/// Side of the tiles of vectors where there are many; of fewer it is a divisor.
+inline constexpr Index largest_vector_tile_side = 512;
+
 /// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
 using NamedShapes = std::map<Shape, std::string>;
 
 /// What the plan wants to know of the inputs besides their shapes.
 struct GramSize {
   Index channels;
-  Index inputs;  ///< Of the larger batch.
+  Index inputs;        ///< Of the larger batch.
+  Index fewer_inputs;  ///< Of the smaller one.
   Index pairs;
+  InputMasks masks = InputMasks::absent;
 };
 
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "kernel/run/pair_worker.hpp"
 #include "widelimit/kernel/gram.hpp"
 
@@ -13,8 +17,11 @@ template <typename Scalar>
 template <typename Scalar>
 [[nodiscard]] GramTarget<Scalar> target_of(GramResult<Scalar>& result);
 
-/// Names the first entry that is not finite, if there is one.
+/// "layers[3] (erf)": where the kernels of pair (i, j) leave the range, if that is known.
+using LayerOfPair = std::function<std::optional<std::string>(Index i, Index j)>;
+
+/// Names the first entry that is not finite, if there is one, and its layer.
 template <typename Scalar>
-void throw_not_finite(const GramResult<Scalar>& result);
+void throw_not_finite(const GramResult<Scalar>& result, const LayerOfPair& layer_of);
 
 }  // namespace widelimit

@@ -27,6 +27,12 @@ class OrderedInputs {
 
   [[nodiscard]] Index size() const { return inputs_.size(); }
   [[nodiscard]] std::span<const Scalar> input(Index i) const { return inputs_[original(i)]; }
+  /// The mask of input i: of those without one, all positions count.
+  [[nodiscard]] PositionMask mask(Index i) const {
+    const auto counts = inputs_.mask(original(i));
+    return counts.empty() ? full_mask(shape(i)) : PositionMask{shape(i), {counts.begin(), counts.end()}};
+  }
+  [[nodiscard]] const InputGraph* graph(Index i) const { return inputs_.graph(original(i)); }
   [[nodiscard]] std::string name(Index i) const { return fmt::format("input {} of {}", original(i), name_); }
   [[nodiscard]] const Shape& shape(Index i) const { return inputs_.shape(original(i)); }
   [[nodiscard]] const StateLayout& layout(Index i) const { return plan_.state_layouts.at(shape(i)); }

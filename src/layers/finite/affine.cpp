@@ -14,10 +14,11 @@ class Dense final : public FiniteLayer<Scalar> {
  public:
   Dense(const Site& site, const AffineVariances& variances)
       : output_{site.input.shape, site.channels},
-        map_(0, site.input.channels, site.channels, variances.weight, variances.bias) {}
+        map_(0, site.input.channels, site.channels, affine_scales(variances, site.input.channels)) {}
 
   Form output() const override { return output_; }
   Index parameter_count() const override { return map_.parameter_count(); }
+  void initialise(Scalar* parameters) const override { map_.initialise(parameters); }
 
   Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                               Tape<Scalar>& tape) const override {
@@ -50,11 +51,12 @@ class Convolution final : public FiniteLayer<Scalar> {
       : input_{site.input.shape},
         patches_(window, site.input.shape),
         output_{patches_.output_shape(), site.channels},
-        map_(0, site.input.channels * patches_.window_size(), site.channels, variances.weight,
-             variances.bias) {}
+        map_(0, site.input.channels * patches_.window_size(), site.channels,
+             affine_scales(variances, site.input.channels, patches_.window_size())) {}
 
   Form output() const override { return output_; }
   Index parameter_count() const override { return map_.parameter_count(); }
+  void initialise(Scalar* parameters) const override { map_.initialise(parameters); }
 
   Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                               Tape<Scalar>& tape) const override {
@@ -93,11 +95,17 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
         patches_(window, site.input.shape),
         output_{patches_.output_shape(), site.channels},
         in_{site.input.channels * patches_.window_size()},
-        weight_scale_{static_cast<Scalar>(std::sqrt(variances.weight / static_cast<double>(in_)))},
-        bias_scale_{static_cast<Scalar>(std::sqrt(variances.bias))} {}
+        scales_{affine_scales(variances, site.input.channels, patches_.window_size())},
+        weight_scale_{static_cast<Scalar>(scales_.weight_scale)},
+        bias_scale_{static_cast<Scalar>(scales_.bias_scale)} {}
 
   Form output() const override { return output_; }
   Index parameter_count() const override { return position_count(output_.shape) * block(); }
+
+  void initialise(Scalar* parameters) const override {
+    for (Index a = 0; a < position_count(output_.shape); ++a)
+      AffineMap<Scalar>(a * block(), in_, output_.channels, scales_).initialise(parameters);
+  }
 
   Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                               Tape<Scalar>& tape) const override {
@@ -156,11 +164,26 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
   Patches patches_;
   Form output_;
   Index in_;
+  AffineScales scales_;
   Scalar weight_scale_;
   Scalar bias_scale_;
 };
 
 }  // namespace
+
+AffineScales affine_scales(const AffineVariances& variances, Index channels, Index positions) {
+  const auto seen = static_cast<double>(positions), width = static_cast<double>(channels);
+  if (!variances.standard)
+    return {.weight_scale = std::sqrt(variances.weight / (width * seen)),
+            .bias_scale = std::sqrt(variances.bias)};
+  const double limit_width =
+      static_cast<double>(variances.standard->input_width) / variances.standard->width_scale;
+  const bool biased = variances.standard->zero_biases || variances.bias > 0;
+  return {.weight_scale = std::sqrt(limit_width / width),
+          .weight_deviation = std::sqrt(variances.weight / (limit_width * seen)),
+          .bias_scale = biased ? 1.0 : 0.0,
+          .bias_deviation = std::sqrt(variances.bias)};
+}
 
 CounterpartPointer dense_counterpart(const AffineVariances& variances) {
   return finite_counterpart<Dense>(OutputChannels::chosen, variances);

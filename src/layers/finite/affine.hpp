@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/layers/parametrisation.hpp"
 #include "widelimit/layers/window.hpp"
 
 /// Layers that are one affine map: dense, convolution, local convolution.
@@ -9,7 +12,19 @@ namespace widelimit::finite {
 struct AffineVariances {
   double weight;
   double bias;
+  std::optional<layers::StandardParametrisation> standard = {};
 };
+
+/// z = weight_scale x W + bias_scale beta; W and beta begin as standard normal numbers times their deviations.
+struct AffineScales {
+  double weight_scale;
+  double weight_deviation = 1;
+  double bias_scale = 0;  ///< 0: there are no biases.
+  double bias_deviation = 1;
+};
+
+/// For weights that see `channels` channels at `positions` positions.
+AffineScales affine_scales(const AffineVariances& variances, Index channels, Index positions = 1);
 
 CounterpartPointer dense_counterpart(const AffineVariances& variances);
 

@@ -1,27 +1,35 @@
 #pragma once
 
-#include <cmath>
-
+#include "layers/finite/affine.hpp"
 #include "layers/finite/products.hpp"
 #include "widelimit/finite/finite_layer.hpp"
 
 namespace widelimit::finite {
 
-/// z = sqrt(w / in) x W + sqrt(b) beta, the same at every position: what every layer with weights is made of.
-/// Parameters, from `offset` on: W [in, out], then beta [out] unless b = 0.
+/// z = scale x W + bias scale beta, the same at every position: what every layer with weights is made of.
+/// Parameters, from `offset` on: W [in, out], then beta [out] unless its scale is 0.
 template <typename Scalar>
 class AffineMap {
  public:
-  AffineMap(Index offset, Index in, Index out, double weight_variance, double bias_variance = 0)
+  AffineMap(Index offset, Index in, Index out, const AffineScales& scales)
       : offset_{offset},
         in_{in},
         out_{out},
-        weight_scale_{static_cast<Scalar>(std::sqrt(weight_variance / static_cast<double>(in)))},
-        bias_scale_{static_cast<Scalar>(std::sqrt(bias_variance))} {}
+        scales_{scales},
+        weight_scale_{static_cast<Scalar>(scales.weight_scale)},
+        bias_scale_{static_cast<Scalar>(scales.bias_scale)} {}
 
   [[nodiscard]] Index in() const { return in_; }
   [[nodiscard]] Index out() const { return out_; }
   [[nodiscard]] Index parameter_count() const { return (in_ + (bias_scale_ == 0 ? 0 : 1)) * out_; }
+
+  /// What standard normal numbers become at initialisation.
+  void initialise(Scalar* parameters) const {
+    using Numbers = Eigen::Map<Vector<Scalar>>;
+    Numbers(parameters + offset_, in_ * out_) *= static_cast<Scalar>(scales_.weight_deviation);
+    if (bias_scale_ != 0)
+      Numbers(parameters + offset_ + in_ * out_, out_) *= static_cast<Scalar>(scales_.bias_deviation);
+  }
 
   [[nodiscard]] Matrix<Scalar> apply(const Scalar* parameters, const Matrix<Scalar>& x) const {
     Matrix<Scalar> z = product(weight_scale_, x, weights(parameters));
@@ -59,6 +67,7 @@ class AffineMap {
   Index offset_;
   Index in_;
   Index out_;
+  AffineScales scales_;
   Scalar weight_scale_;
   Scalar bias_scale_;
 };

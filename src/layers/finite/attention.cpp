@@ -57,14 +57,15 @@ AttentionMaps<Scalar> make_maps(const Site& site, const AttentionOptions& option
   const Heads& heads = site.heads;
   Index offset = options.positions ? position_count(site.input.shape) * site.input.channels : 0;
   const auto next = [&offset](Index in, Index out, double weight_variance, double bias_variance) {
-    const AffineMap<Scalar> map(offset, in, out, weight_variance, bias_variance);
+    const AffineMap<Scalar> map(offset, in, out, affine_scales({weight_variance, bias_variance}, in));
     offset += map.parameter_count();
     return map;
   };
   const Index channels = site.input.channels;
-  const auto query = next(channels, heads.count * heads.key_width, 1, 0);
-  const auto key =
-      tying(options) == Tying::tied ? query : next(channels, heads.count * heads.key_width, 1, 0);
+  const auto query = next(channels, heads.count * heads.key_width, 1, options.query_bias_variance);
+  const auto key = tying(options) == Tying::tied
+                       ? query
+                       : next(channels, heads.count * heads.key_width, 1, options.key_bias_variance);
   const auto value = next(channels, heads.count * heads.value_width, 1, 0);
   const auto output = next(heads.count * heads.value_width, site.channels, options.output_value_variance,
                            options.bias_variance);

@@ -98,6 +98,7 @@ class MappedConvolution final : public FiniteLayer<Scalar> {
 
   Form output() const override { return convolution_->output(); }
   Index parameter_count() const override { return convolution_->parameter_count(); }
+  void initialise(Scalar* parameters) const override { convolution_->initialise(parameters); }
 
   Activations<Scalar> forward(const Scalar* parameters, Activations<Scalar> input,
                               Tape<Scalar>& tape) const override {

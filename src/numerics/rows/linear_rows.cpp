@@ -103,6 +103,36 @@ struct LinearRowLoops {
     return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   }
 
+  static void sparse_product(const SparseMatrix<Scalar>& matrix, const Scalar* source, std::size_t size,
+                             Scalar* target) {
+    const D d;
+    const std::size_t lanes = hn::Lanes(d);
+    for (std::size_t a = 0; a < matrix.rows; ++a, target += size) {
+      const std::ptrdiff_t begin = matrix.begin[a], end = matrix.begin[a + 1];
+      const auto row_of = [&](std::ptrdiff_t k) {
+        return source + matrix.columns[k] * static_cast<std::ptrdiff_t>(size);
+      };
+      std::size_t i = 0;
+      for (; i + 2 * lanes <= size; i += 2 * lanes) {
+        V first = hn::Zero(d), second = first;
+        for (std::ptrdiff_t k = begin; k < end; ++k) {
+          const V weight = hn::Set(d, matrix.weights[k]);
+          const Scalar* row = row_of(k) + i;
+          first = hn::MulAdd(weight, hn::LoadU(d, row), first);
+          second = hn::MulAdd(weight, hn::LoadU(d, row + lanes), second);
+        }
+        hn::StoreU(first, d, target + i);
+        hn::StoreU(second, d, target + i + lanes);
+      }
+      for_each_vector<Scalar>(size - i, [&](auto tag, auto block) {
+        auto sum = hn::Zero(tag);
+        for (std::ptrdiff_t k = begin; k < end; ++k)
+          sum = hn::MulAdd(hn::Set(tag, matrix.weights[k]), block.load(tag, row_of(k) + i), sum);
+        block.store(tag, sum, target + i);
+      });
+    }
+  }
+
   /// Zero times an entry is zero if it is finite, else NaN, which stays in the sum.
   static bool all_finite(const Scalar* source, std::size_t size) {
     const D d;
@@ -118,9 +148,9 @@ constexpr LinearRows<Scalar> table = {
     LinearRowLoops<Scalar>::scale,        RowProducts<Scalar>::product_sum,
     RowProducts<Scalar>::product_sums,    RowConvolutions<Scalar>::convolve,
     LinearRowLoops<Scalar>::pack,         LinearRowLoops<Scalar>::pack_pieces,
-    LinearRowLoops<Scalar>::weighted_sum, LinearRowLoops<Scalar>::add,
-    LinearRowLoops<Scalar>::sum,          LinearRowLoops<Scalar>::dot,
-    LinearRowLoops<Scalar>::all_finite};
+    LinearRowLoops<Scalar>::weighted_sum, LinearRowLoops<Scalar>::sparse_product,
+    LinearRowLoops<Scalar>::add,          LinearRowLoops<Scalar>::sum,
+    LinearRowLoops<Scalar>::dot,          LinearRowLoops<Scalar>::all_finite};
 
 const LinearRows<float>* float_table() { return &table<float>; }
 const LinearRows<double>* double_table() { return &table<double>; }

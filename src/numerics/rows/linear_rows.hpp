@@ -30,6 +30,15 @@ struct RowBlock {
   std::size_t size;  ///< Of a row.
 };
 
+/// A sparse matrix: row a has the entries begin[a] to begin[a + 1] - 1, each of a column and a weight.
+template <typename Scalar>
+struct SparseMatrix {
+  const std::ptrdiff_t* begin;  ///< [rows + 1]
+  const std::ptrdiff_t* columns;
+  const Scalar* weights;
+  std::size_t rows;
+};
+
 /// Linear operations on rows of numbers, compiled for every instruction set and chosen at run time. Every
 /// entry of a result is computed by the same operations wherever it stands in its row, so that results do not
 /// depend on how entries are cut into rows. Rows do not overlap, and nothing beyond a row is touched, unless
@@ -70,6 +79,11 @@ struct LinearRows {
   /// target[i] = factors[0] first[i] + factors[1] second[i].
   void (*weighted_sum)(const Scalar* first, const Scalar* second, const std::array<Scalar, 2>& factors,
                        Scalar* target, std::size_t size);
+
+  /// target[a size + i] = sum of weight source[column size + i] over the entries of row a: a sparse matrix times one of
+  /// rows of `size` numbers.
+  void (*sparse_product)(const SparseMatrix<Scalar>& matrix, const Scalar* source, std::size_t size,
+                         Scalar* target);
 
   /// target[i] += factor source[i].
   void (*add)(const Scalar* source, Scalar factor, Scalar* target, std::size_t size);

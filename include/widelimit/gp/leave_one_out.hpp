@@ -1,0 +1,20 @@
+#pragma once
+
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::gp {
+
+/// What each training target is predicted to be from all others, in closed form.
+struct LeaveOneOut {
+  Matrix<double> residuals;  ///< [n, outputs]: target minus its prediction.
+  Vector<double> variances;  ///< [n], of the observation left out: noise included.
+
+  /// -log of the densities of the targets left out, summed over the outputs and averaged over the inputs: the negative
+  /// of the log pseudo-likelihood / n (Rasmussen & Williams 2006, equation 5.11). NumericalError if a variance is 0.
+  [[nodiscard]] double negative_log_predictive_density() const;
+
+  /// Mean over inputs and outputs of squared residuals.
+  [[nodiscard]] double mean_squared_error() const;
+};
+
+}  // namespace widelimit::gp

@@ -1,0 +1,192 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
+#include "widelimit/gp/noise.hpp"
+#include "widelimit/gp/preprocessing.hpp"
+#include "widelimit/gp/selection.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/network.hpp"
+
+namespace widelimit::gp {
+
+struct ModelState;
+
+/// Which distribution of functions a model predicts with.
+enum class ModelKind {
+  bayesian,  ///< The exact posterior of the infinitely wide network: Regression with its NNGP.
+  trained    ///< Infinitely wide networks after training, over their initialisations: GradientFlow.
+};
+
+/// Inputs with their targets [n, outputs].
+template <typename Scalar>
+struct LabelledInputs {
+  Inputs<Scalar> x;
+  Matrix<double> y;
+};
+
+struct ModelOptions {
+  ModelKind kind = ModelKind::bayesian;
+  double time = infinite_time;  ///< Of training, for `trained`; see GradientFlow.
+  /// Absent: the relative regulariser of `grid` that does best by `criterion`. That of trained networks is chosen for
+  /// infinite time.
+  std::optional<Noise> noise = {};
+  std::vector<double> grid = regulariser_grid();
+  /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
+  Criterion criterion = Criterion::leave_one_out;
+  /// Absent: the scale of the targets in closed form, see Regression and GradientFlow::leave_one_out_amplitude(); with
+  /// an AbsoluteNoise 1.
+  std::optional<double> amplitude = {};
+  /// With validation data: fit on training and validation data together once the regulariser is chosen.
+  bool refit = false;
+  /// Of the outputs, if they are scores of classes: one an output, or two for a single output, whose positive values
+  /// mean the second. Empty: the targets are numbers.
+  std::vector<std::string> class_names = {};
+  /// What the inputs were put through before they came here, to be applied to new ones as well: kept with the model,
+  /// which does not apply it.
+  Preprocessing preprocessing = {};
+  /// What was done before that, in words for those who prepare new inputs.
+  nlohmann::json preparation = {};
+  /// A folder in which Gram matrices are kept and looked for (GramStore); absent: none is.
+  std::optional<std::filesystem::path> gram_folder = {};
+  /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is not looked at.
+  GramOptions gram = {};
+};
+
+/// What a model says about inputs.
+struct ModelPrediction {
+  Matrix<double> mean;      ///< [n_test, outputs]
+  Vector<double> variance;  ///< [n_test], of the function at each input, the same for all outputs.
+  double noise_variance;    ///< What observations add to it.
+  /// [n_test, classes]: that the observation of a class is the largest (see class_probabilities()); empty for numbers.
+  Matrix<double> class_probabilities;
+
+  /// Roots of the variances, [n_test].
+  [[nodiscard]] Vector<double> standard_deviation() const { return variance.cwiseSqrt(); }
+};
+
+/// Mean and covariance at several inputs together.
+struct JointPrediction {
+  Matrix<double> mean;  ///< [n_test, outputs]
+  Matrix<double>
+      covariance;  ///< [n_test, n_test], of the function, the same for every output; exactly symmetric.
+};
+
+/// Whether sampled function values depend on each other from input to input, as those of one function do.
+enum class Sampling { joint, marginal };
+
+/// A network, fitted to data: all that predictions need, in one value. Kernel matrices never leave it, so none can be
+/// mistaken for another.
+///
+/// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, and an
+///          eigendecomposition (9 n^3 operations) for `trained` or to choose a regulariser. Predicting: n kernel values
+///          a new input, the states of the training inputs being kept (PreparedInputs), then n outputs for the mean
+///          and n^2 / 2 (`trained`: 3 n^2) for the variance.
+/// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
+/// Threads  may share a model; copies are cheap.
+class Model {
+ public:
+  /// Errors  ArgumentError for shapes, options that do not fit each other, a criterion that needs validation data, or
+  ///         targets that are all 0 without an amplitude; what gram(), Regression and GradientFlow throw.
+  template <typename Scalar>
+  [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, const Matrix<double>& y,
+                                 const ModelOptions& options = {});
+  /// The same, choosing the regulariser with validation data where the criterion asks for them.
+  template <typename Scalar>
+  [[nodiscard]] static Model fit(const Network& network, const LabelledInputs<Scalar>& train,
+                                 const LabelledInputs<Scalar>& validation, const ModelOptions& options = {});
+
+  /// Targets as class_targets() makes them of labels 0 .. classes - 1. There are as many classes as
+  /// `options.class_names`, or, where these are empty, as the largest label says; they are then named by their numbers.
+  template <typename Scalar>
+  [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, std::span<const int> labels,
+                                 ModelOptions options = {});
+
+  /// How the regularisers of the grid do with this network, and the best: what fit() would choose, without the rest of
+  /// it. For searches over networks. ArgumentError where `options.noise` is given.
+  template <typename Scalar>
+  [[nodiscard]] static Selection select(const Network& network, const LabelledInputs<Scalar>& train,
+                                        const std::optional<LabelledInputs<Scalar>>& validation,
+                                        const ModelOptions& options = {});
+
+  /// Inputs may be of either precision; the kernel is computed in that of the training inputs. Of `run`, threads,
+  /// progress and stop are looked at, here and below.
+  template <typename Scalar>
+  [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
+
+  /// The mean alone, [n_test, outputs], which costs no more than the kernel.
+  template <typename Scalar>
+  [[nodiscard]] Matrix<double> mean(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
+
+  /// Needs the Gram matrix of the new inputs too.
+  template <typename Scalar>
+  [[nodiscard]] JointPrediction predict_jointly(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
+
+  /// `count` functions of the posterior at these inputs, each [n_test, outputs], without the noise of observations: for
+  /// `trained`, networks of an ensemble. Sample k comes from stream k of the seed. NumericalError if the covariance has
+  /// an eigenvalue below 0 by more than 1e-3 of the largest prior variance.
+  template <typename Scalar>
+  [[nodiscard]] std::vector<Matrix<double>> samples(const Inputs<Scalar>& x, Index count, std::uint64_t seed,
+                                                    Sampling sampling = Sampling::joint,
+                                                    const GramOptions& run = {}) const;
+
+  /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude.
+  template <typename Scalar>
+  [[nodiscard]] std::vector<Matrix<double>> prior_samples(const Inputs<Scalar>& x, Index count,
+                                                          std::uint64_t seed,
+                                                          const GramOptions& run = {}) const;
+
+  /// What each training target is predicted to be from all others; see Regression and GradientFlow. ArgumentError for
+  /// networks trained for a finite time: they have no closed form.
+  [[nodiscard]] LeaveOneOut leave_one_out() const;
+
+  /// `bayesian` only (ArgumentError): see Regression.
+  [[nodiscard]] double log_marginal_likelihood() const;
+
+  /// The same with another factor on the kernels: the same means, other variances. ArgumentError unless it is positive
+  /// and finite.
+  [[nodiscard]] Model with_amplitude(double amplitude) const;
+
+  [[nodiscard]] ModelKind kind() const;
+  [[nodiscard]] double time() const;  ///< Of training.
+  [[nodiscard]] double amplitude() const;
+  [[nodiscard]] double noise_variance() const;
+  [[nodiscard]] Index train_size() const;
+  [[nodiscard]] Index outputs() const;
+  [[nodiscard]] const Network& network() const;
+  [[nodiscard]] const std::vector<std::string>& class_names() const;
+  [[nodiscard]] const Preprocessing& preprocessing() const;
+  [[nodiscard]] const nlohmann::json& preparation() const;
+  /// How the regularisers of the grid did; empty where the noise was given, and for a model that was loaded.
+  [[nodiscard]] const std::optional<Selection>& selection() const;
+
+  /// Writes the model as a folder of .npy arrays and model.json (docs/inference.md), which appears as a whole or not at
+  /// all. An earlier model there is replaced. DataError if the folder holds anything else, or cannot be written.
+  void save(const std::filesystem::path& folder) const;
+
+  /// Throws now what save() would throw for this folder, before a long fit.
+  static void check_folder(const std::filesystem::path& folder);
+
+  /// The model that was saved: its predictions are the same bits. Errors: DataError naming the file for a folder that
+  /// holds no model, one of another version, and files that are missing or changed. `options`: threads and memory.
+  [[nodiscard]] static Model load(const std::filesystem::path& folder, const GramOptions& options = {});
+
+ private:
+  explicit Model(std::shared_ptr<const ModelState> state) : state_{std::move(state)} {}
+
+  std::shared_ptr<const ModelState> state_;
+};
+
+}  // namespace widelimit::gp

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace widelimit::gp {
+
+/// How the numbers between two bounds are spread.
+enum class SearchScale { linear, logarithmic, integer };
+
+/// A number to be chosen: lower <= value <= upper.
+struct SearchParameter {
+  std::string name;  ///< For messages.
+  double lower;
+  double upper;
+  SearchScale scale = SearchScale::linear;
+};
+
+/// A choice of all numbers and how it did: lower scores are better. NaN: it could not be computed.
+struct Trial {
+  std::vector<double> values;
+  double score;
+};
+
+struct SearchOptions {
+  int trials = 50;  ///< Different choices to try, at least 1.
+  /// Choices of an earlier search for the same parameters, in any order: their scores are taken instead of computed. A
+  /// search is deterministic, so one that was stopped goes on where it was.
+  std::vector<Trial> known = {};
+};
+
+/// Looks for the numbers with the lowest score without derivatives: three fifths of the trials divide the whole box
+/// (DIRECT-L), the others refine the best choice among them (Subplex). Returns all trials in their order; there are
+/// fewer than asked for where integers leave no others.
+///
+/// Errors  ArgumentError for no parameters, bounds that are not finite or not in order, a logarithmic scale with a
+///         bound that is not positive, integers with bounds that are none, trials < 1. What `score` throws ends the
+/// search. Source  Gablonsky & Kelley 2001, A locally-biased form of the DIRECT algorithm; Rowan 1990, Functional
+///         stability analysis of numerical algorithms; both as NLopt has them.
+[[nodiscard]] std::vector<Trial> search(const std::vector<SearchParameter>& parameters,
+                                        const std::function<double(const std::vector<double>&)>& score,
+                                        const SearchOptions& options = {});
+
+/// The trial with the lowest score. ArgumentError if no score is a number.
+[[nodiscard]] const Trial& best_trial(const std::vector<Trial>& trials);
+
+}  // namespace widelimit::gp

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit::layers {
+
+/// Standard parametrisation of a layer with weights: z = x W / sqrt(s) + beta, where W, of variance sigma_w^2 s / N for
+/// each position of a filter, and beta, of variance sigma_b^2, are trained themselves. The NNGP is that of the standard
+/// normal parametrisation; in the NTK the gradients of W count N / s times a filter's positions, those of beta once:
+/// T' = (N/s) sum_o K + 1 + (w/F) sum_o T, without the 1 if there are no biases.
+///
+/// In a finite network with N' channels in place of N, s N' / N takes the place of s, so that the limit stays.
+///
+/// Source  Sohl-Dickstein, Novak, Schoenholz, Lee 2020 (arXiv:2001.07301).
+struct StandardParametrisation {
+  Index input_width;         ///< N >= 1: channels in front of the layer.
+  double width_scale = 1;    ///< s > 0
+  bool zero_biases = false;  ///< Biases that begin at 0 and are trained; needs a bias_variance of 0.
+
+  friend bool operator==(const StandardParametrisation&, const StandardParametrisation&) = default;
+};
+
+}  // namespace widelimit::layers

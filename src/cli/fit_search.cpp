@@ -1,0 +1,168 @@
+#include "cli/fit_search.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "cli/inference_options.hpp"
+#include "cli/output_folder.hpp"
+#include "cli/standard_output.hpp"
+#include "cli/trial_table.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+bool higher_is_better(gp::Criterion criterion) {
+  return criterion == gp::Criterion::accuracy || criterion == gp::Criterion::evidence;
+}
+
+double score_by(const gp::RegulariserScore& score, gp::Criterion criterion) {
+  switch (criterion) {
+    case gp::Criterion::accuracy:
+      return score.accuracy;
+    case gp::Criterion::mean_squared_error:
+      return score.mean_squared_error;
+    case gp::Criterion::negative_log_predictive_density:
+      return score.negative_log_predictive_density;
+    case gp::Criterion::evidence:
+      return score.log_marginal_likelihood;
+    case gp::Criterion::leave_one_out:
+      return score.leave_one_out;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The score of the regulariser that was chosen.
+double best_score(const gp::Selection& selection, gp::Criterion criterion) {
+  for (const gp::RegulariserScore& score : selection.scores)
+    if (score.relative_regulariser == selection.best.value()) return score_by(score, criterion);
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Tries networks, one at a time, and tells about them.
+template <typename Scalar>
+class NetworkSearch {
+ public:
+  NetworkSearch(const SearchSpace& space, const SearchChoice& choice, const gp::LabelledInputs<Scalar>& train,
+                const std::optional<gp::LabelledInputs<Scalar>>& validation, const gp::ModelOptions& options,
+                gp::Criterion criterion)
+      : space_{space},
+        choice_{choice},
+        train_{train},
+        validation_{validation},
+        options_{options},
+        criterion_{criterion} {}
+
+  Network run(const Origin& origin, const Interrupt& interrupt) {
+    gp::SearchOptions search_options{.trials = choice_.trials};
+    if (!choice_.table.empty()) {
+      table_.emplace(choice_.table, origin, space_.parameters(), criterion_name(criterion_));
+      rows_ = table_->rows();
+      search_options.known = table_->known();
+      for (gp::Trial& trial : search_options.known) trial.score *= sign();
+      if (!rows_.empty()) fmt::print("{} trials are known from {}\n", rows_.size(), choice_.table.string());
+    }
+    static_cast<void>(gp::search(
+        space_.parameters(),
+        [&](const std::vector<double>& values) {
+          interrupt.check();
+          return sign() * score(values);
+        },
+        search_options));
+    const TrialRow& best = best_row();
+    draw(best, interrupt);
+    fmt::print("best of {} trials: {}\n", rows_.size(), text_of(best.values, best.score));
+    return space_.network_with(best.values);
+  }
+
+ private:
+  [[nodiscard]] double sign() const { return higher_is_better(criterion_) ? -1 : 1; }
+
+  /// Keeps what cannot be computed as a trial without a score.
+  double score(const std::vector<double>& values) {
+    const auto start = std::chrono::steady_clock::now();
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    TrialRow row{values, nan, nan, 0, ""};
+    try {
+      const gp::Selection selection =
+          gp::Model::select(space_.network_with(values), train_, validation_, options_);
+      row.score = best_score(selection, criterion_);
+      row.regulariser = selection.best.value();
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const NumericalError& error) {
+      row.note = error.what();
+    } catch (const NetworkError& error) {
+      row.note = error.what();
+    }
+    row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    rows_.push_back(row);
+    fmt::print("trial {}: {}{}\n", rows_.size(), text_of(values, row.score),
+               row.note.empty() ? "" : ": " + row.note);
+    flush_standard_output();
+    if (table_) table_->add(row);
+    return row.score;
+  }
+
+  [[nodiscard]] std::string text_of(const std::vector<double>& values, double score) const {
+    std::string text = fmt::format("{} {:.6g}", criterion_name(criterion_), score);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      text += fmt::format(", {} = {:.6g}", space_.parameters()[i].name, values[i]);
+    return text;
+  }
+
+  /// Of all rows, those of earlier searches too.
+  [[nodiscard]] const TrialRow& best_row() const {
+    const TrialRow* best = nullptr;
+    for (const TrialRow& row : rows_)
+      if (!std::isnan(row.score) && (best == nullptr || sign() * row.score < sign() * best->score))
+        best = &row;
+    if (best == nullptr)
+      throw NumericalError(fmt::format("--search: none of {} networks could be computed", rows_.size()));
+    return *best;
+  }
+
+  void draw(const TrialRow& best, const Interrupt& interrupt) const {
+    if (choice_.plot.empty()) return;
+    draw_output_file(choice_.plot,
+                     trial_picture_script(rows_, best, space_.parameters(), criterion_name(criterion_)),
+                     interrupt.token());
+  }
+
+  const SearchSpace& space_;
+  const SearchChoice& choice_;
+  const gp::LabelledInputs<Scalar>& train_;
+  const std::optional<gp::LabelledInputs<Scalar>>& validation_;
+  const gp::ModelOptions& options_;
+  gp::Criterion criterion_;
+  std::optional<TrialTable> table_;
+  std::vector<TrialRow> rows_;
+};
+
+}  // namespace
+
+void check_search_files(const SearchChoice& choice) {
+  check_output_file(choice.table);
+  check_output_file(choice.plot);
+}
+
+template <typename Scalar>
+Network searched_network(const SearchSpace& space, const SearchChoice& choice,
+                         const gp::LabelledInputs<Scalar>& train,
+                         const std::optional<gp::LabelledInputs<Scalar>>& validation,
+                         const gp::ModelOptions& options, gp::Criterion criterion, const Origin& origin,
+                         const Interrupt& interrupt) {
+  return NetworkSearch<Scalar>(space, choice, train, validation, options, criterion).run(origin, interrupt);
+}
+
+template Network searched_network(const SearchSpace&, const SearchChoice&, const gp::LabelledInputs<float>&,
+                                  const std::optional<gp::LabelledInputs<float>>&, const gp::ModelOptions&,
+                                  gp::Criterion, const Origin&, const Interrupt&);
+template Network searched_network(const SearchSpace&, const SearchChoice&, const gp::LabelledInputs<double>&,
+                                  const std::optional<gp::LabelledInputs<double>>&, const gp::ModelOptions&,
+                                  gp::Criterion, const Origin&, const Interrupt&);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include "cli/gp_task.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+std::string description_of(const PreprocessingChoice& choice, gp::PreprocessingKind kind) {
+  const std::string name = gp::to_string(kind);
+  return kind == gp::PreprocessingKind::zca ? fmt::format("{} {}", name, choice.zca_regulariser) : name;
+}
+
+}  // namespace
+
+template <typename Scalar>
+void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice) {
+  using gp::PreprocessingKind;
+  const PreprocessingKind kind = choice.kind.value_or(task.default_preprocessing);
+  if (task.default_preprocessing != PreprocessingKind::none || kind != PreprocessingKind::none)
+    task.description += ", preprocessing " + description_of(choice, kind);
+  if (kind == PreprocessingKind::none) return;
+  if (!task.train.sequences.empty())
+    throw ArgumentError("--preprocess: sequences of different length cannot be preprocessed");
+  if (task.train.mask)
+    throw ArgumentError(
+        "--preprocess: expected none for inputs with masks, whose other positions hold anything");
+  task.preprocessing = gp::Preprocessing::fit(kind, task.train.x, choice.zca_regulariser);
+  task.train.x = task.preprocessing.apply(task.train.x);
+  if (task.validation) task.validation->x = task.preprocessing.apply(task.validation->x);
+  if (task.test.size() > 0) task.test.x = task.preprocessing.apply(task.test.x);
+}
+
+template void preprocess(GpTask<float>&, const PreprocessingChoice&);
+template void preprocess(GpTask<double>&, const PreprocessingChoice&);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cli/report/network_diagram.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using LayerJson = nlohmann::ordered_json;
+
+constexpr std::string_view weights = "#dbe8f6", activations = "#fde5d0", poolings = "#dcefe3",
+                           attentions = "#eadff3", others = "#ececec";
+
+struct KindGroup {
+  std::string_view colour;
+  std::vector<std::string_view> kinds;
+};
+
+const std::array<KindGroup, 4>& groups() {
+  static const std::array<KindGroup, 4> all{
+      {{weights, {"dense", "conv", "local_conv", "conv_transpose"}},
+       {poolings,
+        {"average_pool", "sum_pool", "global_average_pool", "global_sum_pool", "flatten", "slice", "index",
+         "image_resize", "positions_map"}},
+       {attentions, {"attention"}},
+       {others, {"layer_norm", "rms_norm", "dropout"}}}};
+  return all;
+}
+
+std::string_view colour_of(const std::string& kind) {
+  for (const KindGroup& group : groups())
+    if (std::find(group.kinds.begin(), group.kinds.end(), kind) != group.kinds.end()) return group.colour;
+  return activations;
+}
+
+std::string number_text(const LayerJson& value) {
+  return value.is_number_float() ? fmt::format("{:.4g}", value.get<double>()) : value.dump();
+}
+
+std::string sizes_text(const LayerJson& sizes) {
+  std::string text;
+  for (const LayerJson& size : sizes) text += (text.empty() ? "" : " × ") + number_text(size);
+  return text;
+}
+
+bool all_ones(const LayerJson& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](const LayerJson& size) { return size == 1; });
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+/// "σ² 2 + 0.01": of weights and biases.
+std::string variances_text(const LayerJson& layer) {
+  if (!layer.contains("weight_variance")) return "";
+  const std::string bias =
+      layer.value("bias_variance", 0.0) == 0 ? "" : " + " + number_text(layer["bias_variance"]);
+  return "σ² " + number_text(layer["weight_variance"]) + bias;
+}
+
+std::string window_text(const LayerJson& layer) {
+  std::vector<std::string> parts;
+  for (const char* size : {"filter", "window"})
+    if (layer.contains(size) && layer[size].is_array()) parts.push_back(sizes_text(layer[size]));
+  if (layer.contains("strides") && !all_ones(layer["strides"]) &&
+      layer.value("strides", LayerJson()) != layer.value("window", LayerJson()))
+    parts.push_back("stride " + sizes_text(layer["strides"]));
+  if (layer.contains("padding") && layer["padding"].is_string() && layer.contains("filter") &&
+      layer["padding"] != "same")
+    parts.push_back(layer["padding"].get<std::string>());
+  return joined(parts);
+}
+
+std::string attention_text(const LayerJson& layer) {
+  const LayerJson& kind = layer["weights"];
+  std::vector<std::string> parts{kind.is_string() ? kind.get<std::string>() : kind.value("layer", "weights")};
+  parts.emplace_back(layer.value("scaling", "") == "inverse_width" ? "1/width" : "1/√width");
+  if (layer.value("causal", false)) parts.emplace_back("causal");
+  if (layer.contains("positions") && layer["positions"].is_object())
+    parts.push_back(layer["positions"].value("kind", "") + " positions");
+  for (const char* extra : {"rotary", "window", "mask"})
+    if (layer.contains(extra) && !layer[extra].is_null()) parts.emplace_back(extra);
+  return joined(parts);
+}
+
+/// The plain numbers of a layer that nothing above knows.
+std::string numbers_text(const LayerJson& layer) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : layer.items())
+    if (key != "epsilon" && key != "weight_variance" && key != "bias_variance" && value.is_number())
+      parts.push_back(key + " " + number_text(value));
+  return joined(parts);
+}
+
+std::string details_of(const LayerJson& layer, const std::string& kind) {
+  if (kind == "attention" && layer.contains("weights")) return attention_text(layer);
+  return joined({window_text(layer), variances_text(layer), numbers_text(layer)});
+}
+
+}  // namespace
+
+LayerText layer_text(const LayerJson& layer) {
+  const auto kind = layer.value("layer", std::string("?"));
+  std::string name = kind;
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return {std::move(name), details_of(layer, kind), colour_of(kind)};
+}
+
+std::vector<LayerJson> folded_layers(const LayerJson& layers) {
+  constexpr std::size_t longest_period = 12;
+  const std::vector<LayerJson> all(layers.begin(), layers.end());
+  std::vector<LayerJson> result;
+  for (std::size_t at = 0; at < all.size();) {
+    std::size_t best_period = 0, best_times = 1;
+    for (std::size_t period = 1; period <= longest_period; ++period) {
+      std::size_t times = 1;
+      while (at + (times + 1) * period <= all.size() &&
+             std::equal(all.begin() + static_cast<std::ptrdiff_t>(at),
+                        all.begin() + static_cast<std::ptrdiff_t>(at + period),
+                        all.begin() + static_cast<std::ptrdiff_t>(at + times * period)))
+        ++times;
+      if (times > 1 && times * period > best_times * best_period) {
+        best_period = period;
+        best_times = times;
+      }
+    }
+    if (best_times == 1) {
+      result.push_back(all[at++]);
+      continue;
+    }
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
+    result.push_back(
+        {{"layer", "repeat"},
+         {"times", best_times},
+         {"layers", std::vector<LayerJson>(first, first + static_cast<std::ptrdiff_t>(best_period))}});
+    at += best_period * best_times;
+  }
+  return result;
+}
+
+}  // namespace widelimit::cli

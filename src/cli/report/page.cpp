@@ -1,0 +1,246 @@
+#include "cli/report/page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "cli/report/html.hpp"
+#include "cli/report/mistakes.hpp"
+#include "cli/report/network_diagram.hpp"
+#include "cli/report/page_style.hpp"
+#include "cli/report/svg_plot.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/version.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+/// Of a share of so many independent inputs.
+double error_of_share(double share, Index count) {
+  return std::sqrt(share * (1 - share) / static_cast<double>(count));
+}
+
+std::string kernel_title(const GpPrediction& prediction) {
+  if (!prediction.time) return "NNGP";
+  if (std::isinf(*prediction.time)) return "NTK";
+  return fmt::format("NTK, time {:.4g}", *prediction.time);
+}
+
+/// Predictions that have figures of their own: those of gradient flow at finite times stand in the table only.
+bool has_figures(const GpPrediction& prediction) { return !prediction.time || std::isinf(*prediction.time); }
+
+std::string figure(const std::string& picture, const std::string& caption) {
+  return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", picture, caption);
+}
+
+std::string row(const std::string& label, const GpPrediction& prediction, double gram_seconds, Index inputs) {
+  const auto& scores = prediction.scores;
+  const auto number = [](const auto& value, const char* format) {
+    return value ? fmt::format(fmt::runtime(format), *value) : std::string("–");
+  };
+  std::string accuracy = "–";
+  if (scores && scores->accuracy)
+    accuracy = fmt::format("{:.2f} ± {:.2f} %", 100 * *scores->accuracy,
+                           100 * error_of_share(*scores->accuracy, inputs));
+  return fmt::format(
+      "<tr><td>{}</td><td "
+      "class='word'>{}</td><td>{:.2e}</td><td>{:.3g}</td><td>{}</td><td>{}</td><td>{}</td><td>{}"
+      "</td><td>{:.2f}</td><td>{:.2f}</td></tr>\n",
+      html_escaped(label), kernel_title(prediction), prediction.regulariser, prediction.amplitude, accuracy,
+      scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–",
+      scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "–",
+      number(scores ? scores->expected_calibration_error : std::nullopt, "{:.4f}"), gram_seconds,
+      prediction.solve_seconds);
+}
+
+std::string confusion_figure(const GpRunInfo& info, const GpPrediction& prediction,
+                             std::span<const int> truths) {
+  // Cells of more classes cannot be seen, and would make the page slow.
+  constexpr std::size_t most_classes = 100;
+  if (info.class_names.size() > most_classes) return "";
+  const auto matrix = gp::confusion_matrix(truths, gp::classes_of(prediction.mean),
+                                           static_cast<int>(info.class_names.size()));
+  return figure(confusion_picture(matrix, info.class_names),
+                "Confusion: rows are true classes, columns predicted ones.");
+}
+
+std::string class_figures(const GpRunInfo& info, const GpPrediction& prediction,
+                          const Matrix<double>& targets, std::string_view colour) {
+  const auto truths = gp::classes_of(targets);
+  const auto calibration = gp::calibration(prediction.probabilities, truths);
+  return confusion_figure(info, prediction, truths) +
+         figure(
+             reliability_picture(calibration, colour),
+             fmt::format(
+                 "Calibration: right predictions among those of like confidence; on the dashed line, as many "
+                 "as announced. Dots grow with their number. Expected calibration error {:.4f}.",
+                 calibration.expected_error));
+}
+
+std::string number_figures(const GpPrediction& prediction, const Matrix<double>& targets,
+                           std::string_view colour) {
+  return figure(scatter_picture(prediction.mean, targets, colour), "Predicted means against true numbers.") +
+         figure(coverage_picture(prediction, targets, colour),
+                "Calibration: the share of true numbers in the central intervals of the predictions; on the "
+                "dashed line, as "
+                "many as announced.");
+}
+
+std::string prediction_html(const GpRunInfo& info, const GpPrediction& prediction, const ReportTest& test,
+                            std::string_view colour) {
+  const bool classes = info.kind == TargetKind::classes;
+  return fmt::format("<h3>{}</h3>\n<div class='figures'>\n{}</div>\n<p class='before-cards'>{}</p>\n{}",
+                     kernel_title(prediction),
+                     classes ? class_figures(info, prediction, *test.targets, colour)
+                             : number_figures(prediction, *test.targets, colour),
+                     classes ? "Wrong, and most sure of it:"
+                             : "Furthest from the truth, in standard deviations of an observation:",
+                     mistakes_html(info, prediction, *test.targets, test.faces));
+}
+
+std::string prior_caption(const GpRunInfo& info, const GpPrior& prior) {
+  if (!prior.second)
+    return "Before any data: five functions of the prior (NNGP, scaled by the amplitude) at the first test "
+           "inputs; the "
+           "band is twice its standard deviation.";
+  return fmt::format(
+      "Before any data: five functions of the prior (NNGP, scaled by the amplitude) on the straight line "
+      "from test input "
+      "<code>{}</code> (0) to <code>{}</code> (1); the band is twice its standard deviation.",
+      html_escaped(info.names[prior.first]), html_escaped(info.names[*prior.second]));
+}
+
+std::string network_section(const std::string& label, const GpRunInfo& info, const GpResult& result,
+                            const GpPrior& prior) {
+  const auto network = nlohmann::ordered_json::parse(to_json(info.network));
+  std::string text = fmt::format(
+      "<h2>{}</h2>\n<figure>{}<figcaption>The network: σ² are variances of weights + "
+      "biases.</figcaption></figure>\n<div class='figures'>\n",
+      html_escaped(label), network_diagram(network));
+  const std::string validation = validation_picture(result, info.kind);
+  if (!validation.empty())
+    text +=
+        figure(validation, "Choice of the regulariser on the validation data; the chosen ones are marked.");
+  text += figure(prior_picture(prior), prior_caption(info, prior));
+  return text + "</div>\n";
+}
+
+std::string shapes_html(const nlohmann::ordered_json& shapes) {
+  std::string text;
+  for (const auto& [name, shape] : shapes.items())
+    text += fmt::format("<dt>{}</dt><dd>[{}]</dd>", html_escaped(name),
+                        fmt::join(shape.get<std::vector<std::int64_t>>(), ", "));
+  return text;
+}
+
+std::string head_html(const ReportHead& head) {
+  std::string text =
+      fmt::format("<h2>What was run</h2>\n<pre><code>{}</code></pre>\n<dl><dt>data</dt><dd>{}</dd>",
+                  html_escaped(head.command), html_escaped(head.data));
+  text += shapes_html(head.shapes);
+  for (const std::string& note : head.notes)
+    text += fmt::format("<dt>note</dt><dd>{}</dd>", html_escaped(note));
+  return text + fmt::format("<dt>amplitude</dt><dd>{}</dd><dt>program</dt><dd>widelimit {}</dd></dl>\n",
+                            html_escaped(head.amplitude), version);
+}
+
+/// The share of test inputs that the most frequent class has.
+double largest_share(const Matrix<double>& targets) {
+  const auto truths = gp::classes_of(targets);
+  std::vector<Index> counts(static_cast<std::size_t>(std::max<Index>(2, targets.cols())));
+  for (const int truth : truths) ++counts[static_cast<std::size_t>(truth)];
+  return static_cast<double>(*std::max_element(counts.begin(), counts.end())) /
+         static_cast<double>(truths.size());
+}
+
+std::string accuracy_lead(const std::vector<AccuracyBar>& bars, const ReportTest& test) {
+  const auto best =
+      std::max_element(bars.begin(), bars.end(),
+                       [](const AccuracyBar& a, const AccuracyBar& b) { return a.accuracy < b.accuracy; });
+  return fmt::format(
+      "<p class='lead'><b>{:.1f} ± {:.1f} %</b> of {} test inputs are predicted right by {}. The most "
+      "frequent class alone "
+      "would be right for {:.1f} %.</p>\n",
+      100 * best->accuracy, 100 * best->standard_error, test.targets->rows(), html_escaped(best->label),
+      100 * largest_share(*test.targets));
+}
+
+std::string error_lead(const std::vector<ErrorOf>& errors, const ReportTest& test) {
+  const auto best = std::min_element(errors.begin(), errors.end(), [](const ErrorOf& a, const ErrorOf& b) {
+    return a.mean_squared_error < b.mean_squared_error;
+  });
+  const Matrix<double>& targets = *test.targets;
+  const Matrix<double> centred = targets.rowwise() - targets.colwise().mean();
+  return fmt::format(
+      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}. Always "
+      "predicting the mean "
+      "of the test targets would have {:.4g}.</p>\n",
+      targets.rows(), std::sqrt(best->mean_squared_error), html_escaped(best->label),
+      std::sqrt(centred.squaredNorm() / static_cast<double>(centred.size())));
+}
+
+constexpr const char* table_heading =
+    "<tr><th>network</th><th "
+    "class='word'>kernel</th><th>regulariser</th><th>amplitude</th><th>accuracy</th><th>MSE</th>"
+    "<th>NLPD</th><th>ECE</th><th>Gram s</th><th>solve s</th></tr>\n";
+
+constexpr const char* table_caption =
+    "<p class='small'>MSE: mean squared error of the outputs. NLPD: negative log predictive density of an "
+    "observation, all "
+    "outputs together. ECE: expected calibration error. ± is one standard error over test inputs. The Gram "
+    "matrices of both "
+    "kernels are computed together.</p>\n";
+
+}  // namespace
+
+void ReportPage::add_rows(const std::string& label, const GpRunInfo& info, const GpResult& result) {
+  std::size_t number = 0;
+  for (const GpPrediction& prediction : result.predictions) {
+    rows_ += row(label, prediction, result.gram_seconds, prediction.mean.rows());
+    const std::string_view colour = plot_colour(number++);
+    const std::string name = fmt::format("{}, {}", label, kernel_title(prediction));
+    if (prediction.scores) errors_.push_back({name, prediction.scores->mean_squared_error});
+    if (prediction.scores && prediction.scores->accuracy)
+      bars_.push_back({name, *prediction.scores->accuracy,
+                       error_of_share(*prediction.scores->accuracy, prediction.mean.rows()), colour});
+  }
+  if (examples_.empty()) examples_ = examples_html(info, test_);
+}
+
+void ReportPage::add(const std::string& label, const GpRunInfo& info, const GpResult& result,
+                     const GpPrior& prior) {
+  add_rows(label, info, result);
+  sections_ += network_section(label, info, result, prior);
+  if (!test_.targets) {
+    sections_ +=
+        "<p>The targets of the test inputs are not known: there is nothing to compare predictions "
+        "with.</p>\n";
+    return;
+  }
+  std::size_t number = 0;
+  for (const GpPrediction& prediction : result.predictions)
+    if (has_figures(prediction)) sections_ += prediction_html(info, prediction, test_, plot_colour(number++));
+}
+
+std::string ReportPage::html() const {
+  std::string text = fmt::format(
+      "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n<meta name='viewport' "
+      "content='width=device-width, initial-scale=1'>\n<title>widelimit gp: report</title>\n<link rel='icon' "
+      "href='data:,'>\n<style>{}</style>\n</head>\n<body>\n{}\n<h1>Predictions of infinitely wide "
+      "networks</h1>\n",
+      page_style, diagram_definitions);
+  if (!bars_.empty()) text += accuracy_lead(bars_, test_);
+  if (bars_.empty() && !errors_.empty()) text += error_lead(errors_, test_);
+  text +=
+      fmt::format("<div class='wide'><table>\n{}{}</table></div>\n{}", table_heading, rows_, table_caption);
+  if (!bars_.empty())
+    text += figure(accuracy_picture(bars_), "Accuracy on the test inputs, with standard errors.");
+  text += head_html(head_);
+  if (!examples_.empty()) text += "<h3>The first test input of every class</h3>\n" + examples_;
+  return text + sections_ + "</body>\n</html>\n";
+}
+
+}  // namespace widelimit::cli

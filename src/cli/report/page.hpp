@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/gp_files.hpp"
+#include "cli/gp_prior.hpp"
+#include "cli/report/pictures.hpp"
+
+namespace widelimit::cli {
+
+/// What a report says about a run as a whole.
+struct ReportHead {
+  std::string command;             ///< As a shell reads it.
+  std::string data;                ///< Description of the data and what was done to them.
+  std::vector<std::string> notes;  ///< About the data.
+  nlohmann::ordered_json shapes;   ///< Of the sets, by their names.
+  std::string amplitude;           ///< Where the amplitudes come from.
+};
+
+/// What a report knows of the test inputs.
+struct ReportTest {
+  const std::optional<Matrix<double>>& targets;
+  const GpFaces& faces;
+};
+
+/// The error of one kernel of one network.
+struct ErrorOf {
+  std::string label;
+  double mean_squared_error;
+};
+
+/// report.html: one file that says what was run and how good it is, for people. It needs no network and no other file.
+/// Networks are added one after the other; html() is the page with those that there are.
+class ReportPage {
+ public:
+  ReportPage(ReportHead head, const ReportTest& test) : head_{std::move(head)}, test_{test} {}
+
+  /// `label`: the network as the user wrote it.
+  void add(const std::string& label, const GpRunInfo& info, const GpResult& result, const GpPrior& prior);
+
+  [[nodiscard]] std::string html() const;
+
+ private:
+  void add_rows(const std::string& label, const GpRunInfo& info, const GpResult& result);
+
+  ReportHead head_;
+  ReportTest test_;
+  std::string rows_;      ///< Of the table of kernels.
+  std::string sections_;  ///< One a network.
+  std::string examples_;  ///< A test input of every class.
+  std::vector<AccuracyBar> bars_;
+  std::vector<ErrorOf> errors_;
+};
+
+}  // namespace widelimit::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace widelimit::cli {
+
+/// How many rows of a single set go where.
+struct SplitChoice {
+  std::optional<std::size_t> train;       ///< Absent: what the others leave.
+  std::optional<std::size_t> validation;  ///< Absent: a fifth.
+  std::optional<std::size_t> test;        ///< The same.
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] bool is_given() const { return train || validation || test; }
+};
+
+/// Numbers of training, validation and test rows: disjoint, drawn at random, each in random order. Throws DataError,
+/// with `name` in front, if there are too few rows, or none is left for training or testing.
+[[nodiscard]] std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const SplitChoice& choice,
+                                                                 const std::string& name);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+#include <xtensor/xarray.hpp>
+
+#include "widelimit/data/csv.hpp"
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::cli {
+
+/// A table and the file that it comes from, for messages.
+struct NamedTable {
+  std::filesystem::path file;
+  data::CsvTable table;
+};
+
+/// How the columns of a table become numbers.
+struct EncodingChoice {
+  std::string target;                 ///< The column of the targets.
+  std::optional<std::string> id;      ///< The column that names rows; absent: the line.
+  std::set<std::string> ignored;      ///< Columns that are left out.
+  std::set<std::string> categorical;  ///< Columns of categories although they hold numbers.
+  bool one_hot = true;                ///< Categories become a number each; else they are an error.
+};
+
+/// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are taken
+/// as they are; those without any are categories, one number for each that the training table has: 1 where it stands,
+/// else 0. All errors are DataErrors that name file, line and column.
+class TableEncoding {
+ public:
+  TableEncoding(const NamedTable& train, const EncodingChoice& choice);
+
+  /// [rows, numbers]. Columns are found by their names. Errors: a column that is missing or unknown, a field that is
+  /// empty, no finite number, or a category that the training table does not have.
+  [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
+
+  /// "FILE:LINE", or what stands in the column of names.
+  [[nodiscard]] std::vector<std::string> names(const NamedTable& named) const;
+
+ private:
+  struct Column {
+    std::string name;
+    std::vector<std::string> categories;  ///< Sorted; empty for numbers.
+  };
+
+  [[nodiscard]] Column column_of(const NamedTable& train, const std::string& name) const;
+  [[nodiscard]] bool is_left_out(const std::string& name) const;
+  void check_columns(const NamedTable& named) const;
+
+  EncodingChoice choice_;
+  std::vector<Column> columns_;
+  std::size_t width_ = 0;
+};
+
+/// The number that a field holds, blanks around it aside; nothing where it holds something else.
+[[nodiscard]] std::optional<double> number_in(const std::string& field);
+
+/// Throws DataError "FILE: line N: column 'C': MESSAGE" for a row.
+[[noreturn]] void fail_at_field(const NamedTable& named, std::size_t row, const std::string& column,
+                                const std::string& message);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,123 @@
+#include "widelimit/data/csv.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "data/input_file.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::data {
+namespace {
+
+/// Takes a text apart, row by row.
+class CsvParser {
+ public:
+  CsvParser(const std::filesystem::path& path, std::string_view text) : path_{path}, text_{text} {
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
+    const std::size_t zero = text_.find('\0');
+    if (zero == std::string_view::npos) return;
+    line_ += static_cast<std::size_t>(
+        std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n'));
+    fail(line_, "expected text, found a zero byte");
+  }
+
+  [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
+  [[nodiscard]] std::size_t line() const { return line_; }
+
+  std::vector<std::string> row() {
+    std::vector<std::string> fields{field()};
+    while (take(',')) fields.push_back(field());
+    take('\r');
+    if (!take('\n') && !at_end()) fail(line_, "found a carriage return within a line");
+    ++line_;
+    return fields;
+  }
+
+  [[noreturn]] void fail(std::size_t line, const std::string& message) const {
+    throw DataError(fmt::format("{}: line {}: {}", path_.string(), line, message));
+  }
+
+ private:
+  bool take(char c) {
+    const bool found = !at_end() && text_[at_] == c;
+    if (found) ++at_;
+    return found;
+  }
+
+  std::string field() { return take('"') ? quoted() : plain(); }
+
+  std::string plain() {
+    const std::size_t end = std::min(text_.find_first_of(",\r\n\"", at_), text_.size());
+    if (end < text_.size() && text_[end] == '"')
+      fail(line_, "found a quote within a field; fields with quotes stand in quotes, each doubled");
+    std::string field(text_.substr(at_, end - at_));
+    at_ = end;
+    return field;
+  }
+
+  std::string quoted() {
+    const std::size_t begin_line = line_;
+    std::string field;
+    while (true) {
+      const std::size_t end = text_.find('"', at_);
+      if (end == std::string_view::npos)
+        fail(begin_line, "expected a closing quote, found the end of the file");
+      const std::string_view piece = text_.substr(at_, end - at_);
+      line_ += static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '\n'));
+      field += piece;
+      at_ = end + 1;
+      if (!take('"')) break;
+      field += '"';
+    }
+    if (!at_end() && std::string_view(",\r\n").find(text_[at_]) == std::string_view::npos)
+      fail(line_, "expected a comma or the end of the line behind a closing quote");
+    return field;
+  }
+
+  const std::filesystem::path& path_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+};
+
+void check_header(const CsvParser& parser, const std::vector<std::string>& columns) {
+  std::set<std::string> seen;
+  for (const std::string& name : columns) {
+    if (name.empty()) parser.fail(1, "expected names of columns, found an empty one");
+    if (!seen.insert(name).second) parser.fail(1, fmt::format("found the column name '{}' twice", name));
+  }
+  if (columns.size() == 1 && columns[0].find_first_of(";\t") != std::string::npos)
+    parser.fail(1, "expected fields separated by commas, found semicolons or tabs");
+}
+
+}  // namespace
+
+std::size_t CsvTable::column(std::string_view name) const {
+  const auto found = std::find(columns.begin(), columns.end(), name);
+  if (found == columns.end())
+    throw ArgumentError(fmt::format("there is no column '{}'; there are {}", name, fmt::join(columns, ", ")));
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+CsvTable read_csv(const std::filesystem::path& path) {
+  const std::vector<std::uint8_t> bytes = InputFile(path).read_all();
+  CsvParser parser(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (parser.at_end()) parser.fail(1, "expected names of columns, found nothing");
+  CsvTable table;
+  table.columns = parser.row();
+  check_header(parser, table.columns);
+  while (!parser.at_end()) {
+    table.lines.push_back(parser.line());
+    table.rows.push_back(parser.row());
+    if (table.rows.back().size() != table.columns.size())
+      parser.fail(table.lines.back(), fmt::format("expected {} fields as in the header, found {}",
+                                                  table.columns.size(), table.rows.back().size()));
+  }
+  return table;
+}
+
+}  // namespace widelimit::data

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <variant>
+#include <vector>
+
+#include "network/graph.hpp"
+#include "numerics/blas_threads.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "numerics/tasks.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/kernel/inputs.hpp"
+
+/// What inputs must be before a Gram matrix is computed.
+namespace widelimit {
+
+/// Throws ArgumentError naming the first number that is not.
+template <typename Scalar>
+void check_finite(const Inputs<Scalar>& inputs, const char* name, int threads) {
+  const auto is_finite = [&](Index i) {
+    return numerics::linear_rows<Scalar>().all_finite(inputs[i].data(), inputs[i].size());
+  };
+  std::atomic<bool> all_finite = true;
+  numerics::on_threads(numerics::resolve_threads(threads, "gram"), [&] {
+    numerics::for_each_task(inputs.size(), {}, [&](Index i) {
+      if (!is_finite(i)) all_finite = false;
+    });
+  });
+  for (Index i = 0; !all_finite && i < inputs.size(); ++i) {
+    if (is_finite(i)) continue;
+    const auto input = inputs[i];
+    const auto bad =
+        std::find_if_not(input.begin(), input.end(), [](Scalar value) { return std::isfinite(value); });
+    throw ArgumentError(fmt::format("gram: {} must be finite, got {} at entry {} of input {}", name, *bad,
+                                    bad - input.begin(), i));
+  }
+}
+
+/// Throws ArgumentError unless the inputs of two batches can be paired.
+template <typename Scalar>
+void check_alike(const Inputs<Scalar>& x1, const Inputs<Scalar>& x2) {
+  if (x1.axes() != x2.axes() || x1.channels() != x2.channels() ||
+      (!x1.is_ragged() && !x2.is_ragged() && x1.shape(0) != x2.shape(0)))
+    throw ArgumentError(
+        fmt::format("gram: x1 and x2 must have equal shapes, got {} with {} channels and {} with {}",
+                    to_string(x1.shape(0)), x1.channels(), to_string(x2.shape(0)), x2.channels()));
+}
+
+/// Throws NetworkError, naming input and layer, for graphs of the inputs that a layer cannot take.
+template <typename Scalar>
+void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name) {
+  std::map<Shape, std::vector<Shape>> shapes;
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto [found, is_new] = shapes.try_emplace(x.shape(i));
+    if (is_new) found->second = node_shapes(graph, x.shape(i));
+    for (const Node& node : graph.nodes) {
+      const auto* pair = std::get_if<PairNode>(&node.operation);
+      if (pair == nullptr) continue;
+      try {
+        pair->stage->check_graph(x.graph(i), found->second[node.inputs[0]]);
+      } catch (const ArgumentError& error) {
+        throw NetworkError(fmt::format("{}: {} (input {} of {})", node.path, error.what(), i, name));
+      }
+    }
+  }
+}
+
+}  // namespace widelimit

@@ -1,0 +1,121 @@
+#include "widelimit/kernel/position_covariances.hpp"
+
+#include <fmt/format.h>
+
+#include "network/lowering.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/layers/custom.hpp"
+#include "widelimit/layers/pooling.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Keeps what reaches it of a pair, summed over replicates, and passes on nothing. For one pair: it is not thread-safe.
+class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMapping {
+ public:
+  StageRules rules() const override { return {}; }
+
+  Shape output_shape(const Shape& input) const override { return input.empty() ? Shape{} : Shape{1}; }
+
+  PositionMask mapped(const PositionMask& before) const override {
+    return full_mask(output_shape(before.shape));
+  }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>&, Scalar*) const {}
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    result.nngp.setZero();
+    // An input with itself, while states are made, comes without the NTK.
+    if (result.ntk.size() == 0) return;
+    result.ntk.setZero();
+    add(pair.nngp.template cast<double>(), pair.ntk.template cast<double>());
+  }
+
+  template <typename Scalar>
+  [[nodiscard]] PositionCovariances<Scalar> mean() const {
+    const double weight = 1 / static_cast<double>(replicates_);
+    return {(weight * nngp_).template cast<Scalar>(), (weight * ntk_).template cast<Scalar>()};
+  }
+
+ private:
+  void add(const Matrix<double>& nngp, const Matrix<double>& ntk) const {
+    if (replicates_++ == 0) {
+      nngp_ = nngp;
+      ntk_ = ntk;
+      return;
+    }
+    nngp_ += nngp;
+    ntk_ += ntk;
+  }
+
+  mutable Index replicates_ = 0;
+  mutable Matrix<double> nngp_;
+  mutable Matrix<double> ntk_;
+};
+
+/// Whether there are positions behind the last layer.
+bool leaves_positions(const Network& network, const Shape& input) {
+  Shape shape = input;
+  for (const TraceLine& line : Lowering::trace(network, input))
+    if (line.depth == 0) shape = line.shape;
+  return !shape.empty();
+}
+
+template <typename Scalar>
+Inputs<Scalar> chosen(const Inputs<Scalar>& x, Index i, const char* name) {
+  if (i < 0 || i >= x.size())
+    throw ArgumentError(fmt::format("position_covariances: expected an input from 0 to {} of {}, got {}",
+                                    x.size() - 1, name, i));
+  return x.single(i);
+}
+
+/// compute(network, options) runs the network on a single pair.
+template <typename Scalar, typename Compute>
+PositionCovariances<Scalar> kept_of(const Network& network, bool has_positions, const GramOptions& options,
+                                    const Compute& compute) {
+  const auto kept = std::make_shared<KeptCovariances>();
+  Layers layers = network.layers();
+  layers.push_back(layers::pair_layer("position covariances", kept));
+  if (has_positions) layers.push_back(layers::global_sum_pool());
+  GramOptions pair;
+  pair.threads = options.threads;
+  pair.stop = options.stop;
+  static_cast<void>(compute(Network(network.name(), std::move(layers)), pair));
+  return kept->mean<Scalar>();
+}
+
+}  // namespace
+
+template <typename Scalar>
+PositionCovariances<Scalar> position_covariances(const Network& network, const Inputs<Scalar>& x1, Index i,
+                                                 const Inputs<Scalar>& x2, Index j,
+                                                 const GramOptions& options) {
+  const Inputs<Scalar> left = chosen(x1, i, "x1"), right = chosen(x2, j, "x2");
+  return kept_of<Scalar>(
+      network, leaves_positions(network, left.shape(0)), options,
+      [&](const Network& keeping, const GramOptions& pair) { return gram(keeping, left, right, pair); });
+}
+
+template <typename Scalar>
+PositionCovariances<Scalar> position_covariances(const Network& network, const Inputs<Scalar>& x, Index i,
+                                                 Index j, const GramOptions& options) {
+  const Inputs<Scalar> left = chosen(x, i, "x"), right = chosen(x, j, "x");
+  return kept_of<Scalar>(network, leaves_positions(network, left.shape(0)), options,
+                         [&](const Network& keeping, const GramOptions& pair) {
+                           return i == j ? gram(keeping, left, pair) : gram(keeping, left, right, pair);
+                         });
+}
+
+template PositionCovariances<float> position_covariances(const Network&, const Inputs<float>&, Index,
+                                                         const Inputs<float>&, Index, const GramOptions&);
+template PositionCovariances<double> position_covariances(const Network&, const Inputs<double>&, Index,
+                                                          const Inputs<double>&, Index, const GramOptions&);
+template PositionCovariances<float> position_covariances(const Network&, const Inputs<float>&, Index, Index,
+                                                         const GramOptions&);
+template PositionCovariances<double> position_covariances(const Network&, const Inputs<double>&, Index, Index,
+                                                          const GramOptions&);
+
+}  // namespace widelimit

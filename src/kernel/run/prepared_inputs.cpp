@@ -1,0 +1,96 @@
+#include "widelimit/kernel/prepared_inputs.hpp"
+
+#include <type_traits>
+#include <utility>
+
+#include "kernel/copied_inputs.hpp"
+#include "kernel/run/gram_run.hpp"
+#include "kernel/run/state_cache.hpp"
+
+namespace widelimit {
+template <typename Scalar>
+struct PreparedInputs<Scalar>::Kept {
+  Network network;
+  Inputs<Scalar> inputs;
+  GramOptions options;  ///< Of the states.
+  StateCache<Scalar, Scalar> states;
+  StateCache<double, Scalar> states_in_double;
+
+  Kept(const Network& states_network, Inputs<Scalar> x, GramOptions states_options)
+      : network{states_network}, inputs{std::move(x)}, options{std::move(states_options)} {}
+
+  [[nodiscard]] GramOptions with_own(GramOptions given) const {
+    given.state_memory_bytes = options.state_memory_bytes;
+    given.demand = options.demand;
+    return given;
+  }
+
+  /// The states for a computation under this plan.
+  template <typename Computation>
+  std::shared_ptr<const typename Computation::Kept> states_for(Computation& computation,
+                                                               const std::shared_ptr<const GramPlan>& plan,
+                                                               std::int64_t replicate) {
+    const auto make = [&] {
+      auto made = std::make_shared<typename Computation::Kept>(plan, inputs, "the kept inputs");
+      computation.fill(*made, sampled_replicates(plan->program.graph));
+      return made;
+    };
+    if constexpr (std::is_same_v<typename Computation::Kept, KeptStates<Scalar, Scalar>>)
+      return states.get(*plan, replicate, make);
+    else
+      return states_in_double.get(*plan, replicate, make);
+  }
+};
+
+template <typename Scalar>
+PreparedInputs<Scalar>::PreparedInputs(const Network& network, const Inputs<Scalar>& x,
+                                       const GramOptions& options) {
+  check_finite(x, "x", options.threads);
+  const GramTask task = symmetric_task(network, x);
+  const GramSize size{task.channels, x.size(), x.size(), task.pairs, task.masks};
+  task.check(make_plan(network, task.shapes, size, sizeof(Scalar), options).program.graph);
+  GramOptions own;
+  own.state_memory_bytes = options.state_memory_bytes;
+  own.demand = options.demand;
+  kept_ = std::make_shared<Kept>(network, copied_inputs<Scalar, Scalar>({&x}), std::move(own));
+}
+
+template <typename Scalar>
+const Network& PreparedInputs<Scalar>::network() const {
+  return kept_->network;
+}
+
+template <typename Scalar>
+const Inputs<Scalar>& PreparedInputs<Scalar>::inputs() const {
+  return kept_->inputs;
+}
+
+template <typename Scalar>
+GramResult<Scalar> PreparedInputs<Scalar>::gram(const GramOptions& options) const {
+  auto result = run_gram<Scalar>(
+      kept_->network, symmetric_task(kept_->network, kept_->inputs), kept_->with_own(options),
+      [&](auto& computation, const auto& target, const auto& plan, std::int64_t replicate) {
+        computation.symmetric(*kept_->states_for(computation, plan, replicate), target);
+      });
+  fill_variances(kept_->network, kept_->inputs, options);
+  return result;
+}
+
+template <typename Scalar>
+GramResult<Scalar> PreparedInputs<Scalar>::gram_with(const Inputs<Scalar>& x1,
+                                                     const GramOptions& options) const {
+  check_finite(x1, "x1", options.threads);
+  check_alike(x1, kept_->inputs);
+  auto result = run_gram<Scalar>(
+      kept_->network, rectangular_task(kept_->network, x1, kept_->inputs), kept_->with_own(options),
+      [&](auto& computation, const auto& target, const auto& plan, std::int64_t replicate) {
+        computation.rectangular(x1, *kept_->states_for(computation, plan, replicate), target);
+      });
+  fill_variances(kept_->network, x1, kept_->inputs, options);
+  return result;
+}
+
+template class PreparedInputs<float>;
+template class PreparedInputs<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,34 @@
+#include "kernel/run/state_cache.hpp"
+
+#include <algorithm>
+
+namespace widelimit {
+namespace {
+
+bool are_same(const StateLayout& a, const StateLayout& b) {
+  return a.shape == b.shape && a.offset == b.offset && a.planes == b.planes && a.positions == b.positions &&
+         a.arrays == b.arrays && a.extra == b.extra && a.size == b.size;
+}
+
+bool are_same(const Node& a, const Node& b) {
+  return a.operation.index() == b.operation.index() && a.inputs == b.inputs && a.path == b.path;
+}
+
+}  // namespace
+
+// Both plans are of one network, and layers make the same of a shape whatever the others are. What the largest shape
+// decides is which nodes there are, what is kept as a matrix, and how states are laid out.
+bool states_agree(const GramPlan& a, const GramPlan& b) {
+  const auto &nodes_a = a.program.graph.nodes, &nodes_b = b.program.graph.nodes;
+  const bool same_program = a.in_double == b.in_double && a.masks == b.masks &&
+                            a.program.as_matrix == b.program.as_matrix &&
+                            std::equal(nodes_a.begin(), nodes_a.end(), nodes_b.begin(), nodes_b.end(),
+                                       [](const Node& x, const Node& y) { return are_same(x, y); });
+  return same_program &&
+         std::all_of(a.state_layouts.begin(), a.state_layouts.end(), [&](const auto& shape_and_layout) {
+           const auto other = b.state_layouts.find(shape_and_layout.first);
+           return other == b.state_layouts.end() || are_same(shape_and_layout.second, other->second);
+         });
+}
+
+}  // namespace widelimit

@@ -1,0 +1,137 @@
+#include "layers/aggregate_stage.hpp"
+
+#include <vector>
+
+#include "layers/node_factors.hpp"
+#include "network/drawn_graph.hpp"
+#include "network/graph_stage.hpp"
+#include "numerics/rows/linear_rows.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+/// P of an input, from its graph and the factors of targets and sources as a state keeps them.
+template <typename Scalar>
+class Aggregation {
+ public:
+  Aggregation(const InputGraph& graph, const Scalar* state, bool self_loops) {
+    const Scalar *target = state, *source = state + graph.nodes();
+    const auto entries = static_cast<std::size_t>(graph.edges() + (self_loops ? graph.nodes() : 0));
+    columns_.reserve(entries);
+    weights_.reserve(entries);
+    begin_.reserve(static_cast<std::size_t>(graph.nodes()) + 1);
+    begin_.push_back(0);
+    for (Index node = 0; node < graph.nodes(); ++node) {
+      if (self_loops) add(node, target[node] * source[node]);
+      for (const InputGraph::Incoming& edge : graph.incoming(node))
+        add(edge.source, target[node] * static_cast<Scalar>(edge.weight) * source[edge.source]);
+      begin_.push_back(static_cast<Index>(columns_.size()));
+    }
+  }
+
+  /// out = P in, row-major with `columns` numbers a row.
+  void apply(const Scalar* in, Index columns, Scalar* out) const {
+    numerics::linear_rows<Scalar>().sparse_product(
+        {begin_.data(), columns_.data(), weights_.data(), begin_.size() - 1}, in,
+        static_cast<std::size_t>(columns), out);
+  }
+
+ private:
+  void add(Index column, Scalar weight) {
+    columns_.push_back(column);
+    weights_.push_back(weight);
+  }
+
+  std::vector<Index> begin_;
+  std::vector<Index> columns_;
+  std::vector<Scalar> weights_;
+};
+
+/// target [columns, rows] = source [rows, columns] turned, four rows at a time.
+template <typename Scalar>
+void turn(const Scalar* source, Index rows, Index columns, Scalar* target) {
+  Index a = 0;
+  for (; a + 4 <= rows; a += 4) {
+    const Scalar *first = source + a * columns, *second = first + columns, *third = second + columns,
+                 *fourth = third + columns;
+    for (Index b = 0; b < columns; ++b) {
+      Scalar* to = target + b * rows + a;
+      to[0] = first[b];
+      to[1] = second[b];
+      to[2] = third[b];
+      to[3] = fourth[b];
+    }
+  }
+  for (; a < rows; ++a)
+    for (Index b = 0; b < columns; ++b) target[b * rows + a] = source[a * columns + b];
+}
+
+class AggregateStage final : public PairStageOf<AggregateStage>, public GraphStage {
+ public:
+  explicit AggregateStage(const AggregateOptions& options) : options_{options} {}
+
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+
+  Shape output_shape(const Shape& input) const override { return input; }
+
+  void check_graph(const InputGraph* graph, const Shape& input) const override {
+    static_cast<void>(node_factors(require_graph(graph, position_count(input)), options_));
+  }
+
+  std::size_t state_size(const Shape& input) const override {
+    return 2 * static_cast<std::size_t>(position_count(input));
+  }
+
+  std::size_t scratch_size(const Shape& left, const Shape& right) const override {
+    return 2 * static_cast<std::size_t>(position_count(left) * position_count(right));
+  }
+
+  double flops(const PairSize& size) const override {
+    const double products = (drawn_edges_a_node + (options_.self_loops ? 1 : 0)) * 2 * size.entries();
+    return size.kernels() * 2 * products;
+  }
+
+  template <typename Scalar>
+  void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    const NodeFactors factors =
+        node_factors(require_graph(input.graph, position_count(input.shape)), options_);
+    for (const auto* side : {&factors.target, &factors.source})
+      for (const double factor : *side) *state++ = static_cast<Scalar>(factor);
+  }
+
+  template <typename Scalar>
+  void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
+    const Aggregation<Scalar> left(*pair.left_graph, pair.left_state, options_.self_loops),
+        right(*pair.right_graph, pair.right_state, options_.self_loops);
+    sandwich(left, right, pair.nngp, result.scratch, result.nngp);
+    if (result.ntk.size() > 0) sandwich(left, right, pair.ntk, result.scratch, result.ntk);
+  }
+
+ private:
+  /// Rows are added whole: the right product is taken of the turned matrix.
+  template <typename Scalar>
+  static void sandwich(const Aggregation<Scalar>& left, const Aggregation<Scalar>& right,
+                       const Eigen::Map<const Matrix<Scalar>>& in, Scalar* scratch,
+                       Eigen::Map<Matrix<Scalar>>& out) {
+    const Index rows = in.rows(), columns = in.cols();
+    Scalar *first = scratch, *second = scratch + in.size();
+    turn(in.data(), rows, columns, first);
+    right.apply(first, rows, second);
+    turn(second, columns, rows, first);
+    left.apply(first, columns, out.data());
+  }
+
+  AggregateOptions options_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PairStage> aggregate_stage(const AggregateOptions& options) {
+  return std::make_shared<AggregateStage>(options);
+}
+
+}  // namespace widelimit::layers

@@ -1,0 +1,104 @@
+#include "layers/parametrisation.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::layers {
+namespace {
+
+/// Behind a layer of weight variance 1 without biases, which leaves K_1 = mean_o K and T_1 = K_1 + mean_o T:
+/// K' = w K_1 + b and T' = (N/s) F K_1 + [there are biases] + w mean_o T.
+class StandardStage final : public RowStageOf<StandardStage> {
+ public:
+  StandardStage(const AffineNode& node, const StandardParametrisation& standard)
+      : weight_variance_{node.weight_variance},
+        bias_variance_{node.bias_variance},
+        weights_{static_cast<double>(standard.input_width) / standard.width_scale},
+        biases_{standard.zero_biases || node.bias_variance > 0 ? 1.0 : 0.0} {
+    for (const Index size : node.window.sizes) weights_ *= static_cast<double>(size);
+  }
+
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+  std::size_t auxiliary_count() const override { return 0; }
+  Multiples multiples() const override { return bias_variance_ == 0 ? Multiples::kept : Multiples::equal; }
+
+  template <typename Scalar>
+  void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
+
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>& row) const {
+    const auto w = static_cast<Scalar>(weight_variance_), b = static_cast<Scalar>(bias_variance_);
+    if (row.ntk != nullptr) {
+      const auto gradients = static_cast<Scalar>(weights_ - weight_variance_),
+                 biases = static_cast<Scalar>(biases_);
+      for (std::size_t i = 0; i < row.size; ++i)
+        row.ntk[i] = w * row.ntk[i] + (gradients * row.nngp[i] + biases);
+    }
+    for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] = w * row.nngp[i] + b;
+  }
+
+ private:
+  double weight_variance_;
+  double bias_variance_;
+  double weights_;  ///< (N/s) F
+  double biases_;   ///< 0 or 1
+};
+
+std::shared_ptr<const RowStage> standard_stage(const ParametrisedAffine& affine) {
+  return std::make_shared<StandardStage>(affine.node, *affine.standard);
+}
+
+AffineNode of_unit_variance(const AffineNode& node) { return {node.window, 1, 0}; }
+
+}  // namespace
+
+void check_parametrisation(const std::string& layer, const ParametrisedAffine& affine) {
+  if (!affine.standard) return;
+  const StandardParametrisation& standard = *affine.standard;
+  if (standard.input_width < 1)
+    throw ArgumentError(
+        fmt::format("{}: input_width must be at least 1, got {}", layer, standard.input_width));
+  if (!(standard.width_scale > 0 && std::isfinite(standard.width_scale)))
+    throw ArgumentError(
+        fmt::format("{}: width_scale must be positive and finite, got {}", layer, standard.width_scale));
+  if (standard.zero_biases && affine.node.bias_variance != 0)
+    throw ArgumentError(
+        fmt::format("{}: zero_biases needs a bias_variance of 0, got {}", layer, affine.node.bias_variance));
+}
+
+void add_parametrisation_fields(const Parametrisation& standard, nlohmann::ordered_json& fields) {
+  if (!standard) return;
+  fields["parametrisation"] = "standard";
+  fields["input_width"] = standard->input_width;
+  fields["width_scale"] = standard->width_scale;
+  fields["zero_biases"] = standard->zero_biases;
+}
+
+Parametrisation read_parametrisation(FieldReader& fields) {
+  if (fields.choice("parametrisation", {"ntk", "standard"}, "ntk") == "standard")
+    return StandardParametrisation{.input_width = fields.integer("input_width"),
+                                   .width_scale = fields.number("width_scale", 1),
+                                   .zero_biases = fields.boolean("zero_biases", false)};
+  for (const char* field : {"input_width", "width_scale", "zero_biases"})
+    if (fields.has(field)) fields.fail(field, "belongs to \"parametrisation\": \"standard\" only");
+  return {};
+}
+
+State lower_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine) {
+  if (!affine.standard) return lowering.affine(input, affine.node);
+  return lowering.row(lowering.affine(input, of_unit_variance(affine.node)), standard_stage(affine));
+}
+
+State lower_local_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine) {
+  if (!affine.standard) return lowering.local_affine(input, {affine.node, nullptr});
+  return lowering.local_affine(input, {of_unit_variance(affine.node), standard_stage(affine)});
+}
+
+}  // namespace widelimit::layers

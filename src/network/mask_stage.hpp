@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cmath>
+
+#include "network/mask_rule.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/row_stage.hpp"
+
+namespace widelimit {
+
+/// K'_ab = u_a K_ab u'_b and T' likewise, with u_a = (d / n)^exponent where a position counts, 0 where it is masked; n of
+/// d positions count. The array u comes from an input's mask, not from its variances: the engine calls fill() in place
+/// of prepare().
+class MaskStage final : public RowStageOf<MaskStage> {
+ public:
+  MaskStage(MaskRulePointer rule, double exponent) : rule_{std::move(rule)}, exponent_{exponent} {}
+
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+  std::size_t auxiliary_count() const override { return 1; }
+  bool clears_gaps() const override { return true; }
+
+  /// u of an input with this mask. Throws NumericalError if no position is left.
+  template <typename Scalar>
+  void fill(const PositionMask& input, Scalar* array) const {
+    const PositionMask mask = rule_->behind(input);
+    const Index count = mask.count();
+    if (count == 0)
+      throw NumericalError("the mask leaves no position: those in the middle of the windows are all masked");
+    const auto weight = static_cast<Scalar>(
+        std::pow(static_cast<double>(mask.counts.size()) / static_cast<double>(count), exponent_));
+    for (std::size_t i = 0; i < mask.counts.size(); ++i) array[i] = mask.counts[i] != 0 ? weight : Scalar{0};
+  }
+
+  template <typename Scalar>
+  void prepare_row(const Scalar*, std::size_t positions, Scalar* const* auxiliary) const {
+    for (std::size_t i = 0; i < positions; ++i) auxiliary[0][i] = 1;
+  }
+
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>& row) const {
+    numerics::linear_rows<Scalar>().scale(row);
+  }
+
+ private:
+  MaskRulePointer rule_;
+  double exponent_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,236 @@
+// widelimit fit and predict: a model goes through a folder, a search through its table.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/models/named_networks.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+xt::xarray<double> fit_inputs(std::size_t count, double phase) {
+  xt::xarray<double> x = xt::xarray<double>::from_shape({count, 3});
+  for (double& value : x) value = std::sin(phase += 1.1);
+  return x;
+}
+
+xt::xarray<double> fit_targets(const xt::xarray<double>& x) {
+  xt::xarray<double> y = xt::xarray<double>::from_shape({x.shape(0)});
+  for (std::size_t i = 0; i < y.size(); ++i) y(i) = x(i, 0) * x(i, 1) + x(i, 2);
+  return y;
+}
+
+/// x_train.npy and y_train.npy, and validation data if asked for; no test data.
+void write_training_data(const TemporaryFolder& folder, bool validation) {
+  const auto write_set = [&](const std::string& name, std::size_t count, double phase) {
+    const auto x = fit_inputs(count, phase);
+    data::write_npy(folder / ("x_" + name + ".npy"), x);
+    data::write_npy(folder / ("y_" + name + ".npy"), fit_targets(x));
+  };
+  write_set("train", 30, 0.1);
+  if (validation) write_set("validation", 12, 0.4);
+}
+
+Matrix<double> matrix_in(const std::filesystem::path& file) {
+  const auto array = data::read_npy<double>(file);
+  const auto rows = static_cast<Index>(array.shape(0));
+  return Eigen::Map<const Matrix<double>>(array.data(), rows, static_cast<Index>(array.size()) / rows);
+}
+
+std::vector<std::string> trials_in(const std::filesystem::path& table) {
+  std::vector<std::string> rows = lines_of(without_comments(file_text(table)));
+  rows.erase(rows.begin());
+  return rows;
+}
+
+std::string fit_of(const TemporaryFolder& folder, const std::string& more) {
+  return "fit --network fcn --precision double --data npy --path " + folder.string() + " --model " +
+         (folder / "model").string() + " " + more;
+}
+
+}  // namespace
+
+TEST_CASE("fit and predict: what the library predicts with the same data, of either kernel") {
+  const TemporaryFolder folder;
+  write_training_data(folder, false);
+  const auto x = fit_inputs(30, 0.1);
+  const auto test = fit_inputs(7, 0.77);
+  data::write_npy(folder / "new.npy", test);
+  const Network network = models::named_network("fcn", {{"axes", 0}});
+  const auto y = fit_targets(x);
+  const Matrix<double> targets = Eigen::Map<const Matrix<double>>(y.data(), 30, 1);
+  for (const bool trained : {false, true}) {
+    CAPTURE(trained);
+    const auto fitted =
+        run_program(fit_of(folder, trained ? "--kernel ntk --time 5 --regulariser 1e-3" : ""));
+    REQUIRE(fitted.errors == "");
+    REQUIRE(fitted.code == 0);
+    CHECK(fitted.output.find(trained ? "networks trained for time 5 (NTK): 30 training inputs, 1 outputs"
+                                     : "Bayesian posterior with the NNGP: 30 training inputs, 1 outputs") !=
+          std::string::npos);
+    CHECK((fitted.output.find("chosen by loo among 19") != std::string::npos) == !trained);
+    CHECK((fitted.output.find("leave-one-out") != std::string::npos) == !trained);
+    const std::string out = (folder / "out").string();
+    const auto predicted =
+        run_program("predict --model " + (folder / "model").string() + " --x " +
+                    (folder / "new.npy").string() + " --samples 4 --prior-samples 2 --seed 9 --out " + out);
+    REQUIRE(predicted.errors == "");
+    REQUIRE(predicted.code == 0);
+    gp::ModelOptions options;
+    if (trained)
+      options = {.kind = gp::ModelKind::trained, .time = 5, .noise = gp::RelativeRegulariser(1e-3)};
+    const gp::Model model = gp::Model::fit(network, Inputs<double>(x), targets, options);
+    const gp::ModelPrediction expected = model.predict(Inputs<double>(test));
+    CHECK(matrix_in(folder / "out/mean.npy") == expected.mean);
+    CHECK(matrix_in(folder / "out/standard_deviation.npy") == Matrix<double>(expected.standard_deviation()));
+    const auto samples = data::read_npy<double>(folder / "out/samples.npy");
+    CHECK(std::vector<std::size_t>(samples.shape().begin(), samples.shape().end()) ==
+          std::vector<std::size_t>{4, 7, 1});
+    CHECK(samples(3, 2, 0) == model.samples(Inputs<double>(test), 4, 9)[3](2, 0));
+    CHECK(data::read_npy<double>(folder / "out/prior_samples.npy").shape(0) == 2);
+    const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
+    REQUIRE(rows.size() == 8);
+    CHECK(rows[0] == "index,standard_deviation,mean_0");
+    CHECK(std::stod(rows[3].substr(rows[3].rfind(',') + 1)) == expected.mean(2, 0));
+  }
+}
+
+TEST_CASE("fit and predict: classes have names and probabilities") {
+  const TemporaryFolder folder;
+  const auto fitted = run_program(
+      "fit --network fcn --data sample --train 40 --validation 20 --test 20 --size 4 "
+      "--criterion accuracy --refit --model " +
+      (folder / "model").string() + " --gram " + (folder / "grams").string() + " --reliability " +
+      (folder / "reliability.png").string());
+  REQUIRE(fitted.errors == "");
+  CHECK(fitted.output.find("60 training inputs, 10 outputs of classes") != std::string::npos);
+  CHECK(fitted.output.find("fitted again with the validation data") != std::string::npos);
+  CHECK(fitted.output.find("test, amplitude 1") != std::string::npos);
+  CHECK(file_text(folder / "reliability.png").substr(1, 3) == "PNG");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder / "grams"),
+                      std::filesystem::directory_iterator()) == 3);
+  const auto document = nlohmann::json::parse(file_text(folder / "model/model.json"));
+  CHECK(document["preprocessing"]["kind"] == "zca");
+  CHECK(document["precision"] == "float");
+  xt::xarray<float> images = xt::xarray<float>::from_shape({3, 4, 4, 3});
+  for (std::size_t i = 0; i < images.size(); ++i)
+    images.flat(i) = static_cast<float>(std::sin(0.7 * double(i)));
+  data::write_npy(folder / "images.npy", images);
+  const auto predicted =
+      run_program("predict --model " + (folder / "model").string() + " --x " +
+                  (folder / "images.npy").string() + " --out " + (folder / "out").string());
+  REQUIRE(predicted.errors == "");
+  const Matrix<double> probabilities = matrix_in(folder / "out/class_probabilities.npy");
+  CHECK(probabilities.cols() == 10);
+  CHECK((probabilities.rowwise().sum().array() - 1).abs().maxCoeff() < 1e-9);
+  const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
+  CHECK(rows[0].starts_with("index,class,probability,standard_deviation,mean_"));
+}
+
+TEST_CASE("fit: errors come before the work") {
+  const TemporaryFolder folder;
+  write_training_data(folder, false);
+  const auto fails = [&](const std::string& arguments, int code, const std::string& message) {
+    CAPTURE(arguments);
+    const auto result = run_program(arguments);
+    CHECK(result.code == code);
+    CHECK(result.errors.find(message) != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(folder / "model"));
+  };
+  fails(fit_of(folder, "--kernel both"), 2, "a model has one: nngp or ntk");
+  fails(fit_of(folder, "--time 3"), 2, "gradient flow needs the NTK");
+  fails(fit_of(folder, "--criterion accuracy"), 1,
+        "--criterion accuracy takes validation data, there are none");
+  fails(fit_of(folder, "--refit"), 1, "--refit takes validation data, there are none");
+  fails(fit_of(folder, "--kernel ntk --criterion evidence"), 1, "trained networks have no evidence");
+  fails(fit_of(folder, "--regulariser 1 --criterion loo"), 2, "there is nothing to choose");
+  fails(fit_of(folder, "--trials 4"), 2, "--trials: for --search only");
+  const std::string search = "--search ";
+  fails(fit_of(folder, search + "layers[0].weight_variance"), 1, "there is no PATH=");
+  fails(fit_of(folder, search + "layers[0].weight_variance=1"), 1, "two bounds and perhaps a scale");
+  fails(fit_of(folder, search + "layers[0].weight_variance=1:x"), 1, "with numbers, got 'x'");
+  fails(fit_of(folder, search + "layers[0].weight_variance=1:2:cubic"), 1, "expected linear, log or integer");
+  fails(fit_of(folder, search + "layers[0].weight_varianc=1:2"), 1,
+        "the network has no such field; /layers/0 has bias_variance, weight_variance");
+  fails(fit_of(folder, search + "layers[99].weight_variance=1:2"), 1, "the network has no such field");
+  fails(fit_of(folder, search + "layers[x].weight_variance=1:2"), 1, "expected [NUMBER] in the path");
+  fails(fit_of(folder, search + "name=1:2"), 1, "expected a number there");
+  fails(fit_of(folder, search + "layers[0].weight_variance=2:1"), 1, "finite bounds, the lower one first");
+  std::filesystem::create_directory(folder / "other");
+  std::ofstream(folder / "other/file.txt") << "mine";
+  const auto taken = run_program("fit --network fcn --data sample --model " + (folder / "other").string());
+  CHECK(taken.code == 1);
+  CHECK(taken.errors.find("holds file.txt, which is no part of a widelimit model") != std::string::npos);
+  const auto foreign = run_program("predict --model " + (folder / "other").string() + " --x " +
+                                   (folder / "x_train.npy").string() + " --out " + (folder / "out").string());
+  CHECK(foreign.code == 1);
+  CHECK(foreign.errors.find("expected model.json in the folder of a widelimit model") != std::string::npos);
+}
+
+TEST_CASE("fit --search: improves the criterion, keeps a table, goes on from it") {
+  const TemporaryFolder folder;
+  write_training_data(folder, true);
+  const std::string table = (folder / "trials.csv").string();
+  const std::string search = fit_of(folder,
+                                    "--search layers[0].weight_variance=0.1:8:log --search "
+                                    "layers[0].bias_variance=0:1 --criterion evidence --table " +
+                                        table);
+  const auto first = run_program(search + " --trials 6");
+  REQUIRE(first.errors == "");
+  CHECK(first.output.find("trial 6: evidence ") != std::string::npos);
+  const auto some = trials_in(table);
+  CHECK(some.size() == 6);
+  const auto more = run_program(search + " --trials 12");
+  REQUIRE(more.errors == "");
+  CHECK(more.output.find("6 trials are known from " + table) != std::string::npos);
+  const auto all = trials_in(table);
+  CHECK(all.size() >= 12);
+  CHECK(std::equal(some.begin(), some.end(), all.begin()));
+
+  // The model is that of the best row, which is better than the middle of the box.
+  double best = -1e300, best_variance = 0;
+  for (const std::string& row : all) {
+    std::istringstream fields(row);
+    std::string number, variance, bias, evidence;
+    for (std::string* field : {&number, &variance, &bias, &evidence}) std::getline(fields, *field, ',');
+    if (std::stod(evidence) <= best) continue;
+    best = std::stod(evidence);
+    best_variance = std::stod(variance);
+  }
+  const gp::Model model = gp::Model::load(folder / "model");
+  CHECK(model.log_marginal_likelihood() == doctest::Approx(best).epsilon(1e-9));
+  const auto document = nlohmann::json::parse(file_text(folder / "model/model.json"));
+  CHECK(document["network"]["layers"][0]["weight_variance"] == best_variance);
+  std::istringstream middle(some[0]);
+  std::string field;
+  for (int i = 0; i < 4; ++i) std::getline(middle, field, ',');
+  CHECK(best > std::stod(field));
+
+  const auto other = run_program(search + " --kernel nngp --regulariser 0.1 --trials 6");
+  CHECK(other.code == 1);
+  CHECK(other.errors.find("holds no trials of this search") != std::string::npos);
+}
+
+TEST_CASE("fit --search: validation criteria, networks that cannot be, integers") {
+  const TemporaryFolder folder;
+  write_training_data(folder, true);
+  const auto by_nlpd = run_program(fit_of(folder,
+                                          "--criterion nlpd --trials 5 --search "
+                                          "layers[0].weight_variance=0.5:4:log --kernel ntk --refit"));
+  REQUIRE(by_nlpd.errors == "");
+  CHECK(by_nlpd.output.find("best of 5 trials: nlpd ") != std::string::npos);
+  CHECK(gp::Model::load(folder / "model").train_size() == 42);
+  const auto vanishing =
+      run_program(fit_of(folder, "--trials 4 --search layers[0].weight_variance=1e-300:1e300:log --table " +
+                                     (folder / "trials.csv").string()));
+  CHECK(vanishing.code == 0);
+}
+
+}  // namespace widelimit::testing

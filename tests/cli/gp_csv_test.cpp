@@ -1,0 +1,209 @@
+// gp --data csv, and arrays that are split.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
+
+using namespace widelimit;
+using widelimit::testing::file_text;
+using widelimit::testing::lines_of;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+void write_text(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
+
+/// A table whose kind follows from its numbers: "big, round" where 10 a + b is large.
+std::string flowers(int rows, int first = 0) {
+  std::string text = "name,a,b,colour,kind\n";
+  for (int i = first; i < first + rows; ++i) {
+    const double a = std::sin(1.0 + 3.1 * i), b = std::cos(2.3 * i);
+    text += "row " + std::to_string(i) + "," + std::to_string(a) + "," + std::to_string(100 * b) + "," +
+            (i % 3 == 0 ? "red" : "blue") + "," + (10 * a + b > 0 ? "\"big, round\"" : "small") + "\n";
+  }
+  return text;
+}
+
+const std::string csv_run = "gp --network fcn --data csv --kernel nngp --no-pictures --no-report ";
+
+std::string csv_error(const TemporaryFolder& folder, const std::string& text, const std::string& options) {
+  write_text(folder / "bad.csv", text);
+  const auto result = run_program(csv_run + "--path " + (folder / "bad.csv").string() + " " + options);
+  CHECK(result.code == 1);
+  return result.errors;
+}
+
+}  // namespace
+
+TEST_CASE("gp: a table is split, its numbers standardised, its texts one-hot; classes keep their names") {
+  const TemporaryFolder folder;
+  write_text(folder / "flowers.csv", flowers(120));
+  const auto result = run_program(csv_run + "--target kind --id name --path " +
+                                  (folder / "flowers.csv").string() + " --out " + (folder / "out").string());
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  CHECK(
+      lines_of(result.output)[0].ends_with("flowers.csv: 72 training, 24 validation, 24 test rows of 4 "
+                                           "numbers, target 'kind' (2 classes), preprocessing "
+                                           "channel, float"));
+  const auto results = nlohmann::json::parse(file_text(folder / "out/results.json"));
+  CHECK(results["classes"] == nlohmann::json{"big, round", "small"});
+  CHECK(results["results"][0]["accuracy"].get<double>() > 0.8);
+  const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
+  REQUIRE(rows.size() == 25);
+  CHECK(rows[0].find(
+            "index,id,class,nngp_class,nngp_probability,nngp_standard_deviation,\"nngp_probability_big, "
+            "round\",nngp_probability_small,") == 0);
+  // Every test row leads back to a row of the table, and to its class.
+  std::set<std::string> seen;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::size_t begin = rows[i].find(",row ") + 1;
+    const std::string name = rows[i].substr(begin, rows[i].find(',', begin) - begin);
+    CHECK(seen.insert(name).second);
+    const int number = std::stoi(name.substr(4));
+    const bool big = 10 * std::sin(1.0 + 3.1 * number) + std::cos(2.3 * number) > 0;
+    CHECK(rows[i].find(name + (big ? ",\"big, round\"," : ",small,")) != std::string::npos);
+  }
+}
+
+TEST_CASE("gp: a folder of tables equals arrays with the same numbers") {
+  const TemporaryFolder tables, arrays;
+  const auto write = [&](const std::string& name, std::size_t count, double phase) {
+    xt::xarray<double> x = xt::xarray<double>::from_shape({count, 3}),
+                       y = xt::xarray<double>::from_shape({count});
+    std::string text = "x,y,colour,t\n";
+    for (std::size_t i = 0; i < count; ++i) {
+      x(i, 0) = std::round(1000 * std::sin(phase += 1.3)) / 1000;
+      x(i, 1) = i % 3 == 0 ? 0 : 1;  // blue, then red: in the order of the alphabet.
+      x(i, 2) = 1 - x(i, 1);
+      y(i) = x(i, 0) * x(i, 0) + x(i, 1) / 2;
+      text +=
+          std::to_string(x(i, 0)) + ",7," + (i % 3 == 0 ? "red" : "blue") + "," + std::to_string(y(i)) + "\n";
+      y(i) = std::stod(std::to_string(y(i)));
+    }
+    write_text(tables / (name + ".csv"), text);
+    data::write_npy(arrays / ("x_" + name + ".npy"), x);
+    data::write_npy(arrays / ("y_" + name + ".npy"), y);
+  };
+  write("train", 30, 0.1);
+  write("validation", 12, 0.2);
+  write("test", 9, 0.7);
+  const std::string run = "gp --network fcn --precision double --no-pictures --no-report ";
+  REQUIRE(run_program(run + "--data csv --preprocess none --target t --ignore y --path " + tables.string() +
+                      " --out " + (tables / "out").string())
+              .code == 0);
+  REQUIRE(run_program(run + "--data npy --path " + arrays.string() + " --out " + (arrays / "out").string())
+              .code == 0);
+  for (const char* file : {"mean_nngp.npy", "mean_ntk.npy", "variance_ntk.npy"})
+    CHECK(data::read_npy<double>(tables / "out" / file) == data::read_npy<double>(arrays / "out" / file));
+  CHECK(lines_of(file_text(tables / "out/predictions.csv"))[1].starts_with("0,test.csv:2,"));
+}
+
+TEST_CASE("gp: errors of tables name file, line and column") {
+  const TemporaryFolder folder;
+  const std::string good = flowers(40);
+  const auto check = [&](const std::string& text, const std::string& options, const std::string& message) {
+    const std::string errors = csv_error(folder, text, options);
+    CAPTURE(errors);
+    CHECK(errors.find(message) != std::string::npos);
+  };
+  check(good, "--target size", "--target: there is no column 'size'; there are name, a, b, colour, kind");
+  check(good, "--target kind --id key", "--id: there is no column 'key'");
+  check(good, "--target kind", "column 'name': 24 different texts in 24 rows are no categories");
+  check(good, "--target kind --ignore name --categories error",
+        "' is no number, and --categories error does not");
+  check("a,b\n1,x\n2,y\n3,x\n4,y\nNA,x\n5,y\n", "--target b --train 4 --validation 1 --test 1",
+        "bad.csv: line 6: column 'a': ");
+  check("a,b\n1,x\n2,y\n,x\n4,y\n6,x\n5,y\n", "--target b --train 4 --validation 1 --test 1",
+        "bad.csv: line 4: column 'a': expected a value, found none");
+  check("a,b\n1,1\n2,0\n3,1\n4,0\n5,1\n", "--target b", "column 'b': all values are whole numbers");
+  check("a,b\n1,x\n2,x\n3,x\n4,x\n5,x\n", "--target b", "expected two or more classes, found one");
+  check("a,b\n1,x\n2,y\n", "--target b",
+        "2 rows cannot be split into 2 training, 0 validation and 0 test rows");
+  check("a,b\n1,x\n2,y\n3,x\n", "--target b --train 3 --test 1",
+        "3 rows cannot be split into 3 training, 0 validation");
+  CHECK(csv_error(folder, "a,b\n1,1\n2,0\n3,1\n4,0\n5,1\n", "--target b")
+            .find("give --targets classes or --targets numbers") != std::string::npos);
+  CHECK(csv_error(folder, "a,b\n1,x\n2,y\n3,x\n4,y\n5,x\n", "--target b --targets numbers")
+            .find("expected a finite number, found '") != std::string::npos);
+
+  check("a,b\n1,x\n2,y\n3,x\n4,y\n1e300,x\n", "--target b --train 3 --validation 1 --test 1",
+        "bad.csv: line 6: a number is beyond the range of float; give --precision double");
+
+  write_text(folder / "train.csv", "a,b\nred,1.5\nblue,2.5\nred,0.5\n");
+  write_text(folder / "test.csv", "a\nred\ngreen\n");
+  const std::string run = csv_run + "--target b --regulariser 0.1 --path " + folder.string();
+  const auto unknown = run_program(run);
+  CHECK(unknown.code == 1);
+  CHECK(unknown.errors.find(
+            "test.csv: line 3: column 'a': the category 'green' is not among those of the training table") !=
+        std::string::npos);
+  write_text(folder / "test.csv", "a,c\nred,1\n");
+  CHECK(run_program(run).errors.find("found a column 'c' that the training table does not have") !=
+        std::string::npos);
+  write_text(folder / "test.csv", "c\n1\n");
+  CHECK(run_program(run).errors.find("expected a column 'a' as in the training table; there are c") !=
+        std::string::npos);
+  // Targets of test rows may be unknown.
+  write_text(folder / "test.csv", "a\nred\nblue\n");
+  CHECK(run_program(run).code == 0);
+  CHECK(run_program(run + " --train 1").errors.find("split a single file; a folder has train.csv") !=
+        std::string::npos);
+}
+
+TEST_CASE("gp: options of tables are for tables") {
+  const auto check = [](const std::string& arguments, const std::string& message) {
+    const auto result = run_program("gp --network fcn " + arguments);
+    CHECK(result.code == 2);
+    CHECK(result.errors.find(message) != std::string::npos);
+  };
+  check("--data csv --path t.csv", "--target COLUMN for --data csv");
+  check("--data csv --target t", "--path");
+  check("--data sample --target t", "--target: for --data csv only");
+  check("--data npy --path . --ignore t", "--ignore: for --data csv only");
+}
+
+TEST_CASE("gp: x.npy and y.npy are split, and test rows stay the same") {
+  const TemporaryFolder folder;
+  xt::xarray<double> x = xt::xarray<double>::from_shape({50, 2}), y = xt::xarray<double>::from_shape({50});
+  for (std::size_t i = 0; i < 50; ++i) {
+    x(i, 0) = static_cast<double>(i);
+    x(i, 1) = std::sin(static_cast<double>(i));
+    y(i) = static_cast<double>(i) + 0.5;
+  }
+  data::write_npy(folder / "x.npy", x);
+  data::write_npy(folder / "y.npy", y);
+  const auto test_rows = [&](const std::string& options) {
+    const auto result =
+        run_program("gp --network fcn --kernel nngp --data npy --no-pictures --no-report --force --path " +
+                    folder.string() + " --out " + (folder / "out").string() + options);
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    std::vector<std::string> starts;
+    for (const auto& line : lines_of(file_text(folder / "out/predictions.csv")))
+      starts.push_back(line.substr(0, line.find(',', line.find("#") + 5)));
+    return starts;
+  };
+  const auto rows = test_rows("");
+  REQUIRE(rows.size() == 11);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    // "INDEX,x.npy#ROW,ROW.5"
+    const std::size_t begin = rows[i].find('#') + 1, comma = rows[i].find(',', begin);
+    CHECK(rows[i].substr(comma + 1) == rows[i].substr(begin, comma - begin) + ".5");
+  }
+  CHECK(test_rows(" --test 10 --validation 5 --train 20") == rows);
+  CHECK(test_rows(" --seed 1") != rows);
+
+  std::filesystem::rename(folder / "x.npy", folder / "x_train.npy");
+  std::filesystem::rename(folder / "y.npy", folder / "y_train.npy");
+  const auto fixed = run_program("gp --network fcn --data npy --train 10 --path " + folder.string());
+  CHECK(fixed.code == 1);
+  CHECK(fixed.errors.find("split x.npy and y.npy; x_train.npy and its like are taken as they are") !=
+        std::string::npos);
+}

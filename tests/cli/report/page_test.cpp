@@ -1,0 +1,131 @@
+// What report.html says, and what it is made of.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "cli/report/html.hpp"
+#include "cli/report/network_diagram.hpp"
+#include "cli/report/svg_plot.hpp"
+
+using namespace widelimit;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson layers_of_kinds(const std::vector<std::string>& kinds) {
+  OrderedJson layers = OrderedJson::array();
+  for (const std::string& kind : kinds) layers.push_back({{"layer", kind}});
+  return layers;
+}
+
+}  // namespace
+
+TEST_CASE("report: base64 has the examples of RFC 4648") {
+  const std::vector<std::pair<std::string, std::string>> examples{
+      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}};
+  for (const auto& example : examples) CHECK(cli::base64(example.first) == example.second);
+  CHECK(cli::base64("\xff\xfe") == "//4=");
+}
+
+TEST_CASE("report: texts are escaped, and cut between characters") {
+  CHECK(cli::html_escaped("<a href='x'>\"&\"") == "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;");
+  CHECK(cli::cut_utf8("naïve", 10) == "naïve");
+  CHECK(cli::cut_utf8("naïve", 3) == "na…");
+  CHECK(cli::cut_utf8("naïve", 4) == "naï…");
+}
+
+TEST_CASE("report: runs of layers are folded, the longest first") {
+  const auto folded =
+      cli::folded_layers(layers_of_kinds({"conv", "relu", "conv", "relu", "conv", "relu", "dense"}));
+  REQUIRE(folded.size() == 2);
+  CHECK(folded[0]["times"] == 3);
+  CHECK(folded[0]["layers"].size() == 2);
+  CHECK(folded[1]["layer"] == "dense");
+  CHECK(cli::folded_layers(layers_of_kinds({"conv", "relu", "dense"})).size() == 3);
+  const auto alike = cli::folded_layers(layers_of_kinds({"relu", "relu", "relu", "relu"}));
+  REQUIRE(alike.size() == 1);
+  CHECK(alike[0]["times"] == 4);
+}
+
+TEST_CASE("report: a diagram shows branches, factors and numbers") {
+  const OrderedJson network = {
+      {"name", "a<b"},
+      {"layers",
+       {{{"layer", "conv"},
+         {"filter", {3, 5}},
+         {"strides", {2, 2}},
+         {"weight_variance", 1.5},
+         {"bias_variance", 0.25}},
+        {{"layer", "product"},
+         {"branches",
+          {{{"scale", 0.5}, {"layers", layers_of_kinds({"tanh"})}}, {{"layers", OrderedJson::array()}}}}}}}};
+  const std::string svg = cli::network_diagram(network);
+  for (const char* part :
+       {">conv<", "3 × 5, stride 2 × 2, σ² 1.5 + 0.25", ">tanh<", ">0.5<", ">×<", "a&lt;b"})
+    CHECK(svg.find(part) != std::string::npos);
+}
+
+TEST_CASE("report: axes reach around what they show") {
+  const auto axis = cli::axis_over("x", {1, 3});
+  CHECK(axis.low == doctest::Approx(0.9));
+  CHECK(axis.high == doctest::Approx(3.1));
+  for (const double value : {0.0, 5.0, -2.0}) {
+    const auto single = cli::axis_over("x", {value});
+    CHECK(single.low < value);
+    CHECK(single.high > value);
+  }
+}
+
+TEST_CASE("report: one file, no reference to any other; what was run stands in it") {
+  const TemporaryFolder folder;
+  REQUIRE(run_program("gp --network fcn --network conv-flatten:depth=1 --data sample --train 40 --validation "
+                      "20 --test 20 "
+                      "--size 4 --no-pictures --out " +
+                      folder.string())
+              .code == 0);
+  const std::string page = file_text(folder / "report.html");
+  for (const char* foreign : {"http://", "https://", "<script", "url(http", "src='/", "src=\"/", "@import"})
+    CHECK(page.find(foreign) == std::string::npos);
+  for (const char* part :
+       {"gp --network fcn --network conv-flatten:depth=1 --data sample", "preprocessing zca",
+        "<dt>train</dt><dd>[40, 4, "
+        "4, 3]</dd>",
+        "<h2>fcn</h2>", "<h2>conv-flatten:depth=1</h2>", "<td class='word'>NTK</td>", "stripes 45",
+        "data:image/png;base64,iVBOR", "taken for", "image "})
+    CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+  const auto record = nlohmann::json::parse(file_text(folder / "run.json"));
+  CHECK(record["files"].dump().find("report.html") != std::string::npos);
+
+  REQUIRE(run_program(
+              "gp --network fcn --data sample --train 40 --validation 20 --test 20 --size 4 --no-pictures "
+              "--no-report --out " +
+              folder.string())
+              .code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "report.html"));
+}
+
+TEST_CASE("report: markup in names of classes stays text") {
+  const TemporaryFolder folder;
+  for (const char* file : {"data_batch_1.bin", "test_batch.bin"}) {
+    std::ofstream stream(folder / file, std::ios::binary);
+    for (int i = 0; i < 30; ++i) {
+      stream.put(static_cast<char>(i % 10));
+      for (int value = 0; value < 3072; ++value) stream.put(static_cast<char>((value * (i + 3)) % 251));
+    }
+  }
+  std::ofstream names(folder / "batches.meta.txt");
+  for (int c = 0; c < 10; ++c) names << "<img src=x onerror=alert(" << c << ")>\n";
+  names.close();
+  REQUIRE(run_program(
+              "gp --network fcn --data cifar10 --size 4 --train 10 --validation 10 --test 10 --kernel nngp "
+              "--no-pictures --path " +
+              folder.string() + " --out " + (folder / "out").string())
+              .code == 0);
+  CHECK(file_text(folder / "out/report.html").find("<img src=x") == std::string::npos);
+}

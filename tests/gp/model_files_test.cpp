@@ -1,0 +1,200 @@
+// Models in folders: the same bits come back, and nothing else is taken for a model.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "data/temporary_folder.hpp"
+#include "gp/problem.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/models/named_networks.hpp"
+
+using namespace widelimit;
+using namespace widelimit::gp;
+using widelimit::gp_test::random_matrix;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void put_bytes(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+std::size_t entries_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+Network saved_network() { return models::named_network("fcn", {{"axes", 0}, {"depth", 1}}); }
+
+Preprocessing some_preprocessing() {
+  xt::xarray<double> images = xt::xarray<double>::from_shape({6, 2, 2, 1});
+  for (std::size_t i = 0; i < images.size(); ++i) images.flat(i) = std::sin(1.7 * static_cast<double>(i * i));
+  return Preprocessing::fit(PreprocessingKind::zca, images);
+}
+
+Model saved_model(const ModelOptions& options = {}) {
+  const Matrix<double> x = random_matrix(14, 3, 1);
+  return Model::fit(saved_network(), Inputs<double>(x), x.leftCols(2), options);
+}
+
+void check_same_predictions(const Model& first, const Model& second, const Inputs<double>& x) {
+  const ModelPrediction a = first.predict(x), b = second.predict(x);
+  CHECK(a.mean == b.mean);
+  CHECK(a.variance == b.variance);
+  CHECK(a.noise_variance == b.noise_variance);
+  CHECK(a.class_probabilities == b.class_probabilities);
+  CHECK(first.predict_jointly(x).covariance == second.predict_jointly(x).covariance);
+  CHECK(first.samples(x, 2, 3)[1] == second.samples(x, 2, 3)[1]);
+}
+
+}  // namespace
+
+TEST_CASE("model files: what is loaded predicts the same bits, of either kind") {
+  const TemporaryFolder folder;
+  const Matrix<double> test = random_matrix(4, 3, 2);
+  ModelOptions options;
+  options.class_names = {"a", "b"};
+  options.preparation = {{"scope", "pixel"}, {"mean", {0.1, 0.2}}};
+  options.preprocessing = some_preprocessing();
+  for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
+    options.kind = kind;
+    options.time = kind == ModelKind::trained ? 3.5 : infinite_time;
+    const Model model = saved_model(options);
+    model.save(folder.path() / "model");
+    const Model loaded = Model::load(folder.path() / "model");
+    check_same_predictions(model, loaded, Inputs<double>(test));
+    CHECK(loaded.class_names() == model.class_names());
+    CHECK(loaded.preparation() == model.preparation());
+    CHECK(loaded.preprocessing().to_json() == model.preprocessing().to_json());
+    CHECK(loaded.preprocessing().offsets() == model.preprocessing().offsets());
+    CHECK(loaded.preprocessing().factors() == model.preprocessing().factors());
+    CHECK(loaded.network() == model.network());
+    CHECK(loaded.kind() == kind);
+    CHECK(loaded.time() == model.time());
+    CHECK_FALSE(loaded.selection());
+    if (kind == ModelKind::bayesian)
+      CHECK(loaded.log_marginal_likelihood() == model.log_marginal_likelihood());
+  }
+  CHECK(entries_in(folder.path()) == 1);  // the second replaced the first, nothing stayed behind
+  options.time = infinite_time;
+  saved_model(options).save(folder.path() / "converged" / "");
+  CHECK(Model::load(folder.path() / "converged").time() == infinite_time);
+}
+
+TEST_CASE("model files: float inputs and sequences of different length") {
+  const TemporaryFolder folder;
+  const Matrix<float> x = random_matrix(9, 3, 4).cast<float>();
+  const Model of_float = Model::fit(saved_network(), Inputs<float>(x), random_matrix(9, 1, 5));
+  of_float.save(folder.path() / "float");
+  check_same_predictions(of_float, Model::load(folder.path() / "float"),
+                         Inputs<double>(random_matrix(3, 3, 6)));
+
+  std::vector<Matrix<double>> sequences, others;
+  for (const Index length : {4, 7, 4, 5, 9, 6})
+    sequences.push_back(random_matrix(length, 2, 10 + sequences.size()));
+  for (const Index length : {3, 7, 11}) others.push_back(random_matrix(length, 2, 20 + others.size()));
+  const Model ragged = Model::fit(models::named_network("conv-gap", {{"axes", 1}}), Inputs<double>(sequences),
+                                  random_matrix(6, 1, 7));
+  ragged.save(folder.path() / "ragged");
+  check_same_predictions(ragged, Model::load(folder.path() / "ragged"), Inputs<double>(others));
+}
+
+TEST_CASE("model files: NumPy's arrays and a document") {
+  const TemporaryFolder folder;
+  const Model model = saved_model();
+  model.save(folder.path() / "model");
+  const auto document = nlohmann::json::parse(bytes_of(folder.path() / "model" / "model.json"));
+  CHECK(document["format"] == "widelimit model");
+  CHECK(document["format_version"] == 1);
+  CHECK(document["precision"] == "double");
+  CHECK(document["inputs"]["count"] == 14);
+  CHECK(document["files"].size() == 4);
+  const auto factor = data::read_npy<double>(folder.path() / "model" / "factor.npy");
+  CHECK(factor.shape(0) == 14);
+  CHECK(factor(3, 1) == 0);
+  CHECK(data::read_npy<double>(folder.path() / "model" / "x.npy").shape(1) == 3);
+}
+
+TEST_CASE("model files: damaged, incomplete and foreign folders are named") {
+  const TemporaryFolder folder;
+  const fs::path place = folder.path() / "model";
+  const auto fails = [&](const char* message) {
+    CHECK_THROWS_WITH_AS((void)Model::load(place), doctest::Contains(message), DataError);
+  };
+  fails("expected the folder of a widelimit model, there is none");
+  fs::create_directory(place);
+  fails("expected model.json in the folder of a widelimit model, it is missing");
+  put_bytes(place / "model.json", "{\"format\": \"recipes\"}");
+  fails("model.json: expected \"format\": \"widelimit model\", this is something else");
+  put_bytes(place / "model.json", "{");
+  fails("model.json");
+  fs::remove_all(place);
+
+  saved_model().save(place);
+  const std::string document = bytes_of(place / "model.json");
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    auto changed = nlohmann::json::parse(document);
+    changed[key] = value;
+    put_bytes(place / "model.json", changed.dump());
+  };
+  with("format_version", 2);
+  fails("expected format_version 1, got 2");
+  with("precision", "half");
+  fails("precision: expected \"float\" or \"double\", got \"half\"");
+  with("kind", "oracle");
+  fails("kind: expected \"bayesian\" or \"trained\", got \"oracle\"");
+  with("lambda", "much");
+  fails("lambda: expected a number");
+  with("class_names", {"one"});
+  fails("the files do not fit each other");
+  with("files", nlohmann::json::object());
+  fails("expected the file x.npy, it is not listed");
+  put_bytes(place / "model.json", document);
+
+  for (const char* name : {"x.npy", "y.npy", "factor.npy", "weights.npy"}) {
+    CAPTURE(name);
+    const std::string whole = bytes_of(place / name);
+    std::string changed = whole;
+    changed[changed.size() - 2] = static_cast<char>(changed[changed.size() - 2] ^ 1);
+    put_bytes(place / name, changed);
+    fails("is damaged: expected the checksum (CRC-32)");
+    put_bytes(place / name, whole.substr(0, whole.size() - 8));
+    fails("is damaged: expected ");
+    fs::remove(place / name);
+    fails("it is missing or cannot be read");
+    put_bytes(place / name, whole);
+    CHECK_NOTHROW((void)Model::load(place));
+  }
+}
+
+TEST_CASE("model files: a folder with anything else in it is left alone") {
+  const TemporaryFolder folder;
+  const Model model = saved_model();
+  const fs::path place = folder.path() / "model";
+  model.save(place);
+  put_bytes(place / "notes.txt", "mine");
+  CHECK_THROWS_WITH_AS(model.save(place),
+                       doctest::Contains("holds notes.txt, which is no part of a widelimit model"),
+                       DataError);
+  CHECK(bytes_of(place / "notes.txt") == "mine");
+  CHECK_NOTHROW((void)Model::load(place));
+  put_bytes(folder.path() / "file", "x");
+  CHECK_THROWS_WITH_AS(model.save(folder.path() / "file"), doctest::Contains("found a file or a link"),
+                       DataError);
+  CHECK_THROWS_AS(model.save(folder.path()), DataError);
+  CHECK_THROWS_AS(model.save(folder.path() / "file" / "model"), DataError);
+  CHECK_THROWS_AS(model.save(""), DataError);
+  CHECK(entries_in(folder.path()) == 2);
+  fs::create_directory(folder.path() / "empty");
+  CHECK_NOTHROW(model.save(folder.path() / "empty"));
+}

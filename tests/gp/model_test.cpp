@@ -1,0 +1,240 @@
+// A model: what its parts make of the data, by hand; samples; what it refuses.
+#include "widelimit/gp/model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <Eigen/Cholesky>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <cmath>
+#include <limits>
+
+#include "gp/problem.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/regression.hpp"
+#include "widelimit/gp/targets.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/models/named_networks.hpp"
+
+using namespace widelimit;
+using namespace widelimit::gp;
+using namespace widelimit::gp_test;
+using doctest::Approx;
+
+namespace {
+
+const Network& model_network() {
+  static const Network network = models::named_network("fcn", {{"axes", 0}, {"depth", 2}});
+  return network;
+}
+
+Matrix<double> model_inputs(Index n, std::uint64_t seed) { return random_matrix(n, 4, seed); }
+
+Matrix<double> model_targets(const Matrix<double>& x) {
+  Matrix<double> y(x.rows(), 2);
+  y.col(0) = (x.col(0).array() * x.col(1).array()).sin();
+  y.col(1) = x.col(2) - 0.2 * x.col(3);
+  return y;
+}
+
+/// The p-value of a sum of squares of standard normals.
+double chi_squared_p(double sum, double degrees) {
+  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(degrees), sum));
+}
+
+/// Whitened by the covariance that they should have, samples are standard normal.
+double whitened_p(const std::vector<Matrix<double>>& samples, const Matrix<double>& mean,
+                  const Matrix<double>& covariance) {
+  const Eigen::LLT<Eigen::MatrixXd> factor{Eigen::MatrixXd(covariance)};
+  REQUIRE(factor.info() == Eigen::Success);
+  double sum = 0;
+  for (const Matrix<double>& sample : samples)
+    sum += factor.matrixL().solve(Eigen::MatrixXd(sample - mean)).squaredNorm();
+  return chi_squared_p(sum, static_cast<double>(samples.size()) * static_cast<double>(mean.size()));
+}
+
+}  // namespace
+
+TEST_CASE("model: a bayesian one is a Regression with the network's NNGP, bit for bit") {
+  const Matrix<double> x = model_inputs(30, 1), test = model_inputs(6, 2), y = model_targets(x);
+  const Model model = Model::fit(model_network(), Inputs<double>(x), y, {.noise = RelativeRegulariser(0.02)});
+  const auto train = gram<double>(model_network(), x), cross = gram<double>(model_network(), test, x),
+             own = gram<double>(model_network(), test);
+  const Regression regression = Regression::fit(train.nngp, y, RelativeRegulariser(0.02));
+  const ModelPrediction prediction = model.predict(Inputs<double>(test));
+  CHECK(prediction.mean == regression.mean(cross.nngp));
+  CHECK(prediction.variance == regression.variance(cross.nngp, own.nngp.diagonal()));
+  CHECK(prediction.standard_deviation() == Vector<double>(prediction.variance.cwiseSqrt()));
+  CHECK(prediction.noise_variance == regression.noise_variance());
+  CHECK(prediction.class_probabilities.size() == 0);
+  CHECK(model.mean(Inputs<double>(test)) == prediction.mean);
+  const JointPrediction joint = model.predict_jointly(Inputs<double>(test));
+  CHECK(joint.mean == prediction.mean);
+  CHECK(joint.covariance == regression.covariance(cross.nngp, own.nngp));
+  CHECK(model.amplitude() == regression.amplitude());
+  CHECK(model.log_marginal_likelihood() == regression.log_marginal_likelihood());
+  CHECK(model.kind() == ModelKind::bayesian);
+  CHECK(model.train_size() == 30);
+  CHECK(model.outputs() == 2);
+  CHECK(model.network() == model_network());
+  CHECK_FALSE(model.selection());
+}
+
+TEST_CASE("model: trained networks are a GradientFlow with both kernels, at any time") {
+  const Matrix<double> x = model_inputs(25, 3), test = model_inputs(5, 4), y = model_targets(x);
+  const auto train = gram<double>(model_network(), x), cross = gram<double>(model_network(), test, x),
+             own = gram<double>(model_network(), test);
+  for (const double time : {0.0, 0.7, infinite_time}) {
+    CAPTURE(time);
+    const Model model =
+        Model::fit(model_network(), Inputs<double>(x), y,
+                   {.kind = ModelKind::trained, .time = time, .noise = RelativeRegulariser(1e-3)});
+    GradientFlow flow = GradientFlow::fit(train.nngp, train.ntk, y, RelativeRegulariser(1e-3));
+    flow = flow.with_amplitude(flow.leave_one_out_amplitude());
+    const ModelPrediction prediction = model.predict(Inputs<double>(test));
+    const Matrix<double> mean = flow.mean(time, cross.ntk);
+    CHECK((prediction.mean - mean).cwiseAbs().maxCoeff() <= 1e-13 * mean.cwiseAbs().maxCoeff());
+    if (time == 0) CHECK(prediction.mean.isZero(0));
+    CHECK(prediction.variance == flow.variance(time, cross.nngp, cross.ntk, own.nngp.diagonal()));
+    CHECK(model.predict_jointly(Inputs<double>(test)).covariance ==
+          flow.covariance(time, cross.nngp, cross.ntk, own.nngp));
+    CHECK(model.time() == time);
+    CHECK_THROWS_WITH_AS((void)model.log_marginal_likelihood(),
+                         doctest::Contains("trained networks have no evidence"), ArgumentError);
+    if (time == infinite_time)
+      CHECK(model.leave_one_out().variances == flow.leave_one_out().variances);
+    else
+      CHECK_THROWS_WITH_AS((void)model.leave_one_out(), doctest::Contains("have no closed form"),
+                           ArgumentError);
+  }
+}
+
+TEST_CASE("model: single inputs are predicted as in a batch, of either precision") {
+  const Matrix<double> x = model_inputs(20, 5), test = model_inputs(7, 6);
+  const ModelOptions options{.noise = RelativeRegulariser(0.01)};
+  const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x), options);
+  const ModelPrediction batch = model.predict(Inputs<double>(test));
+  const Matrix<float> x_float = x.cast<float>(), test_float = test.cast<float>();
+  const Model of_float = Model::fit(model_network(), Inputs<float>(x_float), model_targets(x), options);
+  for (Index i = 0; i < 7; ++i) {
+    const Matrix<double> row = test.row(i);
+    const ModelPrediction one = model.predict(Inputs<double>(row));
+    CHECK((one.mean.row(0) - batch.mean.row(i)).norm() < 1e-12);
+    CHECK(one.variance(0) == Approx(batch.variance(i)).epsilon(1e-9));
+  }
+  const Matrix<double> rounded = test_float.cast<double>();
+  CHECK(of_float.predict(Inputs<double>(rounded)).mean == of_float.predict(Inputs<float>(test_float)).mean);
+  CHECK(relative_difference(of_float.predict(Inputs<float>(test_float)).mean, batch.mean) < 1e-3);
+}
+
+TEST_CASE("model: classes have probabilities, names and labels") {
+  const Matrix<double> x = model_inputs(40, 7), test = model_inputs(5, 8);
+  std::vector<int> labels(40);
+  for (Index i = 0; i < 40; ++i)
+    labels[static_cast<std::size_t>(i)] = x(i, 0) > 0.3 ? 2 : x(i, 1) > 0 ? 1 : 0;
+  ModelOptions options;
+  options.noise = RelativeRegulariser(0.05);
+  const Model model = Model::fit(model_network(), Inputs<double>(x), labels, options);
+  CHECK(model.class_names() == std::vector<std::string>{"0", "1", "2"});
+  options.class_names = {"red", "green", "blue"};
+  const Model named = Model::fit(model_network(), Inputs<double>(x), labels, options);
+  CHECK(named.class_names()[1] == "green");
+  const ModelPrediction prediction = named.predict(Inputs<double>(test));
+  const Vector<double> observed = prediction.variance.array() + prediction.noise_variance;
+  CHECK(prediction.class_probabilities == class_probabilities(prediction.mean, observed));
+  const Model by_targets = Model::fit(model_network(), Inputs<double>(x), class_targets(labels, 3), options);
+  CHECK(by_targets.predict(Inputs<double>(test)).mean == prediction.mean);
+  options.class_names = {"one", "two"};
+  CHECK_THROWS_AS((void)Model::fit(model_network(), Inputs<double>(x), labels, options), ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)Model::fit(model_network(), Inputs<double>(x), class_targets(labels, 3), options),
+      doctest::Contains("expected 3 class names for 3 outputs, got 2"), ArgumentError);
+  options.class_names = {};
+  const std::vector<int> one_class(40, 0);
+  CHECK_THROWS_WITH_AS((void)Model::fit(model_network(), Inputs<double>(x), one_class, options),
+                       doctest::Contains("expected labels of 2 to"), ArgumentError);
+}
+
+TEST_CASE("model: regularisers are chosen by the criterion, refits take all data") {
+  const Matrix<double> x = model_inputs(40, 9), validation_x = model_inputs(15, 10),
+                       test = model_inputs(5, 11);
+  const LabelledInputs<double> train{Inputs<double>(x), model_targets(x)},
+      validation{Inputs<double>(validation_x), model_targets(validation_x)};
+  Matrix<double> all(55, 4);
+  all << x, validation_x;
+  for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained})
+    for (const Criterion criterion : {Criterion::mean_squared_error, Criterion::leave_one_out}) {
+      ModelOptions options{.kind = kind, .grid = {1e-3, 1e-2, 0.1}, .criterion = criterion};
+      const Model model = Model::fit(model_network(), train, validation, options);
+      REQUIRE(model.selection());
+      CHECK(model.selection()->scores.size() == 3);
+      ModelOptions fixed{.kind = kind, .noise = model.selection()->best};
+      CHECK(Model::fit(model_network(), train.x, train.y, fixed).mean(Inputs<double>(test)) ==
+            model.mean(Inputs<double>(test)));
+      options.refit = true;
+      const Model refitted = Model::fit(model_network(), train, validation, options);
+      CHECK(refitted.train_size() == 55);
+      CHECK(relative_difference(refitted.mean(Inputs<double>(test)),
+                                Model::fit(model_network(), Inputs<double>(all), model_targets(all), fixed)
+                                    .mean(Inputs<double>(test))) < 1e-8);
+    }
+}
+
+TEST_CASE("model: posterior and prior samples have the distribution that the model says") {
+  const Matrix<double> x = model_inputs(20, 12), test = model_inputs(6, 13);
+  for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
+    const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x),
+                                   {.kind = kind, .noise = RelativeRegulariser(0.05)});
+    const auto [mean, covariance] = model.predict_jointly(Inputs<double>(test));
+    const auto samples = model.samples(Inputs<double>(test), 400, 5);
+    const double p = whitened_p(samples, mean, covariance);
+    CHECK(p > 1e-3);
+    CHECK(p < 1 - 1e-3);
+    // Marginal samples have the variances, without the covariances: their own test tells, the joint one fails.
+    const auto marginal = model.samples(Inputs<double>(test), 400, 5, Sampling::marginal);
+    const double marginal_p = whitened_p(marginal, mean, Matrix<double>(covariance.diagonal().asDiagonal()));
+    CHECK(marginal_p > 1e-3);
+    CHECK(marginal_p < 1 - 1e-3);
+    CHECK(whitened_p(marginal, mean, covariance) < 1e-6);
+    const Matrix<double> prior = model.amplitude() * gram<double>(model_network(), test).nngp;
+    const auto of_prior = model.prior_samples(Inputs<double>(test), 400, 6);
+    const double prior_p = whitened_p(of_prior, Matrix<double>::Zero(6, 2), prior);
+    CHECK(prior_p > 1e-3);
+    CHECK(prior_p < 1 - 1e-3);
+    CHECK(model.samples(Inputs<double>(test), 3, 5)[2] == samples[2]);
+    CHECK_FALSE(model.samples(Inputs<double>(test), 1, 7)[0] == samples[0]);
+    // Where next to nothing is left to know, samples are the data.
+    const auto at_training = model.samples(Inputs<double>(x), 2, 1);
+    CHECK(at_training[0].allFinite());
+    CHECK_THROWS_WITH_AS((void)model.samples(Inputs<double>(test), 0, 1),
+                         doctest::Contains("expected a count of at least 1, got 0"), ArgumentError);
+  }
+}
+
+TEST_CASE("model: options and data that do not fit") {
+  const Matrix<double> x = model_inputs(12, 14), y = model_targets(x);
+  const auto fit = [&](const Matrix<double>& targets, const ModelOptions& options) {
+    return Model::fit(model_network(), Inputs<double>(x), targets, options);
+  };
+  CHECK_THROWS_WITH_AS((void)fit(y.topRows(11), {}),
+                       "Model::fit: expected the targets [12, outputs], a row for each input, got [11, 2]",
+                       ArgumentError);
+  Matrix<double> bad = y;
+  bad(3, 1) = std::nan("");
+  CHECK_THROWS_WITH_AS((void)fit(bad, {}), doctest::Contains("must be finite"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(y, {.time = 2}), doctest::Contains("a time is for trained networks"),
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(y, {.kind = ModelKind::trained, .time = -1}),
+                       doctest::Contains("time must be 0 or more"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(y, {.criterion = Criterion::accuracy}),
+                       doctest::Contains("takes validation data"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(y, {.refit = true}), doctest::Contains("refit takes validation data"),
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(y, {.kind = ModelKind::trained, .criterion = Criterion::evidence}),
+                       doctest::Contains("trained networks have no evidence"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(0 * y, {.noise = RelativeRegulariser(0.1)}),
+                       doctest::Contains("the targets are all 0"), ArgumentError);
+  CHECK(fit(0 * y, {.noise = RelativeRegulariser(0.1), .amplitude = 2.0}).amplitude() == 2);
+  const Model model = fit(y, {});
+  CHECK_THROWS_AS((void)model.predict(Inputs<double>(Matrix<double>(random_matrix(2, 5, 1)))), ArgumentError);
+}

@@ -1,0 +1,366 @@
+// Masks of inputs: what is masked neither counts nor is read. Against inputs that are cut, and against plain loops.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <xtensor/xview.hpp>
+
+#include "support/random_inputs.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/finite/finite_network.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/pooling.hpp"
+#include "widelimit/layers/positions.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using namespace layers;
+
+constexpr Index masked_channels = 3;
+
+Layer attention_of(AttentionScaling scaling, AttentionWeights weights) {
+  AttentionOptions options;
+  options.scaling = scaling;
+  options.weights = std::move(weights);
+  options.bias_variance = 0.2;
+  options.samples = 32;
+  return attention(options);
+}
+
+/// Networks that know no order of positions: positions that are cut out leave a shorter input.
+std::vector<Network> orderless_networks() {
+  const auto wide = AttentionScaling::inverse_width, root = AttentionScaling::inverse_sqrt_width;
+  return {
+      {"pooled inputs", {global_average_pool(), dense({1.3, 0.1}), relu(), dense()}},
+      {"summed inputs", {global_sum_pool(), dense({1.3, 0.1}), relu(), dense()}},
+      {"averaged", {dense({1.3, 0.1}), relu(), global_average_pool(), dense({1, 0.3})}},
+      {"summed", {dense({1.3, 0.1}), layers::cos(), dense(), global_sum_pool()}},
+      {"space norm",
+       {dense({1.3, 0.1}), layer_norm({NormAxes::channels_and_space, 0.1}), relu(), global_average_pool()}},
+      {"channel norm",
+       {layer_norm({NormAxes::channels, 0.1}), dense({1, 0.2}), rms_norm(), gelu(), global_average_pool()}},
+      {"softmax", {attention_of(wide, AttentionWeights::softmax()), relu(), global_average_pool(), dense()}},
+      {"softmax1 behind dense",
+       {dense({1, 0.1}), attention_of(wide, AttentionWeights::softmax1()), layer_norm(),
+        global_average_pool()}},
+      {"cosine weights",
+       {dense({1, 0.1}), attention_of(wide, AttentionWeights::elementwise(layers::cos())),
+        global_sum_pool()}},
+      {"inverse root identity",
+       {dense({1, 0.1}), attention_of(root, AttentionWeights::elementwise(identity())),
+        global_average_pool()}},
+      {"inverse root relu",
+       {dense({1, 0.1}), attention_of(root, AttentionWeights::elementwise(relu())), relu(),
+        global_average_pool()}},
+      {"inverse root cosine",
+       {dense({1, 0.1}), attention_of(root, AttentionWeights::elementwise(layers::cos())),
+        global_average_pool()}},
+      {"branches",
+       {dense({1, 0.1}), sum({{0.5, {}}, {1, {relu(), dense({1, 0.2})}}}),
+        concat({{0.5, {dense()}}, {0.5, {relu(), dense({1, 1})}}}), layers::cos(), dropout(0.8),
+        product({{1, {dense()}}, {1, {dense({1, 0.1})}}}), global_average_pool()}},
+      {"standard", {dense({1.3, 0.1, StandardParametrisation{7}}), relu(), global_average_pool()}}};
+}
+
+/// Sequences with holes, and what is left of them.
+struct Holes {
+  xt::xarray<double> x = random_inputs(4, {4, 6, masked_channels});
+  xt::xarray<bool> mask = xt::ones<bool>({4, 6});
+  std::vector<Matrix<double>> cut = {};
+
+  Holes() {
+    mask(0, 0) = mask(0, 3) = mask(0, 5) = mask(1, 2) = mask(3, 1) = mask(3, 2) = false;
+    for (std::size_t i = 0; i < 4; ++i) {
+      Matrix<double> rows(0, masked_channels);
+      for (std::size_t a = 0; a < 6; ++a) {
+        if (!mask(i, a)) continue;
+        rows.conservativeResize(rows.rows() + 1, masked_channels);
+        for (std::size_t c = 0; c < masked_channels; ++c)
+          rows(rows.rows() - 1, static_cast<Index>(c)) = x(i, a, c);
+      }
+      cut.push_back(rows);
+    }
+  }
+};
+
+void check_near(const GramResult<double>& found, const GramResult<double>& expected,
+                double tolerance = 1e-13) {
+  CHECK((found.nngp - expected.nngp).norm() <= tolerance * expected.nngp.norm());
+  CHECK((found.ntk - expected.ntk).norm() <= tolerance * expected.ntk.norm());
+}
+
+TEST_CASE("networks without order see sequences with holes as shorter ones") {
+  const Holes holes;
+  const Inputs<double> masked(holes.x, holes.mask), cut(holes.cut);
+  const xt::xarray<double> other = random_inputs(8, {2, 6, masked_channels});
+  const std::vector<xt::xarray<double>> others{xt::view(other, 0), xt::view(other, 1)};
+  for (const Network& network : orderless_networks()) {
+    CAPTURE(network.name());
+    check_near(gram(network, masked), gram(network, cut));
+    // Of other inputs: equal ones of two batches are perfectly correlated but for a rounding.
+    check_near(gram(network, masked, Inputs<double>(other)), gram(network, cut, Inputs<double>(others)));
+  }
+}
+
+TEST_CASE("sampled softmax leaves masked positions out") {
+  const Holes holes;
+  const Network network({dense({1, 0.1}),
+                         attention_of(AttentionScaling::inverse_sqrt_width, AttentionWeights::softmax()),
+                         global_average_pool()});
+  const auto found = gram(network, Inputs<double>(holes.x, holes.mask)),
+             expected = gram(network, Inputs<double>(holes.cut));
+  for (Index i = 0; i < 4; ++i)
+    for (Index j = 0; j < 4; ++j)
+      CHECK(std::abs(found.nngp(i, j) - expected.nngp(i, j)) <=
+            5 * std::hypot(found.nngp_error(i, j), expected.nngp_error(i, j)));
+}
+
+TEST_CASE("masked ends are lengths, where windows keep the number of positions") {
+  const auto x = random_inputs(5, {3, 7, masked_channels});
+  const std::vector<Index> lengths{7, 3, 5};
+  xt::xarray<bool> mask = xt::ones<bool>({3, 7});
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t a = 0; a < 7; ++a) mask(i, a) = static_cast<Index>(a) < lengths[i];
+  AttentionOptions causal;
+  causal.mask = AttentionMask::causal;
+  causal.rotary = RotaryPositions{{0.3}};
+  for (const Layers& layers :
+       {Layers{conv({{3}, {}, Padding::same, 1.3, 0.2}), relu(), conv({{4}, {}, Padding::same, 1.3, 0.2}),
+               erf(), global_average_pool()},
+        Layers{conv({{3}}), local_conv({{3}, {}, Padding::same, 1, 0.1}), relu(), global_sum_pool()},
+        Layers{conv({{3}}), relu(), attention(causal), global_average_pool()},
+        Layers{average_pool({{3}, {1}, Padding::same}), dense(), global_average_pool()},
+        Layers{dense(), relu(), slice({{0, 2, 1}}), flatten()}}) {
+    const Network network(layers);
+    check_near(gram(network, Inputs<double>(x, mask)), gram(network, Inputs<double>(x, lengths)));
+  }
+}
+
+TEST_CASE("what is masked is never read, and a full mask changes nothing") {
+  const Holes holes;
+  xt::xarray<double> other = holes.x;
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t a = 0; a < 6; ++a)
+      if (!holes.mask(i, a))
+        xt::view(other, i, a) = i == 0 ? std::numeric_limits<double>::quiet_NaN() : 1e300;
+  const xt::xarray<bool> full = xt::ones<bool>({4, 6});
+  for (const Network& network : orderless_networks()) {
+    const auto expected = gram(network, Inputs<double>(holes.x, holes.mask)),
+               found = gram(network, Inputs<double>(other, holes.mask));
+    CHECK(found.nngp == expected.nngp);
+    CHECK(found.ntk == expected.ntk);
+    check_near(gram(network, Inputs<double>(holes.x, full)), gram(network, Inputs<double>(holes.x)));
+  }
+}
+
+TEST_CASE("masked results depend on neither demand, tiles nor threads") {
+  const Holes holes;
+  const Inputs<double> x(holes.x, holes.mask);
+  const Network network(
+      {conv({{3}, {2}, Padding::same, 1.2, 0.1}), relu(), conv({{2}, {}, Padding::same, 1, 0.3}),
+       layer_norm({NormAxes::channels_and_space, 0.1}), layers::cos(), global_average_pool(), dense()});
+  const auto expected = gram(network, x);
+  CHECK(expected.nngp == expected.nngp.transpose());
+  GramOptions options;
+  options.tile_size = 1;
+  options.threads = 2;
+  options.state_memory_bytes = 1;
+  CHECK(gram(network, x, options).ntk == expected.ntk);
+  options.demand = GramOptions::Demand::everything;
+  CHECK(gram(network, x, options).ntk == expected.ntk);
+  CHECK(gram_diagonal(network, x).ntk.col(0) == expected.ntk.diagonal());
+}
+
+// Plain loops over images with missing pixels.
+
+struct PlaneOfPixels {
+  Index rows, columns;
+};
+
+/// Sums over windows of 3 x 3 with stride 2 and `same` padding; 4 x 5 becomes 2 x 3.
+constexpr PlaneOfPixels pixels_before{4, 5}, pixels_behind{2, 3};
+
+Matrix<double> pixel_window_sums(const Matrix<double>& k) {
+  const auto at = [&](Index a, Index i, Index j) -> Index {
+    const Index y = 2 * (a / pixels_behind.columns) + i, x = 2 * (a % pixels_behind.columns) - 1 + j;
+    return y < 0 || y >= pixels_before.rows || x < 0 || x >= pixels_before.columns
+               ? -1
+               : y * pixels_before.columns + x;
+  };
+  Matrix<double> sums = Matrix<double>::Zero(6, 6);
+  for (Index a = 0; a < 6; ++a)
+    for (Index b = 0; b < 6; ++b)
+      for (Index i = 0; i < 3; ++i)
+        for (Index j = 0; j < 3; ++j)
+          if (at(a, i, j) >= 0 && at(b, i, j) >= 0) sums(a, b) += k(at(a, i, j), at(b, i, j));
+  return sums;
+}
+
+double arccosine(double p, double q, double c) {
+  const double rho = std::clamp(c / std::sqrt(p * q), -1.0, 1.0), angle = std::acos(rho);
+  return std::sqrt(p * q) / (2 * std::numbers::pi) * (std::sin(angle) + (std::numbers::pi - angle) * rho);
+}
+
+TEST_CASE("convolutions with strides mask by the middle of their windows") {
+  const auto x = random_inputs(6, {3, 4, 5, masked_channels});
+  xt::xarray<bool> mask = xt::ones<bool>({3, 4, 5});
+  for (std::size_t k = 0; k < 60; k += 3) mask.data()[k] = false;
+  // Windows begin at rows 0, 2 and columns -1, 1, 3: their middles are rows 1, 3 and columns 0, 2, 4.
+  const auto middle = [](Index a) { return (2 * (a / 3) + 1) * 5 + 2 * (a % 3); };
+  const auto nngp = [&](Index i, Index j) {
+    Matrix<double> k = Matrix<double>::Zero(20, 20);
+    for (Index a = 0; a < 20; ++a)
+      for (Index b = 0; b < 20; ++b)
+        for (Index c = 0; c < masked_channels; ++c)
+          if (mask.data()[i * 20 + a] && mask.data()[j * 20 + b])
+            k(a, b) += x.data()[(i * 20 + a) * masked_channels + c] *
+                       x.data()[(j * 20 + b) * masked_channels + c] / masked_channels;
+    Matrix<double> next = (1.4 / 9 * pixel_window_sums(k).array() + 0.2).matrix();
+    for (Index a = 0; a < 6; ++a)
+      for (Index b = 0; b < 6; ++b)
+        if (!mask.data()[i * 20 + middle(a)] || !mask.data()[j * 20 + middle(b)]) next(a, b) = 0;
+    return next;
+  };
+  const auto found =
+      gram(Network({conv({{3, 3}, {2, 2}, Padding::same, 1.4, 0.2}), relu(), global_average_pool()}),
+           Inputs<double>(x, mask));
+  for (Index i = 0; i < 3; ++i)
+    for (Index j = 0; j < 3; ++j) {
+      const Matrix<double> k = nngp(i, j), p = nngp(i, i), q = nngp(j, j);
+      double sum = 0, count = 0;
+      for (Index a = 0; a < 6; ++a)
+        for (Index b = 0; b < 6; ++b) {
+          if (p(a, a) == 0 || q(b, b) == 0) continue;
+          sum += arccosine(p(a, a), q(b, b), k(a, b));
+          ++count;
+        }
+      REQUIRE(count > 0);
+      REQUIRE(count < 36);
+      CHECK(found.nngp(i, j) == doctest::Approx(sum / count).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("maps of positions take masks along") {
+  const Holes holes;
+  const Inputs<double> x(holes.x, holes.mask);
+  // The reverse of every other position.
+  xt::xarray<double> mapped = xt::zeros<double>({4, 3, 3});
+  xt::xarray<bool> mask = xt::zeros<bool>({4, 3});
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t a = 0; a < 3; ++a) {
+      xt::view(mapped, i, a) = xt::view(holes.x, i, 5 - 2 * a);
+      mask(i, a) = holes.mask(i, 5 - 2 * a);
+    }
+  const Layers rest{dense({1, 0.2}), relu(), global_average_pool()};
+  Layers with = rest;
+  with.insert(with.begin(), slice({{std::nullopt, std::nullopt, -2}}));
+  check_near(gram(Network(with), x), gram(Network(rest), Inputs<double>(mapped, mask)));
+  // A position between a masked one and another counts.
+  Matrix<double> middle(1, 6);
+  middle << 0.5, 0.5, 0, 0, 0, 0;
+  const auto pairs = gram(Network({positions_map(middle), dense({1, 0.2}), global_average_pool()}), x);
+  double norm = 0;
+  for (std::size_t c = 0; c < 3; ++c) norm += std::pow(0.5 * holes.x(0, 1, c), 2) / 3;
+  CHECK(pairs.nngp(0, 0) == doctest::Approx(norm + 0.2));
+}
+
+TEST_CASE("masks and graphs do not go together") {
+  const Inputs<double> x(random_inputs(5, {2, 3, 1}));
+  const std::vector<InputGraph> graphs(2, InputGraph(3, {}));
+  const xt::xarray<bool> mask = xt::ones<bool>({2, 3});
+  CHECK_THROWS_WITH_AS(Inputs<double>(Inputs<double>(x, graphs), mask),
+                       doctest::Contains("got one with graphs"), ArgumentError);
+  CHECK_THROWS_WITH_AS(Inputs<double>(Inputs<double>(x, mask), graphs),
+                       doctest::Contains("got one with a mask"), ArgumentError);
+  CHECK(Inputs<double>(x, graphs).single(1).graph(0)->nodes() == 3);
+}
+
+TEST_CASE("masks that do not fit") {
+  const auto x = random_inputs(1, {2, 3, 2});
+  const Inputs<double> vectors(random_inputs(1, {2, 3}));
+  const auto error = [](const auto& call) -> std::string {
+    try {
+      static_cast<void>(call());
+    } catch (const Error& found) {
+      return found.what();
+    }
+    return "no error";
+  };
+  const xt::xarray<bool> good = xt::ones<bool>({2, 3}), bad = xt::ones<bool>({2, 4});
+  xt::xarray<bool> empty = good;
+  empty(1, 0) = empty(1, 1) = empty(1, 2) = false;
+  CHECK(error([&] { return Inputs<double>(x, bad); }) ==
+        "inputs: expected a mask [2, 3], one value a position, got [2, 4]");
+  CHECK(error([&] { return Inputs<double>(x, empty); }) ==
+        "inputs: expected a mask that leaves a position of every input, got none of input 1");
+  CHECK(error([&] { return Inputs<double>(vectors, bad); }) ==
+        "inputs: masks belong to a batch [n, spatial..., C], got one of vectors");
+  const Inputs<double> masked(x, good);
+  CHECK(error([&] { return Inputs<double>(masked, good); }) ==
+        "inputs: masks belong to a batch [n, spatial..., C], got one that has a mask");
+  const std::vector<Index> lengths{3, 2};
+  CHECK(error([&] { return Inputs<double>(masked, lengths); }) ==
+        "inputs: expected a batch without a mask for lengths, got one with a mask");
+  CHECK(error([&] { return Inputs<double>(Inputs<double>(x, lengths), good); }) ==
+        "inputs: masks belong to a batch [n, spatial..., C], got a ragged one");
+
+  const auto gram_error = [&](Layers layers, const xt::xarray<bool>& mask) {
+    return error([&] { return gram(Network(std::move(layers)), Inputs<double>(x, mask)); });
+  };
+  CHECK(gram_error({conv_transpose({{3}}), flatten()}, good) ==
+        "layers[0] (conv_transpose): transposed convolutions do not know masks; resize images instead");
+  CHECK(gram_error({layer_norm({NormAxes::channels_and_space, 0}), flatten()}, good) ==
+        "layers[0] (layer_norm): norms over the positions of raw inputs do not know masks; insert a dense "
+        "layer before it");
+  CHECK(gram_error({dense(), layer_norm({NormAxes::channels, 0, {0}}), flatten()}, good) ==
+        "layers[1] (layer_norm): norms over some of the spatial axes do not know masks; take none or all of "
+        "them");
+  AttentionOptions encoded;
+  encoded.scaling = AttentionScaling::inverse_sqrt_width;
+  encoded.weights = AttentionWeights::elementwise(relu());
+  encoded.positions = PositionalEncodings{IdentityPositions{}, 1, 1, ValueEncodings::present};
+  CHECK(gram_error({attention(encoded), flatten()}, good) ==
+        "layers[0] (attention): encodings in the values do not know masks with inverse_sqrt_width; leave "
+        "in_values out");
+  xt::xarray<bool> ends = good;
+  ends(1, 1) = false;
+  CHECK(gram_error({conv({{3}, {3}, Padding::same, 1, 1}), flatten()}, ends).find("gram: input 1 of x: ") ==
+        0);
+  CHECK(gram_error({conv({{3}, {3}, Padding::same, 1, 1}), flatten()}, ends)
+            .find("the mask leaves no position") != std::string::npos);
+
+  const finite::FiniteNetwork<double> network(Network({dense(), flatten(), dense()}), {{3}, 2}, {.hidden = 4},
+                                              {}, 1, 1);
+  CHECK(error([&] { return network.forward(masked); }) ==
+        "FiniteNetwork::forward: finite networks do not know masks; leave masked positions out");
+}
+
+TEST_CASE("a mask of what is not a constant") {
+  xt::xarray<double> x = random_inputs(1, {2, 3, 2});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  xt::view(x, 0, 1) = 100;
+  x(1, 2, 0) = 100;
+  xt::view(x, 1, 0) = nan;
+  const xt::xarray<bool> hundred = positions_other_than(100.0, x), numbers = positions_other_than(nan, x);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t a = 0; a < 3; ++a) {
+      CHECK(hundred(i, a) == !(i == 0 && a == 1));
+      CHECK(numbers(i, a) == !(i == 1 && a == 0));
+    }
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(positions_other_than(1.0, xt::xarray<double>(xt::ones<double>({3})))),
+      "positions_other_than: expected [n, spatial..., C], got 1 dimensions", ArgumentError);
+}
+
+}  // namespace
+}  // namespace widelimit::testing
