@@ -4,24 +4,10 @@
 
 #include <cmath>
 
+#include "data/standardised_values.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
-namespace {
-
-void standardise_values(std::span<const float> values, float* target, double deviation_offset) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0;
-  for (const float value : values) sum += value;
-  const double mean = sum / count;
-  double squares = 0;
-  for (const float value : values) squares += (value - mean) * (value - mean);
-  const double divisor = std::sqrt(squares / count) + deviation_offset;
-  for (const float value : values) *target++ = static_cast<float>((value - mean) / divisor);
-}
-
-}  // namespace
-
 xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images, StandardisationScope scope,
                                   double deviation_offset) {
   if (!(deviation_offset > 0) || !std::isfinite(deviation_offset)) {
@@ -38,7 +24,7 @@ xt::xtensor<float, 4> standardise(const xt::xtensor<float, 4>& images, Standardi
   auto result = xt::xtensor<float, 4>::from_shape(shape);
   const std::size_t group = per_pixel ? shape[3] : shape[1] * shape[2] * shape[3];
   for (std::size_t at = 0; at < images.size(); at += group) {
-    standardise_values({images.data() + at, group}, result.data() + at, deviation_offset);
+    write_standardised(std::span(images.data() + at, group), result.data() + at, deviation_offset);
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "data/standardised_values.hpp"
 #include "gp/linear_algebra.hpp"
 #include "json/json_value.hpp"
 #include "widelimit/error.hpp"
@@ -69,25 +70,12 @@ void require_channels(PreprocessingKind kind, std::size_t channels) {
         "preprocessing: pixel needs two or more channels, got {}; use image, channel or zca", channels));
 }
 
-/// Gives values mean 0 and standard deviation 1, and writes them to `target`.
-template <typename Scalar, typename Target>
-void standardise(std::span<const Scalar> values, Target* target) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0;
-  for (const Scalar value : values) sum += value;
-  const double mean = sum / count;
-  double squares = 0;
-  for (const Scalar value : values) squares += (value - mean) * (value - mean);
-  const double divisor = std::sqrt(squares / count) + deviation_offset;
-  for (const Scalar value : values) *target++ = static_cast<Target>((value - mean) / divisor);
-}
-
 /// Every `size` numbers on their own.
 template <typename Scalar>
 xt::xarray<Scalar> standardised(const xt::xarray<Scalar>& x, std::size_t size) {
   xt::xarray<Scalar> result = xt::xarray<Scalar>::from_shape(x.shape());
   for (std::size_t at = 0; at < x.size(); at += size)
-    standardise(std::span(x.data() + at, size), result.data() + at);
+    data::write_standardised(std::span(x.data() + at, size), result.data() + at, deviation_offset);
   return result;
 }
 

@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <fstream>
 #include <map>
 
+#include "cli/cifar10_files.hpp"
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/data/synthetic_images.hpp"
@@ -14,6 +14,7 @@ using widelimit::testing::file_text;
 using widelimit::testing::lines_of;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
+using widelimit::testing::write_cifar10;
 
 namespace {
 
@@ -111,16 +112,7 @@ TEST_CASE("gp: predictions.csv of two classes in one output, names quoted where 
 
 TEST_CASE("gp: names of classes with commas and quotes survive in predictions.csv") {
   const TemporaryFolder folder;
-  for (const char* file : {"data_batch_1.bin", "test_batch.bin"}) {
-    std::ofstream stream(folder / file, std::ios::binary);
-    for (int i = 0; i < 30; ++i) {
-      stream.put(static_cast<char>(i % 10));
-      for (int value = 0; value < 3072; ++value) stream.put(static_cast<char>((value * (i + 3)) % 251));
-    }
-  }
-  std::ofstream names(folder / "batches.meta.txt");
-  for (int c = 0; c < 10; ++c) names << "say \"" << c << "\", twice\n";
-  names.close();
+  write_cifar10(folder, [](int c) { return "say \"" + std::to_string(c) + "\", twice"; });
   const auto result = run_program(
       "gp --network fcn --data cifar10 --size 4 --train 10 --validation 10 --test 10 "
       "--kernel nngp --no-pictures --path " +

@@ -1,9 +1,9 @@
 // What report.html says, and what it is made of.
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/cifar10_files.hpp"
 #include "cli/program.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/network_diagram.hpp"
@@ -13,6 +13,7 @@ using namespace widelimit;
 using widelimit::testing::file_text;
 using widelimit::testing::run_program;
 using widelimit::testing::TemporaryFolder;
+using widelimit::testing::write_cifar10;
 
 namespace {
 
@@ -112,16 +113,7 @@ TEST_CASE("report: one file, no reference to any other; what was run stands in i
 
 TEST_CASE("report: markup in names of classes stays text") {
   const TemporaryFolder folder;
-  for (const char* file : {"data_batch_1.bin", "test_batch.bin"}) {
-    std::ofstream stream(folder / file, std::ios::binary);
-    for (int i = 0; i < 30; ++i) {
-      stream.put(static_cast<char>(i % 10));
-      for (int value = 0; value < 3072; ++value) stream.put(static_cast<char>((value * (i + 3)) % 251));
-    }
-  }
-  std::ofstream names(folder / "batches.meta.txt");
-  for (int c = 0; c < 10; ++c) names << "<img src=x onerror=alert(" << c << ")>\n";
-  names.close();
+  write_cifar10(folder, [](int c) { return "<img src=x onerror=alert(" + std::to_string(c) + ")>"; });
   REQUIRE(run_program(
               "gp --network fcn --data cifar10 --size 4 --train 10 --validation 10 --test 10 --kernel nngp "
               "--no-pictures --path " +
