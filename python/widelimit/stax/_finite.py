@@ -36,47 +36,41 @@ class FiniteFunctions:
         self._networks = {}
 
     def init_fn(self, key, input_shape):
-        value = self.module.apply(start(self.module, input_shape))
-        network = self._network(input_shape, seed_of(key))
-        return self._output_shape(value), [network.parameters]
+        first, value = self._ends(input_shape)
+        return value.full_shape, [self._made(first, value, seed_of(key)).parameters]
 
     def apply_fn(self, params, x, rng=None, **kwargs):
         if kwargs:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
-        array = numbers(x, name="inputs")
-        network = self._with_parameters(params, array.shape)
-        axis = start(self.module, array.shape).channel_axis
-        outputs = network(np.moveaxis(array, axis, -1), draw=0 if rng is None else seed_of(rng))
-        value = self.module.apply(start(self.module, array.shape))
-        return outputs.reshape((len(outputs), *self._output_shape(value)[1:]))
+        network, batches, value = self._prepared(params, numbers(x, name="inputs"))
+        outputs = network(*batches, draw=0 if rng is None else seed_of(rng))
+        return outputs.reshape((len(outputs), *value.full_shape[1:]))
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
         left = numbers(x1, name="x1")
-        right = left if x2 is None else numbers(x2, name="x2")
-        network = self._with_parameters(params, left.shape)
-        axis = start(self.module, left.shape).channel_axis
-        return getattr(network, name)(*(np.moveaxis(array, axis, -1) for array in (left, right)))
+        network, batches, _ = self._prepared(params, left, left if x2 is None else numbers(x2, name="x2"))
+        return getattr(network, name)(*batches)
 
-    def _with_parameters(self, params, shape):
-        network = self._network(shape)
+    def _prepared(self, params, *batches):
+        """The network with these parameters, the batches with channels last, and the value behind the network."""
+        key = batches[0].shape[1:]
+        if key not in self._networks:
+            first, value = self._ends(batches[0].shape)
+            self._networks[key] = self._made(first, value), first.channel_axis, value
+        network, axis, value = self._networks[key]
         network.parameters = numbers(params[0] if isinstance(params, (list, tuple)) else params, name="params")
-        return network
+        return network, [np.moveaxis(batch, axis, -1) for batch in batches], value
 
-    @staticmethod
-    def _output_shape(value):
-        return value.full_shape
-
-    def _network(self, input_shape, seed=None):
-        key = tuple(input_shape[1:])
-        if seed is None and key in self._networks:
-            return self._networks[key]
+    def _ends(self, input_shape):
+        """The values in front of the network and behind it."""
         first = start(self.module, input_shape)
         value = self.module.apply(first)
         if value.shape:
             raise NotImplementedError("init_fn, apply_fn: expected a network with a readout over positions")
-        network = FiniteNetwork(Network(list(value.layers)), first.shape, first.channels, outputs=value.channels,
-                                widths=chosen_widths(value.places), seed=seed or 0)
-        if seed is None:
-            self._networks[key] = network
-        return network
+        return first, value
+
+    @staticmethod
+    def _made(first, value, seed=0):
+        return FiniteNetwork(Network(list(value.layers)), first.shape, first.channels, outputs=value.channels,
+                             widths=chosen_widths(value.places), seed=seed)

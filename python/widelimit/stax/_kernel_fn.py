@@ -116,7 +116,6 @@ class KernelFunction:
 
     def _batch(self, x, dtype, name, mask_constant, pattern):
         array = numbers(x, dtype, name)
-        _, value = self.network(array.shape)
         axis = start(self.module, array.shape).channel_axis
         last = np.ascontiguousarray(np.moveaxis(array, axis, -1))
         mask = _masked(last, mask_constant)
