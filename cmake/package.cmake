@@ -19,6 +19,9 @@ export(EXPORT widelimitTargets NAMESPACE widelimit:: FILE ${PROJECT_BINARY_DIR}/
 install(FILES ${PROJECT_BINARY_DIR}/widelimitConfig.cmake ${PROJECT_BINARY_DIR}/widelimitConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/widelimit)
 
+if(TARGET widelimit_mpi)
+  install(TARGETS widelimit_mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 if(TARGET widelimit_program)
   install(TARGETS widelimit_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -9,3 +9,4 @@ build/release/bench/memory_benchmark "$@"
 build/release/bench/attention_benchmark "$@"
 build/release/bench/graph_benchmark "$@"
 build/release/bench/finite_benchmark "$@"
+build/release/bench/prediction_benchmark

@@ -6,6 +6,7 @@
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/flip_average.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/gram_tiles.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/kernel/position_covariances.hpp"

@@ -13,3 +13,5 @@
 #include "widelimit/propagation/mlp_map.hpp"
 #include "widelimit/propagation/parameters.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"
+#include "widelimit/propagation/repeated_block.hpp"
+#include "widelimit/propagation/sampled_block.hpp"

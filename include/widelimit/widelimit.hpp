@@ -11,3 +11,4 @@
 #include "widelimit/numerics.hpp"
 #include "widelimit/propagation.hpp"
 #include "widelimit/specialization.hpp"
+#include "widelimit/store.hpp"

@@ -7,12 +7,16 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "arrays.hpp"
 #include "batches.hpp"
 #include "interruptible.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/store/gram_store.hpp"
+#include "widelimit/store/stored_gram.hpp"
 
 namespace widelimit::python {
 
@@ -52,6 +56,32 @@ nb::tuple gram_of(const Network& network, const Batch<Scalar>& x1, const Batch<S
   }));
 }
 
+/// The same in a store, whose tiles are kept. What the store reports are warnings, once it is done.
+template <typename Scalar>
+nb::tuple stored_gram_of(const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>* x2,
+                         const std::string& kernels, int threads, const Progress& progress,
+                         const std::string& folder) {
+  std::vector<std::string> reports;
+  store::StoreOptions options;
+  options.gram = options_of(kernels, threads, {});
+  options.report = [&reports](const std::string& message) { reports.push_back(message); };
+  if (progress)
+    options.progress = [call = *progress](const store::StoreProgress& now) {
+      const nb::gil_scoped_acquire locked;
+      call(now.pairs_done + now.pairs_computed, now.pairs);
+    };
+  auto result = run_interruptibly([&](std::stop_token stop) {
+    options.gram.stop = std::move(stop);
+    auto tiles = x2 == nullptr ? store::GramStore<Scalar>(folder, network, x1.inputs, options)
+                               : store::GramStore<Scalar>(folder, network, x1.inputs, x2->inputs, options);
+    static_cast<void>(tiles.compute());
+    return store::StoredGram(folder).matrix<Scalar>();
+  });
+  for (const std::string& report : reports)
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, report.c_str(), 1) != 0) throw nb::python_error();
+  return arrays_of(std::move(result));
+}
+
 template <typename Scalar>
 nb::tuple diagonal_of(const Network& network, const Batch<Scalar>& x, const std::string& kernels,
                       int threads) {
@@ -66,6 +96,8 @@ template <typename Scalar>
 void bind_of(nb::module_& module) {
   module.def("gram", &gram_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(), "kernels"_a, "threads"_a,
              "progress"_a.none());
+  module.def("stored_gram", &stored_gram_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(), "kernels"_a,
+             "threads"_a, "progress"_a.none(), "folder"_a);
   module.def("gram_diagonal", &diagonal_of<Scalar>, "network"_a, "x"_a, "kernels"_a, "threads"_a);
 }
 

@@ -5,7 +5,9 @@
 #include "finite.hpp"
 #include "inference.hpp"
 #include "kernels.hpp"
+#include "models.hpp"
 #include "networks.hpp"
+#include "positions.hpp"
 #include "widelimit/version.hpp"
 
 NB_MODULE(_core, module) {
@@ -17,6 +19,8 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_batches(module);
   widelimit::python::bind_networks(module);
   widelimit::python::bind_kernels(module);
+  widelimit::python::bind_positions(module);
   widelimit::python::bind_inference(module);
+  widelimit::python::bind_models(module);
   widelimit::python::bind_finite(module);
 }

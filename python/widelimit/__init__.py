@@ -8,17 +8,21 @@
 Scripts for neural-tangents: `import widelimit as nt; from widelimit import stax, predict` (docs/python.md).
 """
 
-from . import layers, predict, stax
+from . import experimental, layers, predict, stax
 from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Graph, Layer, Network, NetworkError,
-                    NumericalError, Regression, __version__)
-from ._tangents import (batch, empirical_kernel_fn, empirical_nngp_fn, empirical_ntk_fn, linearize,
-                        monte_carlo_kernel_fn, taylor_expand)
+                    NumericalError, Preprocessing, Regression, __version__)
+from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical_nngp_fn, empirical_ntk_fn,
+                        empirical_ntk_vp_fn, linearize, monte_carlo_kernel_fn, taylor_expand)
 from .finite import FiniteNetwork
-from .kernels import Gram, check_limit, explain, gram, gram_diagonal
+from .kernels import (Gram, check_limit, explain, gram, gram_diagonal, position_covariances,
+                      position_variances)
+from .models import Model, search
+from .stax import Kernel
 
 __all__ = [
-    "ArgumentError", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Layer", "Network",
-    "NetworkError", "NumericalError", "Regression", "__version__", "batch", "check_limit", "empirical_kernel_fn",
-    "empirical_nngp_fn", "empirical_ntk_fn", "explain", "gram", "gram_diagonal", "layers", "linearize",
-    "monte_carlo_kernel_fn", "predict", "stax", "taylor_expand",
+    "ArgumentError", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
+    "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
+    "__version__", "batch", "check_limit", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
+    "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "layers", "linearize",
+    "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict", "search", "stax", "taylor_expand",
 ]

@@ -14,14 +14,19 @@ def element_type(precision, *arrays):
         if precision not in _ELEMENT:
             raise ValueError(f"precision: expected 'float' or 'double', got {precision!r}")
         return _ELEMENT[precision]
-    narrow = (np.dtype(np.float32), np.dtype(np.float16))
-    return np.float32 if arrays and all(_numpy(a).dtype in narrow for a in arrays) else np.float64
+    return np.float32 if arrays and all(_is_narrow(_numpy(a).dtype) for a in arrays) else np.float64
+
+
+def _is_narrow(dtype):
+    return dtype == np.float32 or dtype.name in ("float16", "bfloat16")
 
 
 def _numpy(array):
     """A view where there is one: of NumPy, of JAX and PyTorch on the host, of anything with __array__ or DLPack."""
     if isinstance(array, np.ndarray):
         return array
+    if getattr(array, "requires_grad", False):  # PyTorch's tensors under differentiation.
+        array = array.detach()
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
         return np.asarray(array)
     return np.from_dlpack(array)
@@ -30,6 +35,8 @@ def _numpy(array):
 def numbers(array, dtype=np.float64, name="array"):
     """A row-major array of `dtype`; not copied if it is one already."""
     array = _numpy(array)
+    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
     return np.ascontiguousarray(array, dtype=dtype)

@@ -1,21 +1,34 @@
 """Functions of the package neural_tangents itself."""
 
+from enum import IntEnum
+from functools import partial
+
 import numpy as np
 
 from ._arrays import numbers
 from .kernels import Gram
 
 
-def batch(kernel_fn, batch_size=0, device_count=-1, store_on_device=True):
-    """kernel_fn itself: tiles, threads and memory are the library's own affair."""
-    return kernel_fn
+def batch(kernel_fn, batch_size=0, device_count=-1, store_on_device=True, store=None):
+    """kernel_fn itself: tiles, threads and memory are the library's own affair. With `store` its kernels are kept in that
+    folder: for calls of one network and one choice of inputs."""
+    return kernel_fn if store is None else partial(kernel_fn, store=store)
+
+
+class NtkImplementation(IntEnum):
+    """Ways to compute an empirical NTK in neural-tangents; here they change nothing."""
+
+    AUTO = 0
+    JACOBIAN_CONTRACTION = 1
+    NTK_VECTOR_PRODUCTS = 2
+    STRUCTURED_DERIVATIVES = 3
 
 
 def _finite_functions(apply_fn):
     functions = getattr(apply_fn, "__self__", None)
     if not hasattr(functions, "apply_fn"):
         raise NotImplementedError("expected the apply_fn of a network of widelimit.stax; other functions need automatic "
-                                  "differentiation: use neural_tangents' or PyTorch's own")
+                                  "differentiation: use torch.func or jax.jacobian")
     return functions
 
 
@@ -77,12 +90,40 @@ def monte_carlo_kernel_fn(init_fn, apply_fn, key, n_samples, batch_size=0, devic
     return kernel_fn
 
 
+def _expansion(f, params, degree):
+    functions = _finite_functions(f)
+    origin = [np.array(numbers(part, name="params")) for part in params]
+
+    def expanded(new_params, x, **kwargs):
+        outputs = functions.apply_fn(origin, x)
+        if degree == 0:
+            return outputs
+        shift = numbers(new_params[0], name="params") - origin[0]
+        return outputs + functions.jacobian(origin, x) @ shift
+
+    return expanded
+
+
 def linearize(f, params):
-    """Not here."""
-    raise NotImplementedError("linearize: functions of your own need automatic differentiation; predictions of linearised "
-                              "networks are widelimit.predict's")
+    """f_lin(params, x): the network's first-order Taylor polynomial in its parameters, at `params`."""
+    return _expansion(f, params, 1)
 
 
 def taylor_expand(f, params, degree):
-    """Not here."""
-    raise NotImplementedError("taylor_expand: functions of your own need automatic differentiation")
+    """f_lin(params, x): the network's Taylor polynomial in its parameters, of degree 0 or 1."""
+    if degree not in (0, 1):
+        raise NotImplementedError(f"taylor_expand: degree={degree}: expected 0 or 1; higher ones need automatic "
+                                  "differentiation")
+    return _expansion(f, params, degree)
+
+
+def empirical_ntk_vp_fn(f, x1, x2, params, **apply_fn_kwargs):
+    """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs."""
+    functions = _finite_functions(f)
+    left = functions.jacobian(params, x1)
+    right = left if x2 is None else functions.jacobian(params, x2)
+
+    def ntk_vp_fn(cotangents):
+        return left @ np.tensordot(numbers(cotangents, name="cotangents"), right, ([0, 1], [0, 1]))
+
+    return ntk_vp_fn

@@ -1,5 +1,6 @@
 """Gram matrices of networks, and what they will cost."""
 
+import os
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -27,8 +28,8 @@ def _checked_kernels(kernels):
     return kernels
 
 
-def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progress=None, lengths1=None, lengths2=None,
-         mask1=None, mask2=None, graphs1=None, graphs2=None):
+def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progress=None, store=None, lengths1=None,
+         lengths2=None, mask1=None, mask2=None, graphs1=None, graphs2=None):
     """The kernels of all pairs of x1, or of x1 with x2.
 
     network    a Network
@@ -38,6 +39,9 @@ def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progre
     precision  'float' or 'double'; None: float where the inputs are float32, else double
     threads    0: one a core. Results do not depend on it.
     progress   called with (pairs done, pairs in all)
+    store      a folder: tiles are kept in it as they are done (a Zarr group, docs/scale.md), and a call that finds them
+               goes on with what is missing. DataError, nothing touched, for a store of another network, of other inputs,
+               kernels or precision; what is damaged is computed again, with a RuntimeWarning.
     lengths1, lengths2  true lengths of padded sequences, [n] integers
     mask1, mask2        [n, spatial...] of bool: positions that count
     graphs1, graphs2    one a input, for networks with aggregate layers: Graph objects or adjacency matrices
@@ -48,6 +52,9 @@ def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progre
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
+    if store is not None:
+        return Gram(*_core.stored_gram(network, left, right, _checked_kernels(kernels), threads, progress,
+                                       os.fspath(store)))
     return Gram(*_core.gram(network, left, right, _checked_kernels(kernels), threads, progress))
 
 
@@ -56,6 +63,25 @@ def gram_diagonal(network, x, kernels="both", precision=None, threads=0, lengths
     inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
     columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads)
     return Gram(*(None if column is None else column[:, 0] for column in columns))
+
+
+def position_covariances(network, x1, x2=None, kernels="both", diagonal=False, precision=None, threads=0, mask1=None,
+                         mask2=None, graphs1=None, graphs2=None):
+    """The kernels between positions of all pairs of inputs, for networks without a readout: a Gram of arrays
+    [n1, n2, d, d'], positions in row-major order, or with `diagonal` [n1, n2, d] of equal positions. Inputs as in
+    gram(), all of one size. Masked positions are 0.
+
+    Cost: a pair of gram() with all its positions for each pair, and n1 n2 d d' numbers.
+    """
+    left = batch(x1, type_of_inputs(precision, x1, x2), "x1", None, mask1, graphs1)
+    right = None if x2 is None else batch(x2, type_of_inputs(precision, x1, x2), "x2", None, mask2, graphs2)
+    return Gram(*_core.position_covariances(network, left, right, _checked_kernels(kernels), diagonal, threads))
+
+
+def position_variances(network, x, kernels="both", diagonal=False, precision=None, threads=0, mask=None, graphs=None):
+    """The same of every input with itself: a Gram of arrays [n, d, d'], or [n, d]."""
+    inputs = batch(x, type_of_inputs(precision, x), "x", None, mask, graphs)
+    return Gram(*_core.position_variances(network, inputs, _checked_kernels(kernels), diagonal, threads))
 
 
 def explain(network, shape, channels, kernels="both", precision="float", measure_seconds=0.5):

@@ -8,6 +8,7 @@ import json
 from typing import Sequence
 
 from . import _core
+from ._jax import in_double
 
 
 def _layer(kind, **fields):
@@ -74,16 +75,18 @@ def tanh():
 def elementwise(phi, derivative=None, breakpoints=(), kind="elementwise"):
     """A nonlinearity of your own; its dual comes by quadrature.
 
-    phi, derivative: functions of arrays; without `derivative` it is taken from phi by differences. breakpoints: where
+    phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by differences. breakpoints: where
     either is not smooth. They are called thousands of times while tables are made, then seldom.
     """
-    return _core.nonlinearity_from_function(kind, phi, derivative, [float(b) for b in breakpoints])
+    slope = None if derivative is None else in_double(derivative)
+    return _core.nonlinearity_from_function(kind, in_double(phi), slope, [float(b) for b in breakpoints])
 
 
 def elementwise_dual(nngp, derivative=None, kind="elementwise_dual"):
     """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
     E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK."""
-    return _core.nonlinearity_from_dual(kind, nngp, derivative)
+    slope = None if derivative is None else in_double(derivative)
+    return _core.nonlinearity_from_dual(kind, in_double(nngp), slope)
 
 
 def pair(transform, needs_gaussian=False, leaves="not_gaussian", kind="pair"):

@@ -12,6 +12,7 @@ void add_gram_command(CLI::App& program, const RunContext& context);
 void add_gp_command(CLI::App& program, const RunContext& context);
 void add_fit_command(CLI::App& program, const RunContext& context);
 void add_predict_command(CLI::App& program, const RunContext& context);
+void add_store_command(CLI::App& program, const RunContext& context);
 void add_explain_command(CLI::App& program, const RunContext& context);
 void add_networks_command(CLI::App& program, const RunContext& context);
 void add_check_command(CLI::App& program, const RunContext& context);

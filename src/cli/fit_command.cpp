@@ -34,6 +34,7 @@ struct FitArguments {
   std::optional<double> regulariser;
   std::optional<double> amplitude;
   std::optional<gp::Criterion> criterion;
+  bool flip = false;
   bool refit = false;
   SearchChoice search;
   std::filesystem::path gram;
@@ -76,6 +77,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   gp::ModelOptions options;
   options.kind = arguments.kernel.kernels == Kernels::nngp ? gp::ModelKind::bayesian : gp::ModelKind::trained;
   options.time = arguments.time.value_or(gp::infinite_time);
+  options.flip = arguments.flip;
   if (arguments.regulariser) options.noise = gp::RelativeRegulariser(*arguments.regulariser);
   options.criterion = arguments.criterion.value_or(options.criterion);
   options.amplitude = arguments.amplitude;
@@ -110,6 +112,7 @@ Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train
                                        {"search", arguments.search.specs}};
   if (validation) configuration["validation"] = described(*validation);
   if (arguments.regulariser) configuration["regulariser"] = *arguments.regulariser;
+  if (arguments.flip) configuration["flip"] = true;
   return {.command = "fit --search", .configuration = std::move(configuration)};
 }
 
@@ -208,7 +211,9 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   check_output_file(arguments.reliability);
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   require_validation(task, arguments);
+  if (arguments.flip) require_images_for_flips(task);
   preprocess(task, arguments.data.preprocessing);
+  if (arguments.flip) task.description += ", kernels averaged over flips";
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
@@ -269,11 +274,8 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   command.add_flag("--refit", arguments.refit,
                    "Fit on training and validation data together once the regulariser is chosen");
   add_search_options(command, arguments.search);
-  command
-      .add_option(
-          "--gram", arguments.gram,
-          "Folder in which Gram matrices are kept: those that are there are read, others are computed")
-      ->type_name("DIR");
+  add_flip_option(command, arguments.flip);
+  add_gram_option(command, arguments.gram);
   command
       .add_option(
           "--reliability", arguments.reliability,

@@ -15,26 +15,6 @@
 namespace widelimit::cli {
 namespace {
 
-bool higher_is_better(gp::Criterion criterion) {
-  return criterion == gp::Criterion::accuracy || criterion == gp::Criterion::evidence;
-}
-
-double score_by(const gp::RegulariserScore& score, gp::Criterion criterion) {
-  switch (criterion) {
-    case gp::Criterion::accuracy:
-      return score.accuracy;
-    case gp::Criterion::mean_squared_error:
-      return score.mean_squared_error;
-    case gp::Criterion::negative_log_predictive_density:
-      return score.negative_log_predictive_density;
-    case gp::Criterion::evidence:
-      return score.log_marginal_likelihood;
-    case gp::Criterion::leave_one_out:
-      return score.leave_one_out;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 /// The score of the regulariser that was chosen.
 double best_score(const gp::Selection& selection, gp::Criterion criterion) {
   for (const gp::RegulariserScore& score : selection.scores)

@@ -7,16 +7,26 @@
 #include <vector>
 
 #include "cli/data_arguments.hpp"
+#include "cli/gp_solver.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/output_folder.hpp"
+#include "widelimit/gp/selection.hpp"
 
 namespace widelimit::cli {
 
 struct InferenceArguments {
   std::optional<double> regulariser;
   std::optional<double> amplitude;
+  std::optional<gp::Criterion> criterion;
   std::vector<double> times;
   bool flip = false;
+  std::filesystem::path gram;
+  std::optional<Solver> solver;
+
+  /// Whether the regulariser is chosen on validation data.
+  [[nodiscard]] bool takes_validation() const {
+    return !regulariser && (!criterion || gp::needs_validation(*criterion));
+  }
 };
 
 struct OutputArguments {
@@ -33,6 +43,7 @@ struct GpArguments {
   DataArguments data;
   KernelOptions kernel;
   InferenceArguments inference;
+  std::filesystem::path store;
   OutputArguments output;
 };
 

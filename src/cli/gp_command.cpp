@@ -14,6 +14,7 @@
 #include "cli/gp_prior.hpp"
 #include "cli/gp_report.hpp"
 #include "cli/gp_run.hpp"
+#include "cli/inference_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/report/page.hpp"
@@ -41,9 +42,10 @@ template <typename Scalar>
 GpTask<Scalar> load_validated_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   const MissingFiles missing = validation_files(arguments.data.kind);
-  if (!task.validation && !arguments.inference.regulariser)
-    throw DataError(fmt::format("{}: no {} to choose the regulariser on; add {} or give --regulariser",
-                                arguments.data.path.string(), missing.name, missing.pronoun));
+  if (!task.validation && arguments.inference.takes_validation())
+    throw DataError(
+        fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
+                    arguments.data.path.string(), missing.name, missing.pronoun));
   return task;
 }
 
@@ -76,17 +78,6 @@ void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments)
     throw DataError(
         "the training targets are all 0, so that no amplitude of the kernels fits them; give "
         "--amplitude");
-}
-
-template <typename Scalar>
-void require_images_for_flips(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  constexpr std::size_t axes_of_images = 4;  // [n, height, width, channels]
-  if (arguments.inference.flip && task.train.x.dimension() < axes_of_images)
-    throw ArgumentError(
-        fmt::format("--flip needs images [n, height, width, channels], got inputs with {} axes",
-                    task.train.x.dimension()));
-  if (arguments.inference.flip && task.train.mask)
-    throw ArgumentError("--flip: images with masks cannot be mirrored");
 }
 
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
@@ -163,9 +154,11 @@ std::vector<Network> networks_for(const GpArguments& arguments, const Shape& sha
 GpOptions options_of(const GpArguments& arguments) {
   return {.kernels = arguments.kernel.kernels,
           .regulariser = arguments.inference.regulariser,
+          .criterion = arguments.inference.criterion,
           .amplitude = arguments.inference.amplitude,
           .times = arguments.inference.times,
           .flip = arguments.inference.flip,
+          .gram_folder = arguments.inference.gram,
           .threads = arguments.kernel.threads};
 }
 
@@ -174,7 +167,7 @@ template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
   require_amplitude(task, arguments);
-  require_images_for_flips(task, arguments);
+  if (arguments.inference.flip) require_images_for_flips(task);
   preprocess(task, arguments.data.preprocessing);
   if (arguments.inference.flip) task.description += ", kernels averaged over flips";
   task.description += ", " + to_string(arguments.kernel.precision);
@@ -190,8 +183,12 @@ class GpRun {
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
         networks_{networks_for(arguments, shape_of(task_.train))},
-        options_{options_of(arguments)} {
-    if (arguments.output.folder.empty()) return;
+        options_{options_of(arguments)},
+        places_{places_of(networks_)} {
+    if (context.dealer != nullptr && arguments.store.empty())
+      throw ArgumentError("gp with several processes needs --store: they meet in stores");
+    solver_text_ = choose_gp_solver(arguments);
+    if (arguments.output.folder.empty() || !is_first()) return;
     output_.emplace(arguments.output, options_, networks_, context, shapes_of(task_));
     if (arguments.output.no_report) return;
     ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
@@ -205,14 +202,46 @@ class GpRun {
     fmt::print("{}\n", task_.description);
     for (const std::string& note : task_.notes) fmt::print("{}\n", note);
     fmt::print("{}\n", amplitude_text(options_));
+    if (options_.criterion) fmt::print("regularisers chosen by {}\n", criterion_title(*options_.criterion));
+    if (!solver_text_.empty()) fmt::print("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
   }
 
  private:
+  [[nodiscard]] bool is_first() const { return context_.dealer == nullptr || context_.dealer->is_first(); }
+
+  /// What people are told about it: nothing where there was nothing to choose.
+  std::string choose_gp_solver(const GpArguments& arguments) {
+    const SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
+                            .entry_bytes = sizeof(Scalar),
+                            .kernels = options_.kernels,
+                            .finite_times = !options_.times.empty()};
+    const SolverChoice choice = choose_solver(arguments.inference.solver, needs, physical_memory_bytes());
+    options_.solver = choice.solver;
+    const bool iterative = choice.solver == Solver::conjugate_gradients;
+    if (iterative && (!options_.times.empty() || (options_.kernels != Kernels::nngp && !options_.amplitude)))
+      throw ArgumentError(
+          fmt::format("{}; cg knows no --time and takes --amplitude for the NTK: give it, take "
+                      "--kernel nngp, or --solver cholesky all the same",
+                      choice.text));
+    const auto by = options_.criterion;
+    if (iterative && !options_.regulariser && by && *by != gp::Criterion::accuracy &&
+        *by != gp::Criterion::mean_squared_error)
+      throw ArgumentError(fmt::format(
+          "{}; cg chooses regularisers by accuracy or mean squared error on validation data, not by {}: "
+          "take one of them, give --regulariser, or --solver cholesky",
+          choice.text.empty() ? "--solver cg" : choice.text, criterion_title(*by)));
+    return choice.text;
+  }
+
   void run_network(std::size_t i) {
     fmt::print("\n{}\n", arguments_.networks[i]);
     flush_standard_output();
-    const GpResult result = run_gp(networks_[i], task_, options_, context_.interrupt);
+    GpOptions options = options_;
+    if (!arguments_.store.empty()) options.store = arguments_.store / places_[i];
+    options.dealer = context_.dealer;
+    const GpResult result = run_gp(networks_[i], task_, options, context_.interrupt);
+    if (!is_first()) return;
     const GpRunInfo info{.network = networks_[i],
                          .data = task_.description,
                          .kind = task_.kind,
@@ -236,6 +265,8 @@ class GpRun {
   GpTask<Scalar> task_;
   std::vector<Network> networks_;
   GpOptions options_;
+  std::vector<std::string> places_;
+  std::string solver_text_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
 };

@@ -173,6 +173,8 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   const TargetColumn target(tables.train, choice.target, kind);
   if (tables.test && tables.test->table.rows.empty())
     throw DataError(fmt::format("{}: there are no rows", tables.test->file.string()));
+  if (tables.validation && tables.validation->table.rows.empty())
+    throw DataError(fmt::format("{}: there are no rows", tables.validation->file.string()));
   if (tables.validation && !target.is_in(*tables.validation))
     throw DataError(fmt::format("{}: expected a column '{}' of targets", tables.validation->file.string(),
                                 choice.target));

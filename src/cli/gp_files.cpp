@@ -8,6 +8,7 @@
 
 #include "cli/confusion_picture.hpp"
 #include "cli/gp_predictions_csv.hpp"
+#include "cli/inference_options.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
 
@@ -20,6 +21,9 @@ template <typename Value>
 Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
+
+/// JSON has no NaN.
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json prediction_json(const GpPrediction& prediction) {
   Json json;
@@ -40,12 +44,18 @@ Json prediction_json(const GpPrediction& prediction) {
     json["expected_calibration_error"] = or_null(scores->expected_calibration_error);
   }
   json["solve_seconds"] = prediction.solve_seconds;
-  if (!prediction.candidates.empty()) json["smallest_reliable_regulariser"] = prediction.noise_floor;
+  if (prediction.candidates.empty()) return json;
+  json["criterion"] = criterion_name(prediction.criterion);
+  json["smallest_reliable_regulariser"] = prediction.noise_floor;
   for (const gp::RegulariserScore& candidate : prediction.candidates)
-    json["validation"].push_back(
+    json["candidates"].push_back(
         {{"regulariser", candidate.relative_regulariser},
-         {"accuracy", candidate.above_noise ? Json(candidate.accuracy) : Json(nullptr)},
-         {"mean_squared_error", candidate.above_noise ? Json(candidate.mean_squared_error) : Json(nullptr)}});
+         {"accuracy", finite_or_null(candidate.accuracy)},
+         {"mean_squared_error", finite_or_null(candidate.mean_squared_error)},
+         {"negative_log_predictive_density", finite_or_null(candidate.negative_log_predictive_density)},
+         {"log_marginal_likelihood",
+          prediction.time ? Json(nullptr) : finite_or_null(candidate.log_marginal_likelihood)},
+         {"leave_one_out", finite_or_null(candidate.leave_one_out)}});
   return json;
 }
 

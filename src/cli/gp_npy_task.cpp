@@ -37,10 +37,9 @@ void check_same_shape(const xt::xarray<Scalar>& array, const Path& file, const x
           fmt::join(array.shape().begin() + 1, array.shape().end(), ", "));
 }
 
-/// mask_NAME.npy, if it is there.
+/// Of the inputs, if the file is there.
 template <typename Scalar>
-void read_set_mask(const Path& folder, const std::string& name, GpSet<Scalar>& set) {
-  const Path file = folder / ("mask_" + name + ".npy");
+void read_set_mask(const Path& file, GpSet<Scalar>& set) {
   if (!std::filesystem::exists(file)) return;
   set.mask = read_mask(file);
   try {
@@ -58,7 +57,7 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
   GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file)};
   set.names = names_of_rows(x_file, set.x.shape(0));
   check_same_shape(set.x, x_file, train.x);
-  read_set_mask(folder, name, set);
+  read_set_mask(folder / ("mask_" + name + ".npy"), set);
   if (std::filesystem::exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
   return set;
 }
@@ -72,8 +71,15 @@ GpSet<Scalar> rows_of(const GpSet<Scalar>& all, const std::vector<std::size_t>& 
   shape[0] = rows.size();
   set.x = xt::xarray<Scalar>::from_shape(shape);
   set.targets = Matrix<double>(static_cast<Index>(rows.size()), all.targets->cols());
+  const std::size_t positions = all.mask ? all.mask->size() / all.x.shape(0) : 0;
+  if (all.mask) {
+    shape.pop_back();
+    set.mask = xt::xarray<bool>::from_shape(shape);
+  }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::copy_n(all.x.data() + rows[i] * size, size, set.x.data() + i * size);
+    if (all.mask)
+      std::copy_n(all.mask->data() + rows[i] * positions, positions, set.mask->data() + i * positions);
     set.targets->row(static_cast<Index>(i)) = all.targets->row(static_cast<Index>(rows[i]));
     set.names.push_back(all.names[rows[i]]);
   }
@@ -99,7 +105,7 @@ std::size_t count_in(const Path& file) {
 template <typename Scalar>
 void read_sets(const Path& folder, const TargetReader& reader, bool test_needed, GpTask<Scalar>& task) {
   task.train = read_training_set<Scalar>(folder / "x_train.npy", folder / "y_train.npy", reader);
-  read_set_mask(folder, "train", task.train);
+  read_set_mask(folder / "mask_train.npy", task.train);
   if (test_needed || std::filesystem::exists(folder / "x_test.npy"))
     task.test = read_set(folder, "test", task.train, reader);
   const bool has_x = std::filesystem::exists(folder / "x_validation.npy");
@@ -114,11 +120,23 @@ void read_sets(const Path& folder, const TargetReader& reader, bool test_needed,
 template <typename Scalar>
 void split_sets(const Path& folder, const TargetReader& reader, const SplitChoice& split,
                 GpTask<Scalar>& task) {
-  const auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", reader);
+  auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", reader);
+  read_set_mask(folder / "mask.npy", all);
   const auto parts = split_rows(all.names.size(), split, folder.string());
   task.train = rows_of(all, parts[0]);
   if (!parts[1].empty()) task.validation = rows_of(all, parts[1]);
   task.test = rows_of(all, parts[2]);
+}
+
+/// A mask whose inputs are not there would be ignored without a word.
+void check_masks_have_inputs(const Path& folder, bool one_set) {
+  for (const char* name : {"", "_train", "_validation", "_test"}) {
+    const Path mask = folder / fmt::format("mask{}.npy", name), x = folder / fmt::format("x{}.npy", name);
+    if (!std::filesystem::exists(mask)) continue;
+    if (!std::filesystem::exists(x) || one_set != (*name == 0))
+      fail_in(mask, "belongs to {}, which {}", x.filename().string(),
+              std::filesystem::exists(x) ? "is not read here" : "is not there");
+  }
 }
 
 }  // namespace
@@ -128,6 +146,7 @@ GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, cons
                         bool test_needed) {
   const bool one_set =
       std::filesystem::exists(folder / "x.npy") && !std::filesystem::exists(folder / "x_train.npy");
+  check_masks_have_inputs(folder, one_set);
   if (!one_set && split.is_given())
     fail_in(
         folder,

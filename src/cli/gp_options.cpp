@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <map>
+
 #include "cli/gp_arguments.hpp"
+#include "cli/inference_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/ranges.hpp"
 
@@ -11,9 +14,10 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   command
       .add_option(
           "--regulariser", inference.regulariser,
-          "Noise variance relative to the mean diagonal of the kernel; chosen on validation data if left out")
+          "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out")
       ->check(positive_number())
       ->type_name("R");
+  add_criterion_option(command, inference.criterion, "accuracy of classes, mse of numbers");
   command
       .add_option("--amplitude", inference.amplitude,
                   "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
@@ -27,8 +31,18 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       ->delimiter(',')
       ->check(number_not_negative())
       ->type_name("T1,T2,...");
-  command.add_flag("--flip", inference.flip,
-                   "Average kernels over images and mirror images: two to four times the work");
+  command
+      .add_option("--solver", inference.solver,
+                  "Factorize the Gram matrix, or solve with it by conjugate gradients, which need no second "
+                  "copy of it "
+                  "but give no evidence; for the NTK they take --amplitude and know no --time [cholesky, and "
+                  "cg where "
+                  "memory is too small for it]")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Solver>{{"cholesky", Solver::cholesky}, {"cg", Solver::conjugate_gradients}}))
+      ->type_name("cholesky|cg");
+  add_flip_option(command, inference.flip);
+  add_gram_option(command, inference.gram);
 }
 
 void add_output_options(CLI::App& command, OutputArguments& output) {
@@ -44,6 +58,16 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   command.add_flag("--no-report", output.no_report, "Write no report.html");
 }
 
+void check_criterion(const GpArguments& arguments) {
+  const auto& criterion = arguments.inference.criterion;
+  if (!criterion) return;
+  if (arguments.inference.regulariser)
+    throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
+  if (*criterion == gp::Criterion::evidence && arguments.kernel.kernels != Kernels::nngp)
+    throw CLI::ValidationError("--criterion",
+                               "trained networks have no evidence: --kernel nngp, or another criterion");
+}
+
 }  // namespace
 
 void add_gp_options(CLI::App& command, GpArguments& arguments) {
@@ -57,6 +81,12 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   add_inference_options(command, arguments.inference);
+  command
+      .add_option("--store", arguments.store,
+                  "Folder for stores of the Gram matrices (one folder in it for each of several networks): a "
+                  "run that "
+                  "ended early goes on, and another one reads them (docs/scale.md)")
+      ->type_name("DIR");
   add_output_options(command, arguments.output);
 }
 
@@ -64,13 +94,26 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
   check_data_usage(command, arguments.data);
   const std::string& kind = arguments.data.kind;
   const bool as_they_are = kind == "npy" || kind == "csv" || kind == "graphs";
-  if (!as_they_are && !arguments.inference.regulariser && arguments.data.images.validation == 0)
-    throw CLI::ValidationError("--validation", "without validation data give --regulariser");
+  if (!as_they_are && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
+    throw CLI::ValidationError("--validation",
+                               "without validation data give --criterion loo or evidence, or --regulariser");
+  check_criterion(arguments);
   const bool no_images = kind == "imdb" || kind == "reviews" || kind == "graphs";
   if (no_images && command.count("--flip") > 0)
     throw CLI::ValidationError("--flip", "for images, arrays and tables only");
+  if (!arguments.store.empty() && arguments.inference.flip)
+    throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
   if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
+  if (arguments.inference.solver == Solver::conjugate_gradients) {
+    if (!arguments.inference.times.empty())
+      throw CLI::ValidationError("--solver",
+                                 "cg knows networks after training only, no --time; take cholesky");
+    if (arguments.kernel.kernels != Kernels::nngp && !arguments.inference.amplitude)
+      throw CLI::ValidationError(
+          "--solver",
+          "cg cannot fit the amplitude of the NTK; give --amplitude, take --kernel nngp, or cholesky");
+  }
 }
 
 }  // namespace widelimit::cli

@@ -87,7 +87,7 @@ GpPrior sample_prior(const Network& network, const GpTask<Scalar>& task, const G
   gram_options.kernels = Kernels::nngp;
   gram_options.threads = options.threads;
   gram_options.stop = interrupt.token();
-  const GpKernel<Scalar> kernel(network, task, options.flip, gram_options);
+  GpKernel<Scalar> kernel(network, task, options.flip, gram_options);
   const Matrix<double> covariance = amplitude * kernel.gram(set, gram_options).nngp.template cast<double>();
   prior.functions = normal_samples(covariance);
   prior.deviation = covariance.diagonal().cwiseSqrt();

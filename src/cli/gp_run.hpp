@@ -1,11 +1,14 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/gp_solver.hpp"
 #include "cli/gp_task.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/tile_dealer.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/kernel/gram.hpp"
 
@@ -13,11 +16,18 @@ namespace widelimit::cli {
 
 struct GpOptions {
   Kernels kernels = Kernels::both;
-  std::optional<double> regulariser;  ///< Relative; absent: chosen on the validation data.
-  std::optional<double> amplitude;    ///< Factor on the kernels; absent: fitted, see below.
-  std::vector<double> times;          ///< Times of the gradient flow, besides infinity.
-  bool flip = false;                  ///< Kernels averaged over images and mirror images.
+  std::optional<double> regulariser;       ///< Relative; absent: chosen by the criterion.
+  std::optional<gp::Criterion> criterion;  ///< Absent: accuracy of classes, mean squared error of numbers.
+  std::optional<double> amplitude;         ///< Factor on the kernels; absent: fitted, see below.
+  std::vector<double> times;               ///< Times of the gradient flow, besides infinity.
+  bool flip = false;                       ///< Kernels averaged over images and mirror images.
+  std::filesystem::path gram_folder;       ///< Where Gram matrices are kept; empty: nowhere.
   int threads = 0;
+  Solver solver = Solver::cholesky;
+  /// Folder for the stores of the Gram matrices, train, validation-train and test-train; empty: they are kept in memory
+  /// only.
+  std::filesystem::path store = {};
+  TileDealer* dealer = nullptr;  ///< Where several processes fill the stores: the first of them predicts.
 };
 
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...
@@ -44,6 +54,7 @@ struct GpPrediction {
   Matrix<double> probabilities;  ///< [n_test, classes], of the observation; empty for numbers.
   std::optional<GpScores> scores;
   double solve_seconds;
+  gp::Criterion criterion;                       ///< Of the choice among the candidates.
   std::vector<gp::RegulariserScore> candidates;  ///< Empty where the regulariser was given.
   double noise_floor = 0;                        ///< Of the candidates.
 };
@@ -53,7 +64,7 @@ struct GpResult {
   std::vector<GpPrediction> predictions;
 };
 
-/// Gram matrices of one network, then predictions for the test inputs. Test inputs meet the training inputs
+/// Gram matrices of one network, then predictions for the test inputs (by the first of several processes). Test inputs meet the training inputs
 /// only, and test targets only the finished predictions. Throws what the library throws, and Cancelled.
 template <typename Scalar>
 [[nodiscard]] GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,

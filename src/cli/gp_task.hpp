@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "cli/table_encoding.hpp"
 #include "widelimit/data/imdb.hpp"
 #include "widelimit/data/word_vectors.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
@@ -86,6 +89,16 @@ struct PreprocessingChoice {
 /// different length only take `none`.
 template <typename Scalar>
 void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice);
+
+/// ArgumentError unless the inputs are images, which have mirror images.
+template <typename Scalar>
+void require_images_for_flips(const GpTask<Scalar>& task) {
+  constexpr std::size_t axes_of_images = 4;  // [n, height, width, channels]
+  if (task.train.x.dimension() < axes_of_images)
+    throw ArgumentError(
+        fmt::format("--flip needs images [n, height, width, channels], got inputs with {} axes",
+                    task.train.x.dimension()));
+}
 
 /// Images of the generated sample, downsampled.
 template <typename Scalar>

@@ -5,12 +5,13 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/gram_inputs.hpp"
+#include "cli/file_inputs.hpp"
 #include "cli/gram_pairs.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/store_options.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -20,11 +21,12 @@ namespace {
 
 struct GramArguments {
   std::string network;
-  GramFiles rows;
-  GramFiles columns;  ///< If they are others than the rows.
+  InputFiles rows;
+  InputFiles columns;  ///< If they are others than the rows.
   std::vector<std::string> pairs;
   bool variances = false;
   std::filesystem::path out;
+  StoreArguments store;
   OtherFiles other_files = OtherFiles::refused;
   KernelOptions kernel;
 };
@@ -59,8 +61,13 @@ void write_pairs(const GramRun<Scalar>& run) {
       rethrow_named(run.arguments.network);
     }
   });
-  if (run.arguments.kernel.kernels != Kernels::ntk) run.folder.write("nngp.npy", pairs.nngp);
-  if (run.arguments.kernel.kernels != Kernels::nngp) run.folder.write("ntk.npy", pairs.ntk);
+  const auto write = [&](Kernels other, const char* name, const xt::xarray<Scalar>& numbers) {
+    if (run.arguments.kernel.kernels != other && numbers.size() > 0) run.folder.write(name, numbers);
+  };
+  write(Kernels::ntk, "nngp.npy", pairs.nngp);
+  write(Kernels::nngp, "ntk.npy", pairs.ntk);
+  write(Kernels::ntk, "nngp_error.npy", pairs.nngp_error);
+  write(Kernels::nngp, "ntk_error.npy", pairs.ntk_error);
 }
 
 template <typename Scalar>
@@ -93,11 +100,26 @@ void write_gram(const GramRun<Scalar>& run) {
 }
 
 template <typename Scalar>
+void compute_into_store(const GramArguments& arguments, const StoreTask<Scalar>& task,
+                        const RunContext& context) {
+  const auto report =
+      naming_errors(arguments.network, [&] { return run_store(arguments.store, task, context); });
+  fmt::print("{}: {}\n", arguments.store.folder.string(), to_string(report));
+}
+
+template <typename Scalar>
 void run(const GramArguments& arguments, const RunContext& context) {
-  const GramInputs<Scalar> x(arguments.rows);
-  std::optional<GramInputs<Scalar>> x2;
+  const FileInputs<Scalar> x(arguments.rows);
+  std::optional<FileInputs<Scalar>> x2;
   if (arguments.columns.given()) x2.emplace(arguments.columns);
   const Network network = network_from_argument(arguments.network, x.inputs().axes());
+  if (context.dealer != nullptr && arguments.store.folder.empty())
+    throw ArgumentError("gram with several processes needs --store: they meet in a store");
+  if (context.dealer != nullptr && arguments.store.part.parts > 1)
+    throw ArgumentError("--part is for processes that know nothing of each other; these deal out the tiles");
+  if (!arguments.store.folder.empty())
+    return compute_into_store<Scalar>(
+        arguments, {network, x.inputs(), x2 ? &x2->inputs() : nullptr, arguments.kernel}, context);
   OutputFolder folder(
       arguments.out,
       {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy", "variances.npy", "variances2.npy"},
@@ -114,44 +136,6 @@ void run(const GramArguments& arguments, const RunContext& context) {
   folder.commit(record);
 }
 
-void add_input_options(CLI::App& command, GramArguments& arguments) {
-  CLI::Option* x =
-      command
-          .add_option("--x", arguments.rows.x,
-                      "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
-          ->type_name("FILE");
-  CLI::Option* x2 =
-      command.add_option("--x2", arguments.columns.x, "Inputs of the columns, if they are others than --x")
-          ->type_name("FILE")
-          ->needs(x);
-  command
-      .add_option("--lengths", arguments.rows.lengths,
-                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
-      ->type_name("FILE")
-      ->needs(x);
-  command.add_option("--lengths2", arguments.columns.lengths, "The same for --x2")
-      ->type_name("FILE")
-      ->needs(x2);
-  command
-      .add_option("--mask", arguments.rows.mask,
-                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
-      ->type_name("FILE")
-      ->needs(x);
-  command.add_option("--mask2", arguments.columns.mask, "The same for --x2")->type_name("FILE")->needs(x2);
-  CLI::Option* graphs = command
-                            .add_option("--graphs", arguments.rows.graphs,
-                                        "In place of --x: a folder of graphs, node_features.npy, "
-                                        "graph_offsets.npy, edges.npy and optional "
-                                        "edge_weights.npy (docs/graphs.md)")
-                            ->type_name("DIR")
-                            ->excludes(x);
-  command
-      .add_option("--graphs2", arguments.columns.graphs,
-                  "Graphs of the columns, if they are others than --graphs")
-      ->type_name("DIR")
-      ->needs(graphs);
-}
-
 void add_result_options(CLI::App& command, GramArguments& arguments) {
   command
       .add_option(
@@ -165,9 +149,13 @@ void add_result_options(CLI::App& command, GramArguments& arguments) {
 }
 
 void check_arguments(const GramArguments& arguments) {
+  if (!arguments.rows.given()) throw CLI::RequiredError("--x FILE or --graphs DIR");
   if (arguments.variances && !arguments.pairs.empty())
     throw CLI::ValidationError("--variances", "goes with Gram matrices, not with --pairs");
-  if (!arguments.rows.given()) throw CLI::RequiredError("--x FILE or --graphs DIR");
+  if (arguments.out.empty() == arguments.store.folder.empty())
+    throw CLI::ValidationError("--out, --store", "one of them says where the kernels go");
+  if (!arguments.store.folder.empty() && (arguments.variances || !arguments.pairs.empty()))
+    throw CLI::ValidationError("--store", "holds Gram matrices; --pairs and --variances go to --out");
 }
 
 }  // namespace
@@ -177,21 +165,22 @@ void add_gram_command(CLI::App& program, const RunContext& context) {
   CLI::App* command =
       program.add_subcommand("gram", "Computes the Gram matrices of a network on arrays of inputs");
   command->add_option("network", arguments->network, network_argument_help)->required()->type_name("NETWORK");
-  add_input_options(*command, *arguments);
+  add_gram_inputs(*command, arguments->rows, arguments->columns);
   add_result_options(*command, *arguments);
   add_kernel_options(*command, arguments->kernel);
   command
       ->add_option("--out", arguments->out,
                    "Folder for nngp.npy [n, n'], ntk.npy and, for sampled layers, their standard errors "
                    "nngp_error.npy, ntk_error.npy")
-      ->required()
       ->type_name("DIR");
+  add_store_options(*command, arguments->store);
   add_force_option(*command, arguments->other_files);
   command->footer(
       "Examples:\n"
       "  widelimit gram network.json --x x.npy --precision double --out kernels\n"
       "  widelimit gram conv-gap:depth=8 --x train.npy --x2 test.npy --kernel ntk --out kernels\n"
-      "  widelimit gram gntk:blocks=3 --graphs molecules --out kernels");
+      "  widelimit gram gntk:blocks=3 --graphs molecules --out kernels\n"
+      "  widelimit gram conv-gap:depth=8 --x train.npy --store train-store");
   command->callback([arguments, &context] {
     check_arguments(*arguments);
     if (arguments->kernel.precision == Precision::float32)

@@ -23,6 +23,9 @@ template <typename Scalar>
 struct PairCovariances {
   xt::xarray<Scalar> nngp;
   xt::xarray<Scalar> ntk;
+  /// Of sampled layers, else empty.
+  xt::xarray<Scalar> nngp_error = {};
+  xt::xarray<Scalar> ntk_error = {};
 };
 
 /// compute(i, j) gives those of one pair. ArgumentError unless all have equally many positions.
@@ -36,12 +39,18 @@ PairCovariances<Scalar> covariances_of(const std::vector<std::pair<Index, Index>
     const auto rows = static_cast<std::size_t>(one.nngp.rows()),
                columns = static_cast<std::size_t>(one.nngp.cols());
     if (k == 0) all.nngp = all.ntk = xt::zeros<Scalar>({pairs.size(), rows, columns});
+    if (k == 0 && one.nngp_error.size() != 0) all.nngp_error = all.ntk_error = all.nngp;
     if (all.nngp.shape(1) != rows || all.nngp.shape(2) != columns)
       throw ArgumentError(fmt::format(
           "--pairs: expected pairs with equally many positions, got {} x {} for {},{} and {} x {} for {},{}",
           all.nngp.shape(1), all.nngp.shape(2), pairs[0].first, pairs[0].second, rows, columns, i, j));
-    std::copy_n(one.nngp.data(), one.nngp.size(), all.nngp.data() + k * rows * columns);
-    std::copy_n(one.ntk.data(), one.ntk.size(), all.ntk.data() + k * rows * columns);
+    const auto copy = [begin = k * rows * columns](const Matrix<Scalar>& from, xt::xarray<Scalar>& to) {
+      std::copy_n(from.data(), from.size(), to.data() + begin);
+    };
+    copy(one.nngp, all.nngp);
+    copy(one.ntk, all.ntk);
+    copy(one.nngp_error, all.nngp_error);
+    copy(one.ntk_error, all.ntk_error);
   }
   return all;
 }

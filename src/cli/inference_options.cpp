@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <map>
 
 namespace widelimit::cli {
@@ -31,6 +32,55 @@ void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& crite
               otherwise))
       ->check(CLI::IsMember(criteria()).description(""))
       ->type_name("accuracy|mse|nlpd|evidence|loo");
+}
+
+void add_gram_option(CLI::App& command, std::filesystem::path& folder) {
+  command
+      .add_option(
+          "--gram", folder,
+          "Folder in which Gram matrices are kept: those that are there are read, others are computed")
+      ->type_name("DIR");
+}
+
+void add_flip_option(CLI::App& command, bool& flip) {
+  command.add_flag("--flip", flip,
+                   "Average kernels over images and mirror images: two to four times the work");
+}
+
+const char* criterion_title(gp::Criterion criterion) {
+  switch (criterion) {
+    case gp::Criterion::accuracy:
+      return "validation accuracy";
+    case gp::Criterion::mean_squared_error:
+      return "validation mean squared error";
+    case gp::Criterion::negative_log_predictive_density:
+      return "validation negative log predictive density";
+    case gp::Criterion::evidence:
+      return "log marginal likelihood";
+    case gp::Criterion::leave_one_out:
+      return "leave-one-out negative log density";
+  }
+  return "";
+}
+
+bool higher_is_better(gp::Criterion criterion) {
+  return criterion == gp::Criterion::accuracy || criterion == gp::Criterion::evidence;
+}
+
+double score_by(const gp::RegulariserScore& score, gp::Criterion criterion) {
+  switch (criterion) {
+    case gp::Criterion::accuracy:
+      return score.accuracy;
+    case gp::Criterion::mean_squared_error:
+      return score.mean_squared_error;
+    case gp::Criterion::negative_log_predictive_density:
+      return score.negative_log_predictive_density;
+    case gp::Criterion::evidence:
+      return score.log_marginal_likelihood;
+    case gp::Criterion::leave_one_out:
+      return score.leave_one_out;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
 }
 
 const char* criterion_name(gp::Criterion criterion) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -12,7 +13,21 @@ namespace widelimit::cli {
 void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
                           const std::string& otherwise);
 
+/// Adds --gram: a folder of Gram matrices.
+void add_gram_option(CLI::App& command, std::filesystem::path& folder);
+
+/// Adds --flip.
+void add_flip_option(CLI::App& command, bool& flip);
+
 /// As --criterion says it.
 [[nodiscard]] const char* criterion_name(gp::Criterion criterion);
+
+/// What it measures, for people: "validation accuracy".
+[[nodiscard]] const char* criterion_title(gp::Criterion criterion);
+
+[[nodiscard]] bool higher_is_better(gp::Criterion criterion);
+
+/// What the criterion measures of a regulariser; NaN where that is not known.
+[[nodiscard]] double score_by(const gp::RegulariserScore& score, gp::Criterion criterion);
 
 }  // namespace widelimit::cli

@@ -23,10 +23,34 @@ template <typename... Arguments>
       fmt::format("{}: {}", file.string(), fmt::format(format, std::forward<Arguments>(arguments)...)));
 }
 
+/// An array of any element type. DataError, naming the file, if rounding to float leaves nothing of an input (along the
+/// first axis) that is not 0: its kernels would be 0 without a word.
+template <typename Scalar>
+xt::xarray<Scalar> read_numbers(const std::filesystem::path& file) {
+  auto array = data::read_npy_as<Scalar>(file);
+  if (sizeof(Scalar) == sizeof(double) || array.dimension() == 0 || array.size() == 0) return array;
+  const std::size_t inputs = array.shape(0), numbers = array.size() / inputs;
+  const auto is_zero = [numbers](const auto& values, std::size_t i) {
+    const auto* first = values.data() + i * numbers;
+    return std::all_of(first, first + numbers, [](auto value) { return value == 0; });
+  };
+  xt::xarray<double> exact;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    if (!is_zero(array, i)) continue;
+    if (exact.size() != array.size()) exact = data::read_npy_as<double>(file);
+    if (!is_zero(exact, i))
+      throw DataError(
+          fmt::format("{}: all numbers of input {} are rounded to 0, they leave the range of float: rescale "
+                      "the inputs, or use double",
+                      file.string(), i));
+  }
+  return array;
+}
+
 /// An array of any element type whose values are finite; DataError, naming the file, otherwise.
 template <typename Scalar>
 xt::xarray<Scalar> read_finite(const std::filesystem::path& file) {
-  auto array = data::read_npy_as<Scalar>(file);
+  auto array = read_numbers<Scalar>(file);
   const auto bad =
       std::find_if_not(array.begin(), array.end(), [](Scalar value) { return std::isfinite(value); });
   if (bad != array.end())

@@ -143,6 +143,12 @@ void OutputFolder::write(const std::string& name, std::string_view head, std::st
   file.close();
 }
 
+void OutputFolder::write_pieces(const std::string& name, const std::function<void(const WriteBytes&)>& fill) {
+  files::ReplacingFile& file = stage(name);
+  fill([&file](const void* bytes, std::size_t count) { file.write(bytes, count); });
+  file.close();
+}
+
 void OutputFolder::draw(const std::string& name, const std::string& script, Gnuplot& gnuplot) {
   files::ReplacingFile& picture = stage(name);
   if (gnuplot.draw(script, picture, (folder_ / name).string()))

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -58,6 +59,10 @@ class OutputFolder {
   void write(const std::string& name, const Matrix<Scalar>& matrix) {
     write_array(name, matrix.data(), {matrix.rows(), matrix.cols()});
   }
+
+  /// Writes a file in pieces: fill(write) calls write(bytes, count) for each.
+  using WriteBytes = std::function<void(const void*, std::size_t)>;
+  void write_pieces(const std::string& name, const std::function<void(const WriteBytes&)>& fill);
 
   /// Writes a vector as [size].
   template <typename Scalar>

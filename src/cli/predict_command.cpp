@@ -7,17 +7,16 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/file_inputs.hpp"
 #include "cli/gp_predictions_csv.hpp"
 #include "cli/model_scores.hpp"
-#include "cli/npy_inputs.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
 #include "cli/standard_output.hpp"
-#include "widelimit/data/npy.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::cli {
@@ -25,8 +24,7 @@ namespace {
 
 struct PredictArguments {
   std::filesystem::path model;
-  std::filesystem::path x;
-  std::filesystem::path lengths;
+  InputFiles files;
   std::filesystem::path out;
   Index samples = 0;
   Index prior_samples = 0;
@@ -78,30 +76,19 @@ void write_samples(OutputFolder& folder, const std::string& name,
                      {static_cast<Index>(samples.size()), samples.front().rows(), samples.front().cols()});
 }
 
-/// The inputs as those that the model was fitted to; errors name the file.
-xt::xarray<double> preprocessed(xt::xarray<double> x, const gp::Model& model,
-                                const std::filesystem::path& file) {
-  if (model.preprocessing().kind() == gp::PreprocessingKind::none) return x;
-  try {
-    return model.preprocessing().apply(x);
-  } catch (const ArgumentError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-}
-
 void run_predict(const PredictArguments& arguments, const RunContext& context) {
   GramOptions run;
   run.threads = arguments.threads;
   run.stop = context.interrupt.token();
   const gp::Model model = gp::Model::load(arguments.model, run);
-  const auto array = preprocessed(data::read_npy_as<double>(arguments.x), model, arguments.x);
-  const Inputs<double> x = cut_inputs(inputs_of(array, arguments.x), arguments.lengths);
-  check_finite_inputs(x, arguments.x);
+  const FileInputs<double> inputs(arguments.files, model.preprocessing());
+  const Inputs<double>& x = inputs.inputs();
   OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
   ProgressBar bar("predict");
   run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
-  const gp::ModelPrediction prediction = model.predict(x, run);
+  const std::filesystem::path& file = arguments.files.x.empty() ? arguments.files.graphs : arguments.files.x;
+  const gp::ModelPrediction prediction = naming_errors(file.string(), [&] { return model.predict(x, run); });
   folder.write("mean.npy", prediction.mean);
   folder.write("standard_deviation.npy", prediction.standard_deviation());
   if (prediction.class_probabilities.size() > 0)
@@ -113,10 +100,32 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
     write_samples(folder, "prior_samples.npy",
                   model.prior_samples(x, arguments.prior_samples, arguments.seed, run));
   RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())), {}};
-  record.shapes["x"] = std::vector<std::size_t>(array.shape().begin(), array.shape().end());
+  record.shapes["x"] = inputs.shape();
   folder.commit(record);
   fmt::print("{}{} predictions in {}\n", model_text(model), x.size(), arguments.out.string());
   flush_standard_output();
+}
+
+void add_input_options(CLI::App& command, InputFiles& files) {
+  CLI::Option* x =
+      command
+          .add_option("--x", files.x,
+                      "Inputs [n, spatial..., channels], or [n, channels], as those of the training before "
+                      "their preprocessing, which the model applies; .npy of any numeric type")
+          ->type_name("FILE");
+  command
+      .add_option("--lengths", files.lengths,
+                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
+      ->type_name("FILE")
+      ->needs(x);
+  command
+      .add_option("--mask", files.mask,
+                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--graphs", files.graphs, "In place of --x: a folder of graphs (docs/graphs.md)")
+      ->type_name("DIR")
+      ->excludes(x);
 }
 
 }  // namespace
@@ -127,17 +136,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
       ->required()
       ->type_name("DIR");
-  command
-      ->add_option(
-          "--x", arguments->x,
-          "Inputs [n, spatial..., channels], or [n, channels], as those of the training before their "
-          "preprocessing, which the model applies; .npy of any numeric type")
-      ->required()
-      ->type_name("FILE");
-  command
-      ->add_option("--lengths", arguments->lengths,
-                   "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
-      ->type_name("FILE");
+  add_input_options(*command, arguments->files);
   const auto count = [&](const char* name, Index& target, const char* description) {
     command->add_option(name, target, description)->check(whole_number<Index>(0, 1'000'000))->type_name("N");
   };
@@ -158,7 +157,10 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
       ->type_name("DIR");
   add_force_option(*command, arguments->other_files);
   command->footer("Example:\n  widelimit predict --model model --x new.npy --samples 10 --out predictions");
-  command->callback([arguments, &context] { run_predict(*arguments, context); });
+  command->callback([arguments, &context] {
+    if (!arguments->files.given()) throw CLI::RequiredError("--x FILE or --graphs DIR");
+    run_predict(*arguments, context);
+  });
 }
 
 }  // namespace widelimit::cli

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int bar_width = 24;
 constexpr std::chrono::milliseconds refresh_interval{100};
+constexpr std::chrono::minutes log_interval{1};
 
 std::string readable_rate(double rate) {
   if (rate >= 1e6) return fmt::format("{:.1f} M", rate * 1e-6);
@@ -21,6 +22,7 @@ std::string readable_rate(double rate) {
 }
 
 std::string readable_time(double seconds) {
+  if (std::isinf(seconds)) return "?";
   const long long whole = std::llround(seconds);
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
@@ -28,25 +30,39 @@ std::string readable_time(double seconds) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label)
-    : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0} {}
+ProgressBar::ProgressBar(std::string label, InLogs in_logs)
+    : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0}, in_logs_{in_logs} {}
 
 ProgressBar::~ProgressBar() {
   if (visible_) std::fputs("\r\033[K", stderr);
 }
 
 void ProgressBar::show(Index done, Index total) {
-  const auto now = Clock::now();
-  if (!visible_ || done <= 0 || now - last_ < refresh_interval) return;
-  last_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
+  if (done <= 0) return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
-  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  show({done, total, rate, static_cast<double>(total - done) / rate});
+}
+
+void ProgressBar::show(const State& state) {
+  const double share = std::min(1.0, static_cast<double>(state.done) / static_cast<double>(state.total));
+  if (!visible_) return log(state, share);
+  const auto now = Clock::now();
+  if (now - last_ < refresh_interval) return;
+  last_ = now;
   const auto filled = static_cast<std::size_t>(share * bar_width);
   const std::string bar = std::string(filled, '#') + std::string(bar_width - filled, '.');
   fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %  {}pairs/s  {} left", label_, bar, 100 * share,
-             readable_rate(rate), readable_time(static_cast<double>(total - done) / rate));
+             readable_rate(state.rate), readable_time(state.seconds_left));
   std::fflush(stderr);
+}
+
+void ProgressBar::log(const State& state, double share) {
+  const auto now = Clock::now();
+  if (in_logs_ == InLogs::nothing || now - std::max(last_, start_) < log_interval) return;
+  last_ = now;
+  fmt::print(stderr, "{}: {:.1f} %, {}pairs/s, {} left\n", label_, 100 * share, readable_rate(state.rate),
+             readable_time(state.seconds_left));
 }
 
 }  // namespace widelimit::cli

@@ -7,11 +7,14 @@
 
 namespace widelimit::cli {
 
-/// One line on stderr that shows how far a computation is, its rate and the time left; nothing where stderr
-/// is no terminal. The line is erased in the end. Calls must not overlap.
+/// What is shown where stderr is no terminal.
+enum class InLogs { nothing, line_a_minute };
+
+/// One line on stderr that shows how far a computation is, its rate and the time left. It is erased in the end. Calls
+/// must not overlap.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label);
+  explicit ProgressBar(std::string label, InLogs in_logs = InLogs::nothing);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -19,11 +22,23 @@ class ProgressBar {
   /// `done` pairs of `total`.
   void show(Index done, Index total);
 
+  /// How far a computation is that may have begun in an earlier run.
+  struct State {
+    Index done;
+    Index total;
+    double rate;          ///< Pairs a second.
+    double seconds_left;  ///< Infinite while it is not known.
+  };
+  void show(const State& state);
+
  private:
   using Clock = std::chrono::steady_clock;
 
+  void log(const State& state, double share);
+
   std::string label_;
   bool visible_;
+  InLogs in_logs_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_{};
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/network_number.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/propagation_model.hpp"
@@ -132,13 +133,7 @@ void add_exponents(CLI::App& parent) {
 
 /// NAME:FROM:TO[:COUNT]
 Axis axis_of(const std::string& text, const char* option) {
-  std::vector<std::string> parts{""};
-  for (const char c : text) {
-    if (c == ':')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
+  const std::vector<std::string> parts = split(text, ':');
   const auto fail = [&]() -> Axis {
     throw ArgumentError(fmt::format("{}: expected NAME:FROM:TO[:COUNT], got '{}'", option, text));
   };
@@ -303,7 +298,7 @@ void add_fit(CLI::App& parent) {
   struct Arguments {
     std::filesystem::path file;
     PropagationOutput output;
-    Index classes = 0;
+    Index classes = 0, bootstrap = 200;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = parent.add_subcommand("fit", "Fits the loss predictor to trained networks");
@@ -313,6 +308,11 @@ void add_fit(CLI::App& parent) {
   command->add_option("--classes", arguments->classes, "Classes of the task: the ceiling is their log [none]")
       ->check(whole_number<Index>(0))
       ->type_name("N");
+  command
+      ->add_option("--bootstrap", arguments->bootstrap,
+                   "Samples behind the standard errors of the weights [200]")
+      ->check(whole_number<Index>(2, 1'000'000))
+      ->type_name("N");
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] {
     check_output(arguments->output);
@@ -320,16 +320,22 @@ void add_fit(CLI::App& parent) {
     const double ceiling =
         arguments->classes > 1 ? std::log(static_cast<double>(arguments->classes)) : HUGE_VAL;
     const PredictorFit fit = fit_loss_predictor(outcomes, ceiling);
-    PropagationTable table{
-        {"propagation fit", {{"file", arguments->file.string()}, {"classes", arguments->classes}}},
-        {{"weight_a", fit.predictor.weight_a},
-         {"weight_g", fit.predictor.weight_g},
-         {"bias", fit.predictor.bias},
-         {"root_mean_square_error", fit.root_mean_square_error},
-         {"explained_variance", fit.explained_variance},
-         {"rank_correlation", fit.rank_correlation}},
-        {"lambda_a", "lambda_g", "loss", "predicted"},
-        {}};
+    const LossPredictor errors = bootstrap_errors(outcomes, fit, arguments->bootstrap);
+    PropagationTable table{{"propagation fit",
+                            {{"file", arguments->file.string()},
+                             {"classes", arguments->classes},
+                             {"bootstrap", arguments->bootstrap}}},
+                           {{"weight_a", fit.predictor.weight_a},
+                            {"weight_g", fit.predictor.weight_g},
+                            {"bias", fit.predictor.bias},
+                            {"weight_a_error", errors.weight_a},
+                            {"weight_g_error", errors.weight_g},
+                            {"bias_error", errors.bias},
+                            {"root_mean_square_error", fit.root_mean_square_error},
+                            {"explained_variance", fit.explained_variance},
+                            {"rank_correlation", fit.rank_correlation}},
+                           {"lambda_a", "lambda_g", "loss", "predicted"},
+                           {}};
     for (const TrainingOutcome& outcome : outcomes)
       table.rows.push_back({outcome.lambda_a, outcome.lambda_g, outcome.loss,
                             fit.predictor(outcome.lambda_a, outcome.lambda_g)});
@@ -349,6 +355,8 @@ void add_propagation_command(CLI::App& program, const RunContext& context) {
   add_critical(*propagation);
   add_fit(*propagation);
   add_propagation_simulate_command(*propagation, context);
+  add_propagation_network_command(*propagation, context);
+  add_propagation_measure_command(*propagation, context);
 }
 
 }  // namespace widelimit::cli

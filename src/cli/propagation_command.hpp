@@ -6,10 +6,16 @@
 
 namespace widelimit::cli {
 
-/// `widelimit propagation trajectory | exponents | phase | critical | fit | simulate`.
+/// `widelimit propagation trajectory | exponents | phase | critical | fit | simulate | network | measure`.
 void add_propagation_command(CLI::App& program, const RunContext& context);
 
 /// `widelimit propagation simulate trajectory | angle | gradient | groups`.
 void add_propagation_simulate_command(CLI::App& propagation, const RunContext& context);
+
+/// `widelimit propagation network`.
+void add_propagation_network_command(CLI::App& propagation, const RunContext& context);
+
+/// `widelimit propagation measure`.
+void add_propagation_measure_command(CLI::App& propagation, const RunContext& context);
 
 }  // namespace widelimit::cli

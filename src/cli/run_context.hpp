@@ -3,13 +3,15 @@
 #include <string>
 
 #include "cli/interrupt.hpp"
+#include "cli/tile_dealer.hpp"
 
 namespace widelimit::cli {
 
 /// What every command knows of the run it is part of.
 struct RunContext {
   const Interrupt& interrupt;
-  std::string command_line;  ///< As a shell reads it.
+  std::string command_line;      ///< As a shell reads it.
+  TileDealer* dealer = nullptr;  ///< Where several processes do one run; null for one that is alone.
 };
 
 /// The arguments of main() as a shell reads them: quoted where need be.

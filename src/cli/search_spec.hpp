@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/network_number.hpp"
 #include "widelimit/gp/search.hpp"
 #include "widelimit/network/network.hpp"
 
@@ -24,7 +25,7 @@ class SearchSpace {
  private:
   nlohmann::json document_;
   std::vector<gp::SearchParameter> parameters_;
-  std::vector<nlohmann::json::json_pointer> places_;
+  std::vector<NetworkNumber> numbers_;
 };
 
 }  // namespace widelimit::cli

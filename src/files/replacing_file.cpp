@@ -34,6 +34,29 @@ fs::path temporary_name(fs::path target) {
   return target;
 }
 
+struct TemporaryName {
+  std::string target;
+  pid_t writer;
+};
+
+/// What temporary_name() made of a file's name.
+std::optional<TemporaryName> temporary_name_in(const std::string& name) {
+  constexpr std::string_view ending = ".part";
+  if (!name.ends_with(ending)) return {};
+  const std::size_t dash = name.rfind('-'), dot = dash == 0 ? name.npos : name.rfind('.', dash - 1);
+  if (dash == name.npos || dot == name.npos || dot == 0) return {};
+  const auto number = [](std::string_view digits) {
+    int value = -1;
+    const char* end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, value);
+    return error == std::errc{} && stop == end ? value : -1;
+  };
+  const std::string_view text = name;
+  const int writer = number(text.substr(dot + 1, dash - dot - 1));
+  if (writer <= 0 || number(text.substr(dash + 1, text.size() - ending.size() - dash - 1)) < 0) return {};
+  return TemporaryName{name.substr(0, dot), writer};
+}
+
 /// While an object lives, this thread takes no SIGXFSZ: writing beyond a limit fails instead.
 class FileSizeSignalBlock {
  public:
@@ -100,6 +123,24 @@ void ReplacingFile::commit() {
   temporary_.keep();
 }
 
+void ReplacingFile::commit_to_disk() {
+  if (fsync(descriptor_) != 0) fail("write", errno);
+  commit();
+  sync_folder(target_.parent_path());
+}
+
+void sync_folder(const fs::path& folder) {
+  const fs::path path = folder.empty() ? "." : folder;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && fsync(descriptor) == 0;
+  const int code = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  // Some network file systems sync no folders: their servers do so by themselves.
+  if (!synced && code != EINVAL && code != ENOTSUP)
+    throw DataError(fmt::format("{}: cannot be written to the disk: {}", path.string(),
+                                std::generic_category().message(code)));
+}
+
 void ReplacingFile::fail(std::string_view action, int code) const {
   throw DataError(fmt::format("{}: cannot be written: failed to {} {}: {}", target_.string(), action,
                               temporary_.path().filename().string(), std::generic_category().message(code)));
@@ -107,22 +148,16 @@ void ReplacingFile::fail(std::string_view action, int code) const {
 
 void check_replaceable(const fs::path& target) { const ReplacingFile file(target); }
 
+std::optional<std::string> target_of_writer(const std::string& name) {
+  const auto parts = temporary_name_in(name);
+  return parts ? std::optional(parts->target) : std::nullopt;
+}
+
 std::optional<std::string> target_of_dead_writer(const std::string& name) {
-  constexpr std::string_view ending = ".part";
-  if (!name.ends_with(ending)) return {};
-  const std::size_t dash = name.rfind('-'), dot = dash == 0 ? name.npos : name.rfind('.', dash - 1);
-  if (dash == name.npos || dot == name.npos || dot == 0) return {};
-  const auto number = [](std::string_view digits) {
-    int value = -1;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, value);
-    return error == std::errc{} && stop == end ? value : -1;
-  };
-  const std::string_view text = name;
-  const int writer = number(text.substr(dot + 1, dash - dot - 1));
-  if (writer <= 0 || number(text.substr(dash + 1, text.size() - ending.size() - dash - 1)) < 0) return {};
-  const bool lives = kill(writer, 0) == 0 || errno == EPERM;
-  return lives ? std::nullopt : std::optional(name.substr(0, dot));
+  const auto parts = temporary_name_in(name);
+  if (!parts) return {};
+  const bool lives = kill(parts->writer, 0) == 0 || errno == EPERM;
+  return lives ? std::nullopt : std::optional(parts->target);
 }
 
 void replace_file(const fs::path& target, std::string_view text) {

@@ -36,6 +36,10 @@ class ReplacingFile {
   /// Puts the file in the place of the target; closes it if need be.
   void commit();
 
+  /// The same, and returns only when it would outlive a power failure: the bytes, then the name are on the disk. Costs a
+  /// few milliseconds, as disks go.
+  void commit_to_disk();
+
  private:
   [[noreturn]] void fail(std::string_view action, int code) const;
 
@@ -44,12 +48,18 @@ class ReplacingFile {
   int descriptor_ = -1;
 };
 
+/// Returns when the names in a folder are on the disk. DataError, naming the folder, if they cannot be.
+void sync_folder(const std::filesystem::path& folder);
+
 /// Throws now what writing `target` would throw later: it is no regular file, or its folder does not exist or
 /// cannot be written to. Leaves nothing behind.
 void check_replaceable(const std::filesystem::path& target);
 
-/// If a file's name is that of a temporary one, and the process that wrote it runs no more on this machine:
-/// the target's name. Only kill -9 and power failures leave such files behind.
+/// If a file's name is that of a temporary one: the target's name.
+std::optional<std::string> target_of_writer(const std::string& name);
+
+/// The same, if moreover the process that wrote it runs no more on this machine. Only kill -9 and power failures leave
+/// such files behind.
 std::optional<std::string> target_of_dead_writer(const std::string& name);
 
 /// Writes a whole file.

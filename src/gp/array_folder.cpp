@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <atomic>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "files/replacing_file.hpp"
+#include "gp/inputs_sum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/version.hpp"
@@ -24,11 +24,8 @@ namespace fs = std::filesystem;
   throw DataError(fmt::format("{}: {}", path.string(), message));
 }
 
-uLong checksum(uLong sum, std::string_view bytes) {
-  return crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-}
-
-std::string hexadecimal(uLong sum) { return fmt::format("{:08x}", sum); }
+/// The field of a document with the checksum of the others.
+constexpr const char* document_sum_name = "crc32";
 
 struct FileSum {
   std::uintmax_t bytes = 0;
@@ -44,10 +41,10 @@ FileSum sum_of(const fs::path& file) {
   while (stream) {
     stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     const auto count = static_cast<std::size_t>(stream.gcount());
-    sum = checksum(sum, {buffer.data(), count});
+    sum = sum_with(sum, buffer.data(), count);
     result.bytes += count;
   }
-  result.sum = hexadecimal(sum);
+  result.sum = sum_text(sum);
   return result;
 }
 
@@ -96,6 +93,13 @@ void file_step(const fs::path& folder, const char* what, const Step& step) {
   if (error) fail(folder, fmt::format("{}: {}", what, error.message()));
 }
 
+/// Of all that a document says, whatever it looks like.
+std::string document_sum(nlohmann::json document) {
+  document.erase(document_sum_name);
+  const std::string text = document.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return sum_text(sum_with(0, text.data(), text.size()));
+}
+
 nlohmann::json read_document(const fs::path& folder, const FolderFormat& format) {
   if (!fs::is_directory(folder))
     fail(folder, fmt::format("expected the folder of a {}, there is none", format.name));
@@ -111,6 +115,10 @@ nlohmann::json read_document(const fs::path& folder, const FolderFormat& format)
     fail(folder / format.document,
          fmt::format("expected format_version {}, got {}: written by widelimit {}", format.version, version,
                      document.value<std::string>("widelimit", "of an unknown version")));
+  const std::string sum = document.at(document_sum_name);
+  if (const std::string found = document_sum(json); found != sum)
+    fail(folder / format.document,
+         fmt::format("is damaged: expected the checksum (CRC-32) {}, found {}", sum, found));
   return json;
 }
 
@@ -148,8 +156,9 @@ void ArrayFolderWriter::write_bytes(const std::string& name, std::string_view he
   file.write(head);
   file.write(body);
   file.commit();
-  files_[name] = {{"bytes", head.size() + body.size()},
-                  {"crc32", hexadecimal(checksum(checksum(0, head), body))}};
+  files_[name] = {
+      {"bytes", head.size() + body.size()},
+      {"crc32", sum_text(sum_with(sum_with(0, head.data(), head.size()), body.data(), body.size()))}};
 }
 
 void ArrayFolderWriter::commit(nlohmann::ordered_json document) {
@@ -157,6 +166,7 @@ void ArrayFolderWriter::commit(nlohmann::ordered_json document) {
       {"format", format_.name}, {"format_version", format_.version}, {"widelimit", version}};
   whole.update(document);
   whole["files"] = files_;
+  whole[document_sum_name] = document_sum(whole);
   const fs::path& made = temporary_.back().path();
   temporary_.emplace_front(made / format_.document);
   files::replace_file(made / format_.document, whole.dump(1) + "\n");

@@ -15,6 +15,7 @@
 #include "widelimit/matrix.hpp"
 
 /// Folders of arrays with a document that lists them: written whole or not at all, and read only as they were written.
+/// The document has checksums of the files and of itself.
 namespace widelimit::gp {
 
 /// Says what a folder holds; a reader takes no other.

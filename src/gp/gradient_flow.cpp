@@ -108,13 +108,7 @@ LeaveOneOut GradientFlow::leave_one_out() const {
 }
 
 double GradientFlow::leave_one_out_amplitude() const {
-  const LeaveOneOut others = with_amplitude(1).leave_one_out();
-  const double sum = (others.residuals.rowwise().squaredNorm().array() / others.variances.array()).sum();
-  if (!std::isfinite(sum))
-    throw NumericalError(
-        "GradientFlow::leave_one_out_amplitude: networks trained on all inputs but one have outputs without "
-        "variance there; regularise");
-  return sum / static_cast<double>(others.residuals.size());
+  return with_amplitude(1).leave_one_out().most_likely_scale("GradientFlow::leave_one_out_amplitude");
 }
 
 Matrix<double> GradientFlow::weights(double time) const { return weights_of(time, "GradientFlow::weights"); }

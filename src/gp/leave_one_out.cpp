@@ -1,5 +1,10 @@
 #include "widelimit/gp/leave_one_out.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::gp {
@@ -12,6 +17,14 @@ double LeaveOneOut::negative_log_predictive_density() const {
 
 double LeaveOneOut::mean_squared_error() const {
   return residuals.squaredNorm() / static_cast<double>(residuals.size());
+}
+
+double LeaveOneOut::most_likely_scale(const char* where) const {
+  const double sum = (residuals.rowwise().squaredNorm().array() / variances.array()).sum();
+  if (!std::isfinite(sum))
+    throw NumericalError(fmt::format(
+        "{}: networks trained on all inputs but one have outputs without variance there; regularise", where));
+  return sum / static_cast<double>(residuals.size());
 }
 
 }  // namespace widelimit::gp

@@ -105,6 +105,11 @@ void robust_representations(Matrix<double>& matrix, SymmetricEigen& eigen, std::
 
 }  // namespace
 
+int useful_threads(Index n, int threads) {
+  constexpr Index smallest = 512;
+  return n < smallest ? 1 : threads;
+}
+
 Matrix<double> multiply(const ConstMatrixRef& a, Transpose transpose_a, const ConstMatrixRef& b,
                         Transpose transpose_b) {
   const Index rows = transpose_a == Transpose::yes ? a.cols() : a.rows();
@@ -132,6 +137,18 @@ void add_scaled_gram(Matrix<double>& c, double scale, const ConstMatrixRef& a) {
   cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, blas_int(c.rows()), blas_int(a.cols()), scale,
               a.data(), leading_dimension(a), 1, c.data(), blas_int(c.cols()));
   mirror_upper_triangle(c);
+}
+
+Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<double>& columns) {
+  const Index n = symmetric.rows();
+  if (columns.size() == 0) return Vector<double>::Zero(columns.cols());
+  // With the upper triangle U, diagonal included, K = U + U^T - diag(K): half the operations of K x.
+  Matrix<double> product = columns;
+  cblas_dtrmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, blas_int(n),
+              blas_int(columns.cols()), 1, symmetric.data(), blas_int(n), product.data(),
+              blas_int(columns.cols()));
+  product = 2 * product - symmetric.diagonal().asDiagonal() * columns;
+  return product.cwiseProduct(columns).colwise().sum().transpose();
 }
 
 Cholesky::Cholesky(Matrix<double> gram, double noise_variance, std::string_view where)
@@ -175,6 +192,14 @@ Vector<double> Cholesky::inverse_diagonal() const {
   return diagonal;
 }
 
+Matrix<double> Cholesky::take_inverse(std::string_view where) && {
+  require_success(
+      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', blas_int(size()), factor_.data(), blas_int(size())), where,
+      "dpotri");
+  mirror_upper_triangle(factor_);
+  return std::move(factor_);
+}
+
 double Cholesky::log_determinant() const { return 2 * factor_.diagonal().array().log().sum(); }
 
 SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where, EigenSolver solver) {
@@ -198,10 +223,10 @@ double rank_tolerance(const Vector<double>& ascending_eigenvalues) {
   return static_cast<double>(n) * epsilon * std::max(0.0, ascending_eigenvalues(n - 1));
 }
 
-double gram_error(const Vector<double>& ascending_eigenvalues, double entry_epsilon) {
-  const auto n = static_cast<double>(ascending_eigenvalues.size());
-  return std::max({-ascending_eigenvalues(0), rank_tolerance(ascending_eigenvalues),
-                   entry_epsilon * ascending_eigenvalues.norm() / std::sqrt(n)});
+double gram_error(const Spectrum& spectrum, double entry_epsilon) {
+  const auto n = static_cast<double>(spectrum.size);
+  return std::max({-spectrum.smallest, n * epsilon * std::max(0.0, spectrum.largest),
+                   entry_epsilon * spectrum.frobenius_norm / std::sqrt(n)});
 }
 
 std::optional<double> sufficient_regulariser(double smallest_eigenvalue, Index n, double mean_diagonal) {

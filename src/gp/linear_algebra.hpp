@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gp/band_form.hpp"
 #include "gp/checks.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -15,6 +16,9 @@
 namespace widelimit::gp {
 
 enum class Transpose { no, yes };
+
+/// `threads`, or 1 for matrices so small that threads would wait for each other longer than they work.
+int useful_threads(Eigen::Index n, int threads);
 
 /// op(a) op(b).
 Matrix<double> multiply(const ConstMatrixRef& a, Transpose transpose_a, const ConstMatrixRef& b,
@@ -48,6 +52,9 @@ class Cholesky {
   /// Diagonal of (K + noise I)^-1; n^3 operations, in blocks.
   [[nodiscard]] Vector<double> inverse_diagonal() const;
 
+  /// (K + noise I)^-1, exactly symmetric, in the memory of the factor; 2/3 n^3 operations.
+  [[nodiscard]] Matrix<double> take_inverse(std::string_view where) &&;
+
   [[nodiscard]] double log_determinant() const;
   [[nodiscard]] Eigen::Index size() const noexcept { return factor_.rows(); }
 
@@ -72,12 +79,15 @@ SymmetricEigen symmetric_eigen(Matrix<double> matrix, std::string_view where,
 /// one.
 double rank_tolerance(const Vector<double>& ascending_eigenvalues);
 
+/// x^T K x for each column x of `columns` [n, any]; reads the upper triangle of the symmetric K, n^2 operations a column.
+Vector<double> quadratic_forms(const Matrix<double>& symmetric, const Matrix<double>& columns);
+
 /// The size, in spectral norm, of the errors of a symmetric matrix that is positive semidefinite without
 /// them. The largest of what is known: a negative eigenvalue is an error of that size; eigenvalues have
 /// errors of rank_tolerance(); and entries that are rounded to numbers of machine epsilon `entry_epsilon` err
 /// like independent random numbers of at most half of that, which as a matrix have norm 2 sqrt(n) times their
 /// standard deviation: epsilon |K|_F / sqrt(n) (Wigner's semicircle).
-double gram_error(const Vector<double>& ascending_eigenvalues, double entry_epsilon);
+double gram_error(const Spectrum& spectrum, double entry_epsilon);
 
 /// A relative regulariser with which the Cholesky factorization of an n x n matrix runs through, given its
 /// smallest eigenvalue: cancels that and exceeds the rounding errors. Empty where the mean diagonal is not

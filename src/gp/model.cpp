@@ -12,6 +12,7 @@
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::gp {
@@ -23,41 +24,55 @@ GramOptions with(Kernels kernels, GramOptions run) {
   return run;
 }
 
-/// body(inputs, prepared) with the inputs in the precision of the training inputs.
+/// Throws ArgumentError unless new inputs can be paired with the training inputs.
+template <typename Scalar, typename Own>
+void require_like_training(const Inputs<Scalar>& x, const Inputs<Own>& train) {
+  const auto text = [](const auto& inputs) {
+    const std::string sizes = inputs.is_ragged()
+                                  ? fmt::format("{} axes of any size", inputs.axes())
+                                  : fmt::format("positions [{}]", widelimit::to_string(inputs.shape()));
+    return fmt::format("{} and {} channels", inputs.axes() == 0 ? "no positions" : sizes, inputs.channels());
+  };
+  const bool same_shape = x.is_ragged() || train.is_ragged() || x.shape() == train.shape();
+  if (x.axes() != train.axes() || x.channels() != train.channels() || !same_shape)
+    throw ArgumentError(fmt::format("Model: expected inputs like those of the training, with {}; got {}",
+                                    text(train), text(x)));
+}
+
+/// body(inputs, kernel) with the inputs in the precision of the training inputs.
 template <typename Scalar, typename Body>
 decltype(auto) in_precision(const ModelState& state, const Inputs<Scalar>& x, const Body& body) {
   return std::visit(
-      [&]<typename Own>(const PreparedInputs<Own>& prepared) {
+      [&]<typename Own>(const ModelKernel<Own>& kernel) {
+        require_like_training(x, kernel.train());
         if constexpr (std::is_same_v<Own, Scalar>)
-          return body(x, prepared);
+          return body(x, kernel);
         else
-          return body(copied_inputs<Own, Scalar>({&x}), prepared);
+          return body(copied_inputs<Own, Scalar>({&x}), kernel);
       },
-      state.inputs);
+      state.kernel);
 }
 
 template <typename Scalar>
 CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Kernels kernels,
                            const GramOptions& run) {
-  return in_precision(state, x, [&](const auto& own, const auto& prepared) {
-    const auto result = prepared.gram_with(own, with(kernels, run));
+  return in_precision(state, x, [&](const auto& own, const auto& kernel) {
+    const auto result = kernel.gram_with_train(own, with(kernels, run));
     return CrossKernels{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
   });
 }
 
 template <typename Scalar>
 Vector<double> prior_variances(const ModelState& state, const Inputs<Scalar>& x, const GramOptions& run) {
-  return in_precision(state, x, [&](const auto& own, const auto& prepared) {
-    const auto result = gram_diagonal(prepared.network(), own, with(Kernels::nngp, run));
-    return Vector<double>(result.nngp.col(0).template cast<double>());
+  return in_precision(state, x, [&](const auto& own, const auto& kernel) {
+    return kernel.variances(own, with(Kernels::nngp, run));
   });
 }
 
 template <typename Scalar>
 Matrix<double> prior_gram(const ModelState& state, const Inputs<Scalar>& x, const GramOptions& run) {
-  return in_precision(state, x, [&](const auto& own, const auto& prepared) {
-    return Matrix<double>(
-        gram(prepared.network(), own, with(Kernels::nngp, run)).nngp.template cast<double>());
+  return in_precision(state, x, [&](const auto& own, const auto& kernel) {
+    return Matrix<double>(kernel.gram(own, with(Kernels::nngp, run)).nngp.template cast<double>());
   });
 }
 
@@ -210,8 +225,8 @@ LeaveOneOut Model::leave_one_out() const {
     return regression->leave_one_out();
   if (time() != infinite_time)
     throw ArgumentError(fmt::format(
-        "Model::leave_one_out: networks trained for time {} have no closed form, only those trained "
-        "for infinite time",
+        "Model::leave_one_out: networks trained for time {} have no closed form, only those trained for "
+        "infinite time; hold data back and predict them, or take the model at infinite time",
         time()));
   return std::get<TrainedNetworks>(state_->posterior).flow.leave_one_out();
 }
@@ -254,8 +269,11 @@ Index Model::train_size() const { return state_->targets.rows(); }
 Index Model::outputs() const { return state_->targets.cols(); }
 
 const Network& Model::network() const {
-  return std::visit([](const auto& prepared) -> const Network& { return prepared.network(); },
-                    state_->inputs);
+  return std::visit([](const auto& kernel) -> const Network& { return kernel.network(); }, state_->kernel);
+}
+
+bool Model::flips() const {
+  return std::visit([](const auto& kernel) { return kernel.flips(); }, state_->kernel);
 }
 
 const std::vector<std::string>& Model::class_names() const { return state_->class_names; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gp/array_folder.hpp"
+#include "gp/input_files.hpp"
 #include "gp/model_state.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -15,67 +16,8 @@ namespace widelimit::gp {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Sizes = std::vector<std::size_t>;
 
-FolderFormat model_format() { return {"widelimit model", 1, "model.json"}; }
-
-// --- Inputs: x.npy [n, spatial..., C]; of a ragged batch x.npy [numbers], one input behind the other, and shapes.npy
-// [n, axes].
-
-template <typename Scalar>
-void write_inputs(ArrayFolderWriter& folder, Json& document, const Inputs<Scalar>& x) {
-  if (x.is_masked() || !x.graphs().empty())
-    throw ArgumentError("Model: expected inputs without masks and graphs, which have no place in files yet");
-  std::vector<Scalar> numbers;
-  for (Index i = 0; i < x.size(); ++i) numbers.insert(numbers.end(), x[i].begin(), x[i].end());
-  document["inputs"] = {{"count", x.size()}, {"channels", x.channels()}, {"ragged", x.is_ragged()}};
-  if (!x.is_ragged()) {
-    Sizes sizes{static_cast<std::size_t>(x.size())};
-    sizes.insert(sizes.end(), x.shape().begin(), x.shape().end());
-    sizes.push_back(static_cast<std::size_t>(x.channels()));
-    return folder.write("x.npy", numbers.data(), sizes);
-  }
-  std::vector<std::int64_t> shapes;
-  for (Index i = 0; i < x.size(); ++i) shapes.insert(shapes.end(), x.shape(i).begin(), x.shape(i).end());
-  folder.write("x.npy", numbers.data(), {numbers.size()});
-  folder.write("shapes.npy", shapes.data(), {static_cast<std::size_t>(x.size()), x.axes()});
-}
-
-template <typename Scalar>
-Inputs<Scalar> read_ragged_inputs(const ArrayFolderReader& folder, Index channels) {
-  const auto numbers = folder.array<Scalar>("x.npy");
-  const auto shapes = folder.array<std::int64_t>("shapes.npy");
-  const JsonValue& document = folder.document();
-  if (shapes.dimension() != 2 || channels < 1) document.at("inputs").fail("does not fit shapes.npy");
-  std::vector<xt::xarray<Scalar>> inputs;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < shapes.shape(0); ++i) {
-    Sizes sizes;
-    for (std::size_t k = 0; k < shapes.shape(1); ++k) sizes.push_back(static_cast<std::size_t>(shapes(i, k)));
-    sizes.push_back(static_cast<std::size_t>(channels));
-    std::size_t count = 1;
-    for (const std::size_t size : sizes) count *= size;
-    if (count > numbers.size() - next)
-      document.at("inputs").fail("x.npy holds fewer numbers than shapes.npy says");
-    xt::xarray<Scalar> input = xt::xarray<Scalar>::from_shape(sizes);
-    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(next), count, input.begin());
-    next += count;
-    inputs.push_back(std::move(input));
-  }
-  return Inputs<Scalar>(std::move(inputs));
-}
-
-template <typename Scalar>
-Inputs<Scalar> read_inputs(const ArrayFolderReader& folder) {
-  const JsonValue described = folder.document().at("inputs");
-  const Index channels = described.at("channels");
-  Inputs<Scalar> x = described.at("ragged").get<bool>() ? read_ragged_inputs<Scalar>(folder, channels)
-                                                        : Inputs<Scalar>(folder.array<Scalar>("x.npy"));
-  if (x.size() != described.at("count").get<Index>() || x.channels() != channels)
-    described.fail(fmt::format("expected {} inputs of {} channels, x.npy holds {} of {}",
-                               described.at("count").get<Index>(), channels, x.size(), x.channels()));
-  return x;
-}
+FolderFormat model_format() { return {"widelimit model", 2, "model.json"}; }
 
 // --- Posteriors.
 
@@ -118,6 +60,8 @@ Posterior read_posterior(const ArrayFolderReader& folder, int threads) {
   if (kind != "trained")
     document.at("kind").fail(fmt::format("expected \"bayesian\" or \"trained\", got \"{}\"", kind));
   const JsonValue time = document.at("time");
+  // Made again from the parts; a damaged file is an error all the same.
+  static_cast<void>(folder.matrix("weights.npy"));
   return TrainedNetworks(
       GradientFlow::from_parts({.nngp = folder.matrix("nngp.npy"),
                                 .eigenvalues = folder.vector("eigenvalues.npy"),
@@ -136,19 +80,19 @@ const Matrix<double>& weights_of(const Posterior& posterior) {
 }
 
 template <typename Scalar>
-AnyPreparedInputs prepared_inputs(const ArrayFolderReader& folder, const Network& network,
-                                  const GramOptions& options) {
-  return PreparedInputs<Scalar>(network, read_inputs<Scalar>(folder), options);
+AnyModelKernel kernel_of(const ArrayFolderReader& folder, const Network& network,
+                         const GramOptions& options) {
+  return ModelKernel<Scalar>(network, read_inputs<Scalar>(folder), folder.document().at("flip"), options);
 }
 
-AnyPreparedInputs read_prepared_inputs(const ArrayFolderReader& folder, const GramOptions& options) {
+AnyModelKernel read_kernel(const ArrayFolderReader& folder, const GramOptions& options) {
   const JsonValue& document = folder.document();
   const Network network = parse_network(document.at("network").raw().dump());
   const std::string precision = document.at("precision");
   if (precision != "float" && precision != "double")
     document.at("precision").fail(fmt::format("expected \"float\" or \"double\", got \"{}\"", precision));
-  return precision == "float" ? prepared_inputs<float>(folder, network, options)
-                              : prepared_inputs<double>(folder, network, options);
+  return precision == "float" ? kernel_of<float>(folder, network, options)
+                              : kernel_of<double>(folder, network, options);
 }
 
 void write_preprocessing(ArrayFolderWriter& folder, Json& document, const Preprocessing& preprocessing) {
@@ -168,7 +112,7 @@ Preprocessing read_preprocessing(const ArrayFolderReader& folder) {
 
 void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
   const Matrix<double>& weights = weights_of(state.posterior);
-  const Index inputs = std::visit([](const auto& x) { return x.inputs().size(); }, state.inputs);
+  const Index inputs = std::visit([](const auto& kernel) { return kernel.train().size(); }, state.kernel);
   const auto names = static_cast<Index>(state.class_names.size());
   const bool names_fit = names == 0 || names == std::max<Index>(2, weights.cols());
   if (weights.rows() == inputs && state.targets.rows() == inputs && state.targets.cols() == weights.cols() &&
@@ -189,11 +133,12 @@ void Model::save(const std::filesystem::path& path) const {
   document["preparation"] = state_->preparation;
   write_preprocessing(folder, document, state_->preprocessing);
   std::visit(
-      [&]<typename Scalar>(const PreparedInputs<Scalar>& prepared) {
+      [&]<typename Scalar>(const ModelKernel<Scalar>& kernel) {
         document["precision"] = std::is_same_v<Scalar, float> ? "float" : "double";
-        write_inputs(folder, document, prepared.inputs());
+        document["flip"] = kernel.flips();
+        write_inputs(folder, document, kernel.train());
       },
-      state_->inputs);
+      state_->kernel);
   folder.write("y.npy", state_->targets);
   std::visit([&](const auto& posterior) { write_posterior(folder, document, posterior); }, state_->posterior);
   folder.commit(std::move(document));
@@ -208,7 +153,7 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
   return naming_errors(path.string(), [&] {
     const JsonValue& document = folder.document();
     auto state = std::make_shared<const ModelState>(
-        ModelState{.inputs = read_prepared_inputs(folder, options),
+        ModelState{.kernel = read_kernel(folder, options),
                    .posterior = read_posterior(folder, options.threads),
                    .targets = folder.matrix("y.npy"),
                    .class_names = document.at("class_names").get<std::vector<std::string>>(),

@@ -9,7 +9,7 @@
 #include "gp/model_state.hpp"
 #include "kernel/copied_inputs.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/gram_store.hpp"
+#include "widelimit/gp/gram_cache.hpp"
 #include "widelimit/gp/targets.hpp"
 
 namespace widelimit::gp {
@@ -66,10 +66,10 @@ class ModelFit {
         options_{options},
         kernels_{
             with_kernels(options.gram, options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::both)},
-        prepared_(network, train.x, options.gram) {
+        kernel_(network, train.x, options.flip, options.gram) {
     kernels_.seconds_per_line = nullptr;
-    if (options.gram_folder) store_.emplace(*options.gram_folder);
-    gram_ = stored(train.x, nullptr, [this] { return prepared_.gram(kernels_); });
+    if (options.gram_folder) cache_.emplace(*options.gram_folder, options.flip ? mean_over_flips : "");
+    gram_ = stored(train.x, nullptr, [this] { return kernel_.gram(kernels_); });
     if (validation_ != nullptr) compare_validation();
   }
 
@@ -81,22 +81,20 @@ class ModelFit {
     const Noise chosen = noise();
     if (options_.refit) join();
     Posterior fitted = posterior(chosen);
-    return {std::move(prepared_),   std::move(fitted),    std::move(targets_),  options_.class_names,
+    return {std::move(kernel_),     std::move(fitted),    std::move(targets_),  options_.class_names,
             options_.preprocessing, options_.preparation, std::move(selection_)};
   }
 
  private:
   void compare_validation() {
-    cross_ =
-        stored(validation_->x, &train_.x, [this] { return prepared_.gram_with(validation_->x, kernels_); });
-    validation_variances_ = gram_diagonal(network_, validation_->x, with_kernels(kernels_, Kernels::nngp))
-                                .nngp.col(0)
-                                .template cast<double>();
+    cross_ = stored(validation_->x, &train_.x,
+                    [this] { return kernel_.gram_with_train(validation_->x, kernels_); });
+    validation_variances_ = kernel_.variances(validation_->x, kernels_);
   }
 
   GramResult<Scalar> stored(const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,
                             const std::function<GramResult<Scalar>()>& compute) {
-    return store_ ? store_->get(network_, x1, x2, kernels_.kernels, compute) : compute();
+    return cache_ ? cache_->get(network_, x1, x2, kernels_.kernels, compute) : compute();
   }
 
   [[nodiscard]] Noise noise() {
@@ -124,14 +122,14 @@ class ModelFit {
   /// Takes the validation data to the training data.
   void join() {
     const GramResult<Scalar> own =
-        stored(validation_->x, nullptr, [this] { return gram(network_, validation_->x, kernels_); });
+        stored(validation_->x, nullptr, [this] { return kernel_.gram(validation_->x, kernels_); });
     gram_.nngp = joined_gram(gram_.nngp, cross_.nngp, own.nngp);
     if (gram_.ntk.size() > 0) gram_.ntk = joined_gram(gram_.ntk, cross_.ntk, own.ntk);
     Matrix<double> y(train_.y.rows() + validation_->y.rows(), train_.y.cols());
     y << train_.y, validation_->y;
     targets_ = std::move(y);
-    prepared_ = PreparedInputs<Scalar>(network_, copied_inputs<Scalar, Scalar>({&train_.x, &validation_->x}),
-                                       options_.gram);
+    kernel_ = ModelKernel<Scalar>(network_, copied_inputs<Scalar, Scalar>({&train_.x, &validation_->x}),
+                                  options_.flip, options_.gram);
   }
 
   [[nodiscard]] Posterior posterior(const Noise& noise) {
@@ -157,8 +155,8 @@ class ModelFit {
   const LabelledInputs<Scalar>* validation_;
   const ModelOptions& options_;
   GramOptions kernels_;
-  std::optional<GramStore> store_;
-  PreparedInputs<Scalar> prepared_;
+  std::optional<GramCache> cache_;
+  ModelKernel<Scalar> kernel_;
   GramResult<Scalar> gram_;
   GramResult<Scalar> cross_;
   Vector<double> validation_variances_;

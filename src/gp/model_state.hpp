@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "gp/model_kernel.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/regression.hpp"
-#include "widelimit/kernel/prepared_inputs.hpp"
 
 namespace widelimit::gp {
 
@@ -30,11 +30,11 @@ struct CrossKernels {
 };
 
 using Posterior = std::variant<Regression, TrainedNetworks>;
-using AnyPreparedInputs = std::variant<PreparedInputs<float>, PreparedInputs<double>>;
+using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
 
 /// All that a model is.
 struct ModelState {
-  AnyPreparedInputs inputs;
+  AnyModelKernel kernel;
   Posterior posterior;
   Matrix<double> targets;
   std::vector<std::string> class_names;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -20,7 +21,7 @@ namespace {
 
 using Extents = std::vector<std::size_t>;
 
-/// Keeps constant scopes at 0.
+/// Keeps constant positions and images at 0.
 constexpr double deviation_offset = 1e-5;
 /// Inputs that are whitened together: enough for a matrix product to be fast, few beside the inputs.
 constexpr std::size_t block_size = 512;
@@ -145,8 +146,11 @@ std::pair<Vector<double>, Matrix<double>> fit_channels(const xt::xarray<Scalar>&
   means /= count;
   for (std::size_t i = 0; i < train.size(); ++i)
     squares(channel(i)) += std::pow(train.data()[i] - means(channel(i)), 2);
+  const Vector<double> deviations = (squares / count).cwiseSqrt();
+  // What does not vary has no scale of its own: another value in a new input would become a hundred thousand.
+  const auto rounding = (count * std::numeric_limits<double>::epsilon()) * means.array().abs();
   Matrix<double> factors(1, columns);
-  factors.row(0) = ((squares / count).array().sqrt() + deviation_offset).inverse();
+  factors.row(0) = (deviations.array() > rounding).select(deviations.array().inverse(), 1.0);
   return {std::move(means), std::move(factors)};
 }
 

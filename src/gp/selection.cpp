@@ -10,7 +10,10 @@
 #include "gp/selection_scores.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/iterative_regression.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
+#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::gp {
 namespace {
@@ -58,18 +61,26 @@ const RegulariserScore& best_of(const std::vector<RegulariserScore>& scores, Cri
   return scores[best];
 }
 
-void require_some_above_noise(const std::vector<RegulariserScore>& scores, const SpectralGram& gram,
+/// What is known of the errors of a Gram matrix.
+struct GramErrors {
+  Index size;
+  double mean_diagonal;
+  double smallest_eigenvalue;
+  double error;  ///< See gram_error().
+};
+
+void require_some_above_noise(const std::vector<RegulariserScore>& scores, const GramErrors& gram,
                               double noise_floor) {
   if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.above_noise; })) return;
   // A little more, so that the six digits of the message are enough as well.
   const double enough = noise_floor * (1 + 1e-5);
-  const Index n = gram.eigen.values.size();
+  const Index n = gram.size;
   throw NotPositiveDefinite(
       fmt::format("{}: no value of the grid lifts the {} x {} Gram matrix above its own errors: its smallest "
                   "eigenvalue is {:.6g}, its errors are about {:.6g}; a relative regulariser of {:.6g} is "
                   "enough",
-                  where, n, n, gram.eigen.values(0), gram.error, enough),
-      gram.eigen.values(0), enough);
+                  where, n, n, gram.smallest_eigenvalue, gram.error, enough),
+      gram.smallest_eigenvalue, enough);
 }
 
 void require_validation(const ConstMatrixRef& cross, const Matrix<double>& validation_targets, Index n,
@@ -104,43 +115,59 @@ void require_data_for(Criterion criterion, bool has_validation) {
         name_of(criterion)));
 }
 
-/// Scores by score(i, lambda), for value number i of the grid, and the best one.
-template <typename Score>
-Selection select(const SpectralGram& gram, const std::vector<double>& grid, Criterion criterion,
-                 const Score& score) {
+/// Scores those values of the grid that lift K + lambda I above the noise, by scores(lambdas) in one call, and takes the
+/// best one.
+template <typename Scores>
+Selection select(const GramErrors& gram, const std::vector<double>& grid, Criterion criterion,
+                 const Scores& scores_of) {
   const double noise_floor =
-      std::max(0.0, (signal_to_noise * gram.error - gram.eigen.values(0)) / gram.mean_diagonal);
+      std::max(0.0, (signal_to_noise * gram.error - gram.smallest_eigenvalue) / gram.mean_diagonal);
   std::vector<RegulariserScore> scores;
-  scores.reserve(grid.size());
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    const bool above_noise = grid[i] >= noise_floor;
-    scores.push_back(above_noise ? score(i) : no_scores());
-    scores.back().relative_regulariser = grid[i];
-    scores.back().above_noise = above_noise;
+  std::vector<double> lambdas;
+  for (const double value : grid) {
+    RegulariserScore& score = scores.emplace_back(no_scores());
+    score.relative_regulariser = value;
+    score.above_noise = value >= noise_floor;
+    if (score.above_noise) lambdas.push_back(noise_variance(RelativeRegulariser(value), gram.mean_diagonal));
   }
   require_some_above_noise(scores, gram, noise_floor);
+  const std::vector<RegulariserScore> found = scores_of(lambdas);
+  auto next = found.begin();
+  for (RegulariserScore& score : scores) {
+    if (!score.above_noise) continue;
+    const double value = score.relative_regulariser;
+    score = *next++;
+    score.relative_regulariser = value;
+    score.above_noise = true;
+  }
   return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
           noise_floor};
 }
 
-/// The variances that the grid means for this Gram matrix.
-std::vector<double> lambdas_of(const std::vector<double>& grid, double mean_diagonal) {
-  std::vector<double> lambdas;
-  lambdas.reserve(grid.size());
-  for (const double value : grid)
-    lambdas.push_back(noise_variance(RelativeRegulariser(value), mean_diagonal));
-  return lambdas;
-}
-
-SpectralGram spectral_gram(DoubleMatrix gram, int threads) {
+/// The same from one reduction to a band: scores(form, lambdas).
+template <typename Scores>
+Selection select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Criterion criterion,
+                         const Scores& scores_of) {
   const double entry_epsilon = gram.epsilon();
   Matrix<double> k = std::move(gram).take();
   const double mean_diagonal = k.diagonal().mean();
   static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
-  const numerics::BlasThreads guard(threads);
-  SymmetricEigen eigen = symmetric_eigen(std::move(k), where);
-  const double error = gram_error(eigen.values, entry_epsilon);
-  return {std::move(eigen), mean_diagonal, error};
+  BandForm form(std::move(k));
+  const Spectrum spectrum = form.spectrum();
+  return select({spectrum.size, mean_diagonal, spectrum.smallest, gram_error(spectrum, entry_epsilon)}, grid,
+                criterion,
+                [&](const std::vector<double>& lambdas) { return scores_of(std::move(form), lambdas); });
+}
+
+/// Of rounded entries, see gram_error(); the Frobenius norm from products with random signs, to some percent.
+double rounding_error(const KernelOperator& gram, double entry_epsilon) {
+  constexpr Index products = 32;
+  numerics::RandomStream stream(0);
+  Matrix<double> signs(gram.size(), products);
+  for (Index i = 0; i < signs.rows(); ++i)
+    for (Index j = 0; j < products; ++j) signs(i, j) = stream.uniform() < 0.5 ? -1 : 1;
+  const double norm = gram.multiply(signs).norm() / std::sqrt(static_cast<double>(products));
+  return entry_epsilon * norm / std::sqrt(static_cast<double>(gram.size()));
 }
 
 }  // namespace
@@ -184,18 +211,19 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
   const Index n = checked.matrix().rows();
   require_gram(checked.matrix(), where, "the Gram matrix", threads);
   require_targets(targets, n, where);
-  std::optional<SpectralValidation> seen;
+  std::optional<ValidationPart> seen;
   if (validation) {
     seen.emplace(std::move(validation->cross).take(), std::move(validation->variances),
                  std::move(validation->targets));
     require_validation(seen->cross, seen->targets, n, targets.cols());
     if (seen->variances.size() > 0) require_test_variances(seen->variances, seen->cross.rows(), where);
   }
-  const SpectralGram spectral = spectral_gram(std::move(gram), threads);
-  const numerics::BlasThreads guard(threads);
-  const RegressionScores scores(spectral, targets, lambdas_of(grid, spectral.mean_diagonal), std::move(seen),
-                                criterion == Criterion::leave_one_out);
-  return select(spectral, grid, criterion, [&](std::size_t i) { return scores.of(i); });
+  const numerics::BlasThreads guard(useful_threads(n, threads));
+  return select_by_band(std::move(gram), grid, criterion,
+                        [&](BandForm form, const std::vector<double>& lambdas) {
+                          return regression_scores(std::move(form), targets, lambdas, seen,
+                                                   criterion == Criterion::leave_one_out);
+                        });
 }
 
 Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
@@ -215,7 +243,7 @@ Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Mat
   require_shape(k, n, n, where, "the NNGP Gram matrix (as large as the NTK)");
   require_gram(k, where, "the NNGP Gram matrix", threads);
   require_targets(targets, n, where);
-  std::optional<SpectralFlowValidation> seen;
+  std::optional<FlowValidationPart> seen;
   if (validation) {
     seen.emplace(std::move(validation->nngp_cross).take(), std::move(validation->ntk_cross).take(),
                  std::move(validation->variances), std::move(validation->targets));
@@ -225,13 +253,41 @@ Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Mat
     require_finite(seen->nngp_cross, where, "the validation cross NNGP Gram matrix");
     require_test_variances(seen->variances, seen->ntk_cross.rows(), where);
   }
-  const SpectralGram spectral = spectral_gram(std::move(ntk), threads);
-  const numerics::BlasThreads guard(threads);
+  const numerics::BlasThreads guard(useful_threads(n, threads));
   const bool densities =
       criterion == Criterion::leave_one_out || criterion == Criterion::negative_log_predictive_density;
-  const FlowScores scores(spectral, k, targets, lambdas_of(grid, spectral.mean_diagonal), std::move(seen),
-                          densities);
-  return select(spectral, grid, criterion, [&](std::size_t i) { return scores.of(i); });
+  if (!densities) k = Matrix<double>();
+  return select_by_band(std::move(ntk), grid, criterion,
+                        [&](BandForm form, const std::vector<double>& lambdas) {
+                          return flow_scores(std::move(form), std::move(k), targets, lambdas, seen);
+                        });
+}
+
+Selection select_regulariser(const KernelOperator& gram, double entry_epsilon, const Matrix<double>& targets,
+                             const Matrix<double>& validation_cross, const Matrix<double>& validation_targets,
+                             const std::vector<double>& grid, Criterion criterion,
+                             const ConjugateGradientOptions& options) {
+  if (criterion != Criterion::accuracy && criterion != Criterion::mean_squared_error)
+    throw ArgumentError(
+        fmt::format("{}: conjugate gradients serve the criteria accuracy and mean_squared_error, got {}",
+                    where, name_of(criterion)));
+  require_grid(grid);
+  require_targets(targets, gram.size(), where);
+  require_validation(validation_cross, validation_targets, gram.size(), targets.cols());
+  const double mean_diagonal = gram.diagonal().mean();
+  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
+  return select(
+      {gram.size(), mean_diagonal, 0, rounding_error(gram, entry_epsilon)}, grid, criterion,
+      [&](const std::vector<double>& lambdas) {
+        std::vector<RegulariserScore> scores;
+        for (const Matrix<double>& weights : solve_shifted(gram, targets, lambdas, options).solutions) {
+          const Matrix<double> mean = multiply(validation_cross, Transpose::no, weights, Transpose::no);
+          scores.push_back(no_scores());
+          scores.back().accuracy = accuracy(mean, validation_targets);
+          scores.back().mean_squared_error = mean_squared_error(mean, validation_targets);
+        }
+        return scores;
+      });
 }
 
 }  // namespace widelimit::gp

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "gp/variances.hpp"
 #include "widelimit/gp/metrics.hpp"
 
 namespace widelimit::gp {
@@ -18,6 +19,91 @@ double evidence(double amplitude, double log_determinant, Index n, Index outputs
          (count + log_determinant + count * std::log(2 * std::numbers::pi * amplitude));
 }
 
+/// The columns of regulariser number i.
+auto columns_of_path(const Matrix<double>& side_by_side, Index outputs, std::size_t i) {
+  return side_by_side.middleCols(static_cast<Index>(i) * outputs, outputs);
+}
+
+/// (B + lambda I)^-1 x.
+Matrix<double> solved(const BandCholesky& factor, Matrix<double> x) {
+  factor.whiten(x);
+  factor.unwhiten(x);
+  return x;
+}
+
+BandCholesky factor_of(const BandForm& form, double lambda) { return BandCholesky::of(form, lambda).value(); }
+
+/// What is the same for both kinds of posterior: weights (K + lambda I)^-1 y for all regularisers, side by side, and the
+/// scores of their means.
+class Path {
+ public:
+  Path(const BandForm& form, const Matrix<double>& targets, const std::vector<double>& lambdas)
+      : outputs_{targets.cols()}, scores_(lambdas.size(), no_scores()) {
+    const Matrix<double> projected = form.to_band(targets);
+    Matrix<double> solutions(targets.rows(), outputs_ * static_cast<Index>(lambdas.size()));
+    for (std::size_t i = 0; i < lambdas.size(); ++i) {
+      const BandCholesky factor = factor_of(form, lambdas[i]);
+      Matrix<double> x = projected;
+      factor.whiten(x);
+      amplitudes_.push_back(x.squaredNorm() / static_cast<double>(x.size()));
+      log_determinants_.push_back(factor.log_determinant());
+      factor.unwhiten(x);
+      solutions.middleCols(static_cast<Index>(i) * outputs_, outputs_) = x;
+    }
+    weights_ = form.from_band(std::move(solutions));
+  }
+
+  void compare(const Matrix<double>& cross, const Matrix<double>& targets) {
+    means_ = multiply(cross, Transpose::no, weights_, Transpose::no);
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+      scores_[i].accuracy = accuracy(mean(i), targets);
+      scores_[i].mean_squared_error = mean_squared_error(mean(i), targets);
+    }
+  }
+
+  [[nodiscard]] Matrix<double> mean(std::size_t i) const { return columns_of_path(means_, outputs_, i); }
+  [[nodiscard]] Matrix<double> weights(std::size_t i) const { return columns_of_path(weights_, outputs_, i); }
+  [[nodiscard]] double amplitude(std::size_t i) const { return amplitudes_[i]; }
+  [[nodiscard]] double log_determinant(std::size_t i) const { return log_determinants_[i]; }
+  [[nodiscard]] RegulariserScore& score(std::size_t i) { return scores_[i]; }
+  [[nodiscard]] std::vector<RegulariserScore> take() && { return std::move(scores_); }
+
+ private:
+  Index outputs_;
+  std::vector<RegulariserScore> scores_;
+  std::vector<double> amplitudes_;  ///< Of Regression: y^T (K + lambda I)^-1 y / n.
+  std::vector<double> log_determinants_;
+  Matrix<double> weights_;
+  Matrix<double> means_;
+};
+
+/// Diagonal of (K + lambda I)^-1, from Q^T.
+Vector<double> inverse_diagonal(const BandCholesky& factor, const Matrix<double>& basis) {
+  Vector<double> diagonal(basis.cols());
+  for_each_row_block(basis.cols(), [&](Index first, Index count) {
+    Matrix<double> columns = basis.middleCols(first, count);
+    factor.whiten(columns);
+    diagonal.segment(first, count) = columns.colwise().squaredNorm().transpose();
+  });
+  return diagonal;
+}
+
+/// Of converged networks with the amplitude 1, see GradientFlow::leave_one_out(); `nngp` and `basis` in the basis of the
+/// NTK's band.
+LeaveOneOut flow_leave_one_out(const BandCholesky& factor, double lambda, const Matrix<double>& basis,
+                               const Matrix<double>& nngp, Matrix<double> weights) {
+  LeaveOneOut others{std::move(weights), Vector<double>(basis.cols())};
+  for_each_row_block(basis.cols(), [&](Index first, Index count) {
+    const Matrix<double> columns = basis.middleCols(first, count), inverse = solved(factor, columns);
+    const Vector<double> g = inverse.cwiseProduct(columns).colwise().sum().transpose();
+    const Vector<double> variances = quadratic_forms(nngp, inverse).cwiseMax(0);
+    others.residuals.middleRows(first, count) =
+        g.cwiseInverse().asDiagonal() * others.residuals.middleRows(first, count);
+    others.variances.segment(first, count) = variances.array() / g.array().square() + lambda;
+  });
+  return others;
+}
+
 }  // namespace
 
 RegulariserScore no_scores() {
@@ -25,120 +111,74 @@ RegulariserScore no_scores() {
   return {nan, false, nan, nan, nan, nan, nan};
 }
 
-RegressionScores::RegressionScores(const SpectralGram& gram, const Matrix<double>& targets,
-                                   std::vector<double> lambdas, std::optional<SpectralValidation> validation,
-                                   bool leave_one_out)
-    : gram_{gram},
-      lambdas_{std::move(lambdas)},
-      validation_{std::move(validation)},
-      projected_{multiply(gram.eigen.vectors, Transpose::no, targets, Transpose::no)} {
-  const auto count = static_cast<Index>(lambdas_.size());
-  Matrix<double> scaled(targets.rows(), targets.cols() * count);
-  Matrix<double> inverses(count, targets.rows());
-  for (std::size_t i = 0; i < lambdas_.size(); ++i) {
-    inverses.row(static_cast<Index>(i)) = inverse(i).transpose();
-    scaled.middleCols(static_cast<Index>(i) * targets.cols(), targets.cols()) =
-        inverse(i).asDiagonal() * projected_;
+std::vector<RegulariserScore> regression_scores(BandForm form, const Matrix<double>& targets,
+                                                const std::vector<double>& lambdas,
+                                                const std::optional<ValidationPart>& validation,
+                                                bool leave_one_out) {
+  Path path(form, targets, lambdas);
+  Matrix<double> cross;
+  if (validation) {
+    path.compare(validation->cross, validation->targets);
+    if (validation->variances.size() > 0) cross = form.to_band(validation->cross.transpose());
   }
-  weights_ = multiply(gram.eigen.vectors, Transpose::yes, scaled, Transpose::no);
-  if (leave_one_out)
-    inverse_diagonals_ = multiply(inverses, Transpose::no, gram.eigen.vectors.cwiseAbs2(), Transpose::no);
-  if (!validation_) return;
-  means_ = multiply(validation_->cross, Transpose::no, weights_, Transpose::no);
-  if (validation_->variances.size() > 0)
-    cross_squares_ =
-        multiply(validation_->cross, Transpose::no, gram.eigen.vectors, Transpose::yes).cwiseAbs2();
-}
-
-Vector<double> RegressionScores::inverse(std::size_t i) const {
-  return (gram_.eigen.values.array() + lambdas_[i]).inverse();
-}
-
-RegulariserScore RegressionScores::of(std::size_t i) const {
-  RegulariserScore score = no_scores();
-  const Vector<double> inverses = inverse(i);
-  const double amplitude =
-      projected_.rowwise().squaredNorm().dot(inverses) / static_cast<double>(projected_.size());
-  score.log_marginal_likelihood =
-      evidence(amplitude, -inverses.array().log().sum(), projected_.rows(), projected_.cols());
-  if (inverse_diagonals_.size() > 0) score.leave_one_out = leave_one_out(i, amplitude);
-  if (validation_) add_validation_scores(score, i, amplitude);
-  return score;
-}
-
-double RegressionScores::leave_one_out(std::size_t i, double amplitude) const {
-  const Vector<double> variances = inverse_diagonals_.row(static_cast<Index>(i)).cwiseInverse().transpose();
-  const LeaveOneOut others{variances.asDiagonal() * columns(weights_, i), amplitude * variances};
-  return others.negative_log_predictive_density();
-}
-
-void RegressionScores::add_validation_scores(RegulariserScore& score, std::size_t i, double amplitude) const {
-  const Matrix<double> mean = columns(means_, i);
-  score.accuracy = accuracy(mean, validation_->targets);
-  score.mean_squared_error = mean_squared_error(mean, validation_->targets);
-  if (cross_squares_.size() == 0 || amplitude == 0) return;
-  const Vector<double> variances = (validation_->variances - cross_squares_ * inverse(i)).cwiseMax(0);
-  score.negative_log_predictive_density = negative_log_predictive_density(
-      mean, amplitude * variances, amplitude * lambdas_[i], validation_->targets);
-}
-
-FlowScores::FlowScores(const SpectralGram& ntk, const Matrix<double>& nngp, const Matrix<double>& targets,
-                       std::vector<double> lambdas, std::optional<SpectralFlowValidation> validation,
-                       bool densities)
-    : ntk_{ntk},
-      lambdas_{std::move(lambdas)},
-      validation_{std::move(validation)},
-      projected_{multiply(ntk.eigen.vectors, Transpose::no, targets, Transpose::no)} {
-  const Matrix<double>& vectors = ntk.eigen.vectors;
-  if (densities)
-    nngp_ = multiply(multiply(vectors, Transpose::no, nngp, Transpose::no), Transpose::no, vectors,
-                     Transpose::yes);
-  if (!validation_) return;
-  validation_->ntk_cross = multiply(validation_->ntk_cross, Transpose::no, vectors, Transpose::yes);
-  validation_->nngp_cross = multiply(validation_->nngp_cross, Transpose::no, vectors, Transpose::yes);
-}
-
-RegulariserScore FlowScores::of(std::size_t i) const {
-  RegulariserScore score = no_scores();
-  const double lambda = lambdas_[i];
-  const Vector<double> growth = (ntk_.eigen.values.array() + lambda).inverse();
-  std::optional<double> amplitude;
-  if (nngp_.size() > 0) {
-    LeaveOneOut others = leave_one_out(lambda, growth);
-    amplitude = (others.residuals.rowwise().squaredNorm().array() / others.variances.array()).sum() /
-                static_cast<double>(others.residuals.size());
-    others.variances *= *amplitude;
-    score.leave_one_out = others.negative_log_predictive_density();
+  std::vector<BandCholesky> factors;
+  for (const double lambda : lambdas) {
+    if (cross.size() == 0 && !leave_one_out) break;
+    factors.push_back(factor_of(form, lambda));
   }
-  if (validation_) add_validation_scores(score, lambda, growth, amplitude);
-  return score;
+  const Matrix<double> basis = leave_one_out ? std::move(form).take_basis() : Matrix<double>();
+  for (std::size_t i = 0; i < lambdas.size(); ++i) {
+    RegulariserScore& score = path.score(i);
+    const double amplitude = path.amplitude(i);
+    score.log_marginal_likelihood =
+        evidence(amplitude, path.log_determinant(i), targets.rows(), targets.cols());
+    if (leave_one_out) {
+      const Vector<double> variances = inverse_diagonal(factors[i], basis).cwiseInverse();
+      score.leave_one_out = LeaveOneOut{variances.asDiagonal() * path.weights(i), amplitude * variances}
+                                .negative_log_predictive_density();
+    }
+    if (cross.size() == 0 || amplitude == 0) continue;
+    Matrix<double> whitened = cross;
+    factors[i].whiten(whitened);
+    const Vector<double> variances =
+        (validation->variances - whitened.colwise().squaredNorm().transpose()).cwiseMax(0);
+    score.negative_log_predictive_density = negative_log_predictive_density(
+        path.mean(i), amplitude * variances, amplitude * lambdas[i], validation->targets);
+  }
+  return std::move(path).take();
 }
 
-// With the amplitude 1, see GradientFlow::leave_one_out().
-LeaveOneOut FlowScores::leave_one_out(double lambda, const Vector<double>& growth) const {
-  const Matrix<double>& vectors = ntk_.eigen.vectors;
-  const Matrix<double> scaled = growth.asDiagonal() * vectors;
-  const Matrix<double> product = multiply(nngp_, Transpose::no, scaled, Transpose::no);
-  const Vector<double> g = vectors.cwiseProduct(scaled).colwise().sum().transpose();
-  const Vector<double> variances = product.cwiseProduct(scaled).colwise().sum().transpose().cwiseMax(0);
-  const Matrix<double> weights = multiply(scaled, Transpose::yes, projected_, Transpose::no);
-  return {g.cwiseInverse().asDiagonal() * weights,
-          (variances.array() / g.array().square() + lambda).matrix()};
-}
-
-void FlowScores::add_validation_scores(RegulariserScore& score, double lambda, const Vector<double>& growth,
-                                       std::optional<double> amplitude) const {
-  const Matrix<double> response = validation_->ntk_cross * growth.asDiagonal();
-  const Matrix<double> mean = multiply(response, Transpose::no, projected_, Transpose::no);
-  score.accuracy = accuracy(mean, validation_->targets);
-  score.mean_squared_error = mean_squared_error(mean, validation_->targets);
-  if (!amplitude || *amplitude == 0) return;
-  Matrix<double> left = multiply(response, Transpose::no, nngp_, Transpose::no);
-  left -= 2 * validation_->nngp_cross;
-  const Vector<double> variances =
-      (validation_->variances + left.cwiseProduct(response).rowwise().sum()).cwiseMax(0);
-  score.negative_log_predictive_density = negative_log_predictive_density(
-      mean, *amplitude * variances, *amplitude * lambda, validation_->targets);
+std::vector<RegulariserScore> flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
+                                          const std::vector<double>& lambdas,
+                                          const std::optional<FlowValidationPart>& validation) {
+  Path path(ntk, targets, lambdas);
+  if (validation) path.compare(validation->ntk_cross, validation->targets);
+  if (nngp.size() == 0) return std::move(path).take();
+  nngp = ntk.to_band(std::move(nngp));
+  nngp.transposeInPlace();
+  nngp = ntk.to_band(std::move(nngp));
+  Matrix<double> ntk_cross, nngp_cross;
+  if (validation) {
+    ntk_cross = ntk.to_band(validation->ntk_cross.transpose());
+    nngp_cross = ntk.to_band(validation->nngp_cross.transpose());
+  }
+  std::vector<BandCholesky> factors;
+  for (const double lambda : lambdas) factors.push_back(factor_of(ntk, lambda));
+  const Matrix<double> basis = std::move(ntk).take_basis();
+  for (std::size_t i = 0; i < lambdas.size(); ++i) {
+    LeaveOneOut others = flow_leave_one_out(factors[i], lambdas[i], basis, nngp, path.weights(i));
+    const double amplitude = others.most_likely_scale("select_regulariser");
+    others.variances *= amplitude;
+    path.score(i).leave_one_out = others.negative_log_predictive_density();
+    if (!validation || amplitude == 0) continue;
+    const Matrix<double> response = solved(factors[i], ntk_cross);
+    const Vector<double> variances = (validation->variances + quadratic_forms(nngp, response) -
+                                      2 * response.cwiseProduct(nngp_cross).colwise().sum().transpose())
+                                         .cwiseMax(0);
+    path.score(i).negative_log_predictive_density = negative_log_predictive_density(
+        path.mean(i), amplitude * variances, amplitude * lambdas[i], validation->targets);
+  }
+  return std::move(path).take();
 }
 
 }  // namespace widelimit::gp

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "widelimit/error.hpp"
 
@@ -181,16 +182,19 @@ std::span<const std::uint8_t> Inputs<Scalar>::mask(Index i) const {
 }
 
 template <typename Scalar>
-Inputs<Scalar> Inputs<Scalar>::single(Index i) const {
-  Inputs one;
-  one.data_ = {data_[static_cast<std::size_t>(i)]};
-  one.shapes_ = {shape(i)};
-  one.channels_ = channels_;
-  one.is_ragged_ = is_ragged_;
-  if (is_masked()) one.masks_ = {masks_[static_cast<std::size_t>(i)]};
-  if (graphs_) one.graphs_ = std::make_shared<const std::vector<InputGraph>>(1, *graph(i));
-  one.owned_ = owned_;
-  return one;
+Inputs<Scalar> Inputs<Scalar>::slice(Index begin, Index end) const {
+  const auto part = [&](const auto& all) {
+    return std::decay_t<decltype(all)>(all.begin() + begin, all.begin() + end);
+  };
+  Inputs some;
+  some.data_ = part(data_);
+  some.shapes_ = shapes_.size() == 1 ? shapes_ : part(shapes_);
+  some.channels_ = channels_;
+  some.is_ragged_ = is_ragged_;
+  if (is_masked()) some.masks_ = part(masks_);
+  if (graphs_) some.graphs_ = std::make_shared<const std::vector<InputGraph>>(part(*graphs_));
+  some.owned_ = owned_;
+  return some;
 }
 
 template <typename Scalar>

@@ -86,9 +86,9 @@ xt::xarray<double> make_inputs(const std::vector<Index>& dimensions, std::uint64
 
 std::string shape_name(const Shape& shape) { return shape.empty() ? "vectors" : to_string(shape); }
 
-std::optional<std::string> lowering_error(const Network& network, const Shape& shape) {
+std::optional<std::string> lowering_error(const Network& network, const Shape& shape, Index channels) {
   try {
-    static_cast<void>(Lowering::lower(network, shape));
+    static_cast<void>(Lowering::lower(network, shape, {}, {.channels = channels}));
     return std::nullopt;
   } catch (const NetworkError& error) {
     return error.what();
@@ -195,7 +195,7 @@ class Checker {
 
  private:
   bool rejected(const Network& network, const Shape& shape) {
-    const auto error = lowering_error(network, shape);
+    const auto error = lowering_error(network, shape, options_.channels);
     if (error && first_error_.empty()) first_error_ = *error;
     return error.has_value();
   }

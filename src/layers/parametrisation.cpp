@@ -91,13 +91,26 @@ Parametrisation read_parametrisation(FieldReader& fields) {
   return {};
 }
 
+namespace {
+
+void require_input_width(const Lowering& lowering, const State& input,
+                         const StandardParametrisation& standard) {
+  if (input.channels != 0 && input.channels != standard.input_width)
+    lowering.reject(fmt::format("expected an input_width of {}, the channels in front of the layer, got {}",
+                                input.channels, standard.input_width));
+}
+
+}  // namespace
+
 State lower_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine) {
   if (!affine.standard) return lowering.affine(input, affine.node);
+  require_input_width(lowering, input, *affine.standard);
   return lowering.row(lowering.affine(input, of_unit_variance(affine.node)), standard_stage(affine));
 }
 
 State lower_local_affine(Lowering& lowering, const State& input, const ParametrisedAffine& affine) {
   if (!affine.standard) return lowering.local_affine(input, {affine.node, nullptr});
+  require_input_width(lowering, input, *affine.standard);
   return lowering.local_affine(input, {of_unit_variance(affine.node), standard_stage(affine)});
 }
 

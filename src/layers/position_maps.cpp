@@ -181,12 +181,24 @@ void check_matrix(const std::string& name, const Matrix<double>& matrix) {
 
 class FlatMatrix final : public PositionMapLayer {
  public:
-  explicit FlatMatrix(const Matrix<double>& matrix) : matrix_{matrix}, map_{matrix_map(matrix)} {
+  FlatMatrix(const Matrix<double>& matrix, Shape shape)
+      : matrix_{matrix}, map_{matrix_map(matrix)}, shape_{std::move(shape)} {
     check_matrix("matrix", matrix);
+    if (shape_.empty()) return;
+    check_axis_count("positions_map", shape_.size());
+    const auto is_wrong = [](Index size) { return size < 1 || size > longest_axis; };
+    if (std::any_of(shape_.begin(), shape_.end(), is_wrong) || position_count(shape_) != map_.rows())
+      throw ArgumentError(
+          fmt::format("positions_map: shape: expected sizes of {} positions (rows of the matrix), got {}",
+                      map_.rows(), axes_text(shape_)));
   }
 
   std::string kind() const override { return "positions_map"; }
-  nlohmann::ordered_json fields() const override { return {{"matrix", json_rows(matrix_)}}; }
+  nlohmann::ordered_json fields() const override {
+    nlohmann::ordered_json fields = {{"matrix", json_rows(matrix_)}};
+    if (!shape_.empty()) fields["shape"] = shape_;
+    return fields;
+  }
 
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
     if (input.empty()) throw ArgumentError("expected inputs with positions, got vectors");
@@ -196,9 +208,15 @@ class FlatMatrix final : public PositionMapLayer {
     return {map_};
   }
 
+  Shape output_shape(const Shape& input) const override {
+    const Shape flat = PositionMap::output_shape(input);
+    return shape_.empty() ? flat : shape_;
+  }
+
  private:
   Matrix<double> matrix_;
   AxisMap map_;
+  Shape shape_;  ///< Empty: one axis.
 };
 
 class AxisMatrices final : public PositionMapLayer {
@@ -279,7 +297,9 @@ Layer read_resize(FieldReader& fields) {
 Layer read_positions_map(FieldReader& fields) {
   if (fields.has("matrix") == fields.has("matrices"))
     fields.fail(fields.has("matrix") ? "matrices" : "matrix", "expected either matrix or matrices");
-  if (fields.has("matrix")) return positions_map(read_matrix_rows(fields, "matrix", fields.value("matrix")));
+  if (fields.has("matrix"))
+    return positions_map(read_matrix_rows(fields, "matrix", fields.value("matrix")),
+                         fields.has("shape") ? fields.integers("shape") : Shape{});
   const nlohmann::json& list = fields.value("matrices");
   if (!list.is_array()) fields.fail("matrices", "expected a list of matrices, got " + shown_json(list));
   std::vector<Matrix<double>> matrices;
@@ -298,7 +318,9 @@ Layer index_position(Index axis, Index position) {
 
 Layer image_resize(const ImageResizeOptions& options) { return Layer(std::make_shared<Resize>(options)); }
 
-Layer positions_map(const Matrix<double>& matrix) { return Layer(std::make_shared<FlatMatrix>(matrix)); }
+Layer positions_map(const Matrix<double>& matrix, Shape shape) {
+  return Layer(std::make_shared<FlatMatrix>(matrix, std::move(shape)));
+}
 
 Layer positions_map(std::vector<Matrix<double>> matrices) {
   return Layer(std::make_shared<AxisMatrices>(std::move(matrices)));

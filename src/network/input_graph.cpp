@@ -11,6 +11,8 @@
 namespace widelimit {
 namespace {
 
+constexpr double least_edge_weight = 1e-100, most_edge_weight = 1e100;
+
 std::string edge_text(const GraphEdge& edge) { return fmt::format("{} -> {}", edge.source, edge.target); }
 
 void check_edge(const GraphEdge& edge, std::size_t number, Index nodes) {
@@ -19,9 +21,12 @@ void check_edge(const GraphEdge& edge, std::size_t number, Index nodes) {
     throw ArgumentError(fmt::format("graph: edge {} ({}): expected nodes in 0..{}, got {}", number,
                                     edge_text(edge), nodes - 1,
                                     is_node(edge.source) ? edge.target : edge.source));
-  if (!std::isfinite(edge.weight))
-    throw ArgumentError(fmt::format("graph: edge {} ({}): expected a finite weight, got {}", number,
-                                    edge_text(edge), edge.weight));
+  const double size = std::abs(edge.weight);
+  if (edge.weight != 0 && !(size >= least_edge_weight && size <= most_edge_weight))
+    throw ArgumentError(
+        fmt::format("graph: edge {} ({}): expected a weight of 0 or of a size from {:g} to {:g}, whose "
+                    "products are numbers, got {}",
+                    number, edge_text(edge), least_edge_weight, most_edge_weight, edge.weight));
 }
 
 }  // namespace

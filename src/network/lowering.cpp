@@ -53,11 +53,12 @@ std::string summary(const Layer& layer) {
 }  // namespace
 
 Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate,
-                      InputMasks masks) {
+                      const InputTraits& traits) {
   Lowering lowering;
   lowering.replicate_ = replicate;
   State start = lowering.start(input);
-  if (masks == InputMasks::present) start.mask = input_mask_rule();
+  start.channels = traits.channels;
+  if (traits.masks == InputMasks::present) start.mask = input_mask_rule();
   const State end = lowering.sequence(network.layers(), std::move(start), "layers");
   if (!end.shape.empty())
     throw NetworkError(
@@ -90,7 +91,8 @@ State Lowering::start(const Shape& input) {
           .distribution = ChannelDistribution::raw,
           .groups = {},
           .fresh = 0,
-          .mask = {}};
+          .mask = {},
+          .channels = 0};
 }
 
 NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
@@ -137,6 +139,7 @@ State Lowering::append_feature(const State& input, const FeatureTransform& trans
 
 State Lowering::affine(const State& input, const AffineNode& node) {
   State state = append(input, node);
+  state.channels = 0;
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
@@ -147,6 +150,7 @@ State Lowering::affine(const State& input, const AffineNode& node) {
 
 State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
   State state = append(input, node);
+  state.channels = 0;
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
   state.fresh = all_levels;
@@ -227,10 +231,12 @@ State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
 }
 
 State Lowering::readout(const State& input, ReadoutKind kind) {
-  if (input.distribution == ChannelDistribution::raw && !input.mask)
-    return append_feature(input, FeatureReadout{kind});
+  State given = input;
+  if (kind == ReadoutKind::flatten) given.channels *= position_count(input.shape);
+  if (given.distribution == ChannelDistribution::raw && !given.mask)
+    return append_feature(given, FeatureReadout{kind});
   // Sums over zeros need no mask, means divide by the positions that count.
-  const State counted = kind == ReadoutKind::average ? masked(input, 1) : input;
+  const State counted = kind == ReadoutKind::average ? masked(given, 1) : given;
   State state = append_linear(counted, ReadoutNode{kind});
   if (state.mask) state = no_longer_raw(std::move(state));
   state.mask = {};
@@ -249,6 +255,7 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
     state.mask = mask_behind(state, stage);
   state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
+  if (rules.leaves != StageRules::Leaves::as_it_was) state.channels = 0;
   if (rules.fresh_weights)
     state.fresh = all_levels;
   else if (rules.leaves != StageRules::Leaves::as_it_was)

@@ -35,6 +35,7 @@ struct State {
   /// norms only.
   std::uint64_t fresh = 0;
   MaskRulePointer mask = {};  ///< Null without masks, and where there are no positions any more.
+  Index channels = 0;         ///< As far as no layer with weights has made others; 0: unknown.
 };
 
 /// One branch of a sum, product or concatenation; `factor` multiplies covariances.
@@ -66,12 +67,18 @@ struct SampledDraws {
 /// Whether inputs have masks.
 enum class InputMasks { absent, present };
 
+/// What lowering is told of inputs besides their shape.
+struct InputTraits {
+  InputMasks masks = InputMasks::absent;
+  Index channels = 0;  ///< 0: unknown.
+};
+
 /// Walks a network forward, checks what may follow what, and collects the graph.
 class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
   static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {},
-                     InputMasks masks = InputMasks::absent);
+                     const InputTraits& traits = {});
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);

@@ -1,45 +1,17 @@
 #include "widelimit/propagation/block_map.hpp"
 
-#include <Eigen/Cholesky>
 #include <cmath>
 #include <map>
 
 #include "propagation/arguments.hpp"
 #include "propagation/square.hpp"
+#include "propagation/token_gram.hpp"
 
 namespace widelimit::propagation {
 
 namespace {
 
-constexpr double symmetry_tolerance = 1e-12, cone_tolerance = 1e-10;
 constexpr double state_rounding = 1e-12;
-
-void require_gram(const char* where, const Matrix<double>& gram) {
-  if (gram.rows() < 1 || gram.rows() != gram.cols())
-    throw ArgumentError(fmt::format("{}: gram must be square, got {} x {}", where, gram.rows(), gram.cols()));
-  if (!gram.allFinite()) throw ArgumentError(fmt::format("{}: gram must be finite", where));
-  for (Index i = 0; i < gram.rows(); ++i)
-    if (!(gram(i, i) > 0))
-      throw ArgumentError(
-          fmt::format("{}: gram must have a positive diagonal, got {} at token {}", where, gram(i, i), i));
-  const double scale = gram.diagonal().maxCoeff();
-  if ((gram - gram.transpose()).cwiseAbs().maxCoeff() > symmetry_tolerance * scale)
-    throw ArgumentError(fmt::format("{}: gram must be symmetric", where));
-  const Vector<double> norms = gram.diagonal().cwiseSqrt();
-  for (Index i = 0; i < gram.rows(); ++i)
-    for (Index j = 0; j < i; ++j)
-      if (!(std::abs(gram(i, j)) <= (1 + cone_tolerance) * norms(i) * norms(j)))
-        throw ArgumentError(fmt::format("{}: the cosine of tokens {} and {} must lie in [-1, 1], got {}",
-                                        where, j, i, gram(i, j) / (norms(i) * norms(j))));
-}
-
-void require_semidefinite(const char* where, const Matrix<double>& gram) {
-  const double pivot = Eigen::LDLT<Eigen::MatrixXd>(gram).vectorD().minCoeff();
-  if (!(pivot >= -cone_tolerance * gram.diagonal().maxCoeff()))
-    throw ArgumentError(
-        fmt::format("{}: gram must be positive semidefinite, its Cholesky factorization has a pivot of {}",
-                    where, pivot));
-}
 
 /// Exactly 1 on the diagonal, within [-1, 1] elsewhere.
 Matrix<double> cosines_of(const Matrix<double>& gram) {

@@ -7,11 +7,15 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <nlopt.hpp>
 #include <numeric>
 #include <sstream>
 #include <string>
 
+#include "propagation/arguments.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/numerics/statistics.hpp"
 
 namespace widelimit::propagation {
 
@@ -19,49 +23,52 @@ namespace {
 
 using Point = std::array<double, 3>;  // weight_a, weight_g, bias
 
-/// Nelder and Mead's simplex search: reflect the worst corner, expand, contract or shrink.
-template <typename Objective>
-Point simplex_search(const Objective& objective, const Point& start, const Point& spread) {
-  constexpr int most_steps = 2000;
-  constexpr double settled = 1e-15;
-  std::array<std::pair<double, Point>, 4> corners;
-  for (std::size_t i = 0; i < corners.size(); ++i) {
-    Point point = start;
-    if (i > 0) point[i - 1] += spread[i - 1];
-    corners[i] = {objective(point), point};
-  }
-  const auto along = [](const Point& from, const Point& to, double step) {
-    Point point{};
-    for (std::size_t k = 0; k < point.size(); ++k) point[k] = from[k] + step * (to[k] - from[k]);
-    return point;
-  };
-  const auto evaluated = [&](const Point& point) { return std::pair{objective(point), point}; };
-  for (int step = 0; step < most_steps; ++step) {
-    std::sort(corners.begin(), corners.end());
-    if (corners[3].first - corners[0].first <= settled * (1 + corners[0].first)) break;
-    Point centre{};
-    for (std::size_t i = 0; i < 3; ++i)
-      for (std::size_t k = 0; k < 3; ++k) centre[k] += corners[i].second[k] / 3;
-    const auto reflected = evaluated(along(centre, corners[3].second, -1));
-    if (reflected.first < corners[0].first) {
-      corners[3] = std::min(reflected, evaluated(along(centre, corners[3].second, -2)));
-    } else if (reflected.first < corners[2].first) {
-      corners[3] = reflected;
-    } else {
-      const auto contracted = evaluated(along(centre, std::min(reflected, corners[3]).second, 0.5));
-      if (contracted.first < std::min(reflected, corners[3]).first) {
-        corners[3] = contracted;
-      } else {
-        for (std::size_t i = 1; i < 4; ++i)
-          corners[i] = evaluated(along(corners[0].second, corners[i].second, 0.5));
-      }
-    }
-  }
-  return std::min_element(corners.begin(), corners.end())->second;
-}
-
 LossPredictor predictor_of(const Point& point, double ceiling) {
   return {std::abs(point[0]), std::abs(point[1]), point[2], ceiling};
+}
+
+/// What is fitted.
+struct FitTask {
+  std::span<const TrainingOutcome> outcomes;
+  double ceiling;
+};
+
+double squared_error(const FitTask& task, const Point& point) {
+  const LossPredictor predictor = predictor_of(point, task.ceiling);
+  double sum = 0;
+  for (const TrainingOutcome& outcome : task.outcomes) {
+    const double error = predictor(outcome.lambda_a, outcome.lambda_g) - outcome.loss;
+    sum += error * error;
+  }
+  return sum;
+}
+
+/// As NLopt calls it; `task` is a FitTask.
+double objective(const std::vector<double>& at, std::vector<double>&, void* task) {
+  return squared_error(*static_cast<const FitTask*>(task), {at[0], at[1], at[2]});
+}
+
+/// The point that a simplex search (Nelder and Mead) finds from `start`, with a restart that frees a simplex which
+/// collapsed onto a ridge; or `best`, if that is better.
+Point better_point(FitTask task, const Point& best, const Point& start, const Point& spread) {
+  constexpr int most_evaluations = 4000;
+  constexpr double settled = 1e-15;
+  std::vector<double> at(start.begin(), start.end());
+  for (int search = 0; search < 2; ++search) {
+    nlopt::opt optimiser(nlopt::LN_NELDERMEAD, static_cast<unsigned>(at.size()));
+    optimiser.set_min_objective(objective, &task);
+    optimiser.set_initial_step({spread[0], spread[1], spread[2]});
+    optimiser.set_ftol_rel(settled);
+    optimiser.set_maxeval(most_evaluations);
+    double error = 0;
+    try {
+      optimiser.optimize(at, error);
+    } catch (const nlopt::roundoff_limited&) {
+      // The best point so far is in `at`.
+    }
+  }
+  const Point end{at[0], at[1], at[2]};
+  return squared_error(task, end) < squared_error(task, best) ? end : best;
 }
 
 std::vector<double> ranks(std::span<const double> values) {
@@ -157,26 +164,15 @@ PredictorFit fit_loss_predictor(std::span<const TrainingOutcome> outcomes, doubl
   }
   if (!(highest > lowest))
     throw ArgumentError(fmt::format("fit_loss_predictor: losses must differ, all are {}", lowest));
-  const auto squared_error = [&](const Point& point) {
-    const LossPredictor predictor = predictor_of(point, ceiling);
-    double sum = 0;
-    for (const TrainingOutcome& outcome : outcomes) {
-      const double error = predictor(outcome.lambda_a, outcome.lambda_g) - outcome.loss;
-      sum += error * error;
-    }
-    return sum;
-  };
   const double rise = highest - lowest;
+  const Point spread{0.5 * rise / scale_a, 0.5 * rise / scale_g, 0.2 * rise};
   Point best{rise / scale_a, rise / scale_g, lowest};
   for (const double a : {0.0, 0.3, 1.0, 3.0, 10.0})
     for (const double g : {0.0, 0.3, 1.0, 3.0, 10.0})
-      for (const double bias : {lowest, mean}) {
-        const Point start{a * rise / scale_a, g * rise / scale_g, bias};
-        const Point spread{0.5 * rise / scale_a, 0.5 * rise / scale_g, 0.2 * rise};
-        // A restart frees a simplex that collapsed onto a ridge.
-        const Point end = simplex_search(squared_error, simplex_search(squared_error, start, spread), spread);
-        if (squared_error(end) < squared_error(best)) best = end;
-      }
+      for (const double bias : {lowest, mean})
+        best =
+            better_point({outcomes, ceiling}, best, {a * rise / scale_a, g * rise / scale_g, bias}, spread);
+  const double error = squared_error({outcomes, ceiling}, best);
   PredictorFit fit;
   fit.predictor = predictor_of(best, ceiling);
   double variance = 0;
@@ -186,10 +182,35 @@ PredictorFit fit_loss_predictor(std::span<const TrainingOutcome> outcomes, doubl
     actual.push_back(outcome.loss);
     variance += (outcome.loss - mean) * (outcome.loss - mean);
   }
-  fit.root_mean_square_error = std::sqrt(squared_error(best) / static_cast<double>(outcomes.size()));
-  fit.explained_variance = 1 - squared_error(best) / variance;
+  fit.root_mean_square_error = std::sqrt(error / static_cast<double>(outcomes.size()));
+  fit.explained_variance = 1 - error / variance;
   fit.rank_correlation = rank_correlation(predicted, actual);
   return fit;
+}
+
+LossPredictor bootstrap_errors(std::span<const TrainingOutcome> outcomes, const PredictorFit& fit,
+                               Index draws, std::uint64_t seed) {
+  constexpr const char* where = "bootstrap_errors";
+  require_outcomes(outcomes);
+  require_at_least(where, "draws", static_cast<double>(draws), 2);
+  const LossPredictor& found = fit.predictor;
+  const Point start{found.weight_a, found.weight_g, found.bias};
+  // Away from 0, where a weight would be stuck with its sign.
+  const Point spread{0.3 * found.weight_a + 0.1, 0.3 * found.weight_g + 0.1,
+                     0.1 * std::abs(found.bias) + 0.1};
+  numerics::RandomStream stream(seed);
+  std::array<std::vector<double>, 3> fitted;
+  std::vector<TrainingOutcome> drawn(outcomes.size());
+  for (Index draw = 0; draw < draws; ++draw) {
+    for (TrainingOutcome& outcome : drawn) {
+      const auto i = static_cast<std::size_t>(stream.uniform() * static_cast<double>(outcomes.size()));
+      outcome = outcomes[std::min(i, outcomes.size() - 1)];
+    }
+    const Point point = better_point({drawn, found.ceiling}, start, start, spread);
+    for (std::size_t k = 0; k < point.size(); ++k) fitted[k].push_back(k < 2 ? std::abs(point[k]) : point[k]);
+  }
+  const auto scatter = [&](std::size_t k) { return std::sqrt(numerics::variance(fitted[k]).value); };
+  return {scatter(0), scatter(1), scatter(2), 0};
 }
 
 std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path& file) {

@@ -8,8 +8,10 @@
 #include <sstream>
 
 #include "cli/program.hpp"
+#include "widelimit/data/graph_folder.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/gp/model.hpp"
+#include "widelimit/kernel/flip_average.hpp"
 #include "widelimit/models/named_networks.hpp"
 
 namespace widelimit::testing {
@@ -134,6 +136,89 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
   CHECK(rows[0].starts_with("index,class,probability,standard_deviation,mean_"));
 }
 
+TEST_CASE("fit --flip: mirror images are predicted alike; the search's table knows of it") {
+  const TemporaryFolder folder;
+  xt::xarray<double> images = xt::xarray<double>::from_shape({12, 4, 4, 1});
+  for (std::size_t i = 0; i < images.size(); ++i)
+    images.flat(i) = std::sin(0.7 * static_cast<double>(i * i % 97));
+  data::write_npy(folder / "x_train.npy", images);
+  data::write_npy(folder / "y_train.npy", xt::xarray<double>(xt::sum(images, {1, 2, 3})));
+  const std::string table =
+      " --search layers[0].weight_variance=1:2 --trials 2 --table " + (folder / "t.csv").string();
+  const std::string fit = "fit --network conv-flatten:depth=1 --precision double --data npy --path " +
+                          folder.string() + " --model " + (folder / "model").string();
+  const auto fitted = run_program(fit + " --flip" + table);
+  REQUIRE(fitted.errors == "");
+  CHECK(fitted.output.find(", kernels averaged over flips") != std::string::npos);
+  CHECK(gp::Model::load(folder / "model").flips());
+  data::write_npy(folder / "straight.npy", images);
+  data::write_npy(folder / "mirrored.npy", flipped(images));
+  const auto mean_of = [&](const char* name) {
+    const auto predicted = run_program("predict --model " + (folder / "model").string() + " --x " +
+                                       (folder / name).string() + " --out " + (folder / "out").string());
+    REQUIRE(predicted.errors == "");
+    return matrix_in(folder / "out/mean.npy");
+  };
+  const Matrix<double> straight = mean_of("straight.npy");
+  CHECK((straight - mean_of("mirrored.npy")).cwiseAbs().maxCoeff() < 1e-9 * straight.cwiseAbs().maxCoeff());
+  const auto without = run_program(fit + table);
+  CHECK(without.code == 1);
+  CHECK(without.errors.find("holds no trials of this search") != std::string::npos);
+  const auto vectors = run_program("fit --network fcn --data csv --path nowhere --flip --model m");
+  CHECK(vectors.code != 0);
+}
+
+TEST_CASE("fit and predict: graphs and masks go through the folder") {
+  const TemporaryFolder folder;
+  data::GraphFolder<double> graphs;
+  xt::xarray<double> labels = xt::xarray<double>::from_shape({10});
+  for (std::size_t i = 0; i < 10; ++i) {
+    const std::size_t nodes = 3 + i % 3;
+    xt::xarray<double> features = xt::xarray<double>::from_shape({nodes, 2});
+    for (std::size_t k = 0; k < features.size(); ++k)
+      features.flat(k) = std::cos(static_cast<double>(7 * i + k));
+    std::vector<GraphEdge> edges;
+    for (Index a = 1; a < static_cast<Index>(nodes); ++a) {
+      edges.push_back({a - 1, a});
+      edges.push_back({a, a - 1});
+    }
+    graphs.features.push_back(features);
+    graphs.graphs.emplace_back(static_cast<Index>(nodes), edges);
+    labels(i) = std::sin(static_cast<double>(i));
+  }
+  for (const char* part : {"train", "test"}) {
+    data::write_graphs(folder / part, graphs);
+    data::write_npy(folder / part / "labels.npy", labels);
+  }
+  const std::string model = " --model " + (folder / "model").string();
+  const auto fitted = run_program("fit --network gntk:blocks=1 --precision double --data graphs --path " +
+                                  folder.string() + model);
+  REQUIRE(fitted.errors == "");
+  const auto predict = [&](const std::string& inputs) {
+    return run_program("predict" + model + inputs + " --out " + (folder / "out").string());
+  };
+  REQUIRE(predict(" --graphs " + (folder / "test").string()).errors == "");
+  const Inputs<double> x(Inputs<double>(graphs.features), graphs.graphs);
+  CHECK(matrix_in(folder / "out/mean.npy") == gp::Model::load(folder / "model").mean(x));
+  CHECK(predict("").errors.find("--x FILE or --graphs DIR is required") != std::string::npos);
+
+  xt::xarray<double> sequences = xt::xarray<double>::from_shape({10, 4, 2});
+  for (std::size_t i = 0; i < sequences.size(); ++i) sequences.flat(i) = std::sin(static_cast<double>(i * i));
+  xt::xarray<std::int64_t> mask = xt::ones<std::int64_t>({10, 4});
+  for (std::size_t i = 0; i < 10; ++i) mask(i, i % 4) = 0;
+  data::write_npy(folder / "x_train.npy", sequences);
+  data::write_npy(folder / "mask_train.npy", mask);
+  data::write_npy(folder / "y_train.npy", labels);
+  const auto masked = run_program("fit --network conv-gap:axes=1 --precision double --data npy --path " +
+                                  folder.string() + model);
+  REQUIRE(masked.errors == "");
+  REQUIRE(
+      predict(" --x " + (folder / "x_train.npy").string() + " --mask " + (folder / "mask_train.npy").string())
+          .errors == "");
+  const Inputs<double> with_mask(Inputs<double>(sequences), xt::xarray<bool>(xt::cast<bool>(mask)));
+  CHECK(matrix_in(folder / "out/mean.npy") == gp::Model::load(folder / "model").mean(with_mask));
+}
+
 TEST_CASE("fit: errors come before the work") {
   const TemporaryFolder folder;
   write_training_data(folder, false);
@@ -213,6 +298,18 @@ TEST_CASE("fit --search: improves the criterion, keeps a table, goes on from it"
   for (int i = 0; i < 4; ++i) std::getline(middle, field, ',');
   CHECK(best > std::stod(field));
 
+  // Other data of the same size are another search, whichever of them changed.
+  for (const char* name : {"x_train.npy", "y_train.npy"}) {
+    CAPTURE(name);
+    const auto own = data::read_npy<double>(folder / name);
+    auto changed = own;
+    changed.flat(0) += 0.01;
+    data::write_npy(folder / name, changed);
+    const auto resumed = run_program(search + " --trials 6");
+    CHECK(resumed.code == 1);
+    CHECK(resumed.errors.find("holds no trials of this search") != std::string::npos);
+    data::write_npy(folder / name, own);
+  }
   const auto other = run_program(search + " --kernel nngp --regulariser 0.1 --trials 6");
   CHECK(other.code == 1);
   CHECK(other.errors.find("holds no trials of this search") != std::string::npos);

@@ -150,6 +150,10 @@ TEST_CASE("gp: errors of tables name file, line and column") {
   write_text(folder / "test.csv", "c\n1\n");
   CHECK(run_program(run).errors.find("expected a column 'a' as in the training table; there are c") !=
         std::string::npos);
+  write_text(folder / "test.csv", "a\nred\n");
+  write_text(folder / "validation.csv", "a,b\n");
+  CHECK(run_program(run).errors.find("validation.csv: there are no rows") != std::string::npos);
+  std::filesystem::remove(folder / "validation.csv");
   // Targets of test rows may be unknown.
   write_text(folder / "test.csv", "a\nred\nblue\n");
   CHECK(run_program(run).code == 0);

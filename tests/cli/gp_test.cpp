@@ -211,11 +211,11 @@ TEST_CASE("gp: the regulariser is chosen without the test data") {
   for (std::size_t kernel = 0; kernel < 2; ++kernel) {
     CAPTURE(kernel);
     CHECK(results[0][kernel]["regulariser"] == results[1][kernel]["regulariser"]);
-    CHECK(results[0][kernel]["validation"] == results[1][kernel]["validation"]);
+    CHECK(results[0][kernel]["candidates"] == results[1][kernel]["candidates"]);
     CHECK(results[0][kernel]["mean_squared_error"] != results[1][kernel]["mean_squared_error"]);
     // The chosen one has the smallest error on the validation data.
     double smallest = std::numeric_limits<double>::infinity(), best = 0;
-    for (const auto& candidate : results[0][kernel]["validation"])
+    for (const auto& candidate : results[0][kernel]["candidates"])
       if (!candidate["mean_squared_error"].is_null() && candidate["mean_squared_error"] < smallest) {
         smallest = candidate["mean_squared_error"];
         best = candidate["regulariser"];
@@ -261,6 +261,36 @@ TEST_CASE("gp: arrays with masks, under which nothing is read") {
   CHECK(
       result.errors.find("mask_test.npy: inputs: expected a mask [4, 3], one value a position, got [5, 3]") !=
       std::string::npos);
+}
+
+TEST_CASE("gp: one array of inputs is split with its mask") {
+  const TemporaryFolder folder;
+  xt::xarray<std::uint8_t> mask = xt::ones<std::uint8_t>({24, 3});
+  for (std::size_t i = 0; i < 24; ++i) mask(i, i % 3) = 0;
+  auto y = xt::xarray<double>::from_shape({24});
+  for (std::size_t i = 0; i < 24; ++i) y(i) = std::cos(static_cast<double>(i));
+  write_network(folder / "network.json",
+                Network({layers::dense(), layers::relu(), layers::global_average_pool()}));
+  data::write_npy(folder / "y.npy", y);
+  data::write_npy(folder / "mask.npy", mask);
+  const std::string command = "gp --network " + (folder / "network.json").string() + " --data npy --path " +
+                              folder.string() + " --kernel nngp --precision double --force --out " +
+                              (folder / "out").string();
+  const auto mean = [&](double masked) {
+    auto x = xt::xarray<double>::from_shape({24, 3, 2});
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(1.7 * static_cast<double>(i));
+    for (std::size_t i = 0; i < 24; ++i) x(i, i % 3, 0) = masked;
+    data::write_npy(folder / "x.npy", x);
+    const auto result = run_program(command);
+    CAPTURE(result.errors);
+    CHECK(result.code == 0);
+    return data::read_npy<double>(folder / "out/mean_nngp.npy");
+  };
+  CHECK(mean(1) == mean(100));
+  data::write_npy(folder / "mask_test.npy", mask);
+  const auto stray = run_program(command);
+  CHECK(stray.code != 0);
+  CHECK(stray.errors.find("mask_test.npy: belongs to x_test.npy, which is not there") != std::string::npos);
 }
 
 TEST_CASE("gp: arrays with integer labels and no test labels") {

@@ -118,6 +118,23 @@ TEST_CASE("gram: standard errors of sampled layers") {
   CHECK(read_matrix(folder / "both/ntk_error.npy") == expected.ntk_error);
   CHECK(std::filesystem::exists(folder / "nngp/nngp_error.npy"));
   CHECK_FALSE(std::filesystem::exists(folder / "nngp/ntk_error.npy"));
+  CHECK(run_program(start + "/pairs --pairs 0,1 1,1").code == 0);
+  const auto error = data::read_npy<double>(folder / "pairs/ntk_error.npy");
+  CHECK(error.dimension() == 3);
+  CHECK(error(1, 0, 0) == doctest::Approx(expected.ntk_error(1, 1)).epsilon(1e-12).scale(0));
+}
+
+TEST_CASE("gram: inputs that float rounds to 0") {
+  const TemporaryFolder folder;
+  auto x = some_inputs<double>(3);
+  for (std::size_t k = 0; k < x.size() / 3; ++k) x.data()[k] *= 1e-60;
+  data::write_npy(folder / "x.npy", x);
+  const std::string arguments = "fcn --kernel nngp --x " + (folder / "x.npy").string() + " --out ";
+  check_gram_fails(
+      arguments + (folder / "float").string(),
+      "x.npy: all numbers of input 0 are rounded to 0, they leave the range of float: rescale the inputs, or "
+      "use double");
+  CHECK(run_program("gram " + arguments + (folder / "double").string() + " --precision double").code == 0);
 }
 
 TEST_CASE("gram: errors name what is wrong, before anything is written") {

@@ -20,7 +20,7 @@ void check_usage(const std::string& arguments, const std::string& message) {
 
 TEST_CASE("usage: a word that is no command is named") {
   check_usage("foo",
-              "foo: no such command; there are gp, fit, predict, gram, explain, networks, sde, heads, "
+              "foo: no such command; there are gp, fit, predict, gram, store, explain, networks, sde, heads, "
               "propagation, check");
   check_usage("sde foo x.json",
               "sde foo: no such command; there are simulate, network, compare, stopping-time");

@@ -1,10 +1,13 @@
 // Models in folders: the same bits come back, and nothing else is taken for a model.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "data/temporary_folder.hpp"
 #include "gp/problem.hpp"
@@ -28,6 +31,18 @@ std::string bytes_of(const fs::path& file) {
 
 void put_bytes(const fs::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
+}
+
+/// CRC-32, as folders have it.
+std::string sum_of(const std::string& bytes) {
+  std::uint32_t sum = 0xffffffff;
+  for (const char byte : bytes) {
+    sum ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) sum = sum >> 1 ^ (sum % 2 != 0 ? 0xedb88320 : 0);
+  }
+  std::ostringstream text;
+  text << std::hex << std::setw(8) << std::setfill('0') << ~sum;
+  return text.str();
 }
 
 std::size_t entries_in(const fs::path& folder) {
@@ -109,13 +124,75 @@ TEST_CASE("model files: float inputs and sequences of different length") {
   check_same_predictions(ragged, Model::load(folder.path() / "ragged"), Inputs<double>(others));
 }
 
+TEST_CASE("model files: inputs with masks") {
+  const TemporaryFolder folder;
+  const Network network = models::named_network("conv-gap", {{"axes", 1}, {"depth", 2}});
+  const auto masked = [](Index count, std::uint64_t seed) {
+    const Matrix<double> numbers = random_matrix(count, 6 * 2, seed);
+    const auto n = static_cast<std::size_t>(count);
+    xt::xarray<double> x = xt::xarray<double>::from_shape({n, 6, 2});
+    std::copy_n(numbers.data(), numbers.size(), x.begin());
+    xt::xarray<bool> mask = xt::ones<bool>({n, std::size_t{6}});
+    for (std::size_t i = 0; i < n; ++i) mask(i, i % 6) = mask(i, (2 * i + seed) % 6) = false;
+    return Inputs<double>(Inputs<double>(std::move(x)), mask);
+  };
+  const Inputs<double> train = masked(8, 1);
+  const Model model = Model::fit(network, train, random_matrix(8, 1, 2));
+  model.save(folder.path() / "model");
+  const Model loaded = Model::load(folder.path() / "model");
+  check_same_predictions(model, loaded, masked(5, 3));
+  // The mask is part of the model: without it the predictions are others.
+  const Matrix<double> values = random_matrix(8, 6 * 2, 1);
+  xt::xarray<double> bare = xt::xarray<double>::from_shape({8, 6, 2});
+  std::copy_n(values.data(), values.size(), bare.begin());
+  const Model without = Model::fit(network, Inputs<double>(bare), random_matrix(8, 1, 2));
+  CHECK((without.mean(masked(5, 3)) - loaded.mean(masked(5, 3))).cwiseAbs().maxCoeff() > 1e-3);
+}
+
+TEST_CASE("model files: inputs with graphs, of one size and of different sizes") {
+  const TemporaryFolder folder;
+  const Network network = models::named_network("gntk", {{"blocks", 1}});
+  const auto with_graphs = [](bool ragged, std::size_t count, std::uint64_t seed) {
+    std::vector<Matrix<double>> features;
+    std::vector<InputGraph> graphs;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Index nodes = ragged ? 3 + static_cast<Index>(i % 4) : 4;
+      features.push_back(random_matrix(nodes, 2, seed + i));
+      std::vector<GraphEdge> edges;
+      for (Index a = 1; a < nodes; ++a) {
+        const double weight = 0.5 + static_cast<double>(i + 1) / static_cast<double>(a + 1);
+        edges.push_back({a - 1, a, weight});
+        if ((static_cast<Index>(i) + a) % 3 != 0) edges.push_back({a, a - 1, weight});
+      }
+      graphs.emplace_back(nodes, i == 1 || seed == 0 ? std::vector<GraphEdge>{} : edges);
+    }
+    if (ragged) return Inputs<double>(Inputs<double>(std::move(features)), std::move(graphs));
+    Matrix<double> all(static_cast<Index>(count), 4 * 2);
+    for (std::size_t i = 0; i < count; ++i)
+      all.row(static_cast<Index>(i)) = features[i].reshaped<Eigen::RowMajor>().transpose();
+    xt::xarray<double> x = xt::xarray<double>::from_shape({count, 4, 2});
+    std::copy_n(all.data(), all.size(), x.begin());
+    return Inputs<double>(Inputs<double>(std::move(x)), std::move(graphs));
+  };
+  for (const bool ragged : {false, true}) {
+    CAPTURE(ragged);
+    const Model model = Model::fit(network, with_graphs(ragged, 9, 1), random_matrix(9, 1, 2));
+    model.save(folder.path() / "model");
+    check_same_predictions(model, Model::load(folder.path() / "model"), with_graphs(ragged, 5, 30));
+    // No edge at all: arrays without numbers.
+    const Model edgeless = Model::fit(network, with_graphs(ragged, 9, 0), random_matrix(9, 1, 2));
+    edgeless.save(folder.path() / "model");
+    check_same_predictions(edgeless, Model::load(folder.path() / "model"), with_graphs(ragged, 5, 30));
+  }
+}
+
 TEST_CASE("model files: NumPy's arrays and a document") {
   const TemporaryFolder folder;
   const Model model = saved_model();
   model.save(folder.path() / "model");
   const auto document = nlohmann::json::parse(bytes_of(folder.path() / "model" / "model.json"));
   CHECK(document["format"] == "widelimit model");
-  CHECK(document["format_version"] == 1);
+  CHECK(document["format_version"] == 2);
   CHECK(document["precision"] == "double");
   CHECK(document["inputs"]["count"] == 14);
   CHECK(document["files"].size() == 4);
@@ -145,10 +222,19 @@ TEST_CASE("model files: damaged, incomplete and foreign folders are named") {
   const auto with = [&](const char* key, const nlohmann::json& value) {
     auto changed = nlohmann::json::parse(document);
     changed[key] = value;
+    changed.erase("crc32");
+    changed["crc32"] = sum_of(changed.dump());
     put_bytes(place / "model.json", changed.dump());
   };
-  with("format_version", 2);
-  fails("expected format_version 1, got 2");
+  with("format_version", 1);
+  fails("expected format_version 2, got 1");
+  {
+    std::string changed = document;
+    const std::size_t at = changed.find("\"lambda\": ") + 11;
+    changed[at] = changed[at] == '1' ? '2' : '1';
+    put_bytes(place / "model.json", changed);
+    fails("model.json: is damaged: expected the checksum (CRC-32)");
+  }
   with("precision", "half");
   fails("precision: expected \"float\" or \"double\", got \"half\"");
   with("kind", "oracle");
@@ -175,6 +261,60 @@ TEST_CASE("model files: damaged, incomplete and foreign folders are named") {
     put_bytes(place / name, whole);
     CHECK_NOTHROW((void)Model::load(place));
   }
+}
+
+TEST_CASE("model files: every bit of every file counts") {
+  const TemporaryFolder folder;
+  const fs::path place = folder.path() / "model";
+  ModelOptions options;
+  options.preprocessing = some_preprocessing();
+  for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
+    options.kind = kind;
+    saved_model(options).save(place);
+    for (const auto& entry : fs::directory_iterator(place)) {
+      const std::string name = entry.path().filename();
+      if (name == "model.json") continue;
+      CAPTURE(name);
+      const std::string whole = bytes_of(entry.path());
+      for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 40) {
+        std::string changed = whole;
+        changed[at] = static_cast<char>(changed[at] ^ (1 << (at % 8)));
+        put_bytes(place / name, changed);
+        CHECK_THROWS_WITH_AS((void)Model::load(place), doctest::Contains((name + ": is damaged").c_str()),
+                             DataError);
+      }
+      put_bytes(place / name, whole);
+    }
+    const std::string document = bytes_of(place / "model.json");
+    for (std::size_t at = 0; at < document.size(); at += 3) {
+      CAPTURE(at);
+      std::string changed = document;
+      changed[at] = static_cast<char>(changed[at] ^ 2);
+      put_bytes(place / "model.json", changed);
+      CHECK_THROWS_WITH_AS((void)Model::load(place), doctest::Contains("model"), DataError);
+    }
+    put_bytes(place / "model.json", document.substr(0, document.size() / 2));
+    CHECK_THROWS_WITH_AS((void)Model::load(place), doctest::Contains("model.json"), DataError);
+    put_bytes(place / "model.json", document);
+  }
+}
+
+TEST_CASE("model files: files of another model are no part of this one") {
+  const TemporaryFolder folder;
+  const fs::path one = folder.path() / "one", other = folder.path() / "other";
+  saved_model().save(one);
+  const Matrix<double> x = random_matrix(14, 3, 8);
+  Model::fit(saved_network(), Inputs<double>(x), x.leftCols(2)).save(other);
+  for (const char* name : {"x.npy", "y.npy", "factor.npy", "weights.npy"}) {
+    CAPTURE(name);
+    const std::string own = bytes_of(one / name);
+    fs::copy_file(other / name, one / name, fs::copy_options::overwrite_existing);
+    CHECK_THROWS_WITH_AS((void)Model::load(one), doctest::Contains("is damaged: expected the checksum"),
+                         DataError);
+    put_bytes(one / name, own);
+  }
+  fs::copy_file(other / "model.json", one / "model.json", fs::copy_options::overwrite_existing);
+  CHECK_THROWS_AS((void)Model::load(one), DataError);
 }
 
 TEST_CASE("model files: a folder with anything else in it is left alone") {

@@ -55,6 +55,19 @@ double whitened_p(const std::vector<Matrix<double>>& samples, const Matrix<doubl
 
 }  // namespace
 
+TEST_CASE("model: new inputs are like those of the training") {
+  const Matrix<double> x = model_inputs(10, 1);
+  const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x), {});
+  CHECK_THROWS_WITH_AS(
+      (void)model.predict(Inputs<double>(random_matrix(3, 5, 2))),
+      "Model: expected inputs like those of the training, with no positions and 4 channels; got no "
+      "positions and 5 channels",
+      ArgumentError);
+  const Matrix<double> numbers = random_matrix(3, 8, 2);
+  CHECK_THROWS_WITH_AS((void)model.mean(Inputs<double>(numbers.data(), {3, 2, 4})),
+                       doctest::Contains("got positions [2] and 4 channels"), ArgumentError);
+}
+
 TEST_CASE("model: a bayesian one is a Regression with the network's NNGP, bit for bit") {
   const Matrix<double> x = model_inputs(30, 1), test = model_inputs(6, 2), y = model_targets(x);
   const Model model = Model::fit(model_network(), Inputs<double>(x), y, {.noise = RelativeRegulariser(0.02)});
@@ -104,8 +117,11 @@ TEST_CASE("model: trained networks are a GradientFlow with both kernels, at any 
     if (time == infinite_time)
       CHECK(model.leave_one_out().variances == flow.leave_one_out().variances);
     else
-      CHECK_THROWS_WITH_AS((void)model.leave_one_out(), doctest::Contains("have no closed form"),
-                           ArgumentError);
+      CHECK_THROWS_WITH_AS(
+          (void)model.leave_one_out(),
+          doctest::Contains(
+              "have no closed form, only those trained for infinite time; hold data back and predict them"),
+          ArgumentError);
   }
 }
 

@@ -59,9 +59,15 @@ TEST_CASE("preprocessing: channels by hand, with the numbers of the training inp
   const xt::xarray<double> train{{1, 7}, {3, 7}}, test{{5, 8}};
   const auto fitted = Preprocessing::fit(PreprocessingKind::channel, train);
   const auto result = fitted.apply(test);
-  CHECK(result(0, 0) == doctest::Approx(3 / (1 + 1e-5)).epsilon(1e-15));
-  CHECK(result(0, 1) == doctest::Approx(1 / 1e-5).epsilon(1e-15));
+  CHECK(result(0, 0) == doctest::Approx(3).epsilon(1e-15));
+  CHECK(result(0, 1) == 1);  // it has no scale of its own
   CHECK(fitted.apply(train)(1, 1) == 0);
+  // Nor has one that varies by the rounding of its mean alone.
+  const xt::xarray<double> rounded{{0.1, 1}, {0.1, 2}, {0.1, 3}};
+  CHECK(Preprocessing::fit(PreprocessingKind::channel, rounded).factors()(0, 0) == 1);
+  const xt::xarray<double> tiny{{1, 1e-9}, {2, 3e-9}};
+  CHECK(Preprocessing::fit(PreprocessingKind::channel, tiny).factors()(0, 1) ==
+        doctest::Approx(1e9).epsilon(1e-9));
 
   const auto images = preprocessing_images<double>(40, 2);
   const auto prepared = Preprocessing::fit(PreprocessingKind::channel, images).apply(images);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <vector>
 
 #include "support/random_inputs.hpp"
@@ -53,6 +54,28 @@ TEST_CASE("flip: the last spatial axis is reversed, channels stay together") {
                        ArgumentError);
 }
 
+TEST_CASE("flip: batches with masks and of different shapes") {
+  const auto images = random_inputs(1, {3, 2, 4, 3});
+  const auto straight = Inputs<double>(images);
+  const auto once = flipped(straight);
+  CHECK(std::equal(once[1].begin(), once[1].end(), flipped(images).begin() + 24));
+  xt::xarray<bool> mask = xt::ones<bool>({3, 2, 4});
+  mask(1, 0, 1) = mask(2, 1, 0) = false;
+  const auto masked = flipped(Inputs<double>(straight, mask));
+  CHECK(masked.mask(1)[2] == 0);
+  CHECK(masked.mask(2)[7] == 0);
+  CHECK(std::count(masked.mask(2).begin(), masked.mask(2).end(), 0) == 1);
+  CHECK(masked[1][2 * 3 + 1] == 0);  // what is masked is 0 on both sides
+  CHECK(masked[1][3 * 3 + 1] == images(1, 0, 0, 1));
+  const std::vector<xt::xarray<double>> sequences{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}, {9, 10}}};
+  const auto reversed = flipped(Inputs<double>(sequences));
+  CHECK(std::vector<double>(reversed[1].begin(), reversed[1].end()) ==
+        std::vector<double>{9, 10, 7, 8, 5, 6});
+  CHECK(reversed.shape(0) == Shape{2});
+  const auto back = flipped(reversed);
+  CHECK(std::equal(back[0].begin(), back[0].end(), sequences[0].begin()));
+}
+
 TEST_CASE("flip average: the mean of four kernels, whether one side is flipped or both") {
   const auto x = random_inputs(2, {11, 3, 4, 2}), other = random_inputs(3, {5, 3, 4, 2});
   for (const Index stride : {Index{1}, Index{2}}) {
@@ -60,10 +83,12 @@ TEST_CASE("flip average: the mean of four kernels, whether one side is flipped o
     const Network network = flip_network(stride);
     const FlipAverage<double> average(network, x);
     CHECK(average.flips_both() == (stride == 2));
-    const auto of_one = average.gram(x), of_two = average.gram(other, x), alone = average.diagonal(x);
+    const auto of_one = average.gram(x), of_two = average.gram(other, x), alone = average.diagonal(x),
+               with_kept = average.gram_with(other, average.prepare(x));
     for (const auto kernel : {&GramResult<double>::nngp, &GramResult<double>::ntk}) {
       check_close(of_one.*kernel, four_kernels(network, x, x, kernel));
       check_close(of_two.*kernel, four_kernels(network, other, x, kernel));
+      check_close(with_kept.*kernel, of_two.*kernel);
       check_close(alone.*kernel, (of_one.*kernel).diagonal());
       CHECK(of_one.*kernel == (of_one.*kernel).transpose());
       // The function does not tell an image from its mirror image.

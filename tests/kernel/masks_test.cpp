@@ -69,7 +69,7 @@ std::vector<Network> orderless_networks() {
        {dense({1, 0.1}), sum({{0.5, {}}, {1, {relu(), dense({1, 0.2})}}}),
         concat({{0.5, {dense()}}, {0.5, {relu(), dense({1, 1})}}}), layers::cos(), dropout(0.8),
         product({{1, {dense()}}, {1, {dense({1, 0.1})}}}), global_average_pool()}},
-      {"standard", {dense({1.3, 0.1, StandardParametrisation{7}}), relu(), global_average_pool()}}};
+      {"standard", {dense({1.3, 0.1, StandardParametrisation{3}}), relu(), global_average_pool()}}};
 }
 
 /// Sequences with holes, and what is left of them.

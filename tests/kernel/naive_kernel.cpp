@@ -316,12 +316,13 @@ NaiveState attention(const NaiveState& state, const json& layer) {
                                               : RealMatrix(RealMatrix::Zero(self.rows(), self.cols()));
     for (Index a = 0; a < logits.rows(); ++a) {
       const Index seen = layer["causal"] == true ? a + 1 : logits.cols();
+      const Real largest = logits.row(a).head(seen).maxCoeff();
       for (Index i = 0; i < logits.cols(); ++i) {
         Real& logit = logits(a, i);
         if (i >= seen)
           logit = 0;
         else if (layer["weights"] == "softmax")
-          logit = std::exp(logit);
+          logit = std::exp(logit - largest);
         else if (layer["weights"] == "relu")
           logit = std::max<Real>(logit, 0);
         else if (layer["weights"] == "abs")

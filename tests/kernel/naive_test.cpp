@@ -137,6 +137,7 @@ const std::vector<std::vector<Shape>> batches{
     {{12}, {12}, {12}},
     {{5, 3}, {5, 3}, {5, 3}},
     {{2, 4, 3}, {2, 4, 3}, {2, 4, 3}},
+    {{2, 4, 4}, {2, 4, 4}},
     {{1}, {1}},
     {{6, 7}, {6, 7}},
     {{1, 6}, {1, 6}},
@@ -321,6 +322,19 @@ TEST_CASE("strided branches of an image agree with the naive kernel") {
     check_network(
         Network({conv(3, 1), layers::relu(), conv(4, stride), layers::relu(), layers::global_average_pool()}),
         {{12, 12}});
+}
+
+TEST_CASE("volumes of which strides leave a single slab") {
+  for (const Shape& volume : {Shape{2, 2, 2}, Shape{2, 4, 4}, Shape{2, 8, 8}, Shape{2, 5, 3}, Shape{2, 3, 3},
+                              Shape{2, 4, 1}, Shape{1, 4, 4}, Shape{3, 4, 4}})
+    for (const std::vector<Index>& strides : {std::vector<Index>{2, 1, 1}, {2, 2, 2}, {2, 1, 2}, {3, 1, 2}}) {
+      CAPTURE(to_string(volume));
+      CAPTURE(to_string(strides));
+      for (const std::vector<Index>& filter : {std::vector<Index>{1, 1, 1}, {3, 3, 2}})
+        check_network(Network({layers::conv({.filter = filter, .strides = strides, .bias_variance = 0.1}),
+                               layers::relu(), layers::global_average_pool()}),
+                      {volume, volume});
+    }
 }
 
 // Planes too large to stack are read where the states lie.

@@ -104,6 +104,19 @@ TEST_CASE("inputs that are not there, and networks that do not fit") {
                        NetworkError);
 }
 
+TEST_CASE("standard errors of sampled layers are those of the Gram matrix") {
+  const Inputs<double> x(random_inputs(6, {2, 3, 2}));
+  const Layer sampled = attention({.scaling = AttentionScaling::inverse_sqrt_width, .samples = 64});
+  const auto found = position_covariances(Network({sampled}), x, 0, 1);
+  REQUIRE(found.nngp_error.rows() == 3);
+  CHECK(found.ntk_error.minCoeff() > 0);
+  const auto first = gram<double>(Network({sampled, index_position(0, 0)}), x);
+  CHECK(found.nngp(0, 0) == doctest::Approx(first.nngp(0, 1)).epsilon(1e-12).scale(0));
+  CHECK(found.nngp_error(0, 0) == doctest::Approx(first.nngp_error(0, 1)).epsilon(1e-9).scale(0));
+  CHECK(found.ntk_error(0, 0) == doctest::Approx(first.ntk_error(0, 1)).epsilon(1e-9).scale(0));
+  CHECK(position_covariances(Network({conv({{3}})}), x, 0, 1).nngp_error.size() == 0);
+}
+
 TEST_CASE("gram returns the variances of inputs on request") {
   const auto x = random_inputs(3, {3, 4, 2}), y = random_inputs(4, {2, 4, 2});
   const Network network({conv({{3}}), relu(), global_average_pool(), dense({1, 0.1})});

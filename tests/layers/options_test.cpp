@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -49,6 +50,22 @@ TEST_CASE("with N/s |F| = sigma_w^2 and biases of variance 1 the parametrisation
     check_same(around(conv_transpose({{2, 3}, {1, 2}, padding, 1, 1, sixth})),
                around(conv_transpose({{2, 3}, {1, 2}, padding, 1, 1})), x);
   }
+}
+
+TEST_CASE("an input width that is known to be another is refused") {
+  const auto refused = [](const Layers& layers, const xt::xarray<double>& x) {
+    return error_message<NetworkError>([&] { (void)kernels_of(layers, x); });
+  };
+  const StandardParametrisation four{4}, three{3}, fifteen{15};
+  CHECK(refused({dense({1, 0, four})}, random_inputs(1, {2, 3})) ==
+        "layers[0] (dense): expected an input_width of 3, the channels in front of the layer, got 4");
+  CHECK(refused({average_pool({.window = {2}}), conv({.filter = {2}, .standard = four}), flatten()},
+                random_inputs(1, {2, 5, 3}))
+            .starts_with("layers[1] (conv): expected an input_width of 3"));
+  CHECK(refused({flatten(), dense({1, 0, three})}, random_inputs(1, {2, 5, 3}))
+            .starts_with("layers[1] (dense): expected an input_width of 15"));
+  (void)kernels_of({flatten(), dense({1, 0, fifteen}), relu(), dense({1, 0, four})},
+                   random_inputs(1, {2, 5, 3}));
 }
 
 TEST_CASE("the NTK of a standard dense layer on inputs is N/s K + 1, also without weights") {

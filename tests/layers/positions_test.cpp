@@ -140,6 +140,8 @@ TEST_CASE("any matrix over positions, whole or axis by axis") {
   check_map(positions_map(std::vector{tall, wide}), kronecker(tall, wide), {3, 4}, {5, 2});
   const MapMatrix whole = random_matrix(8, 7, 12);
   check_map(positions_map(whole), whole, {3, 4}, {7});
+  const MapMatrix folded = random_matrix(9, 6, 12);
+  check_map(positions_map(folded, {2, 3}), folded, {3, 4}, {2, 3});
   MapMatrix sparse = MapMatrix::Zero(4, 6);
   sparse(1, 5) = 2;
   sparse(3, 0) = -1;
@@ -295,6 +297,10 @@ TEST_CASE("bad maps and inputs that do not fit are errors with their place") {
         "image_resize: sizes must be positive, or -1, got 0");
   CHECK(error_message<Error>([] { static_cast<void>(positions_map(MapMatrix(0, 3))); }) ==
         "positions_map: matrix must have entries, got 0 x 3");
+  CHECK(error_message<Error>([] {
+          static_cast<void>(positions_map(MapMatrix(MapMatrix::Ones(4, 3)), {2, 3}));
+        }) ==
+        "positions_map: shape: expected sizes of 4 positions (rows of the matrix), got 2 axes of sizes 2x3");
   CHECK(error_message<Error>([] {
           MapMatrix bad = MapMatrix::Ones(2, 2);
           bad(1, 0) = std::nan("");

@@ -71,6 +71,7 @@ Network every_kind() {
                     index_position(1, -2),
                     image_resize({{3, -1}, ResizeMethod::cubic, false}),
                     positions_map(covariance),
+                    positions_map(covariance, {covariance.rows(), 1}),
                     positions_map(std::vector{covariance, covariance}),
                     average_pool({{2, 2}, {}, Padding::valid}),
                     average_pool({{2, 2}, {}, Padding::same, true}),

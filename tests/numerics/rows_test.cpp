@@ -290,6 +290,31 @@ TEST_CASE_TEMPLATE("rows: precise products keep their digits however long and lo
   }
 }
 
+TEST_CASE_TEMPLATE("rows: one row times some, added up in double", Scalar, float, double) {
+  for (const std::size_t size : {1u, 5u, 64u, 201u})
+    for (const std::size_t count : {1u, 3u, 4u, 11u}) {
+      CAPTURE(size);
+      CAPTURE(count);
+      const std::size_t step = size + 3;
+      const auto left = normal_numbers<Scalar>(size, 17), right = normal_numbers<Scalar>(count * step, 18);
+      std::vector<Scalar> products(count + 1, Scalar(-7));
+      precise_products<Scalar>().multiply_rows(left.data(), right.data(), step, count, size, 0.25,
+                                               products.data());
+      for (std::size_t j = 0; j < count; ++j) {
+        double sum = 0, magnitude = 0;
+        for (std::size_t i = 0; i < size; ++i) {
+          const double product = static_cast<double>(left[i]) * static_cast<double>(right[j * step + i]);
+          sum += product;
+          magnitude += std::abs(product);
+        }
+        CHECK(std::abs(static_cast<double>(products[j]) - 0.25 * sum) <=
+              epsilon<double> * static_cast<double>(size) * magnitude +
+                  static_cast<double>(epsilon<Scalar>) * std::abs(sum));
+      }
+      CHECK(products[count] == Scalar(-7));
+    }
+}
+
 TEST_CASE_TEMPLATE("rows: bounds are exceeded by either sign, at every place, and not by equality", Scalar,
                    float, double) {
   for (const std::size_t size : {1u, 7u, 16u, 37u}) {

@@ -6,6 +6,7 @@
 
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/numerics/statistics.hpp"
 
 using namespace widelimit;
 using namespace widelimit::propagation;
@@ -15,8 +16,8 @@ namespace {
 
 constexpr LossPredictor truth{3, 2, 0.7, 2.302585};
 
-std::vector<TrainingOutcome> outcomes(std::size_t count, double noise) {
-  numerics::RandomStream stream(4);
+std::vector<TrainingOutcome> outcomes(std::size_t count, double noise, std::uint64_t seed = 4) {
+  numerics::RandomStream stream(seed);
   std::vector<TrainingOutcome> result;
   for (std::size_t i = 0; i < count; ++i) {
     const double a = 1.2 * stream.uniform() - 0.6, g = 1.6 * stream.uniform() - 0.4;
@@ -61,6 +62,28 @@ TEST_CASE("predictor: with noise the fit is no worse than the truth") {
   CHECK(fit.root_mean_square_error <= std::sqrt(truth_error));
   CHECK(fit.predictor.weight_a == Approx(3).scale(0).epsilon(0.15));
   CHECK(fit.predictor.weight_g == Approx(2).scale(0).epsilon(0.15));
+}
+
+TEST_CASE("predictor: bootstrap errors are the scatter of fits to fresh outcomes") {
+  constexpr int repetitions = 60;
+  std::vector<double> weights, biases;
+  double mean_error = 0, mean_bias_error = 0;
+  for (int i = 0; i < repetitions; ++i) {
+    const auto sample = outcomes(40, 0.1, 100 + static_cast<std::uint64_t>(i));
+    const PredictorFit fit = fit_loss_predictor(sample, truth.ceiling);
+    weights.push_back(fit.predictor.weight_a);
+    biases.push_back(fit.predictor.bias);
+    const LossPredictor errors = bootstrap_errors(sample, fit, 40, 7);
+    CHECK(errors.ceiling == 0);
+    mean_error += errors.weight_a / repetitions;
+    mean_bias_error += errors.bias / repetitions;
+  }
+  const double scatter = std::sqrt(numerics::variance(weights).value);
+  const double bias_scatter = std::sqrt(numerics::variance(biases).value);
+  CHECK(mean_error == Approx(scatter).scale(0).epsilon(0.35));
+  CHECK(mean_bias_error == Approx(bias_scatter).scale(0).epsilon(0.35));
+  const auto sample = outcomes(40, 0.1);
+  CHECK_THROWS_AS((void)bootstrap_errors(sample, fit_loss_predictor(sample), 1), ArgumentError);
 }
 
 TEST_CASE("predictor: rank correlation averages ties") {

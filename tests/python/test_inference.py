@@ -79,13 +79,44 @@ def test_the_largest_learning_rate_is_where_descent_stops_converging(random):
 def test_wrong_arguments(random):
     kernel_fn, x, y, _ = problem(random)
     k = kernel_fn(x, None, "ntk")
-    with pytest.raises(NotImplementedError, match="trace_axes"):
+    with pytest.raises(ValueError, match=r"k_train_train: expected an array over \(7, 2\) as y_train without trace_axes"):
         predict.gradient_descent_mse(k, y, trace_axes=())
+    with pytest.raises(ValueError, match="trace_axes=.*expected axes of y_train"):
+        predict.gradient_descent_mse(k, y, trace_axes=(2,))
     with pytest.raises(ValueError, match="diag_reg"):
         predict.gradient_descent_mse(k, y, diag_reg=-1)
-    with pytest.raises(ValueError, match="y_train: expected 7 rows"):
+    with pytest.raises(ValueError, match=r"k_train_train: expected an array over \(3,\)"):
         predict.gp_inference(k, y[:3])(get="ntk")
+    with pytest.raises(ValueError, match="k_test_train: expected the kernel"):
+        predict.gradient_descent_mse(k, y)(1.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="nothing would be predicted"):
+        predict.gradient_descent_mse(k, y)(1.0, None)
+    with pytest.raises(ValueError, match="expected both kernels"):
+        predict.gp_inference(k, y, 0.1)("ntk", k, k)
     with pytest.raises(ValueError, match="get: expected"):
         predict.gradient_descent_mse_ensemble(kernel_fn, x, y)(get="ntkgp")
     with pytest.raises(np.linalg.LinAlgError, match="eigenvalue"):
-        predict.gradient_descent_mse(-np.eye(7), y)
+        predict.gradient_descent_mse(-np.eye(7), y)(1.0)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        predict.gp_inference(-np.eye(7), y)("nngp", k)
+
+
+def test_kernels_in_single_precision_flow_in_spite_of_their_rounding(random):
+    x, y = random.normal(size=(60, 2)), random.normal(size=(60, 1))
+    kernel = stax.serial(stax.Dense(1), stax.Monomial(2), stax.Dense(1))[2](x, None, "nngp", precision="float")
+    assert np.linalg.eigvalsh(kernel.astype(float))[0] < 0
+    assert np.isfinite(predict.gradient_descent_mse(kernel, y)(np.array([1.0, np.inf]))).all()
+
+
+def test_an_ode_state_goes_on(random):
+    pytest.importorskip("scipy")
+    kernel_fn, x, y, test = problem(random)
+    k, cross = kernel_fn(x, None, "ntk"), kernel_fn(test, x, "ntk")
+    flow = predict.gradient_descent(lambda fx, y: np.mean((fx - y)**4), k, y, 0.5, momentum=0.9)
+    begin = predict.ODEState(np.zeros_like(y), np.zeros((3, 2)))
+    middle, end = (flow(t, begin, None, cross) for t in (1.0, 3.0))
+    later = flow(2.0, middle, None, cross)
+    both = flow(np.array([1.0, 3.0]), 0.0, 0.0, cross)
+    for got, expected in ((later.fx_test, end.fx_test), (later.qx_train, end.qx_train), (both[1][1], end.fx_test),
+                          (both[0][0], middle.fx_train)):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)

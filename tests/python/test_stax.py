@@ -1,5 +1,7 @@
 """The vocabulary of neural-tangents, against numbers that neural-tangents gave (tests/reference/stax)."""
 
+import importlib
+import inspect
 import json
 import pathlib
 
@@ -50,8 +52,8 @@ def test_what_get_gives(random):
     assert whole.shape1 == (4, 2) and whole.shape2 == (2, 2) and not whole.x1_is_x2
     assert kernel_fn(x1).cov2 is None
     assert nt.batch(kernel_fn, 2)(x1, None, "ntk").shape == (4, 4)
-    with pytest.raises(NotImplementedError, match="get: expected nngp, ntk, cov1, cov2, got 'kernel'"):
-        kernel_fn(x1, None, "kernel")
+    with pytest.raises(NotImplementedError, match="get: expected nngp, ntk, cov1, cov2, .*, got 'mask1'"):
+        kernel_fn(x1, None, "mask1")
     with pytest.raises(TypeError, match="unknown arguments"):
         kernel_fn(x1, None, "ntk", trace_axis=1)
 
@@ -100,7 +102,11 @@ def test_empirical_ntk_is_the_product_of_differences(random):
 
 @pytest.mark.parametrize("make, message", [
     (lambda: stax.Dense(3, parameterization="mup"), "parameterization"),
-    (lambda: stax.Dense(3, batch_axis=1), "batch_axis"),
+    (lambda: stax.serial(stax.Dense(3), stax.Dense(3, batch_axis=1)), "batch_axis=1: expected 0"),
+    (lambda: stax.serial(stax.Dense(3), stax.LayerNorm(axis=0)), "LayerNorm: axis=.*the batch not among them"),
+    (lambda: stax.serial(stax.Dense(3), stax.ImageResize((-1, 5), "lanczos3")), "ImageResize: method"),
+    (lambda: stax.serial(stax.Dense(3), stax.DotGeneral(rhs=np.ones(2), dimension_numbers=(((0,), (0,)), ((), ())))),
+     "DotGeneral: .*other axes than the batch"),
     (lambda: stax.Conv(3, (3,), padding="FULL"), "padding"),
     (lambda: stax.serial(stax.Dense(3), stax.FanInSum()), "FanInSum: expected branches"),
     (lambda: stax.serial(stax.FanOut(2), stax.Dense(3)), "Dense: expected one input, got the branches of FanOut"),
@@ -109,6 +115,9 @@ def test_empirical_ntk_is_the_product_of_differences(random):
     (lambda: stax.Dropout(0.0), "Dropout: rate"),
     (lambda: stax.GlobalSelfAttention(4, 2, 2, 2, attention_mechanism="GELU"), "attention_mechanism"),
     (lambda: stax.layer(lambda: None), "elementwise"),
+    (lambda: stax.Diagonal(input=0), "diagonal_spatial"),
+    (lambda: nt.experimental.empirical_ntk_fn_tf(None), "TensorFlow"),
+    (lambda: nt.taylor_expand(mlp()[1], mlp()[0](0, (-1, 4))[1], 2), "degree=2"),
 ])
 def test_what_is_wrong_or_missing_says_so(make, message):
     with pytest.raises((ValueError, TypeError, NotImplementedError), match=message):
@@ -116,16 +125,25 @@ def test_what_is_wrong_or_missing_says_so(make, message):
         made[2](np.ones((2, 4)), None, "nngp")
 
 
-def test_every_public_name_of_neural_tangents_is_here():
-    names = """ABRelu Abs Aggregate AvgPool Conv ConvLocal ConvTranspose Cos Dense DotGeneral Dropout Elementwise
-        ElementwiseNumerical Erf Exp ExpNormalized FanInConcat FanInProd FanInSum FanOut Flatten Gabor Gaussian Gelu
-        GlobalAvgPool GlobalSelfAttention GlobalSumPool Hermite Identity ImageResize Index LayerNorm LeakyRelu Monomial
-        Polynomial Rbf RectifiedMonomial Relu Sigmoid_like Sign Sin Slice SumPool layer parallel repeat requires serial
-        supports_masking unmask_fn""".split()
-    assert [name for name in names if not hasattr(stax, name)] == []
-    functions = """batch empirical_kernel_fn empirical_nngp_fn empirical_ntk_fn linearize monte_carlo_kernel_fn
-        taylor_expand""".split()
-    assert [name for name in functions if not hasattr(nt, name)] == []
+def test_linearized_networks_are_tangents(random):
+    x = random.normal(size=(3, 4))
+    init_fn, apply_fn, _ = mlp()
+    params = init_fn(0, (-1, 4))[1]
+    shift = 1e-4 * random.normal(size=params[0].shape)
+    linear = nt.linearize(apply_fn, params)
+    np.testing.assert_array_equal(linear(params, x), apply_fn(params, x))
+    difference = apply_fn([params[0] + shift], x) - apply_fn([params[0] - shift], x)
+    np.testing.assert_allclose(linear([params[0] + shift], x) - linear([params[0] - shift], x), difference, atol=1e-6)
+    np.testing.assert_array_equal(nt.taylor_expand(apply_fn, params, 0)([params[0] + shift], x), apply_fn(params, x))
+    vectors = random.normal(size=(3, 2))
+    product = nt.empirical_ntk_vp_fn(apply_fn, x, None, params)(vectors)
+    np.testing.assert_allclose(nt.empirical_ntk_vp_fn(apply_fn, x, x[:1], params)(vectors[:1]).shape, (3, 2))
+    traced = nt.empirical_ntk_fn(apply_fn)(x, None, params)
+    rows = [nt.empirical_ntk_vp_fn(apply_fn, x, None, params)(np.eye(3)[:, [j]] * np.eye(2)[k]) for j in range(3)
+            for k in range(2)]
+    whole = np.stack(rows).reshape(3, 2, 3, 2)
+    np.testing.assert_allclose(np.einsum("jkik->ij", whole) / 2, traced, rtol=1e-10)
+    np.testing.assert_allclose(np.einsum("jkil,jk->il", whole, vectors), product, rtol=1e-9)
 
 
 def test_finite_networks_have_the_widths_that_layers_were_given():
@@ -146,3 +164,35 @@ def test_finite_networks_have_the_widths_that_layers_were_given():
     assert count(stax.Conv(8, (3,), padding="SAME"), stax.Relu(), stax.Conv(6, (2,)), stax.Flatten(), stax.Dense(2),
                  shape=(-1, 5, 3)) == 3 * 3 * 8 + 8 * 2 * 6 + 4 * 6 * 2
     assert count(stax.Conv(8, (3,), padding="SAME"), stax.Flatten(), shape=(-1, 5, 3)) == 3 * 3 * 8
+
+
+NAMES = json.loads((pathlib.Path(__file__).parent.parent / "reference" / "neural_tangents" / "names.json").read_text())
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_every_public_name_of_neural_tangents_is_here_with_its_arguments(module):
+    ours = importlib.import_module(module.replace("neural_tangents", "widelimit"))
+    for name, arguments in NAMES[module].items():
+        found = getattr(ours, name)
+        if arguments is None or "NotImplementedError" in found.__code__.co_names:
+            continue
+        assert list(inspect.signature(found).parameters)[:len(arguments)] == arguments, name
+
+
+def test_edges_are_adjacency_matrices(random):
+    x, edges = random.normal(size=(2, 4, 3)), random.integers(0, 4, size=(2, 6, 2))
+    edges[1, 4:] = -1  # Padding.
+    dense = np.zeros((2, 4, 4))
+    for adjacency, pairs in zip(dense, edges):
+        for source, target in pairs[pairs[:, 0] >= 0]:
+            adjacency[source, target] += 1
+
+    def kernels(pattern, **options):
+        layers = stax.Dense(8, b_std=0.2), stax.Relu(), stax.Aggregate(**options), stax.GlobalSumPool(), stax.Dense(1)
+        return stax.serial(*layers)[2](x, None, "ntk", pattern=(pattern, pattern))
+
+    expected = kernels(dense)
+    np.testing.assert_array_equal(kernels(edges, implementation="SPARSE"), expected)
+    np.testing.assert_array_equal(kernels(dense / 2, to_dense=lambda pattern: 2 * pattern), expected)
+    with pytest.raises(ValueError, match=r"pattern: expected integers \[n, edges, 2\]"):
+        kernels(dense, implementation="SPARSE")

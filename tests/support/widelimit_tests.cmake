@@ -13,10 +13,13 @@ function(widelimit_tests folder)
   set(skipped "skipped: .*Status: SUCCESS")
   foreach(file ${ARG_FILES})
     get_filename_component(name ${file} NAME_WE)
-    add_test(NAME ${folder}/${name} COMMAND ${target} --source-file=*/${name}.cpp --test-case-exclude=*[slow]* --no-intro)
-    set_tests_properties(${folder}/${name} PROPERTIES LABELS ${ARG_LABEL}
-                         FAIL_REGULAR_EXPRESSION "test cases: +0 " SKIP_REGULAR_EXPRESSION ${skipped})
+    file(STRINGS ${file} cases REGEX "TEST_CASE")
     file(STRINGS ${file} slow_cases REGEX "TEST_CASE.*\\[slow\\]\"")
+    if(NOT cases STREQUAL slow_cases)
+      add_test(NAME ${folder}/${name} COMMAND ${target} --source-file=*/${name}.cpp --test-case-exclude=*[slow]* --no-intro)
+      set_tests_properties(${folder}/${name} PROPERTIES LABELS ${ARG_LABEL}
+                           FAIL_REGULAR_EXPRESSION "test cases: +0 " SKIP_REGULAR_EXPRESSION ${skipped})
+    endif()
     if(slow_cases)
       add_test(NAME ${folder}/${name}/slow COMMAND ${target} --source-file=*/${name}.cpp --test-case=*[slow]* --no-intro)
       set_tests_properties(${folder}/${name}/slow PROPERTIES LABELS slow

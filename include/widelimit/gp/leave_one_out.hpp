@@ -15,6 +15,10 @@ struct LeaveOneOut {
 
   /// Mean over inputs and outputs of squared residuals.
   [[nodiscard]] double mean_squared_error() const;
+
+  /// The factor on the variances that makes the residuals most likely: mean over inputs and outputs of squared residual
+  /// over variance. NumericalError with `where` in front if variances are 0.
+  [[nodiscard]] double most_likely_scale(const char* where) const;
 };
 
 }  // namespace widelimit::gp

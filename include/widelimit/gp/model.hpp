@@ -49,6 +49,8 @@ struct ModelOptions {
   /// Absent: the scale of the targets in closed form, see Regression and GradientFlow::leave_one_out_amplitude(); with
   /// an AbsoluteNoise 1.
   std::optional<double> amplitude = {};
+  /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work.
+  bool flip = false;
   /// With validation data: fit on training and validation data together once the regulariser is chosen.
   bool refit = false;
   /// Of the outputs, if they are scores of classes: one an output, or two for a single output, whose positive values
@@ -59,7 +61,7 @@ struct ModelOptions {
   Preprocessing preprocessing = {};
   /// What was done before that, in words for those who prepare new inputs.
   nlohmann::json preparation = {};
-  /// A folder in which Gram matrices are kept and looked for (GramStore); absent: none is.
+  /// A folder in which Gram matrices are kept and looked for (GramCache); absent: none is.
   std::optional<std::filesystem::path> gram_folder = {};
   /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is not looked at.
   GramOptions gram = {};
@@ -90,10 +92,10 @@ enum class Sampling { joint, marginal };
 /// A network, fitted to data: all that predictions need, in one value. Kernel matrices never leave it, so none can be
 /// mistaken for another.
 ///
-/// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, and an
-///          eigendecomposition (9 n^3 operations) for `trained` or to choose a regulariser. Predicting: n kernel values
-///          a new input, the states of the training inputs being kept (PreparedInputs), then n outputs for the mean
-///          and n^2 / 2 (`trained`: 3 n^2) for the variance.
+/// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, 4/3 n^3 operations or more
+///          to choose a regulariser (selection.hpp), and an eigendecomposition (9 n^3 operations) for `trained`.
+///          Predicting: n kernel values a new input, the states of the training inputs being kept (PreparedInputs), then
+///          n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
 /// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
 /// Threads  may share a model; copies are cheap.
 class Model {
@@ -122,7 +124,8 @@ class Model {
                                         const ModelOptions& options = {});
 
   /// Inputs may be of either precision; the kernel is computed in that of the training inputs. Of `run`, threads,
-  /// progress and stop are looked at, here and below.
+  /// progress and stop are looked at, here and below. Errors: ArgumentError for inputs of another shape than those of the
+  /// training (sequences may differ in length) or other channels, and what gram() throws.
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
@@ -166,6 +169,7 @@ class Model {
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;
+  [[nodiscard]] bool flips() const;  ///< ModelOptions::flip
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   [[nodiscard]] const Preprocessing& preprocessing() const;
   [[nodiscard]] const nlohmann::json& preparation() const;

@@ -13,11 +13,13 @@ namespace widelimit::gp {
 
 /// What is done to inputs before a kernel sees them. Positions are pixels, words or whatever has channels.
 enum class PreprocessingKind {
-  none,     ///< Nothing.
-  pixel,    ///< Every position: its channels get mean 0 and standard deviation 1. Needs two or more channels.
-  image,    ///< Every input: all its numbers get mean 0 and standard deviation 1.
-  channel,  ///< Every channel: mean 0 and standard deviation 1 over all positions of the training inputs.
-  zca       ///< Regularised whitening of whole inputs, see Preprocessing.
+  none,   ///< Nothing.
+  pixel,  ///< Every position: its channels get mean 0 and standard deviation 1. Needs two or more channels.
+  image,  ///< Every input: all its numbers get mean 0 and standard deviation 1.
+  /// Every channel: mean 0 and standard deviation 1 over all positions of the training inputs. One that does not vary
+  /// there only loses its mean.
+  channel,
+  zca  ///< Regularised whitening of whole inputs, see Preprocessing.
 };
 
 /// "none", "pixel", "image", "channel" or "zca".
@@ -29,8 +31,8 @@ enum class PreprocessingKind {
 /// A preprocessing that is fitted to training inputs and then applied, unchanged, to all inputs. Inputs are
 /// [n, spatial..., channels]; sums run in double, results are rounded to the type of the inputs.
 ///
-/// Standardising divides by (standard deviation + 1e-5), which keeps constant scopes (a grey pixel, an empty image, a
-/// constant column) at exactly 0. The standard deviation divides by the number of values.
+/// Standardising divides by the standard deviation over all values; pixel and image by (standard deviation + 1e-5), which
+/// keeps constant scopes (a grey pixel, an empty image) at exactly 0. A channel that does not vary is not scaled.
 ///
 /// zca         with x an input written as one vector of d numbers, m and C the mean and the covariance (division by n)
 ///             of the training inputs: (C + eps mean(C_ii) I)^{-1/2} (x - m). The regulariser eps, relative to the mean
@@ -61,8 +63,8 @@ class Preprocessing {
   [[nodiscard]] const std::vector<std::size_t>& input_shape() const noexcept { return input_shape_; }
   /// For channel the means, [channels]; for zca m, [d]; else empty.
   [[nodiscard]] const Vector<double>& offsets() const noexcept { return offsets_; }
-  /// For channel: 1 / (standard deviation + 1e-5), [1, channels]; for zca the symmetric whitening matrix [d, d]; else
-  /// empty.
+  /// For channel: 1 / standard deviation, or 1 where it does not vary, [1, channels]; for zca the symmetric whitening
+  /// matrix [d, d]; else empty.
   [[nodiscard]] const Matrix<double>& factors() const noexcept { return factors_; }
 
   /// {"kind", "input_shape", "zca_regulariser"}: with the two arrays all that there is to save.

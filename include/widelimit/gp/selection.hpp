@@ -63,8 +63,8 @@ struct Selection {
 ///         diagonal, of one of double 1e-9.
 /// Errors  ArgumentError as for Regression; NotPositiveDefinite if no value of the grid lifts K + lambda I
 ///         above the noise.
-/// Cost    one eigendecomposition (about 9 n^3 operations, workspace 2 n^2 numbers) for the whole grid, then
-///         (n + n_validation) n outputs for each value.
+/// Cost    one reduction to a band (4/3 n^3 operations, in place) for the whole grid, then (n + n_validation) n outputs
+///         for each value. Measured: docs/solvers.md.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            DoubleMatrix validation_cross,
                                            const Matrix<double>& validation_targets,
@@ -79,7 +79,8 @@ struct ValidationKernel {
 };
 
 /// The same by any criterion, `validation` being looked at where it is given. ArgumentError for a criterion that needs
-/// it and does not get it. Cost besides: n^2 operations for each value.
+/// it and does not get it. Cost besides: 2 n^2 n_validation operations
+/// for densities of validation data, 4/3 n^3 for leave-one-out, and 400 n times the inputs in question for each value.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),
@@ -94,8 +95,8 @@ struct ValidationKernels {
 };
 
 /// The relative regulariser of converged networks, GradientFlow at infinite time with leave_one_out_amplitude(). Errors
-/// as above, and ArgumentError for evidence, which only a prior has. Cost: the eigendecomposition; for densities
-/// 4 n^3 operations more and 2 n^3 for each value.
+/// as above, and ArgumentError for evidence, which only a prior has. Cost: the reduction; for densities 16/3 n^3
+/// operations more and n^3 for each value.
 [[nodiscard]] Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk,
                                                 const Matrix<double>& targets,
                                                 std::optional<ValidationKernels> validation,

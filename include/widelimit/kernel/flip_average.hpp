@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <xtensor/xarray.hpp>
 
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/kernel/prepared_inputs.hpp"
 #include "widelimit/network/network.hpp"
 
 namespace widelimit {
@@ -11,6 +14,10 @@ namespace widelimit {
 /// ArgumentError for inputs without spatial axes.
 template <typename Scalar>
 [[nodiscard]] xt::xarray<Scalar> flipped(const xt::xarray<Scalar>& x);
+
+/// The same with their masks. ArgumentError for inputs with graphs, which have no left and right.
+template <typename Scalar>
+[[nodiscard]] Inputs<Scalar> flipped(const Inputs<Scalar>& x);
 
 /// Kernels of the functions (f(x) + f(sx)) / 2, f being a network of random weights and sx the flipped input: what does
 /// not change if an image is exchanged for its mirror image. Training on images and mirror images together learns such
@@ -27,24 +34,36 @@ template <typename Scalar>
 template <typename Scalar>
 class FlipAverage {
  public:
-  /// `probes` [n, spatial..., channels], of which the first four are computed. They should be generic, such as training
+  /// Inputs whose states are kept (PreparedInputs): those of the inputs, and of the flipped ones if both sides are.
+  struct Prepared {
+    PreparedInputs<Scalar> inputs;
+    std::optional<PreparedInputs<Scalar>> mirrored;
+  };
+
+  /// `probes`: inputs with a spatial axis, of which the first four are computed. They should be generic, such as training
   /// inputs. Throws what gram() and flipped() throw.
-  FlipAverage(const Network& network, const xt::xarray<Scalar>& probes, const GramOptions& options = {});
+  FlipAverage(const Network& network, const Inputs<Scalar>& probes, const GramOptions& options = {});
 
   /// Whether all four kernels are computed.
   [[nodiscard]] bool flips_both() const noexcept { return flips_both_; }
 
   /// [n, n], exactly symmetric. Standard errors of sampled networks are upper bounds: the means of those of the parts.
   /// Throws what gram() throws.
-  [[nodiscard]] GramResult<Scalar> gram(const xt::xarray<Scalar>& x, const GramOptions& options = {}) const;
+  [[nodiscard]] GramResult<Scalar> gram(const Inputs<Scalar>& x, const GramOptions& options = {}) const;
 
   /// [n1, n2].
-  [[nodiscard]] GramResult<Scalar> gram(const xt::xarray<Scalar>& x1, const xt::xarray<Scalar>& x2,
+  [[nodiscard]] GramResult<Scalar> gram(const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
                                         const GramOptions& options = {}) const;
 
+  /// Throws what PreparedInputs throws. `options`: those of the states.
+  [[nodiscard]] Prepared prepare(const Inputs<Scalar>& x, const GramOptions& options = {}) const;
+
+  /// [n1, n], those of gram(x1, prepared inputs) but for roundings.
+  [[nodiscard]] GramResult<Scalar> gram_with(const Inputs<Scalar>& x1, const Prepared& prepared,
+                                             const GramOptions& options = {}) const;
+
   /// Inputs with themselves, [n, 1].
-  [[nodiscard]] GramResult<Scalar> diagonal(const xt::xarray<Scalar>& x,
-                                            const GramOptions& options = {}) const;
+  [[nodiscard]] GramResult<Scalar> diagonal(const Inputs<Scalar>& x, const GramOptions& options = {}) const;
 
  private:
   Network network_;

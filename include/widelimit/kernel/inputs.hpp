@@ -96,8 +96,10 @@ class Inputs {
   [[nodiscard]] bool is_masked() const { return !masks_.empty(); }
   /// Of input i: 1 where a position counts, else 0, in row-major order; empty without masks.
   [[nodiscard]] std::span<const std::uint8_t> mask(Index i) const;
-  /// Input i alone, with its mask. Refers to the same memory.
-  [[nodiscard]] Inputs single(Index i) const;
+  /// Inputs [begin, end), with their masks and graphs, 0 <= begin < end <= size(). Refers to the same memory.
+  [[nodiscard]] Inputs slice(Index begin, Index end) const;
+  /// Input i alone.
+  [[nodiscard]] Inputs single(Index i) const { return slice(i, i + 1); }
   /// The graphs that the inputs carry, one each; empty if they carry none.
   [[nodiscard]] std::span<const InputGraph> graphs() const {
     return graphs_ ? std::span<const InputGraph>(*graphs_) : std::span<const InputGraph>();

@@ -9,6 +9,9 @@ template <typename Scalar>
 struct PositionCovariances {
   Matrix<Scalar> nngp;
   Matrix<Scalar> ntk;
+  /// Standard errors, for networks with sampled layers, else empty; as those of GramResult.
+  Matrix<Scalar> nngp_error = {};
+  Matrix<Scalar> ntk_error = {};
 };
 
 /// The covariances between positions of input i of x1 and input j of x2: of a network that need not end in a readout.

@@ -49,7 +49,7 @@ struct IdentityPositions {
   double rho = 1;  ///< >= 0
 };
 /// R = rho exp(-phi r^2); r^2 the squared distance with every axis measured in units of its length (images),
-/// or |i/n - j/n'| for the 1-based positions i of n and j of n' of two sequences. rho, phi >= 0.
+/// or (i/n - j/n')^2 for the 1-based positions i of n and j of n' of two sequences. rho, phi >= 0.
 struct StructuredPositions {
   double rho = 1;
   double phi = 1;

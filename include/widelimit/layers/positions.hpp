@@ -6,6 +6,7 @@
 #include "widelimit/layers/window.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/layer.hpp"
+#include "widelimit/network/shape.hpp"
 
 /// Layers that map positions linearly, every channel alike and without weights: y = M x over the positions of an input,
 /// so that K' = M K M'^T and T' = M T M'^T with the maps M, M' of the two inputs. All throw ArgumentError for bad options,
@@ -45,8 +46,9 @@ struct ImageResizeOptions {
 /// jax.image.resize does.
 [[nodiscard]] Layer image_resize(const ImageResizeOptions& options);
 
-/// Any matrix [out, in] over the positions, flattened in row-major order. Behind it there is one axis of `out` positions.
-[[nodiscard]] Layer positions_map(const Matrix<double>& matrix);
+/// Any matrix [out, in] over the positions, flattened in row-major order. Behind it there is one axis of `out` positions,
+/// or the axes of `shape`, which has `out` positions.
+[[nodiscard]] Layer positions_map(const Matrix<double>& matrix, Shape shape = {});
 
 /// One matrix [out_i, in_i] an axis.
 [[nodiscard]] Layer positions_map(std::vector<Matrix<double>> matrices);

@@ -26,8 +26,8 @@ class InputGraph {
     double weight;
   };
 
-  /// Throws ArgumentError, naming the edge, for fewer nodes than one, nodes that are not there, weights that are not
-  /// finite and edges that stand twice. Cost: O(nodes + edges log edges).
+  /// Throws ArgumentError, naming the edge, for fewer nodes than one, nodes that are not there, weights other
+  /// than 0 and 1e-100 to 1e100 in size, and edges that stand twice. Cost: O(nodes + edges log edges).
   InputGraph(Index nodes, std::span<const GraphEdge> edges);
 
   /// The edges are the entries [source, target] that are not 0. Throws ArgumentError unless the matrix is square and

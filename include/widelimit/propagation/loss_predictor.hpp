@@ -1,6 +1,8 @@
 #pragma once
 
+#include <Eigen/Core>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -34,6 +36,12 @@ struct PredictorFit {
 /// Errors: ArgumentError for fewer than four outcomes, numbers that are not finite, or equal losses.
 [[nodiscard]] PredictorFit fit_loss_predictor(std::span<const TrainingOutcome> outcomes,
                                               double ceiling = HUGE_VAL);
+
+/// Standard errors of the weights and the bias (its ceiling is 0): the scatter of fits to as many outcomes drawn with
+/// replacement, `draws` >= 2 times, each searched from the fit to all. Errors as fit_loss_predictor().
+[[nodiscard]] LossPredictor bootstrap_errors(std::span<const TrainingOutcome> outcomes,
+                                             const PredictorFit& fit, Eigen::Index draws,
+                                             std::uint64_t seed = 0);
 
 /// Spearman's rank correlation, ties averaged. At least two values each, as many of one as of the other.
 [[nodiscard]] double rank_correlation(std::span<const double> first, std::span<const double> second);

@@ -9,16 +9,19 @@ from ._activations import (ABRelu, Abs, Cos, Elementwise, ElementwiseNumerical, 
                            Sign, Sin)
 from ._attention import GlobalSelfAttention
 from ._combinators import FanInConcat, FanInProd, FanInSum, FanOut, parallel, repeat, serial
-from ._kernel_fn import Kernel
-from ._linear import (Aggregate, AvgPool, Conv, ConvLocal, ConvTranspose, Dense, DotGeneral, Dropout, Flatten,
-                      GlobalAvgPool, GlobalSumPool, Identity, ImageResize, Index, LayerNorm, Slice, SumPool)
-from ._missing import layer, requires, supports_masking, unmask_fn
+from ._enums import AggregateImplementation, AttentionMechanism, Padding, PositionalEmbedding
+from ._kernel import Kernel
+from ._missing import Bool, Diagonal, MaskedArray, layer, requires, supports_masking, unmask_fn
+from ._pools import AvgPool, Dropout, Flatten, GlobalAvgPool, GlobalSumPool, Identity, LayerNorm, SumPool
+from ._positions import Aggregate, DotGeneral, ImageResize, Index, Slice
+from ._weights import Conv, ConvLocal, ConvTranspose, Dense
 
 __all__ = [
-    "ABRelu", "Abs", "Aggregate", "AvgPool", "Conv", "ConvLocal", "ConvTranspose", "Cos", "Dense", "DotGeneral",
-    "Dropout", "Elementwise", "ElementwiseNumerical", "Erf", "Exp", "ExpNormalized", "FanInConcat", "FanInProd",
-    "FanInSum", "FanOut", "Flatten", "Gabor", "Gaussian", "Gelu", "GlobalAvgPool", "GlobalSelfAttention",
-    "GlobalSumPool", "Hermite", "Identity", "ImageResize", "Index", "Kernel", "LayerNorm", "LeakyRelu", "Monomial",
-    "Polynomial", "Rbf", "RectifiedMonomial", "Relu", "Sigmoid_like", "Sign", "Sin", "Slice", "SumPool", "layer",
-    "parallel", "repeat", "requires", "serial", "supports_masking", "unmask_fn",
+    "ABRelu", "Abs", "Aggregate", "AggregateImplementation", "AttentionMechanism", "AvgPool", "Bool", "Conv", "ConvLocal",
+    "ConvTranspose", "Cos", "Dense", "Diagonal", "DotGeneral", "Dropout", "Elementwise", "ElementwiseNumerical", "Erf",
+    "Exp", "ExpNormalized", "FanInConcat", "FanInProd", "FanInSum", "FanOut", "Flatten", "Gabor", "Gaussian", "Gelu",
+    "GlobalAvgPool", "GlobalSelfAttention", "GlobalSumPool", "Hermite", "Identity", "ImageResize", "Index", "Kernel",
+    "LayerNorm", "LeakyRelu", "MaskedArray", "Monomial", "Padding", "Polynomial", "PositionalEmbedding", "Rbf",
+    "RectifiedMonomial", "Relu", "Sigmoid_like", "Sign", "Sin", "Slice", "SumPool", "layer", "parallel", "repeat",
+    "requires", "serial", "supports_masking", "unmask_fn",
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import layers
+from .._jax import is_of_jax
 from ._module import Simple
 from ._triple import triple
 
@@ -11,22 +12,22 @@ def _nonlinearity(name, kind, **parameters):
     return triple(Simple(name, layers.nonlinearity(kind, **parameters)))
 
 
-def Relu(do_backprop=False, do_stabilize=False):
+def Relu(do_stabilize=False, do_backprop=False):
     """max(x, 0)"""
     return _nonlinearity("Relu", "relu")
 
 
-def LeakyRelu(alpha, do_backprop=False, do_stabilize=False):
+def LeakyRelu(alpha, do_stabilize=False, do_backprop=False):
     """min(alpha x, 0) + max(x, 0)"""
     return _nonlinearity("LeakyRelu", "leaky_relu", slope=float(alpha))
 
 
-def ABRelu(a, b, do_backprop=False, do_stabilize=False):
+def ABRelu(a, b, do_stabilize=False, do_backprop=False):
     """a min(x, 0) + b max(x, 0)"""
     return _nonlinearity("ABRelu", "ab_relu", a=float(a), b=float(b))
 
 
-def Abs(do_backprop=False, do_stabilize=False):
+def Abs(do_stabilize=False, do_backprop=False):
     """|x|"""
     return _nonlinearity("Abs", "abs")
 
@@ -42,9 +43,7 @@ def Sigmoid_like(do_backprop=False):
 
 
 def Gelu(approximate=False, do_backprop=False):
-    """x Phi(x), Phi the standard normal distribution function."""
-    if approximate:
-        raise NotImplementedError("Gelu: approximate=True: expected False; layers.elementwise() takes the tanh form")
+    """x Phi(x), Phi the standard normal distribution function, of finite networks too: `approximate` changes nothing."""
     return _nonlinearity("Gelu", "gelu")
 
 
@@ -110,31 +109,38 @@ def Hermite(degree):
 
 def Elementwise(fn=None, nngp_fn=None, d_nngp_fn=None):
     """A nonlinearity from nngp_fn(cov12, var1, var2) = E[fn(u) fn(v)] and d_nngp_fn = E[fn'(u) fn'(v)], or from fn alone
-    by quadrature. Functions of NumPy arrays."""
+    by quadrature. Functions of arrays of NumPy, or made of JAX's. d_nngp_fn, where it is not given, is the slope of
+    nngp_fn in cov12 (Price's theorem): by jax.grad where nngp_fn is made of JAX's functions, else by differences."""
     if nngp_fn is None:
         if fn is None:
             raise ValueError("Elementwise: expected fn or nngp_fn")
         return triple(Simple("Elementwise", layers.elementwise(fn)))
-    if d_nngp_fn is None:
-        d_nngp_fn = _slope_of(nngp_fn)
-    layer = layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: d_nngp_fn(c, p, q))
+    slope = _slope_of(nngp_fn) if d_nngp_fn is None else d_nngp_fn
+    layer = layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: slope(c, p, q))
     return triple(Simple("Elementwise", layer))
 
 
 def _slope_of(nngp_fn):
-    """The slope of nngp_fn in the covariance, which is E[fn' fn'] (Price's theorem), by central differences."""
-
     def slope(c, p, q):
-        step = 1e-5 * np.sqrt(p * q) + 1e-300
-        # At perfect correlation from within, to second order.
-        inside = np.clip(c, -np.sqrt(p * q) + 2 * step, np.sqrt(p * q) - 2 * step)
-        centre = (nngp_fn(inside + step, p, q) - nngp_fn(inside - step, p, q)) / (2 * step)
-        bend = (nngp_fn(inside + step, p, q) - 2 * nngp_fn(inside, p, q) + nngp_fn(inside - step, p, q)) / step**2
-        return centre + bend * (c - inside)
+        if is_of_jax(nngp_fn(c, p, q)):
+            import jax
+
+            return jax.numpy.vectorize(jax.grad(nngp_fn))(c, p, q)
+        return _difference(nngp_fn, c, p, q)
 
     return slope
 
 
+def _difference(nngp_fn, c, p, q):
+    step = 1e-5 * np.sqrt(p * q) + 1e-150
+    # At perfect correlation from within, to second order.
+    inside = np.clip(c, -np.sqrt(p * q) + 2 * step, np.sqrt(p * q) - 2 * step)
+    centre = (nngp_fn(inside + step, p, q) - nngp_fn(inside - step, p, q)) / (2 * step)
+    bend = (nngp_fn(inside + step, p, q) - 2 * nngp_fn(inside, p, q) + nngp_fn(inside - step, p, q)) / step**2
+    return centre + bend * (c - inside)
+
+
 def ElementwiseNumerical(fn, deg, df=None, do_backprop=False):
-    """A nonlinearity from fn, and perhaps its derivative df, by quadrature; deg is not needed."""
+    """A nonlinearity from fn, and perhaps its derivative df, by quadrature; deg is not needed. Functions of arrays of
+    NumPy, or made of JAX's."""
     return triple(Simple("ElementwiseNumerical", layers.elementwise(fn, df)))

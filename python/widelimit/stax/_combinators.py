@@ -4,25 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Tuple
 
 from .. import layers
-from ._module import Branches, Module
+from ._diagonal import Diagonal, folded
+from ._module import Branches, Module, Sequence
 from ._triple import module_of, triple
 from ._widths import Joined
-
-
-@dataclass
-class _Serial(Module):
-    modules: Tuple[Module, ...]
-    name = "serial"
-
-    def apply(self, value):
-        for module in self.modules:
-            value = module.apply(value)
-        return value
-
-    lower = apply
-
-    def parts(self):
-        return self.modules
 
 
 @dataclass
@@ -40,6 +25,10 @@ class _Parallel(Module):
     def parts(self):
         return self.modules
 
+    @property
+    def diagonal(self):
+        return folded(self.modules, Diagonal.beside)
+
 
 @dataclass
 class _Repeat(Module):
@@ -54,6 +43,10 @@ class _Repeat(Module):
 
     def parts(self):
         return (self.module,)
+
+    @property
+    def diagonal(self):
+        return self.module.diagonal
 
 
 @dataclass
@@ -75,10 +68,18 @@ def _same(name, branches, what, of):
 class _FanIn(Module):
     takes_branches = True
 
-    def joined(self, branches, layer, **changes):
-        value = replace(branches.values[0], layers=branches.trunk.layers + (layer,), **changes)
+    def joined(self, branches, layer, is_gaussian, **changes):
+        if _same(self.name, branches, "choice of the batch", lambda value: value.rows) != branches.trunk.rows:
+            raise NotImplementedError(f"{self.name}: expected Index to choose of the batch outside of branches")
+        turned = sum(value.is_reversed for value in branches.values)
+        value = replace(branches.values[0], layers=branches.trunk.layers + (layer,), is_gaussian=is_gaussian,
+                        is_reversed=2 * turned > len(branches.values), **changes)
         place = Joined(tuple(branch.places for branch in branches.values), value.channels)
         return replace(value, places=branches.trunk.places + (place,))
+
+
+def _are_gaussian(branches):
+    return all(value.is_gaussian for value in branches.values)
 
 
 @dataclass
@@ -87,8 +88,9 @@ class _FanInElementwise(_FanIn):
     join: object
 
     def lower(self, branches):
-        _same(self.name, branches, "shape", lambda value: value.full_shape)
-        return self.joined(branches, self.join(*(list(value.layers) for value in branches.values)))
+        _same(self.name, branches, "shape", lambda value: (value.full_shape, value.batch_axis, value.channel_axis))
+        is_gaussian = _are_gaussian(branches) and (self.join is layers.sum or len(branches.values) == 1)
+        return self.joined(branches, self.join(*(list(value.layers) for value in branches.values)), is_gaussian)
 
 
 @dataclass
@@ -102,37 +104,37 @@ class _FanInConcat(_FanIn):
         if not -axes <= self.axis < axes:
             raise ValueError(f"FanInConcat: axis {self.axis}: expected one of {axes} axes")
         axis = self.axis % axes
-        if axis == 0:
-            raise NotImplementedError("FanInConcat: axis 0 is the batch; concatenate inputs instead")
+        if axis == first.batch_axis:
+            raise NotImplementedError(f"FanInConcat: axis {axis} is the batch; concatenate inputs instead")
         if axis != first.channel_axis:
-            return self._positions(branches, axis - 1 - (axis > first.channel_axis))
+            return self._positions(branches, first.spatial_axes.index(axis))
         _same(self.name, branches, "shape", lambda value: value.shape)
         total = sum(value.channels for value in branches.values)
         shares = [(value.channels / total, list(value.layers)) for value in branches.values]
-        return self.joined(branches, layers.concat(*shares), channels=total)
+        return self.joined(branches, layers.concat(*shares), False, channels=total)
 
     def _positions(self, branches, axis):
         _same(self.name, branches, "number of channels", lambda value: value.channels)
         shape = list(branches.values[0].shape)
         shape[axis] = sum(value.shape[axis] for value in branches.values)
         layer = layers.concat_positions(axis, *(list(value.layers) for value in branches.values))
-        return self.joined(branches, layer, shape=tuple(shape))
+        return self.joined(branches, layer, _are_gaussian(branches), shape=tuple(shape))
 
 
-def serial(*stax_layers):
+def serial(*layers):
     """Layers one after another."""
-    return triple(_Serial(tuple(module_of(layer) for layer in stax_layers)))
+    return triple(Sequence(tuple(module_of(layer) for layer in layers)))
 
 
-def parallel(*stax_layers):
+def parallel(*layers):
     """One layer for each branch of FanOut."""
-    return triple(_Parallel(tuple(module_of(layer) for layer in stax_layers)))
+    return triple(_Parallel(tuple(module_of(layer) for layer in layers)))
 
 
 def repeat(layer, n):
     """A layer n times over, with new weights each time."""
-    if n < 1:
-        raise ValueError(f"repeat: n: expected at least 1, got {n}")
+    if n < 0:
+        raise ValueError(f"repeat: n: expected at least 0, got {n}")
     return triple(_Repeat(module_of(layer), int(n)))
 
 

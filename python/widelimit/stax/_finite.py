@@ -5,6 +5,7 @@ import numpy as np
 from .._arrays import numbers
 from .._core import Network
 from ..finite import FiniteNetwork
+from ._inputs import batch_of
 from ._module import start
 from ._widths import chosen_widths
 
@@ -36,7 +37,8 @@ class FiniteFunctions:
         self._networks = {}
 
     def init_fn(self, key, input_shape):
-        first, value = self._ends(input_shape)
+        first = start(self.module, input_shape)
+        value = self._behind(first)
         return value.full_shape, [self._made(first, value, seed_of(key)).parameters]
 
     def apply_fn(self, params, x, rng=None, **kwargs):
@@ -44,7 +46,7 @@ class FiniteFunctions:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
         network, batches, value = self._prepared(params, numbers(x, name="inputs"))
         outputs = network(*batches, draw=0 if rng is None else seed_of(rng))
-        return outputs.reshape((len(outputs), *value.full_shape[1:]))
+        return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
@@ -52,23 +54,26 @@ class FiniteFunctions:
         network, batches, _ = self._prepared(params, left, left if x2 is None else numbers(x2, name="x2"))
         return getattr(network, name)(*batches)
 
+    def jacobian(self, params, x):
+        """Gradients of all outputs, [n, outputs, parameters]."""
+        network, batches, _ = self._prepared(params, numbers(x, name="inputs"))
+        return np.stack([network.jacobian(*batches, output=k) for k in range(network.outputs)], axis=1)
+
     def _prepared(self, params, *batches):
         """The network with these parameters, the batches with channels last, and the value behind the network."""
-        key = batches[0].shape[1:]
-        if key not in self._networks:
-            first, value = self._ends(batches[0].shape)
-            self._networks[key] = self._made(first, value), first.channel_axis, value
-        network, axis, value = self._networks[key]
+        first = start(self.module, batches[0].shape)
+        if first not in self._networks:
+            value = self._behind(first)
+            self._networks[first] = self._made(first, value), value
+        network, value = self._networks[first]
         network.parameters = numbers(params[0] if isinstance(params, (list, tuple)) else params, name="params")
-        return network, [np.moveaxis(batch, axis, -1) for batch in batches], value
+        return network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
 
-    def _ends(self, input_shape):
-        """The values in front of the network and behind it."""
-        first = start(self.module, input_shape)
+    def _behind(self, first):
         value = self.module.apply(first)
         if value.shape:
             raise NotImplementedError("init_fn, apply_fn: expected a network with a readout over positions")
-        return first, value
+        return value
 
     @staticmethod
     def _made(first, value, seed=0):

@@ -1,70 +1,34 @@
 """kernel_fn: Gram matrices of a stax network."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Tuple
+from collections import namedtuple
+from dataclasses import replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from .. import _core
-from .._arrays import element_type, numbers
-from ..kernels import gram, gram_diagonal
-from ._module import start
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Kernels of a batch with itself or with another one: nngp and ntk [n1, n2], variances cov1 [n1] and cov2 [n2] (the
-    NNGP of every input with itself; None where x2 is None)."""
-
-    nngp: np.ndarray
-    ntk: np.ndarray
-    cov1: np.ndarray
-    cov2: Optional[np.ndarray]
-    x1_is_x2: bool
-    shape1: Tuple[int, ...]
-    shape2: Tuple[int, ...]
-
-
-_FIELDS = ("nngp", "ntk", "cov1", "cov2")
-
-
-def _wanted(get):
-    names = _FIELDS if get is None else (get,) if isinstance(get, str) else tuple(get)
-    for name in names:
-        if name not in _FIELDS:
-            raise NotImplementedError(f"get: expected {', '.join(_FIELDS)}, got {name!r}")
-    return names
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Inputs, channels last, with their masks and patterns."""
-
-    array: np.ndarray
-    mask: Optional[np.ndarray]
-    pattern: Any
-    shape: Tuple[int, ...]  # As they came.
-
-    def options(self, suffix=""):
-        """Of gram(); graphs by their dense patterns, whose rows are sources."""
-        found = {"mask": self.mask, "graphs": self.pattern}
-        return {name + suffix: value for name, value in found.items() if value is not None}
-
-
-def _masked(array, mask_constant):
-    """True where a position counts: where not every channel is the constant."""
-    if mask_constant is None:
-        return None
-    is_masked = np.isnan(array) if np.isnan(mask_constant) else array == mask_constant
-    if np.any(is_masked.any(-1) != is_masked.all(-1)):
-        raise NotImplementedError("mask_constant: expected positions whose channels are all masked, or none of them")
-    return ~is_masked.all(-1)
+from .._arrays import element_type
+from .._jax import called_back, is_traced
+from ._diagonal import NO
+from ._inputs import batch_of, checked_array
+from ._kernel import ARRAYS, FIELDS, Kernel
+from ._module import Sequence, start
+from ._request import Request, array_shapes
 
 
 class KernelFunction:
-    """kernel_fn(x1, x2=None, get=None, *, mask_constant=None, pattern=None, precision=None, threads=0, store=None).
+    """kernel_fn(x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None, diagonal_spatial=None,
+    precision=None, threads=0, store=None).
 
-    get     'nngp', 'ntk', 'cov1' or 'cov2' for an array; a tuple of them for a named tuple; None for a Kernel.
+    x1, x2  arrays, channels where the layers say (last, unless told otherwise); or x1 a Kernel, what another network's
+            kernel_fn gave: the kernels of both networks one behind the other
+    get     'nngp', 'ntk', 'cov1', 'cov2' or another field of Kernel; a tuple of them for a named tuple; None for a Kernel
+    pattern          (graphs of x1, graphs of x2), for networks with Aggregate layers
+    mask_constant    positions whose channels all have this value do not count
+    diagonal_batch   False: cov1 and cov2 hold the covariances of all pairs of inputs
+    store            a folder that keeps nngp and ntk tile by tile, as in widelimit.gram()
+    diagonal_spatial  True: covariances of positions with themselves only, of a network without a readout over positions
+
     Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' decides otherwise.
     """
 
@@ -72,73 +36,120 @@ class KernelFunction:
         self.module = module
         self._networks = {}
 
-    def network(self, shape):
-        """The library's network for inputs of a full shape, batch first, and the value behind it."""
-        key = tuple(shape[1:])
-        if key not in self._networks:
-            value = self.module.apply(start(self.module, shape))
-            self._networks[key] = _core.Network(list(value.layers)), value
-        return self._networks[key]
+    @cached_property
+    def _needs(self):
+        return self.module.diagonal
 
-    def __call__(self, x1, x2=None, get=None, *, mask_constant=None, pattern=None, precision=None, threads=0,
-                 **others):
-        self._check(others)
+    def network(self, first):
+        """The library's network behind a starting value, and the value behind it."""
+        if first not in self._networks:
+            value = self.module.apply(first)
+            self._networks[first] = _core.Network(list(value.layers)), value
+        return self._networks[first]
+
+    def __call__(self, x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None,
+                 diagonal_spatial=None, precision=None, threads=0, store=None, **others):
+        _check_unused(others)
+        options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
+                   "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
+        if store is not None and (isinstance(x1, Kernel) or is_traced(x1, x2)):
+            raise NotImplementedError("store: expected arrays of inputs, outside of functions that JAX compiles")
+        if isinstance(x1, Kernel):
+            return self._continued(x1, x2, get, options)
         names = _wanted(get)
-        dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))
-        patterns = (None, None) if pattern is None else pattern
-        left = self._batch(x1, dtype, "x1", mask_constant, patterns[0])
-        right = None if x2 is None else self._batch(x2, dtype, "x2", mask_constant, patterns[1])
-        network, value = self.network(left.shape)
-        if value.shape:
-            raise NotImplementedError(
-                f"kernel_fn: expected a network that ends in a readout over positions (Flatten, GlobalAvgPool, "
-                f"GlobalSumPool), got one with positions {value.shape} behind it")
-        kernels = self._kernels(network, left, right, names, threads)
+        if is_traced(x1, x2):
+            return self._traced(x1, x2, get, names, options)
+        request = replace(self._request(x1, x2, **options), store=store)
+        fields = request.arrays([name for name in ARRAYS if name in names])
         if get is None:
-            return Kernel(**kernels, x1_is_x2=x2 is None, shape1=self._out_shape(left, value),
-                          shape2=self._out_shape(right or left, value))
-        if isinstance(get, str):
-            return kernels[get]
-        return NamedTuple("Kernels", [(name, Any) for name in names])(**kernels)
+            return Kernel(**fields, **request.facts(), origin=(self.module, x1, x2, options))
+        if not set(names) <= set(ARRAYS):
+            fields.update({name: value for name, value in request.facts().items() if name in names})
+        return _by_name(get, fields)
 
-    @staticmethod
-    def _check(others):
-        # What neural-tangents' kernel_fn takes and what changes nothing here.
-        harmless = {"store", "diagonal_batch", "diagonal_spatial", "batch_size", "device_count", "store_on_device",
-                    "rng", "key", "k"}
-        unknown = set(others) - harmless
-        if unknown:
-            raise TypeError(f"kernel_fn: unknown arguments {sorted(unknown)}")
-        if others.get("store") is not None:
-            raise NotImplementedError("store: expected None; Gram matrices are kept in memory")
-        if others.get("diagonal_batch") is False or others.get("diagonal_spatial") is False:
-            raise NotImplementedError("diagonal_batch, diagonal_spatial: expected None; they are chosen as needed")
+    def _traced(self, x1, x2, get, names, options):
+        """Within a function that JAX compiles: arrays, computed when it runs."""
+        if get is None or not set(names) <= set(ARRAYS):
+            raise NotImplementedError(f"kernel_fn: expected get to be of {', '.join(ARRAYS)} in a function that JAX compiles")
+        if options["pattern"] is not None:
+            raise NotImplementedError("pattern: expected None in a function that JAX compiles")
+        is_diagonal = self._is_diagonal(options["diagonal_spatial"])
+        first = start(self.module, x1.shape, is_diagonal=is_diagonal, has_patterns=False)
+        shapes = array_shapes(self.network(first)[1], first, x1.shape, None if x2 is None else x2.shape,
+                              is_diagonal, options["diagonal_batch"] is not False)
+        present = [name for name in names if shapes[name] is not None]
+        found = called_back(lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
+                            [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
+        return _by_name(get, {name: found[present.index(name)] if name in present else None for name in names})
 
-    def _batch(self, x, dtype, name, mask_constant, pattern):
-        array = numbers(x, dtype, name)
-        axis = start(self.module, array.shape).channel_axis
-        last = np.ascontiguousarray(np.moveaxis(array, axis, -1))
-        mask = _masked(last, mask_constant)
-        if mask is not None:
-            last = np.where(mask[..., None], last, dtype(0))
-        return _Batch(last, mask, pattern, array.shape)
+    def _continued(self, kernel, x2, get, options):
+        if kernel.origin is None or x2 is not None:
+            raise NotImplementedError("kernel_fn: expected a kernel that a kernel_fn gave, unchanged, and no x2; compose "
+                                      "the networks with stax.serial, or use layers.pair() for formulas of your own")
+        module, x1, x2, first = kernel.origin
+        given = {name: value for name, value in options.items() if value not in (None, 0)}
+        return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
 
-    @staticmethod
-    def _kernels(network, left, right, names, threads):
-        result = {}
-        wanted = {"nngp", "ntk"} & set(names)
-        if wanted:
-            kernels = "both" if len(wanted) == 2 else wanted.pop()
-            options = {**left.options("1"), **({} if right is None else right.options("2"))}
-            both = gram(network, left.array, None if right is None else right.array, kernels, threads=threads,
-                        **options)
-            result.update(nngp=both.nngp, ntk=both.ntk)
-        for name, batch in (("cov1", left), ("cov2", right)):
-            if name in names:
-                result[name] = None if batch is None else gram_diagonal(network, batch.array, "nngp", threads=threads,
-                                                                        **batch.options()).nngp
-        return {name: result[name] for name in names}
+    def _request(self, x1, x2, pattern, mask_constant, diagonal_batch, diagonal_spatial, precision, threads):
+        dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))
+        arrays = [None if x is None else checked_array(x, dtype, name) for x, name in ((x1, "x1"), (x2, "x2"))]
+        is_diagonal = self._is_diagonal(diagonal_spatial)
+        patterns = (None, None) if pattern is None else pattern
+        first = start(self.module, arrays[0].shape, is_diagonal=is_diagonal, has_masks=mask_constant is not None,
+                      has_patterns=patterns[0] is not None)
+        network, value = self.network(first)
+        batches = [None if x is None else batch_of(x, first, mask_constant, self._graphs(graphs, first)).chosen(value.rows)
+                   for x, graphs in zip(arrays, patterns)]
+        if arrays[1] is not None and (patterns[0] is None) != (patterns[1] is None):
+            raise ValueError("pattern: expected graphs of both x1 and x2, or of neither")
+        return Request(network, value, *batches, diagonal_batch is not False, is_diagonal, threads)
 
-    @staticmethod
-    def _out_shape(batch, value):
-        return (batch.shape[0], value.channels)
+    def _is_diagonal(self, diagonal_spatial):
+        needs = self._needs
+        if diagonal_spatial and needs is not None and needs.before == NO:
+            raise ValueError("diagonal_spatial=True: expected a network that needs variances of positions only; pools, "
+                             "attention and other layers mix them")
+        return bool(needs) if diagonal_spatial is None else bool(diagonal_spatial)
+
+    def _graphs(self, pattern, first):
+        """Adjacency matrices over all positions of the inputs, of patterns as the Aggregate layers take them."""
+        if pattern is None:
+            return None
+        aggregates = _aggregates(self.module)
+        if not aggregates:
+            return None
+        if any(other.patterns != aggregates[0].patterns for other in aggregates):
+            raise NotImplementedError("Aggregate: expected layers with the same arguments in one network")
+        return aggregates[0].patterns.dense(pattern, int(np.prod(first.shape)))
+
+
+def _by_name(get, fields):
+    """The value of one name, or a named tuple."""
+    return fields[get] if isinstance(get, str) else _tuple_of(tuple(get))(*(fields[name] for name in get))
+
+
+@lru_cache
+def _tuple_of(names):
+    return namedtuple("AnalyticKernel", names)
+
+
+def _aggregates(module):
+    """The Aggregate layers of a network."""
+    own = [module] if hasattr(module, "patterns") else []
+    return own + [found for part in module.parts() for found in _aggregates(part)]
+
+
+def _wanted(get):
+    names = ARRAYS if get is None else (get,) if isinstance(get, str) else tuple(get)
+    for name in names:
+        if name not in FIELDS:
+            raise NotImplementedError(f"get: expected {', '.join(FIELDS)}, got {name!r}")
+    return names
+
+
+def _check_unused(others):
+    """What neural-tangents' kernel_fn takes and what changes nothing here."""
+    harmless = {"batch_size", "device_count", "store_on_device", "rng", "key", "k"}
+    unknown = set(others) - harmless
+    if unknown:
+        raise TypeError(f"kernel_fn: unknown arguments {sorted(unknown)}")

@@ -1,16 +1,23 @@
 """Names of neural_tangents.stax that have another way here: each says which."""
 
 
-def _missing(name, instead):
-    def missing(*args, **kwargs):
-        raise NotImplementedError(f"stax.{name}: {instead}")
+def missing(name, instead):
+    def absent(*args, **kwargs):
+        raise NotImplementedError(f"{name}: {instead}")
 
-    missing.__name__ = name
-    missing.__doc__ = f"Not here: {instead}."
-    return missing
+    absent.__name__ = name
+    absent.__doc__ = f"Not here: {instead}."
+    return absent
 
 
-layer = _missing("layer", "write a layer with widelimit.layers.elementwise() or elementwise_dual()")
-requires = _missing("requires", "requirements are found from the layers")
-supports_masking = _missing("supports_masking", "all layers know masks")
-unmask_fn = _missing("unmask_fn", "outputs have no masks; index them with the inputs' masks")
+layer = missing("stax.layer", "write a layer with widelimit.layers.elementwise() or elementwise_dual()")
+requires = missing("stax.requires", "requirements are found from the layers")
+supports_masking = missing("stax.supports_masking", "all layers know masks")
+Bool = missing("stax.Bool", "requirements are found from the layers")
+Diagonal = missing("stax.Diagonal", "requirements are found from the layers; kernel_fn takes diagonal_spatial")
+MaskedArray = missing("stax.MaskedArray", "give inputs with a mask_constant")
+
+
+def unmask_fn(fn):
+    """The function itself: outputs of apply_fn are arrays without masks."""
+    return fn

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Optional, Tuple
 
+from ._diagonal import Diagonal, folded
 
 
 @dataclass(frozen=True)
@@ -11,21 +12,41 @@ class Value:
 
     shape: Tuple[int, ...]  # Spatial sizes in their order.
     channels: int
-    channel_axis: int  # Place of the channels among all axes, the batch's being 0.
+    channel_axis: int  # Place of the channels among all axes, as the next one.
+    batch_axis: int = 0
     layers: Tuple[object, ...] = ()
     places: Tuple[object, ...] = ()  # Where a finite network is free to choose channels (_widths.py).
-    reversed_axes: bool = False  # As neural-tangents reverses spatial axes with every convolution.
+    is_gaussian: bool = False
+    # As neural-tangents reverses the spatial axes of covariances with every convolution; those that keep the variances
+    # of positions only are never reversed.
+    is_reversed: bool = False
+    is_diagonal: bool = False
+    has_masks: bool = False
+    has_patterns: bool = True  # Whether inputs come with graphs: Aggregate does nothing without.
+    rows: Tuple[slice, ...] = ()  # Slices of the batch.
 
     @property
     def full_shape(self):
-        """Shape with the batch as -1 and the channels in their place."""
+        """Shape with the batch as -1, all axes in their place."""
         axes = list(self.shape)
-        axes.insert(self.channel_axis - 1, self.channels)
-        return (-1, *axes)
+        for axis, size in sorted(((self.batch_axis, -1), (self.channel_axis, self.channels))):
+            axes.insert(axis, size)
+        return tuple(axes)
+
+    @property
+    def spatial_axes(self):
+        """Places of the spatial axes among all axes."""
+        return tuple(axis for axis in range(len(self.shape) + 2) if axis not in (self.batch_axis, self.channel_axis))
 
     def then(self, *new_layers, **changes):
         """The value behind more layers."""
         return replace(self, layers=self.layers + tuple(new_layers), **changes)
+
+    def without_positions(self):
+        """Changes of a readout: vectors, the batch and the channels in the order in which they were."""
+        is_batch_first = self.batch_axis < self.channel_axis
+        return {"shape": (), "batch_axis": 0 if is_batch_first else 1, "channel_axis": 1 if is_batch_first else 0,
+                "is_reversed": False}
 
 
 @dataclass(frozen=True)
@@ -40,8 +61,10 @@ class Module:
     """One stax layer. `lower` adds it to a Value (or to Branches, if it takes them)."""
 
     takes_branches = False
-    # The axis of the channels that the layer was told, if it was told one in a way that decides the input's layout.
-    input_channel_axis: Optional[int] = None
+    # (batch, channels): the axes that the layer was told, which decide the input's layout; channels None: all of them.
+    told_axes: Optional[Tuple[int, Optional[int]]] = None
+    # What it asks of the kernel in front, None where it does not care.
+    diagonal: Optional[Diagonal] = None
 
     def lower(self, value):
         raise NotImplementedError
@@ -61,26 +84,58 @@ class Module:
 
 @dataclass
 class Simple(Module):
-    """A layer of the library that leaves the form as it is."""
+    """A nonlinearity: leaves the form as it is."""
 
     name: str
     layer: object
+    diagonal = Diagonal()
 
     def lower(self, value):
-        return value.then(self.layer)
+        return value.then(self.layer, is_gaussian=False)
 
 
-def check_batch_axis(name, batch_axis):
-    if batch_axis != 0:
-        raise NotImplementedError(f"{name}: batch_axis={batch_axis}: expected 0; transpose the inputs")
+@dataclass
+class Sequence(Module):
+    """Modules one behind the other."""
+
+    modules: Tuple[Module, ...]
+    name = "serial"
+
+    def apply(self, value):
+        for module in self.modules:
+            value = module.apply(value)
+        return value
+
+    def parts(self):
+        return self.modules
+
+    @property
+    def diagonal(self):
+        return folded(self.modules, Diagonal.then)
 
 
-def check_channel_axis(name, value, channel_axis):
-    """The axis that a layer was told must be where the channels are."""
-    axes = len(value.shape) + 2
-    if not -axes <= channel_axis < axes or channel_axis % axes != value.channel_axis:
-        raise ValueError(f"{name}: channel_axis={channel_axis}: expected {value.channel_axis}, where the channels are "
-                         f"in shape {value.full_shape}")
+class WithAxes(Module):
+    """A layer that was told where the batch and the channels are."""
+
+    batch_axis: int
+    channel_axis: int
+
+    @property
+    def told_axes(self):
+        return self.batch_axis, self.channel_axis
+
+    def apply(self, value):
+        if isinstance(value, Value):
+            check_axis(self.name, value, "batch_axis", self.batch_axis)
+            check_axis(self.name, value, "channel_axis", self.channel_axis)
+        return super().apply(value)
+
+
+def check_axis(name, value, what, axis):
+    """An axis that a layer was told must be where it is."""
+    axes, expected = len(value.shape) + 2, getattr(value, what)
+    if not -axes <= axis < axes or axis % axes != expected:
+        raise ValueError(f"{name}: {what}={axis}: expected {expected}, where it is in shape {value.full_shape}")
 
 
 def variance(std):
@@ -90,31 +145,32 @@ def variance(std):
 
 def parametrisation(name, kind, s, input_width, b_std):
     """Fields of a layer with weights in 'ntk' or 'standard' parameterization."""
-    if kind == "ntk":
+    if str(kind).lower() == "ntk":
         return {}
-    if kind != "standard":
+    if str(kind).lower() != "standard":
         raise ValueError(f"{name}: parameterization: expected 'ntk' or 'standard', got {kind!r}")
     return {"parametrisation": "standard", "input_width": int(input_width), "width_scale": float(s[0]),
             "zero_biases": b_std is not None and b_std == 0}
 
 
-def input_channel_axis(module):
-    """The layout of the input that the first module with one was told, or None."""
-    if module.input_channel_axis is not None:
-        return module.input_channel_axis
+def _told_axes(module):
+    """The axes that the first module with some was told, or None."""
+    if module.told_axes is not None:
+        return module.told_axes
     for part in module.parts():
-        axis = input_channel_axis(part)
-        if axis is not None:
-            return axis
+        axes = _told_axes(part)
+        if axes is not None:
+            return axes
     return None
 
 
-def start(module, shape):
-    """The value in front of a network for inputs of a full shape, batch first."""
+def start(module, shape, **options):
+    """The value in front of a network for inputs of a full shape."""
     axes = len(shape)
     if axes < 2:
         raise ValueError(f"expected inputs [n, ..., channels] with at least two axes, got shape {tuple(shape)}")
-    axis = input_channel_axis(module)
-    axis = axes - 1 if axis is None else axis % axes
-    spatial = tuple(int(size) for k, size in enumerate(shape) if k not in (0, axis))
-    return Value(spatial, int(shape[axis]), axis)
+    batch, channels = _told_axes(module) or (0, None)
+    batch = batch % axes
+    channels = (axes - 1 if batch != axes - 1 else axes - 2) if channels is None else channels % axes
+    spatial = tuple(int(size) for k, size in enumerate(shape) if k not in (batch, channels))
+    return Value(spatial, int(shape[channels]), channels, batch, **options)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <span>
 
+#include "cli/inference_options.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/mistakes.hpp"
 #include "cli/report/network_diagram.hpp"
@@ -120,10 +121,10 @@ std::string network_section(const std::string& label, const GpRunInfo& info, con
       "<h2>{}</h2>\n<figure>{}<figcaption>The network: σ² are variances of weights + "
       "biases.</figcaption></figure>\n<div class='figures'>\n",
       html_escaped(label), network_diagram(network));
-  const std::string validation = validation_picture(result, info.kind);
-  if (!validation.empty())
-    text +=
-        figure(validation, "Choice of the regulariser on the validation data; the chosen ones are marked.");
+  const std::string choice = choice_picture(result);
+  if (!choice.empty())
+    text += figure(choice, fmt::format("Choice of the regulariser by {}; the chosen ones are marked.",
+                                       criterion_title(result.predictions.front().criterion)));
   text += figure(prior_picture(prior), prior_caption(info, prior));
   return text + "</div>\n";
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numbers>
 
+#include "cli/inference_options.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/svg_plot.hpp"
 
@@ -157,30 +158,30 @@ std::string reliability_picture(const gp::Calibration& calibration, std::string_
   return plot.svg();
 }
 
-std::string validation_picture(const GpResult& result, TargetKind kind) {
+std::string choice_picture(const GpResult& result) {
+  const gp::Criterion criterion = result.predictions.front().criterion;
+  const bool percent = criterion == gp::Criterion::accuracy;
   const auto value_of = [&](const gp::RegulariserScore& score) {
-    return kind == TargetKind::classes ? 100 * score.accuracy : score.mean_squared_error;
+    return (percent ? 100 : 1) * score_by(score, criterion);
   };
   std::vector<double> values, regularisers;
   for (const GpPrediction& prediction : result.predictions)
     for (const gp::RegulariserScore& score : prediction.candidates) {
       regularisers.push_back(score.relative_regulariser);
-      if (score.above_noise) values.push_back(value_of(score));
+      if (std::isfinite(value_of(score))) values.push_back(value_of(score));
     }
   if (values.empty()) return "";
   const auto [low, high] = std::minmax_element(regularisers.begin(), regularisers.end());
-  SvgPlot plot(
-      "Validation against regulariser",
-      {"regulariser", *low / 1.5, *high * 1.5, PlotAxis::Scale::logarithmic},
-      axis_over(kind == TargetKind::classes ? "validation accuracy, %" : "validation mean squared error",
-                values));
+  SvgPlot plot("Criterion against regulariser",
+               {"regulariser", *low / 1.5, *high * 1.5, PlotAxis::Scale::logarithmic},
+               axis_over(criterion_title(criterion) + std::string(percent ? ", %" : ""), values));
   std::size_t series = 0;
   for (const GpPrediction& prediction : result.predictions) {
     if (prediction.candidates.empty()) continue;
     const std::string_view colour = plot_colour(series++);
     std::vector<PlotPoint> points;
     for (const gp::RegulariserScore& score : prediction.candidates) {
-      if (!score.above_noise) continue;
+      if (!std::isfinite(value_of(score))) continue;
       points.push_back({score.relative_regulariser, value_of(score)});
       if (score.relative_regulariser == prediction.regulariser) plot.dots({points.back()}, colour, 6);
     }

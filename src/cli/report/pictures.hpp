@@ -28,8 +28,8 @@ struct AccuracyBar {
 /// A reliability diagram: the share of right predictions against confidence; dots grow with their numbers.
 [[nodiscard]] std::string reliability_picture(const gp::Calibration& calibration, std::string_view colour);
 
-/// What every regulariser of the grid did on the validation data, for each kernel that had one chosen; "" if none had.
-[[nodiscard]] std::string validation_picture(const GpResult& result, TargetKind kind);
+/// How every regulariser of the grid did by the criterion, for each kernel that had one chosen; "" if none had.
+[[nodiscard]] std::string choice_picture(const GpResult& result);
 
 /// Samples of the prior, with twice its standard deviation.
 [[nodiscard]] std::string prior_picture(const GpPrior& prior);

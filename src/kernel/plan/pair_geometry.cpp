@@ -12,8 +12,9 @@ namespace {
 bool is_image(const Index3& sizes) { return sizes[0] == 1 && sizes[1] > 1; }
 
 /// Images of one size whose arrays lie in strips, and a run that changes sizes by strides only and gathers no
-/// entries from elsewhere: then every instruction has complementary offsets if the root has. Gaps grow with
-/// strides, and beyond 2 joined planes take longer.
+/// entries from elsewhere: then every instruction has complementary offsets if the root has. Joined planes have
+/// one slab, so that none may be left of a volume's by a stride. Gaps grow with strides, and beyond 2 joined
+/// planes take longer.
 bool joins_complements(const Program& program, const Run& run, const std::vector<OffsetMap>& maps,
                        const PairGeometry& geometry) {
   const Index3& sizes = geometry.left_sizes[run.root];
@@ -26,6 +27,7 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
     const bool strides_far = *std::max_element(strides.begin(), strides.end()) > 2;
     const bool gathers = std::holds_alternative<LocalAffineNode>(operation) || is_circular(operation);
     if ((gathers || strides_far) && !instruction.loads) return false;
+    if (!is_image(geometry.left_sizes[instruction.node])) return false;
     for (std::size_t k = 0; k < 3; ++k) {
       const Index size = maps[i].stride[k] * sizes[k];
       if (geometry.left_sizes[instruction.node][k] != size ||

@@ -70,12 +70,12 @@ AuxiliaryArrays<Scalar>::AuxiliaryArrays(const SideStates<Scalar>& left, const S
 
 template <typename Scalar>
 void AuxiliaryArrays<Scalar>::take_room(Scalar*& packs, Scalar*& strips, bool uses_strips,
-                                        const PlaneSizes& sizes, Index side) {
-  left_.take_packs(packs, side * sizes.capacity);
-  right_.take_packs(packs, 2 * side * sizes.capacity);
+                                        const PlaneSizes& sizes, const TileSize& tile) {
+  left_.take_packs(packs, tile.left * sizes.capacity);
+  right_.take_packs(packs, 2 * tile.right * sizes.capacity);
   if (!uses_strips) return;
-  left_.strips().take_room(strips, side * sizes.strip);
-  right_.strips().take_room(strips, side * sizes.strip);
+  left_.strips().take_room(strips, tile.left * sizes.strip);
+  right_.strips().take_room(strips, tile.right * sizes.strip);
 }
 
 template <typename Scalar>

@@ -81,8 +81,9 @@ class AuxiliaryArrays {
     left_.read_inputs(left);
     right_.read_inputs(right);
   }
-  /// Takes room for tiles of `side` inputs a side.
-  void take_room(Scalar*& packs, Scalar*& strips, bool uses_strips, const PlaneSizes& sizes, Index side);
+  /// Takes room for tiles of this size.
+  void take_room(Scalar*& packs, Scalar*& strips, bool uses_strips, const PlaneSizes& sizes,
+                 const TileSize& tile);
 
   [[nodiscard]] Index count() const { return static_cast<Index>(rows_[0].size()); }
   /// From now on, packs are read for this plane; they are still to be made.

@@ -50,15 +50,19 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     // A vector's channels are one array, ready for products of whole batches; behind it, its variance.
     const bool vector_features = std::holds_alternative<InputNode>(operation) && shape.empty();
     if (vector_features) extra = 1;
+    // Behind the positions an array is one number: those of all layers lie in a cache line or two.
+    const bool is_point = std::holds_alternative<RowNode>(operation) && shape.empty();
+    if ((arrays > 0 || extra > 0) && !is_point) layout.size = padded(layout.size);
     layout.offset.push_back(layout.size);
     const bool in_planes =
         !std::holds_alternative<PairNode>(operation) && !shape.empty() && !program.as_matrix[id];
     layout.planes.emplace_back(three_axes(shape), in_planes ? guard_of(program, id) : Index3{0, 0, 0});
-    layout.positions.push_back(padded(vector_features ? arrays : layout.planes.back().length));
+    layout.positions.push_back(is_point ? 1 : padded(vector_features ? arrays : layout.planes.back().length));
     layout.arrays.push_back(vector_features ? 1 : arrays);
     layout.extra.push_back(layout.size + layout.arrays.back() * layout.positions.back());
-    layout.size = layout.extra.back() + padded(extra);
+    layout.size = layout.extra.back() + extra;
   }
+  layout.size = padded(layout.size);
   return layout;
 }
 

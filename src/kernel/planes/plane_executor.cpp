@@ -7,17 +7,17 @@
 namespace widelimit {
 
 template <typename Scalar>
-PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, const PairDemand& demand, Index largest_side,
+PlaneExecutor<Scalar>::PlaneExecutor(const Program& program, const PairDemand& demand, Index most_pairs,
                                      StopRequest stop)
-    : program_{program}, demand_{demand}, stop_{stop}, sums_(program.graph, largest_side * largest_side) {}
+    : program_{program}, demand_{demand}, stop_{stop}, sums_(program.graph, most_pairs) {}
 
 template <typename Scalar>
 PlaneExecutor<Scalar>::Prepared::Prepared(PlaneExecutor& executor, const StateLayout& left_state,
-                                          const StateLayout& right_state, Index side)
+                                          const StateLayout& right_state, const TileSize& size)
     : left{left_state.shape},
       right{right_state.shape},
       pair(executor.program_, executor.demand_, left, right),
-      run{executor.make_run(pair, left_state, side)} {
+      run{executor.make_run(pair, left_state, size)} {
   const auto& steps = pair.program.steps;
   plane_steps.resize(steps.size());
   for (std::size_t s = 0; s < steps.size(); ++s)
@@ -26,13 +26,13 @@ PlaneExecutor<Scalar>::Prepared::Prepared(PlaneExecutor& executor, const StateLa
                                                               executor.sums_);
 }
 
-/// Carves the workspace for tiles of so many inputs a side.
+/// Carves the workspace for tiles of this size.
 template <typename Scalar>
 TileRun<Scalar> PlaneExecutor<Scalar>::make_run(const PairLayout& pair, const StateLayout& state,
-                                                Index side) {
-  workspace_.carve(WorkspaceLayout(pair, state, side), pair.planes, pair.with_ntk());
+                                                const TileSize& size) {
+  workspace_.carve(WorkspaceLayout(pair, state, size), pair.planes, pair.with_ntk());
   return {.pair = pair,
-          .side = side,
+          .size = size,
           .workspace = workspace_,
           .stores = {pair, workspace_.part(WorkspacePart::stores)},
           .timer = timer_,
@@ -43,10 +43,12 @@ TileRun<Scalar> PlaneExecutor<Scalar>::make_run(const PairLayout& pair, const St
 template <typename Scalar>
 void PlaneExecutor<Scalar>::prepare(const Tile<Scalar>& tile) {
   const StateLayout &left = tile.left[0]->layout(), &right = tile.right[0]->layout();
-  const auto side = static_cast<Index>(std::max(tile.left.size(), tile.right.size()));
-  const bool fits = prepared_ && left.shape == prepared_->left && right.shape == prepared_->right &&
-                    side <= prepared_->run.side;
-  if (!fits) prepared_.emplace(*this, left, right, side);
+  TileSize size{static_cast<Index>(tile.left.size()), static_cast<Index>(tile.right.size())};
+  const bool same_shapes = prepared_ && left.shape == prepared_->left && right.shape == prepared_->right;
+  const bool fits = same_shapes && prepared_->run.size.holds(size);
+  // Sides of nearly equal length alternate.
+  if (same_shapes) size = size.joined(prepared_->run.size);
+  if (!fits) prepared_.emplace(*this, left, right, size);
 }
 
 template <typename Scalar>

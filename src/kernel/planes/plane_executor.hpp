@@ -18,9 +18,8 @@ namespace widelimit {
 template <typename Scalar>
 class PlaneExecutor {
  public:
-  /// The program must outlive the executor. Tiles have at most `largest_side` inputs a side. Once `stop` asks
-  /// for it, Cancelled is thrown between any two instructions, pairs of a stage, and within stages.
-  PlaneExecutor(const Program& program, const PairDemand& demand, Index largest_side, StopRequest stop = {});
+  /// The program must outlive the executor. Tiles have at most `most_pairs` pairs. Once `stop` asks for it, Cancelled is thrown between any two instructions, pairs of a stage, and within stages.
+  PlaneExecutor(const Program& program, const PairDemand& demand, Index most_pairs, StopRequest stop = {});
 
   /// Executes all steps; readout() then gives the values behind the readouts. The inputs of one side have one
   /// shape; the geometry is laid out anew when a tile's shapes are not those of the last one.
@@ -49,10 +48,11 @@ class PlaneExecutor {
     std::vector<std::unique_ptr<PlaneStepRun<Scalar>>> plane_steps;  ///< [step]; null for other steps.
 
     Prepared(PlaneExecutor& executor, const StateLayout& left_state, const StateLayout& right_state,
-             Index side);
+             const TileSize& size);
   };
 
-  [[nodiscard]] TileRun<Scalar> make_run(const PairLayout& pair, const StateLayout& state, Index side);
+  [[nodiscard]] TileRun<Scalar> make_run(const PairLayout& pair, const StateLayout& state,
+                                         const TileSize& size);
   void prepare(const Tile<Scalar>& tile);
   void execute(const Tile<Scalar>& tile, InputState<Scalar>* recorded);
 

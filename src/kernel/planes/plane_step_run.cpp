@@ -92,7 +92,7 @@ void PlaneStepRun<Scalar>::take_room_for_arrays() {
          *strips = run_.workspace.part(WorkspacePart::strips);
   const bool uses_strips = run_.pair.geometry.uses_strips(step_.run.root);
   for (PlacedInstruction<Scalar>& placed : placed_)
-    if (placed.arrays) placed.arrays->take_room(packs, strips, uses_strips, run_.pair.planes, run_.side);
+    if (placed.arrays) placed.arrays->take_room(packs, strips, uses_strips, run_.pair.planes, run_.size);
 }
 
 /// A stack saves a call an instruction and pair. Packing an array for it costs as much, once a row of pairs.

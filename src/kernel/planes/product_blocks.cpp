@@ -9,7 +9,7 @@ namespace widelimit {
 /// Where the product of a left and a right input of a block lies.
 template <typename Scalar>
 Scalar* ProductBlocks<Scalar>::place(Index left, Index right) const {
-  const Index number = left % block_side * std::min(run_.side, block_side) + right % block_side;
+  const Index number = left % block_side * std::min(run_.size.right, block_side) + right % block_side;
   return products_ + number * run_.pair.planes.slot() + run_.pair.planes.front;
 }
 

@@ -1,10 +1,24 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "kernel/planes/input_state.hpp"
 
 namespace widelimit {
+
+/// Inputs on the two sides of a tile.
+struct TileSize {
+  Index left;
+  Index right;
+
+  [[nodiscard]] Index pairs() const { return left * right; }
+  [[nodiscard]] bool holds(const TileSize& other) const { return other.left <= left && other.right <= right; }
+  /// The least that holds both.
+  [[nodiscard]] TileSize joined(const TileSize& other) const {
+    return {std::max(left, other.left), std::max(right, other.right)};
+  }
+};
 
 /// A pair of a tile: indices into its sides.
 struct TilePair {

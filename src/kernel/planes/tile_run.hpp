@@ -13,7 +13,7 @@ namespace widelimit {
 template <typename Scalar>
 struct TileRun {
   const PairLayout& pair;
-  Index side;  ///< Inputs a side that the workspace is made for.
+  TileSize size;  ///< Of the largest tiles that the workspace is made for.
   Workspace<Scalar>& workspace;
   PairStores<Scalar> stores;
   StepTimer& timer;

@@ -18,19 +18,20 @@ Index whole_pages(Index numbers) { return (numbers + page - 1) / page * page; }
 /// Adds up what steps need, each part as large as the step wants it that needs most.
 class WorkspaceSizes {
  public:
-  WorkspaceSizes(const PairLayout& pair, const StateLayout& state, Index side, WorkspaceLayout& layout)
-      : pair_{pair}, state_{state}, side_{side}, copies_{pair.with_ntk() ? 2 : 1}, layout_{layout} {}
+  WorkspaceSizes(const PairLayout& pair, const StateLayout& state, const TileSize& tile,
+                 WorkspaceLayout& layout)
+      : pair_{pair}, state_{state}, tile_{tile}, copies_{pair.with_ntk() ? 2 : 1}, layout_{layout} {}
 
   void add(const PlaneStep& step) {
     Index arrays = 0;
     for (const Instruction& instruction : step.run.instructions)
       if (reads_arrays(pair_.program, instruction)) arrays += state_.arrays[instruction.node];
-    need(Part::packs, arrays * 3 * side_ * pair_.planes.capacity);
+    need(Part::packs, arrays * (tile_.left + 2 * tile_.right) * pair_.planes.capacity);
     if (pair_.geometry.uses_strips(step.run.root))
-      need(Part::strips, arrays * 2 * side_ * pair_.planes.strip);
+      need(Part::strips, arrays * (tile_.left + tile_.right) * pair_.planes.strip);
     layout_.slot_count = std::max(layout_.slot_count, step.run.slot_count);
     if (std::holds_alternative<PoolNode>(pair_.node(step.target).operation))
-      need(Part::row_sums, pool_row_sums(pair_, step.target, side_ * side_));
+      need(Part::row_sums, pool_row_sums(pair_, step.target, tile_.pairs()));
   }
 
   void add(const PairStep& step) {
@@ -50,10 +51,10 @@ class WorkspaceSizes {
     // Two more slots are the scratch of convolutions.
     need(Part::slots, static_cast<Index>(layout_.slot_count + 2) * copies_ * pair_.planes.slot());
     // What follows a plane is cleared for convolutions, the next one's margin.
-    const Index inputs = std::min(side_, block_side);
-    need(Part::products, inputs * inputs * pair_.planes.slot() + pair_.planes.front);
+    const Index products = std::min(tile_.left, block_side) * std::min(tile_.right, block_side);
+    need(Part::products, products * pair_.planes.slot() + pair_.planes.front);
     // Rows are read by whole vectors.
-    need(Part::stores, side_ * side_ * pair_.stores.size + row_padding);
+    need(Part::stores, tile_.pairs() * pair_.stores.size + row_padding);
   }
 
  private:
@@ -61,7 +62,7 @@ class WorkspaceSizes {
 
   const PairLayout& pair_;
   const StateLayout& state_;
-  Index side_;
+  TileSize tile_;
   Index copies_;
   WorkspaceLayout& layout_;
 };
@@ -74,8 +75,8 @@ bool reads_arrays(const Program& program, const Instruction& instruction) {
          (std::holds_alternative<RowNode>(operation) || std::holds_alternative<InputNode>(operation));
 }
 
-WorkspaceLayout::WorkspaceLayout(const PairLayout& pair, const StateLayout& state, Index side) {
-  WorkspaceSizes sizes(pair, state, side, *this);
+WorkspaceLayout::WorkspaceLayout(const PairLayout& pair, const StateLayout& state, const TileSize& tile) {
+  WorkspaceSizes sizes(pair, state, tile, *this);
   for (const Step& step : pair.program.steps)
     std::visit([&](const auto& of_kind) { sizes.add(of_kind); }, step);
   sizes.add_slots_and_stores();

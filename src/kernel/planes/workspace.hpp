@@ -8,6 +8,7 @@
 #include "kernel/planes/input_state.hpp"
 #include "kernel/planes/pair_layout.hpp"
 #include "kernel/planes/plane.hpp"
+#include "kernel/planes/tile.hpp"
 
 namespace widelimit {
 
@@ -33,8 +34,8 @@ struct WorkspaceLayout {
   std::size_t slot_count = 0;  ///< Without scratch.
 
   WorkspaceLayout() = default;
-  /// For tiles of at most `side` inputs a side. `state`: the layout of one of the inputs.
-  WorkspaceLayout(const PairLayout& pair, const StateLayout& state, Index side);
+  /// For tiles of at most this size. `state`: the layout of one of the inputs.
+  WorkspaceLayout(const PairLayout& pair, const StateLayout& state, const TileSize& tile);
 
   [[nodiscard]] Index& of(WorkspacePart part) { return size[static_cast<std::size_t>(part)]; }
   [[nodiscard]] Index of(WorkspacePart part) const { return size[static_cast<std::size_t>(part)]; }

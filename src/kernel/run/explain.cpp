@@ -238,7 +238,8 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
   plan.bytes = 2 * static_cast<double>(pair.stores.size) * scalar_bytes +
                2 * plan.state_bytes / static_cast<double>(side);
   if (!gram_plan.vectors_only)
-    plan.workspace_bytes = scalar_bytes * static_cast<double>(WorkspaceLayout(pair, layout, side).total());
+    plan.workspace_bytes =
+        scalar_bytes * static_cast<double>(WorkspaceLayout(pair, layout, {side, side}).total());
   plan.replicates = static_cast<Index>(sampled_replicates(gram_plan.program.graph));
   return plan;
 }

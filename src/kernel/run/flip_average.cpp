@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <vector>
-#include <xtensor/xview.hpp>
 
+#include "kernel/copied_inputs.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -18,9 +18,62 @@ template <typename Scalar>
 constexpr std::array kernel_matrices{&GramResult<Scalar>::nngp, &GramResult<Scalar>::ntk,
                                      &GramResult<Scalar>::nngp_error, &GramResult<Scalar>::ntk_error};
 
+/// Inputs [first, first + count), or as many as there are.
 template <typename Scalar>
-xt::xarray<Scalar> first_inputs(const xt::xarray<Scalar>& x, std::size_t first, std::size_t count) {
-  return xt::view(x, xt::range(first, std::min(first + count, x.shape(0))));
+Inputs<Scalar> some_inputs(const Inputs<Scalar>& x, Index first, Index count) {
+  std::vector<Inputs<Scalar>> singles;
+  for (Index i = first; i < std::min(first + count, x.size()); ++i) singles.push_back(x.single(i));
+  std::vector<const Inputs<Scalar>*> batches;
+  for (const Inputs<Scalar>& one : singles) batches.push_back(&one);
+  return copied_inputs<Scalar, Scalar>(batches);
+}
+
+/// Reverses rows of `width` positions of so many numbers each.
+template <typename Source, typename Target>
+void flip_rows(Source source, std::ptrdiff_t size, std::ptrdiff_t width, std::ptrdiff_t numbers,
+               Target target) {
+  const std::ptrdiff_t row = width * numbers;
+  for (std::ptrdiff_t at = 0; at < size; at += row)
+    for (std::ptrdiff_t column = 0; column < width; ++column)
+      std::copy_n(source + at + column * numbers, numbers, target + at + (width - 1 - column) * numbers);
+}
+
+template <typename Scalar>
+Inputs<Scalar> flipped_numbers(const Inputs<Scalar>& x) {
+  const auto flip = [&x](Index i, Scalar* target) {
+    flip_rows(x[i].data(), static_cast<Index>(x[i].size()), x.shape(i).back(), x.channels(), target);
+  };
+  if (x.is_ragged()) {
+    std::vector<xt::xarray<Scalar>> arrays;
+    for (Index i = 0; i < x.size(); ++i) {
+      std::vector<std::size_t> sizes(x.shape(i).begin(), x.shape(i).end());
+      sizes.push_back(static_cast<std::size_t>(x.channels()));
+      flip(i, arrays.emplace_back(xt::xarray<Scalar>::from_shape(sizes)).data());
+    }
+    return Inputs<Scalar>(std::move(arrays));
+  }
+  std::vector<std::size_t> sizes{static_cast<std::size_t>(x.size())};
+  sizes.insert(sizes.end(), x.shape().begin(), x.shape().end());
+  sizes.push_back(static_cast<std::size_t>(x.channels()));
+  xt::xarray<Scalar> array = xt::xarray<Scalar>::from_shape(sizes);
+  for (Index i = 0; i < x.size(); ++i) flip(i, array.data() + static_cast<std::size_t>(i) * x[i].size());
+  return Inputs<Scalar>(std::move(array));
+}
+
+template <typename Scalar>
+xt::xarray<bool> flipped_masks(const Inputs<Scalar>& x) {
+  xt::xarray<bool> masks = joined_masks<Scalar>({&x});
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto mask = x.mask(i);
+    flip_rows(mask.begin(), static_cast<Index>(mask.size()), x.shape().back(), 1,
+              masks.begin() + i * static_cast<Index>(mask.size()));
+  }
+  return masks;
+}
+
+[[noreturn]] void throw_no_axis(std::size_t axes) {
+  throw ArgumentError(
+      fmt::format("flip: expected inputs [n, spatial..., channels] with a spatial axis, got {} axes", axes));
 }
 
 /// Adds up Gram matrices, and reports the progress of all of them as one.
@@ -86,89 +139,108 @@ bool are_equal(const Matrix<Scalar>& kernel, const Matrix<Scalar>& flipped_kerne
   return true;
 }
 
-template <typename Scalar>
-Index count_of(const xt::xarray<Scalar>& x) {
-  return static_cast<Index>(x.shape(0));
-}
-
 }  // namespace
 
 template <typename Scalar>
 xt::xarray<Scalar> flipped(const xt::xarray<Scalar>& x) {
-  if (x.dimension() < 3)
-    throw ArgumentError(fmt::format(
-        "flip: expected inputs [n, spatial..., channels] with a spatial axis, got {} axes", x.dimension()));
-  const std::size_t channels = x.shape().back(), width = x.shape(x.dimension() - 2), row = width * channels;
+  if (x.dimension() < 3) throw_no_axis(x.dimension());
   xt::xarray<Scalar> result = xt::xarray<Scalar>::from_shape(x.shape());
-  for (std::size_t at = 0; at < x.size(); at += row)
-    for (std::size_t column = 0; column < width; ++column)
-      std::copy_n(x.data() + at + column * channels, channels,
-                  result.data() + at + (width - 1 - column) * channels);
+  flip_rows(x.data(), static_cast<Index>(x.size()), static_cast<Index>(x.shape(x.dimension() - 2)),
+            static_cast<Index>(x.shape().back()), result.data());
   return result;
 }
 
 template <typename Scalar>
-FlipAverage<Scalar>::FlipAverage(const Network& network, const xt::xarray<Scalar>& probes,
+Inputs<Scalar> flipped(const Inputs<Scalar>& x) {
+  if (x.axes() == 0) throw_no_axis(2);
+  if (!x.graphs().empty())
+    throw ArgumentError("flip: expected inputs without graphs, which have no left and right");
+  const Inputs<Scalar> numbers = flipped_numbers(x);
+  return x.is_masked() ? Inputs<Scalar>(numbers, flipped_masks(x)) : numbers;
+}
+
+template <typename Scalar>
+FlipAverage<Scalar>::FlipAverage(const Network& network, const Inputs<Scalar>& probes,
                                  const GramOptions& options)
     : network_{network} {
-  constexpr std::size_t probe_count = 4;
+  constexpr Index probe_count = 4;
   GramOptions quiet = options;
   quiet.progress = nullptr;
   quiet.seconds_per_line = nullptr;
-  const auto x = first_inputs(probes, 0, probe_count);
-  const auto straight = widelimit::gram<Scalar>(network, x, quiet),
-             mirrored = widelimit::gram<Scalar>(network, flipped(x), quiet);
+  const auto x = some_inputs(probes, 0, probe_count);
+  const auto straight = widelimit::gram(network, x, quiet),
+             mirrored = widelimit::gram(network, flipped(x), quiet);
   flips_both_ = !are_equal(straight.nngp, mirrored.nngp) || !are_equal(straight.ntk, mirrored.ntk);
 }
 
 template <typename Scalar>
-GramResult<Scalar> FlipAverage<Scalar>::gram(const xt::xarray<Scalar>& x, const GramOptions& options) const {
-  const Index n = count_of(x), triangle = n * (n + 1) / 2;
-  const xt::xarray<Scalar> other = flipped(x);
+GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x, const GramOptions& options) const {
+  const Index n = x.size(), triangle = n * (n + 1) / 2;
+  const Inputs<Scalar> other = flipped(x);
   GramMean<Scalar> mean(options, (flips_both_ ? 2 : 1) * triangle + n * n);
   const double weight = flips_both_ ? 0.25 : 0.5;
-  mean.add(triangle, weight, [&](const auto& part) { return widelimit::gram<Scalar>(network_, x, part); });
+  mean.add(triangle, weight, [&](const auto& part) { return widelimit::gram(network_, x, part); });
   if (flips_both_)
-    mean.add(triangle, weight,
-             [&](const auto& part) { return widelimit::gram<Scalar>(network_, other, part); });
+    mean.add(triangle, weight, [&](const auto& part) { return widelimit::gram(network_, other, part); });
   // K(sx, x') is the transpose of K(x, sx'), or equal to it.
   mean.add(n * n, 0.5,
-           [&](const auto& part) { return symmetrised(widelimit::gram<Scalar>(network_, x, other, part)); });
+           [&](const auto& part) { return symmetrised(widelimit::gram(network_, x, other, part)); });
   return mean.take();
 }
 
 template <typename Scalar>
-GramResult<Scalar> FlipAverage<Scalar>::gram(const xt::xarray<Scalar>& x1, const xt::xarray<Scalar>& x2,
+GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
                                              const GramOptions& options) const {
-  const Index pairs = count_of(x1) * count_of(x2);
-  const xt::xarray<Scalar> flipped1 = flips_both_ ? flipped(x1) : xt::xarray<Scalar>{},
-                           flipped2 = flipped(x2);
-  std::vector<const xt::xarray<Scalar>*> left{&x1};
-  if (flips_both_) left.push_back(&flipped1);
-  const Index parts = 2 * static_cast<Index>(left.size());
+  const Inputs<Scalar> flipped2 = flipped(x2);
+  std::vector<Inputs<Scalar>> left{x1};
+  if (flips_both_) left.push_back(flipped(x1));
+  const Index pairs = x1.size() * x2.size(), parts = 2 * static_cast<Index>(left.size());
   GramMean<Scalar> mean(options, parts * pairs);
-  for (const xt::xarray<Scalar>* one : left)
-    for (const xt::xarray<Scalar>* other : {&x2, &flipped2})
+  for (const Inputs<Scalar>& one : left)
+    for (const Inputs<Scalar>* other : {&x2, &flipped2})
       mean.add(pairs, 1 / static_cast<double>(parts),
-               [&](const auto& part) { return widelimit::gram<Scalar>(network_, *one, *other, part); });
+               [&](const auto& part) { return widelimit::gram(network_, one, *other, part); });
   return mean.take();
 }
 
 template <typename Scalar>
-GramResult<Scalar> FlipAverage<Scalar>::diagonal(const xt::xarray<Scalar>& x,
-                                                 const GramOptions& options) const {
+typename FlipAverage<Scalar>::Prepared FlipAverage<Scalar>::prepare(const Inputs<Scalar>& x,
+                                                                    const GramOptions& options) const {
+  Prepared prepared{PreparedInputs<Scalar>(network_, x, options), std::nullopt};
+  if (flips_both_) prepared.mirrored.emplace(network_, flipped(x), options);
+  return prepared;
+}
+
+/// Flips the new inputs: where only one side is flipped, K(sx, x') = K(x, sx').
+template <typename Scalar>
+GramResult<Scalar> FlipAverage<Scalar>::gram_with(const Inputs<Scalar>& x1, const Prepared& prepared,
+                                                  const GramOptions& options) const {
+  const Inputs<Scalar> flipped1 = flipped(x1);
+  std::vector<const PreparedInputs<Scalar>*> kept{&prepared.inputs};
+  if (prepared.mirrored) kept.push_back(&*prepared.mirrored);
+  const Index pairs = x1.size() * prepared.inputs.inputs().size(),
+              parts = 2 * static_cast<Index>(kept.size());
+  GramMean<Scalar> mean(options, parts * pairs);
+  for (const PreparedInputs<Scalar>* other : kept)
+    for (const Inputs<Scalar>* one : {&x1, &flipped1})
+      mean.add(pairs, 1 / static_cast<double>(parts),
+               [&](const auto& part) { return other->gram_with(*one, part); });
+  return mean.take();
+}
+
+template <typename Scalar>
+GramResult<Scalar> FlipAverage<Scalar>::diagonal(const Inputs<Scalar>& x, const GramOptions& options) const {
   // Pairs within a block are computed besides those that are wanted, (i, i); single pairs would cost more.
-  constexpr std::size_t block = 8;
+  constexpr Index block = 8;
   GramOptions quiet = options;
   quiet.progress = nullptr;
   GramResult<Scalar> result;
-  for (std::size_t first = 0; first < x.shape(0); first += block) {
-    const auto part = gram(first_inputs(x, first, block), quiet);
+  for (Index first = 0; first < x.size(); first += block) {
+    const auto part = gram(some_inputs(x, first, block), quiet);
     for (const auto member : kernel_matrices<Scalar>) {
       if ((part.*member).size() == 0) continue;
-      (result.*member).conservativeResize(count_of(x), 1);
-      (result.*member).col(0).segment(static_cast<Index>(first), (part.*member).rows()) =
-          (part.*member).diagonal();
+      (result.*member).conservativeResize(x.size(), 1);
+      (result.*member).col(0).segment(first, (part.*member).rows()) = (part.*member).diagonal();
     }
   }
   return result;
@@ -176,6 +248,8 @@ GramResult<Scalar> FlipAverage<Scalar>::diagonal(const xt::xarray<Scalar>& x,
 
 template xt::xarray<float> flipped(const xt::xarray<float>&);
 template xt::xarray<double> flipped(const xt::xarray<double>&);
+template Inputs<float> flipped(const Inputs<float>&);
+template Inputs<double> flipped(const Inputs<double>&);
 template class FlipAverage<float>;
 template class FlipAverage<double>;
 

@@ -4,7 +4,9 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include "numerics/blas_threads.hpp"
@@ -12,6 +14,39 @@
 #include "widelimit/error.hpp"
 
 namespace widelimit {
+namespace {
+
+/// Runs a tile of two batches with its sides exchanged, and writes it as if they were not.
+template <typename Scalar, typename Result>
+bool run_exchanged(PairWorker<Scalar>& worker, const StateRange<Scalar>& rows,
+                   const StateRange<Scalar>& columns, const TilePlace& place,
+                   const GramTarget<Result>& target) {
+  const std::size_t row_count = place.rows.size(), column_count = place.columns.size();
+  std::vector<Index> numbers(std::max(row_count, column_count));
+  std::iota(numbers.begin(), numbers.end(), Index{0});
+  const std::span<const Index> from_zero = numbers;
+  Matrix<Result> nngp, ntk;
+  const auto sized = [&](const Result* wanted, Matrix<Result>& matrix) -> Result* {
+    if (wanted == nullptr) return nullptr;
+    matrix.resize(static_cast<Index>(column_count), static_cast<Index>(row_count));
+    return matrix.data();
+  };
+  const GramTarget<Result> exchanged{sized(target.nngp, nngp), sized(target.ntk, ntk),
+                                     static_cast<Index>(row_count)};
+  const bool finite = worker.run(columns, rows, Batches::two,
+                                 {from_zero.first(column_count), from_zero.first(row_count)}, exchanged);
+  const auto write_back = [&](const Matrix<Result>& matrix, Result* entries) {
+    for (Index j = 0; j < matrix.rows(); ++j)
+      for (Index i = 0; i < matrix.cols(); ++i)
+        entries[place.rows[static_cast<std::size_t>(i)] * target.columns +
+                place.columns[static_cast<std::size_t>(j)]] = matrix(j, i);
+  };
+  write_back(nngp, target.nngp);
+  write_back(ntk, target.ntk);
+  return finite;
+}
+
+}  // namespace
 
 template <typename Scalar, typename Result>
 GramComputation<Scalar, Result>::GramComputation(const GramPlan& plan, const GramOptions& options,
@@ -20,7 +55,7 @@ GramComputation<Scalar, Result>::GramComputation(const GramPlan& plan, const Gra
       options_{options},
       arena_(numerics::resolve_threads(options.threads, "gram")),
       progress_{progress},
-      state_workers_([&plan] { return StateWorker<Scalar>(plan); }) {}
+      state_workers_([&plan, &options] { return StateWorker<Scalar>(plan, StopRequest(options.stop)); }) {}
 
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::symmetric(const Inputs<Result>& inputs,
@@ -102,7 +137,7 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   const GramTarget<Result> column{target.nngp, target.ntk, 1};
   for (Index first = 0; first < x.size();) {
     const auto block = make_states(x, first, block_end(x, first, options_.state_memory_bytes / 2));
-    Workers workers([this] { return make_worker(1); });
+    Workers workers([this] { return make_worker({1, 1}); });
     parallel(block.end() - block.begin(), [&](Index offset) {
       const Index i = block.begin() + offset;
       const StateRange<Scalar> itself{&block.states, i, i + 1};
@@ -191,7 +226,7 @@ void GramComputation<Scalar, Result>::run_state(StateWorker<Scalar>& worker, con
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::find_out_of_range(const OrderedInputs<Result>& x) {
   if (plan_.kernel != Kernel::with_ntk) return;
-  StateWorker<Scalar> worker(plan_, Kernel::with_ntk);
+  StateWorker<Scalar> worker(plan_, StopRequest(options_.stop), Kernel::with_ntk);
   for (Index i = 0; i < x.size(); ++i) {
     StateBlock<Scalar> state({&x.layout(i)}, i);
     run_state(worker, x, i, state[i]);
@@ -221,24 +256,32 @@ std::vector<TileSide> GramComputation<Scalar, Result>::sides(const Block<Scalar,
 template <typename Scalar, typename Result>
 void GramComputation<Scalar, Result>::compute(const Block<Scalar, Result>& left,
                                               const Block<Scalar, Result>& right, Batches batches,
-                                              const GramTarget<Result>& target) {
+                                              const GramTarget<Result>& target, LeftInput order) {
   struct TileSides {
     TileSide left;
     TileSide right;
   };
   std::vector<TileSides> tiles;
+  TileSize most{1, 1};
   for (const TileSide& i : sides(left))
-    for (const TileSide& j : sides(right))
-      if (batches == Batches::two || i.begin <= j.begin) tiles.push_back({i, j});
+    for (const TileSide& j : sides(right)) {
+      if (batches == Batches::one && i.begin > j.begin) continue;
+      tiles.push_back({i, j});
+      most = most.joined({i.size(), j.size()});
+    }
   const auto size = [](const TileSides& tile) { return tile.left.size() * tile.right.size(); };
   std::stable_sort(tiles.begin(), tiles.end(),
                    [&](const TileSides& a, const TileSides& b) { return size(a) > size(b); });
-  Workers workers([this] { return make_worker(plan_.largest_tile_side); });
+  Workers workers([this, most] { return make_worker(most); });
   parallel(static_cast<Index>(tiles.size()), [&](Index t) {
     const auto& [i, j] = tiles[static_cast<std::size_t>(t)];
     const StateRange<Scalar> rows{&left.states, i.begin, i.end}, columns{&right.states, j.begin, j.end};
     const TilePlace place{left.inputs->originals(i.begin, i.end), right.inputs->originals(j.begin, j.end)};
-    if (!workers.local().run(rows, columns, batches, place, target)) is_finite_ = false;
+    const bool exchange = order == LeftInput::of_first_shape && !plan_.vectors_only &&
+                          right.inputs->shape(j.begin) < left.inputs->shape(i.begin);
+    const bool finite = exchange ? run_exchanged(workers.local(), rows, columns, place, target)
+                                 : workers.local().run(rows, columns, batches, place, target);
+    if (!finite) is_finite_ = false;
     const bool same = batches == Batches::one && i.begin == j.begin;
     progress_.add(same ? i.size() * (i.size() + 1) / 2 : i.size() * j.size());
   });
@@ -246,8 +289,8 @@ void GramComputation<Scalar, Result>::compute(const Block<Scalar, Result>& left,
 }
 
 template <typename Scalar, typename Result>
-PairWorker<Scalar> GramComputation<Scalar, Result>::make_worker(Index side) const {
-  PairWorker<Scalar> worker(plan_, side);
+PairWorker<Scalar> GramComputation<Scalar, Result>::make_worker(const TileSize& most) const {
+  PairWorker<Scalar> worker(plan_, most, StopRequest(options_.stop));
   if (options_.seconds_per_line != nullptr) worker.start_timer();
   return worker;
 }

@@ -58,6 +58,10 @@ struct TileSide {
   [[nodiscard]] Index size() const { return end - begin; }
 };
 
+/// Which input of a pair is the left one: that of the rows, or, between parts of one batch, that which comes first in the
+/// order of shapes, as in the whole of it.
+enum class LeftInput { of_row, of_first_shape };
+
 /// Distributes the tiles of a Gram matrix over threads. Takes inputs and writes kernels in the type Result, and
 /// computes in Scalar.
 template <typename Scalar, typename Result>
@@ -81,6 +85,14 @@ class GramComputation {
   /// Makes states to be kept, as many as fit into half of the memory allowed, which `sharers` share.
   void fill(Kept& states, std::int64_t sharers);
 
+  /// The states of inputs [begin, end), all in memory.
+  [[nodiscard]] Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin, Index end);
+  /// All pairs of two blocks; those of a block with itself, if that is what they are.
+  void compute(const Block<Scalar, Result>& left, const Block<Scalar, Result>& right, Batches batches,
+               const GramTarget<Result>& target, LeftInput order = LeftInput::of_row);
+  /// Throws NumericalError for the first input whose own NTK leaves the range, naming the layer.
+  void find_out_of_range(const OrderedInputs<Result>& x);
+
   /// False if some entry that was computed is not.
   [[nodiscard]] bool is_finite() const { return is_finite_; }
 
@@ -95,16 +107,11 @@ class GramComputation {
   [[nodiscard]] Index block_end(const OrderedInputs<Result>& x, Index begin, std::size_t bytes) const;
   template <typename Body>
   void parallel(Index count, const Body& body);
-  /// Throws NumericalError for the first input whose own NTK leaves the range, naming the layer.
-  void find_out_of_range(const OrderedInputs<Result>& x);
-  [[nodiscard]] Block<Scalar, Result> make_states(const OrderedInputs<Result>& x, Index begin, Index end);
   /// Makes the state of input i. Errors of numbers name the input.
   void run_state(StateWorker<Scalar>& worker, const OrderedInputs<Result>& x, Index i,
                  InputState<Scalar>& state) const;
   [[nodiscard]] std::vector<TileSide> sides(const Block<Scalar, Result>& block) const;
-  void compute(const Block<Scalar, Result>& left, const Block<Scalar, Result>& right, Batches batches,
-               const GramTarget<Result>& target);
-  [[nodiscard]] PairWorker<Scalar> make_worker(Index side) const;
+  [[nodiscard]] PairWorker<Scalar> make_worker(const TileSize& most) const;
   void collect_seconds(Workers& workers) const;
 
   const GramPlan& plan_;

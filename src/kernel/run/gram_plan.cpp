@@ -58,7 +58,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   const double of_input = plane_numbers(plan, pair.geometry, state);
   Index side = most_inputs_a_side;
   const auto fits = [&] {
-    return bytes(WorkspaceLayout(pair, state, side).total()) <= workspace_bytes_wanted &&
+    return bytes(WorkspaceLayout(pair, state, {side, side}).total()) <= workspace_bytes_wanted &&
            bytes(side * side * pair.stores.matrix_size) <= matrix_bytes_wanted &&
            bytes(2 * static_cast<double>(side) * of_input) <= plane_bytes_wanted;
   };
@@ -182,7 +182,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
                            return position_count(a.first) < position_count(b.first);
                          })->first;
-  Graph graph = Lowering::lower(network, largest, replicate, size.masks);
+  Graph graph = Lowering::lower(network, largest, replicate, {size.masks, size.channels});
   const std::vector<std::vector<Shape>> of_shapes = all_shapes(graph, shapes, largest);
   const std::vector<Shape>& of_largest = of_shapes.front();
   const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
@@ -196,8 +196,7 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                 .vectors_only = std::none_of(of_largest.begin(), of_largest.end(),
                                              [](const Shape& shape) { return !shape.empty(); }),
                 .in_double = false,
-                .masks = size.masks,
-                .stop = StopRequest(options.stop)};
+                .masks = size.masks};
   if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)
     plan.state_layouts.emplace(

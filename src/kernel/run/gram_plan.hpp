@@ -31,8 +31,6 @@ struct GramPlan {
 
   InputMasks masks;
 
-  StopRequest stop;  ///< Of the options that the plan was made with, which must outlive it.
-
   /// What is wanted of pairs, or of inputs with themselves, which need no NTK.
   [[nodiscard]] PairDemand demand(Purpose purpose) const {
     return {purpose, purpose == Purpose::state ? Kernel::nngp_only : kernel, demand_everything};
@@ -54,6 +52,8 @@ struct GramSize {
   Index fewer_inputs;  ///< Of the smaller one.
   Index pairs;
   InputMasks masks = InputMasks::absent;
+
+  friend bool operator==(const GramSize&, const GramSize&) = default;
 };
 
 /// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.

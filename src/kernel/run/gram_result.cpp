@@ -14,15 +14,17 @@ namespace {
 
 /// Names the first entry that is not finite, if there is one here.
 template <typename Scalar>
-void throw_named_entry(const Matrix<Scalar>& gram, const char* name, const LayerOfPair& layer_of) {
-  for (Index i = 0; i < gram.rows(); ++i)
-    for (Index j = 0; j < gram.cols(); ++j) {
-      if (std::isfinite(gram(i, j))) continue;
+void throw_named_entry(const Matrix<Scalar>& gram, const char* name, const LayerOfPair& layer_of,
+                       Index first_row, Index first_column) {
+  for (Index row = 0; row < gram.rows(); ++row)
+    for (Index column = 0; column < gram.cols(); ++column) {
+      if (std::isfinite(gram(row, column))) continue;
+      const Index i = first_row + row, j = first_column + column;
       const auto layer = layer_of(i, j);
       throw NumericalError(fmt::format(
           "gram: {}the {} of pair ({}, {}) is {}; it leaves the range of {}, rescale the network's "
           "inputs or weights{}",
-          layer ? *layer + ": " : "", name, i, j, gram(i, j), sizeof(Scalar) == 4 ? "float" : "double",
+          layer ? *layer + ": " : "", name, i, j, gram(row, column), sizeof(Scalar) == 4 ? "float" : "double",
           sizeof(Scalar) == 4 ? ", or use double" : ""));
     }
 }
@@ -52,16 +54,17 @@ GramTarget<Scalar> target_of(GramResult<Scalar>& result) {
 }
 
 template <typename Scalar>
-void throw_not_finite(const GramResult<Scalar>& result, const LayerOfPair& layer_of) {
-  throw_named_entry(result.nngp, "nngp", layer_of);
-  throw_named_entry(result.ntk, "ntk", layer_of);
+void throw_not_finite(const GramResult<Scalar>& result, const LayerOfPair& layer_of, Index first_row,
+                      Index first_column) {
+  throw_named_entry(result.nngp, "nngp", layer_of, first_row, first_column);
+  throw_named_entry(result.ntk, "ntk", layer_of, first_row, first_column);
 }
 
 template GramResult<float> empty_result(const GramOptions&, Index, Index);
 template GramResult<double> empty_result(const GramOptions&, Index, Index);
 template GramTarget<float> target_of(GramResult<float>&);
 template GramTarget<double> target_of(GramResult<double>&);
-template void throw_not_finite(const GramResult<float>&, const LayerOfPair&);
-template void throw_not_finite(const GramResult<double>&, const LayerOfPair&);
+template void throw_not_finite(const GramResult<float>&, const LayerOfPair&, Index, Index);
+template void throw_not_finite(const GramResult<double>&, const LayerOfPair&, Index, Index);
 
 }  // namespace widelimit

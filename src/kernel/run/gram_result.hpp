@@ -20,8 +20,10 @@ template <typename Scalar>
 /// "layers[3] (erf)": where the kernels of pair (i, j) leave the range, if that is known.
 using LayerOfPair = std::function<std::optional<std::string>(Index i, Index j)>;
 
-/// Names the first entry that is not finite, if there is one, and its layer.
+/// Names the first entry that is not finite, if there is one, and its layer. The result is that of the pairs from
+/// (first_row, first_column) on.
 template <typename Scalar>
-void throw_not_finite(const GramResult<Scalar>& result, const LayerOfPair& layer_of);
+void throw_not_finite(const GramResult<Scalar>& result, const LayerOfPair& layer_of, Index first_row = 0,
+                      Index first_column = 0);
 
 }  // namespace widelimit

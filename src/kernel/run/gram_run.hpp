@@ -13,6 +13,7 @@
 #include "kernel/run/gram_computation.hpp"
 #include "kernel/run/gram_plan.hpp"
 #include "kernel/run/gram_result.hpp"
+#include "kernel/run/plan_cache.hpp"
 #include "kernel/run/range_search.hpp"
 #include "kernel/run/replicate_mean.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -32,10 +33,24 @@ struct GramTask {
   std::function<void(const Graph&)> check;  ///< Checks the inputs' graphs against the network.
 };
 
-/// Runs compute(computation, target, plan, replicate) once, or for every replicate of a sampled network.
-template <typename Scalar, typename Compute>
+inline GramSize size_of(const GramTask& task) {
+  return {task.channels, std::max(task.rows, task.columns), std::min(task.rows, task.columns), task.pairs,
+          task.masks};
+}
+
+/// Where plans come from: made for every Gram matrix.
+struct NewPlans {
+  template <typename Make>
+  std::shared_ptr<const GramPlan> get(const PlanKey& /*key*/, const Make& make) {
+    return make();
+  }
+};
+
+/// Runs compute(computation, target, plan, replicate) once, or for every replicate of a sampled network. Plans come
+/// from `plans`, but those of replicates, which draw samples of their own.
+template <typename Scalar, typename Compute, typename Plans = NewPlans>
 GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const GramOptions& options,
-                            const Compute& compute) {
+                            const Compute& compute, Plans&& plans = {}) {
   const auto run_plan = [&](const std::shared_ptr<const GramPlan>& plan, std::int64_t replicate,
                             ProgressCounter& progress) {
     auto result = empty_result<Scalar>(options, task.rows, task.columns);
@@ -57,13 +72,11 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
     if (!finite) throw_not_finite(result, task.layer_of);
     return result;
   };
-  const GramSize size{task.channels, std::max(task.rows, task.columns), std::min(task.rows, task.columns),
-                      task.pairs, task.masks};
   const auto plan_of = [&](const Replicate& replicate) {
     return std::make_shared<const GramPlan>(
-        make_plan(network, task.shapes, size, sizeof(Scalar), options, replicate));
+        make_plan(network, task.shapes, size_of(task), sizeof(Scalar), options, replicate));
   };
-  const auto plan = plan_of({});
+  const auto plan = plans.get(PlanKey(task.shapes, size_of(task), options), [&] { return plan_of({}); });
   task.check(plan->program.graph);
   if (plan->program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
@@ -130,6 +143,14 @@ GramTask rectangular_task(const Network& network, const Inputs<Scalar>& x1, cons
                 }};
   if (x2.is_masked()) task.masks = InputMasks::present;
   task.shapes.merge(shapes_of(x2, "x2"));
+  return task;
+}
+
+/// The same with inputs that were checked before.
+template <typename Scalar>
+GramTask kept_task(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& kept) {
+  GramTask task = rectangular_task(network, x1, kept);
+  task.check = [&x1](const Graph& graph) { check_graphs(graph, x1, "x1"); };
   return task;
 }
 

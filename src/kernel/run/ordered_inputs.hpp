@@ -16,9 +16,13 @@ namespace widelimit {
 template <typename Scalar>
 class OrderedInputs {
  public:
-  /// `name`: of the batch, for errors.
-  OrderedInputs(const Inputs<Scalar>& inputs, const GramPlan& plan, const char* name)
-      : inputs_{inputs}, plan_{plan}, name_{name}, order_(static_cast<std::size_t>(inputs.size())) {
+  /// For errors: `name` of the batch, and the number that `inputs` begin with there.
+  OrderedInputs(const Inputs<Scalar>& inputs, const GramPlan& plan, const char* name, Index first = 0)
+      : inputs_{inputs},
+        plan_{plan},
+        name_{name},
+        first_{first},
+        order_(static_cast<std::size_t>(inputs.size())) {
     std::iota(order_.begin(), order_.end(), Index{0});
     if (inputs.is_ragged() && !plan.vectors_only)
       std::stable_sort(order_.begin(), order_.end(),
@@ -33,7 +37,9 @@ class OrderedInputs {
     return counts.empty() ? full_mask(shape(i)) : PositionMask{shape(i), {counts.begin(), counts.end()}};
   }
   [[nodiscard]] const InputGraph* graph(Index i) const { return inputs_.graph(original(i)); }
-  [[nodiscard]] std::string name(Index i) const { return fmt::format("input {} of {}", original(i), name_); }
+  [[nodiscard]] std::string name(Index i) const {
+    return fmt::format("input {} of {}", first_ + original(i), name_);
+  }
   [[nodiscard]] const Shape& shape(Index i) const { return inputs_.shape(original(i)); }
   [[nodiscard]] const StateLayout& layout(Index i) const { return plan_.state_layouts.at(shape(i)); }
   /// Where inputs [begin, end) stand in the batch.
@@ -47,6 +53,7 @@ class OrderedInputs {
   const Inputs<Scalar>& inputs_;
   const GramPlan& plan_;
   const char* name_;
+  Index first_;
   std::vector<Index> order_;
 };
 

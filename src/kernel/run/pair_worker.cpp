@@ -19,6 +19,9 @@ namespace {
 /// a sum in float would be several times larger.
 constexpr Index few_channels = 512;
 
+/// So few rows are multiplied one by one: a matrix product in double works on copies of all right rows.
+constexpr Index few_rows = 3;
+
 /// Rows of a tile whose mirrored entries are written together: a cache line of a mirrored row.
 constexpr std::size_t mirrored_rows = 16;
 
@@ -47,15 +50,15 @@ bool all_finite(const Scalar* values, Index count) {
 }  // namespace
 
 template <typename Scalar>
-PairWorker<Scalar>::PairWorker(const GramPlan& plan, Index side)
+PairWorker<Scalar>::PairWorker(const GramPlan& plan, const TileSize& most, StopRequest stop)
     : plan_{plan},
-      planes_(plan.program, plan.demand(Purpose::result), plan.vectors_only ? 0 : side, plan.stop),
-      points_(plan.program, plan.any_layout(), plan.kernel, side, side, plan.stop),
-      side_{side} {
+      planes_(plan.program, plan.demand(Purpose::result), plan.vectors_only ? 0 : most.pairs(), stop),
+      points_(plan.program, plan.any_layout(), plan.kernel, most.left, most.right, stop),
+      most_{most} {
   const auto sources = static_cast<Index>(points_.source_nodes().size());
   if (plan.vectors_only) {
-    products_ = AlignedBuffer<Scalar>(sources * side * padded(side));
-    deviations_ = AlignedBuffer<Scalar>(sources * padded(side));
+    products_ = AlignedBuffer<Scalar>(sources * most.left * padded(most.right));
+    deviations_ = AlignedBuffer<Scalar>(sources * padded(most.right));
   }
 }
 
@@ -189,14 +192,22 @@ void PairWorker<Scalar>::multiply_inputs(std::size_t source, Index first_left, I
   const Scalar *left = tile_.left[static_cast<std::size_t>(first_left)]->array(node, 0),
                *right = tile_.right[static_cast<std::size_t>(first_right)]->array(node, 0);
   if constexpr (std::is_same_v<Scalar, float>) {
+    if (channels <= few_channels && left_count <= few_rows) {
+      for (Index i = 0; i < left_count; ++i)
+        numerics::precise_products<Scalar>().multiply_rows(
+            left + i * leading, right, static_cast<std::size_t>(leading),
+            static_cast<std::size_t>(columns() - first_right), static_cast<std::size_t>(channels),
+            1 / static_cast<double>(channels), products(source, first_left + i) + first_right);
+      return;
+    }
     if (channels <= few_channels)
       return numerics::product_in_double(left_count, columns() - first_right, channels,
                                          1 / static_cast<double>(channels), {left, leading}, {right, leading},
-                                         products(source, first_left) + first_right, padded(side_));
+                                         products(source, first_left) + first_right, padded(most_.right));
   }
   numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, left_count, columns() - first_right,
                  channels, Scalar{1} / static_cast<Scalar>(channels), {left, leading}, {right, leading},
-                 Scalar{0}, products(source, first_left) + first_right, padded(side_));
+                 Scalar{0}, products(source, first_left) + first_right, padded(most_.right));
 }
 
 template <typename Scalar>

@@ -39,8 +39,8 @@ struct TilePlace {
 template <typename Scalar>
 class PairWorker {
  public:
-  /// `plan` must outlive the worker; `side` is the largest number of inputs a side.
-  PairWorker(const GramPlan& plan, Index side);
+  /// `plan` must outlive the worker; `most`: the largest numbers of inputs on the sides of a tile.
+  PairWorker(const GramPlan& plan, const TileSize& most, StopRequest stop);
 
   /// Measures the time of every node from now on.
   void start_timer();
@@ -68,11 +68,11 @@ class PairWorker {
   void mirror_rows(std::size_t end, const TilePlace& place, const GramTarget<Result>& target);
   /// The input products of a left input of a tile of vectors.
   [[nodiscard]] Scalar* products(std::size_t source, Index row) {
-    return products_.data() + (static_cast<Index>(source) * side_ + row) * padded(side_);
+    return products_.data() + (static_cast<Index>(source) * most_.left + row) * padded(most_.right);
   }
   /// Roots of the variances of the right inputs of a tile of vectors.
   [[nodiscard]] Scalar* deviations(std::size_t source) {
-    return deviations_.data() + static_cast<Index>(source) * padded(side_);
+    return deviations_.data() + static_cast<Index>(source) * padded(most_.right);
   }
   [[nodiscard]] Index columns() const { return static_cast<Index>(tile_.right.size()); }
 
@@ -81,7 +81,7 @@ class PairWorker {
   PointExecutor<Scalar> points_;
   AlignedBuffer<Scalar> products_;    ///< [source][left][right] of a tile of vectors.
   AlignedBuffer<Scalar> deviations_;  ///< [source][right]
-  Index side_;
+  TileSize most_;
   StepTimer timer_;
   Tile<Scalar> tile_;
   std::vector<PointRow<Scalar>> rows_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/run/replicate_mean.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/layers/custom.hpp"
@@ -11,7 +12,7 @@
 namespace widelimit {
 namespace {
 
-/// Keeps what reaches it of a pair, summed over replicates, and passes on nothing. For one pair: it is not thread-safe.
+/// Keeps what reaches it of a pair, over replicates, and passes on nothing. For one pair: it is not thread-safe.
 class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMapping {
  public:
   StageRules rules() const override { return {}; }
@@ -31,29 +32,23 @@ class KeptCovariances final : public PairStageOf<KeptCovariances>, public MaskMa
     // An input with itself, while states are made, comes without the NTK.
     if (result.ntk.size() == 0) return;
     result.ntk.setZero();
-    add(pair.nngp.template cast<double>(), pair.ntk.template cast<double>());
+    nngp_.add(pair.nngp.template cast<double>());
+    ntk_.add(pair.ntk.template cast<double>());
   }
 
   template <typename Scalar>
-  [[nodiscard]] PositionCovariances<Scalar> mean() const {
-    const double weight = 1 / static_cast<double>(replicates_);
-    return {(weight * nngp_).template cast<Scalar>(), (weight * ntk_).template cast<Scalar>()};
+  [[nodiscard]] PositionCovariances<Scalar> means(bool sampled) const {
+    PositionCovariances<Scalar> result{
+        nngp_.mean().template cast<Scalar>(), ntk_.mean().template cast<Scalar>(), {}, {}};
+    if (!sampled) return result;
+    result.nngp_error = nngp_.error().template cast<Scalar>();
+    result.ntk_error = ntk_.error().template cast<Scalar>();
+    return result;
   }
 
  private:
-  void add(const Matrix<double>& nngp, const Matrix<double>& ntk) const {
-    if (replicates_++ == 0) {
-      nngp_ = nngp;
-      ntk_ = ntk;
-      return;
-    }
-    nngp_ += nngp;
-    ntk_ += ntk;
-  }
-
-  mutable Index replicates_ = 0;
-  mutable Matrix<double> nngp_;
-  mutable Matrix<double> ntk_;
+  mutable ReplicateMean<double> nngp_;
+  mutable ReplicateMean<double> ntk_;
 };
 
 /// Whether there are positions behind the last layer.
@@ -83,8 +78,8 @@ PositionCovariances<Scalar> kept_of(const Network& network, bool has_positions, 
   GramOptions pair;
   pair.threads = options.threads;
   pair.stop = options.stop;
-  static_cast<void>(compute(Network(network.name(), std::move(layers)), pair));
-  return kept->mean<Scalar>();
+  const GramResult<Scalar> result = compute(Network(network.name(), std::move(layers)), pair);
+  return kept->means<Scalar>(result.nngp_error.size() != 0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "kernel/copied_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
+#include "kernel/run/plan_cache.hpp"
 #include "kernel/run/state_cache.hpp"
 
 namespace widelimit {
@@ -15,6 +16,7 @@ struct PreparedInputs<Scalar>::Kept {
   GramOptions options;  ///< Of the states.
   StateCache<Scalar, Scalar> states;
   StateCache<double, Scalar> states_in_double;
+  PlanCache plans;
 
   Kept(const Network& states_network, Inputs<Scalar> x, GramOptions states_options)
       : network{states_network}, inputs{std::move(x)}, options{std::move(states_options)} {}
@@ -47,8 +49,7 @@ PreparedInputs<Scalar>::PreparedInputs(const Network& network, const Inputs<Scal
                                        const GramOptions& options) {
   check_finite(x, "x", options.threads);
   const GramTask task = symmetric_task(network, x);
-  const GramSize size{task.channels, x.size(), x.size(), task.pairs, task.masks};
-  task.check(make_plan(network, task.shapes, size, sizeof(Scalar), options).program.graph);
+  task.check(make_plan(network, task.shapes, size_of(task), sizeof(Scalar), options).program.graph);
   GramOptions own;
   own.state_memory_bytes = options.state_memory_bytes;
   own.demand = options.demand;
@@ -71,7 +72,8 @@ GramResult<Scalar> PreparedInputs<Scalar>::gram(const GramOptions& options) cons
       kept_->network, symmetric_task(kept_->network, kept_->inputs), kept_->with_own(options),
       [&](auto& computation, const auto& target, const auto& plan, std::int64_t replicate) {
         computation.symmetric(*kept_->states_for(computation, plan, replicate), target);
-      });
+      },
+      kept_->plans);
   fill_variances(kept_->network, kept_->inputs, options);
   return result;
 }
@@ -82,10 +84,11 @@ GramResult<Scalar> PreparedInputs<Scalar>::gram_with(const Inputs<Scalar>& x1,
   check_finite(x1, "x1", options.threads);
   check_alike(x1, kept_->inputs);
   auto result = run_gram<Scalar>(
-      kept_->network, rectangular_task(kept_->network, x1, kept_->inputs), kept_->with_own(options),
+      kept_->network, kept_task(kept_->network, x1, kept_->inputs), kept_->with_own(options),
       [&](auto& computation, const auto& target, const auto& plan, std::int64_t replicate) {
         computation.rectangular(x1, *kept_->states_for(computation, plan, replicate), target);
-      });
+      },
+      kept_->plans);
   fill_variances(kept_->network, x1, kept_->inputs, options);
   return result;
 }

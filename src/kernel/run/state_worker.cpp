@@ -26,10 +26,10 @@ void check_features(const Features<Scalar>& features) {
 }  // namespace
 
 template <typename Scalar>
-StateWorker<Scalar>::StateWorker(const GramPlan& plan, Kernel kernel)
+StateWorker<Scalar>::StateWorker(const GramPlan& plan, StopRequest stop, Kernel kernel)
     : plan_{plan},
-      planes_(plan.program, {Purpose::state, kernel, plan.demand_everything}, 1, plan.stop),
-      points_(plan.program, plan.any_layout(), kernel, 1, 1, plan.stop) {}
+      planes_(plan.program, {Purpose::state, kernel, plan.demand_everything}, 1, stop),
+      points_(plan.program, plan.any_layout(), kernel, 1, 1, stop) {}
 
 template <typename Scalar>
 void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>& state) {

@@ -13,7 +13,7 @@ template <typename Scalar>
 class StateWorker {
  public:
   /// States need no NTK; with it, run() finds the layer where an input's NTK with itself leaves the range.
-  explicit StateWorker(const GramPlan& plan, Kernel kernel = Kernel::nngp_only);
+  StateWorker(const GramPlan& plan, StopRequest stop, Kernel kernel = Kernel::nngp_only);
 
   /// `input` is [spatial..., C]. Throws NumericalError, naming the layer, for numbers out of range.
   void run(std::span<const Scalar> input, InputState<Scalar>& state);

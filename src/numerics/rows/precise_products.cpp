@@ -42,6 +42,41 @@ struct PreciseLoops {
     return hn::GetLane(hn::SumOfLanes(wide, hn::Add(sum, error)));
   }
 
+  static void multiply_rows(const Scalar* left, const Scalar* right, std::size_t step, std::size_t count,
+                            std::size_t size, double factor, Scalar* products) {
+    constexpr std::size_t together = 4;  // a vector of the left row serves as many right ones
+    std::size_t j = 0;
+    for (; j + together <= count; j += together)
+      multiply_some<together>(left, right + j * step, step, size, factor, products + j);
+    for (; j < count; ++j) multiply_some<1>(left, right + j * step, step, size, factor, products + j);
+  }
+
+  template <std::size_t together>
+  static HWY_INLINE void multiply_some(const Scalar* left, const Scalar* right, std::size_t step,
+                                       std::size_t size, double factor, Scalar* products) {
+    static_assert(together == 1 || together == 4);
+    const hn::ScalableTag<double> wide;
+    auto first = hn::Zero(wide), second = first, third = first, fourth = first;
+    for_each_vector<double>(size, [&](auto, auto block) HWY_ATTR {
+      const auto value = load_wide(block, left);
+      first = hn::MulAdd(value, load_wide(block, right), first);
+      if constexpr (together == 4) {
+        second = hn::MulAdd(value, load_wide(block, right + step), second);
+        third = hn::MulAdd(value, load_wide(block, right + 2 * step), third);
+        fourth = hn::MulAdd(value, load_wide(block, right + 3 * step), fourth);
+      }
+    });
+    const auto sum = [&](auto vector) HWY_ATTR {
+      return static_cast<Scalar>(factor * hn::GetLane(hn::SumOfLanes(wide, vector)));
+    };
+    products[0] = sum(first);
+    if constexpr (together == 4) {
+      products[1] = sum(second);
+      products[2] = sum(third);
+      products[3] = sum(fourth);
+    }
+  }
+
   static bool any_exceeds(const Scalar* values, const Scalar* bounds, Scalar factor, std::size_t size) {
     const D d;
     V most = hn::Set(d, Scalar{-1});
@@ -54,8 +89,8 @@ struct PreciseLoops {
 };
 
 template <typename Scalar>
-constexpr PreciseProducts<Scalar> precise_table = {PreciseLoops<Scalar>::dot,
-                                                   PreciseLoops<Scalar>::any_exceeds};
+constexpr PreciseProducts<Scalar> precise_table = {
+    PreciseLoops<Scalar>::dot, PreciseLoops<Scalar>::multiply_rows, PreciseLoops<Scalar>::any_exceeds};
 
 const PreciseProducts<float>* precise_float() { return &precise_table<float>; }
 const PreciseProducts<double>* precise_double() { return &precise_table<double>; }

@@ -12,6 +12,11 @@ struct PreciseProducts {
   /// absolute products, however long the rows are.
   double (*dot)(const Scalar* left, const Scalar* right, std::size_t size);
 
+  /// products[j] = factor times the sum of products of `left` with the row that begins at right + j step, j < count:
+  /// added up in double and rounded once. For few left rows, which a matrix product would copy all right rows for.
+  void (*multiply_rows)(const Scalar* left, const Scalar* right, std::size_t step, std::size_t count,
+                        std::size_t size, double factor, Scalar* products);
+
   /// True if |values[i]| > factor bounds[i] for some entry. Bounds are not negative.
   bool (*any_exceeds)(const Scalar* values, const Scalar* bounds, Scalar factor, std::size_t size);
 };

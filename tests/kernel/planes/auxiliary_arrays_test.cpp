@@ -48,7 +48,7 @@ class ArrayCheck {
     std::vector<double> pack_room(static_cast<std::size_t>(3 * side * arrays * sizes.capacity)),
         strip_room(static_cast<std::size_t>(2 * side * arrays * sizes.strip));
     double *packs = pack_room.data(), *strip = strip_room.data();
-    auxiliary.take_room(packs, strip, strips, sizes, side);
+    auxiliary.take_room(packs, strip, strips, sizes, {side, side});
     CHECK(packs <= pack_room.data() + pack_room.size());
     CHECK(strip <= strip_room.data() + strip_room.size());
 

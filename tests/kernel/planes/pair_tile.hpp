@@ -14,8 +14,8 @@ class PairTile {
       : left_(std::vector<const StateLayout*>(static_cast<std::size_t>(lefts), &left), 0),
         right_(std::vector<const StateLayout*>(static_cast<std::size_t>(rights), &right), 0),
         run_{.pair = pair,
-             .side = std::max(lefts, rights),
-             .workspace = carved(pair, left, std::max(lefts, rights)),
+             .size = {lefts, rights},
+             .workspace = carved(pair, left, {lefts, rights}),
              .stores = {pair, workspace_.part(WorkspacePart::stores)},
              .timer = timer_,
              .stop = {},
@@ -33,8 +33,8 @@ class PairTile {
   [[nodiscard]] StateBlock<double>& right() { return right_; }
 
  private:
-  Workspace<double>& carved(const PairLayout& pair, const StateLayout& state, Index side) {
-    workspace_.carve(WorkspaceLayout(pair, state, side), pair.planes, pair.with_ntk());
+  Workspace<double>& carved(const PairLayout& pair, const StateLayout& state, const TileSize& size) {
+    workspace_.carve(WorkspaceLayout(pair, state, size), pair.planes, pair.with_ntk());
     return workspace_;
   }
 

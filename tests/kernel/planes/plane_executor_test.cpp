@@ -84,7 +84,7 @@ void check_tiles(const std::string& layers) {
   const EngineProgram engine(layers, {9}, {5}, sequence_channels);
   const NaiveKernel naive(parse_network(R"({"widelimit": 1, "layers": )" + layers + "}"));
   const RecordedSequences longer(engine, {9}, 4, 1), shorter(engine, {5}, 3, 2);
-  PlaneExecutor<double> executor(engine.program, {Purpose::result, Kernel::with_ntk, false}, 4);
+  PlaneExecutor<double> executor(engine.program, {Purpose::result, Kernel::with_ntk, false}, 16);
   const NodeId readout = only_node<ReadoutNode>(engine.program.graph);
   // The shapes change, come back, and the sides shrink.
   using Sides = std::pair<const RecordedSequences*, const RecordedSequences*>;
@@ -117,8 +117,8 @@ TEST_CASE("plane executor: the NNGP alone, and all offsets whether they are need
   const RecordedSequences inputs(engine, {9}, 3, 1);
   const NodeId readout = only_node<ReadoutNode>(engine.program.graph);
   const Tile<double> tile = tile_of(inputs, inputs);
-  PlaneExecutor<double> both(engine.program, {Purpose::result, Kernel::with_ntk, false}, 3),
-      alone(engine.program, {Purpose::result, Kernel::nngp_only, false}, 3),
+  PlaneExecutor<double> both(engine.program, {Purpose::result, Kernel::with_ntk, false}, 9),
+      alone(engine.program, {Purpose::result, Kernel::nngp_only, false}, 9),
       everything(engine.program, {Purpose::result, Kernel::with_ntk, true}, 3);
   for (PlaneExecutor<double>* executor : {&both, &alone, &everything}) executor->run(tile);
   for (Index pair = 0; pair < tile.pair_count(); ++pair) {
@@ -133,7 +133,7 @@ TEST_CASE("plane executor: steps are timed once that is asked for, and a stop is
   const RecordedSequences inputs(engine, {9}, 2, 1);
   std::stop_source source;
   const std::stop_token token = source.get_token();
-  PlaneExecutor<double> executor(engine.program, {Purpose::result, Kernel::with_ntk, false}, 2,
+  PlaneExecutor<double> executor(engine.program, {Purpose::result, Kernel::with_ntk, false}, 4,
                                  StopRequest(token));
   const Tile<double> tile = tile_of(inputs, inputs);
   std::vector<double> seconds(engine.program.graph.nodes.size());

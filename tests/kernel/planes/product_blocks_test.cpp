@@ -55,9 +55,9 @@ class BlockCheck {
 
  private:
   TileRun<double> make_run() {
-    workspace_.carve(WorkspaceLayout(engine_.pair, engine_.state, side_), engine_.pair.planes, true);
+    workspace_.carve(WorkspaceLayout(engine_.pair, engine_.state, {side_, side_}), engine_.pair.planes, true);
     return {.pair = engine_.pair,
-            .side = side_,
+            .size = {side_, side_},
             .workspace = workspace_,
             .stores = {engine_.pair, workspace_.part(WorkspacePart::stores)},
             .timer = timer_,
@@ -74,7 +74,8 @@ class BlockCheck {
     input.arrays.emplace(SideStates<double>{Side::left, tile_.left, node_, arrays, left},
                          SideStates<double>{Side::right, tile_.right, node_, arrays, right});
     double *packs = workspace_.part(WorkspacePart::packs), *strips = workspace_.part(WorkspacePart::strips);
-    input.arrays->take_room(packs, strips, geometry.uses_strips(step_.run.root), engine_.pair.planes, side_);
+    input.arrays->take_room(packs, strips, geometry.uses_strips(step_.run.root), engine_.pair.planes,
+                            {side_, side_});
   }
 
   /// Block by block, as pairs that stand alone follow each other.
@@ -162,10 +163,10 @@ TEST_CASE(
     const EngineProgram engine(layers, {6, 6}, 2);
     const PairLayout pair(engine.program, {purpose, Kernel::with_ntk, false}, {6, 6}, {6, 6});
     Workspace<double> workspace;
-    workspace.carve(WorkspaceLayout(pair, engine.state, 1), pair.planes, true);
+    workspace.carve(WorkspaceLayout(pair, engine.state, {1, 1}), pair.planes, true);
     StepTimer timer;
     const TileRun<double> run{.pair = pair,
-                              .side = 1,
+                              .size = {1, 1},
                               .workspace = workspace,
                               .stores = {pair, workspace.part(WorkspacePart::stores)},
                               .timer = timer,

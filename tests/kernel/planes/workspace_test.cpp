@@ -27,7 +27,7 @@ const char* const carved_network = R"([
 TEST_CASE("the parts of a workspace follow each other and are as large as a tile needs them") {
   const EngineProgram engine(carved_network, {8, 6}, 3);
   constexpr Index side = 5;
-  const WorkspaceLayout layout(engine.pair, engine.state, side);
+  const WorkspaceLayout layout(engine.pair, engine.state, {side, side});
   Index end = 0;
   for (const WorkspacePart part : all_parts) {
     CHECK(layout.begin(part) == end);
@@ -49,6 +49,11 @@ TEST_CASE("the parts of a workspace follow each other and are as large as a tile
   }
   CHECK(layout.of(WorkspacePart::packs) >= 3 * side * most_arrays * planes.capacity);
   CHECK(layout.of(WorkspacePart::strips) >= 2 * side * most_arrays * planes.strip);
+  // A single left input takes room for itself and not for as many as there are right ones.
+  const WorkspaceLayout narrow(engine.pair, engine.state, {1, side});
+  CHECK(narrow.of(WorkspacePart::stores) >= side * engine.pair.stores.size);
+  CHECK(narrow.of(WorkspacePart::packs) >= (1 + 2 * side) * most_arrays * planes.capacity);
+  CHECK(narrow.total() < layout.total());
 }
 
 TEST_CASE("slots are apart, and zero whenever the workspace is carved") {
@@ -56,7 +61,7 @@ TEST_CASE("slots are apart, and zero whenever the workspace is carved") {
   Workspace<double> workspace;
   for (const EngineProgram* engine : {&small, &large, &small}) {
     const PlaneSizes& planes = engine->pair.planes;
-    const WorkspaceLayout layout(engine->pair, engine->state, 3);
+    const WorkspaceLayout layout(engine->pair, engine->state, {3, 3});
     workspace.carve(layout, planes, true);
     for (const WorkspacePart part : {WorkspacePart::slots, WorkspacePart::products}) {
       const double* begin = workspace.part(part);
@@ -74,7 +79,7 @@ TEST_CASE("slots are apart, and zero whenever the workspace is carved") {
     CHECK(next <= workspace.part(WorkspacePart::packs));
     std::fill_n(workspace.part(WorkspacePart::slots), layout.total(), 7.0);
   }
-  workspace.carve(WorkspaceLayout(small.pair, small.state, 1), small.pair.planes, false);
+  workspace.carve(WorkspaceLayout(small.pair, small.state, {1, 1}), small.pair.planes, false);
   CHECK(workspace.slot(0).ntk == nullptr);
   CHECK(workspace.slot(1).nngp == workspace.slot(0).nngp + small.pair.planes.slot());
 }

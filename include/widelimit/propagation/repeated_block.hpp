@@ -1,0 +1,76 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/numerics/statistics.hpp"
+#include "widelimit/run_control.hpp"
+
+/// Signal propagation through any block of layers, repeated: the kernel recursion of Gram matrices, from the Gram matrix
+/// of tokens to that of the tokens behind each block, and the same recursion of tangent kernels, from which come the
+/// gradients. Attention is what the network says (exact for 1/width and for elementwise weights; sampled, with standard
+/// errors, for softmax with 1/sqrt(width)), where block_map.hpp averages softmax's numerator and denominator apart.
+///
+/// A block takes n tokens, inputs of one spatial axis, and leaves as many, of the same width.
+///
+/// Errors  ArgumentError for a start that is not square, symmetric (1e-12) and of positive diagonal, or depth < 1;
+///         NetworkError for a block that cannot take n tokens or leaves another shape; NumericalError where covariances
+///         leave the range of double, naming the layer; Cancelled. Progress is not reported.
+/// Source  docs/theory/signal-propagation.md, section 11.
+namespace widelimit::propagation {
+
+using Eigen::Index;
+
+/// Tokens behind a number of blocks. Without sampled layers standard errors are 0.
+struct PropagatedTokens {
+  Matrix<double> gram;              ///< [n, n]: G = X X^T / width, its mean over replicates.
+  numerics::Estimate squared_norm;  ///< Mean of the diagonal, q.
+  numerics::Estimate cosine;        ///< Mean dot product of two tokens over q; NaN for a single token.
+  numerics::Estimate log_gradient;  ///< ln E|dX^l / dX^0|_F^2 / (n width).
+};
+
+/// At the start and behind each block: depth + 1 of them, for a start [n, n]. Cost: depth times a pair of gram() of the
+/// block with all its positions, times the replicates of sampled layers, up to 16.
+[[nodiscard]] std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start,
+                                                      Index depth, const RunControl& run = {});
+
+/// The squared norm that the block leaves as it is where all n tokens are equal; nothing if norms grow or shrink for
+/// ever. Found by a bracket from 1 on and a root; a norm beyond 1e-30 .. 1e30 counts as none.
+[[nodiscard]] std::optional<double> collapsed_norm(const Network& block, Index tokens,
+                                                   const RunControl& run = {});
+
+/// Growth a block, as logarithms, over `depth` blocks from equal tokens.
+struct BlockExponents {
+  double start_norm = 0;        ///< Squared norm at the start.
+  bool at_fixed_point = false;  ///< Whether the block leaves that norm as it is.
+  numerics::Estimate norm;      ///< Of squared norms; 0 at a fixed point.
+  numerics::Estimate angle;     ///< ln(1 + lambda_a): of the squared sine of small angles between tokens.
+  numerics::Estimate
+      last_angle;               ///< The same in the last block alone, where the map is not normal the slower.
+  numerics::Estimate gradient;  ///< lambda_g: of the squared norm of the Jacobian.
+};
+
+/// From the collapsed fixed point, or from squared norm `start_norm` if given or 1 where there is no fixed point.
+/// n >= 2. The linearised map of small differences is that of tangent kernels: it holds for blocks whose attention rows
+/// sum to 1 (softmax), as at equal tokens a change of such weights changes nothing.
+/// Cost: twice propagate().
+[[nodiscard]] BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
+                                             std::optional<double> start_norm = {},
+                                             const RunControl& run = {});
+
+/// What the parameters of one layer of the block see: E|gradient of <X^L, R>|^2 / (n width), R standard normal, in
+/// the standard normal parametrisation (or that of the layer).
+struct LayerGradients {
+  std::string path;                        ///< "layers[0].branches[1].layers[2]"
+  std::string kind;                        ///< "dense", "attention", ...
+  std::vector<numerics::Estimate> blocks;  ///< By the block that the layer stands in, the first first.
+};
+
+/// Every layer of the block that has parameters, in their order. Cost: depth / 2 times propagate() for each.
+[[nodiscard]] std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start,
+                                                          Index depth, const RunControl& run = {});
+
+}  // namespace widelimit::propagation

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/store/tile_grid.hpp"
+
+namespace widelimit::store {
+
+/// What is wrong with a store's files.
+struct StoreCheck {
+  Index tiles = 0;                 ///< That the matrix has.
+  Index whole = 0;                 ///< Those with all their numbers.
+  std::vector<TileIndex> missing;  ///< Not computed yet, or not wholly: rows have joined since.
+  std::vector<std::string>
+      damaged;  ///< Files that are not what was written: a checksum or a length is wrong.
+
+  [[nodiscard]] bool is_complete() const { return whole == tiles && damaged.empty(); }
+};
+
+/// A Gram matrix in a store, as it lies on the disk (docs/scale.md): a Zarr group, version 3, that any Zarr reader opens.
+/// Reading needs neither network nor inputs.
+class StoredGram {
+ public:
+  /// Errors  DataError, naming the file, if there is no store or its facts are not those of one.
+  explicit StoredGram(const std::filesystem::path& folder);
+  ~StoredGram();
+  StoredGram(StoredGram&&) noexcept;
+  StoredGram& operator=(StoredGram&&) noexcept;
+
+  /// The attribute "widelimit": network, arrays, precision, inputs and what else the store is of.
+  [[nodiscard]] const nlohmann::json& facts() const;
+  [[nodiscard]] TileGrid grid() const;
+  [[nodiscard]] Kernels kernels() const;
+  /// Whether the numbers are floats; else they are doubles.
+  [[nodiscard]] bool is_float() const;
+  /// Tiles whose files are there, and the bytes of these, without a look into them.
+  [[nodiscard]] Index tiles_there() const;
+  [[nodiscard]] double bytes_there() const;
+
+  /// One tile, [rows, columns] without what is beyond the matrix; the kernels that there are, converted to Scalar.
+  ///
+  /// Errors  DataError naming the file if it is damaged, and the tile if it is not (wholly) computed.
+  template <typename Scalar>
+  [[nodiscard]] GramResult<Scalar> tile(TileIndex tile) const;
+
+  /// The whole matrix. ArgumentError if there is no memory for it, DataError as tile().
+  template <typename Scalar>
+  [[nodiscard]] GramResult<Scalar> matrix() const;
+
+  /// Reads every file and says what is missing or damaged. Cancelled on request.
+  [[nodiscard]] StoreCheck check(const std::function<void(Index done, Index tiles)>& progress = {},
+                                 std::stop_token stop = {}) const;
+
+  /// Writes the whole matrix of an array ("nngp", "ntk", ...) as .npy, a row of tiles at a time. An existing file is
+  /// replaced in the end.
+  ///
+  /// Errors  ArgumentError for an array that is not there; DataError as tile(), and for what cannot be written.
+  void write_npy(const std::string& array, const std::filesystem::path& file,
+                 std::stop_token stop = {}) const;
+  /// The bytes of that file, in pieces: write(bytes, count).
+  void write_npy(const std::string& array, const std::function<void(const void*, std::size_t)>& write,
+                 std::stop_token stop = {}) const;
+  /// The arrays that there are: of "nngp", "ntk", "nngp_error", "ntk_error".
+  [[nodiscard]] const std::vector<std::string>& arrays() const;
+
+ private:
+  struct Open;
+  std::unique_ptr<Open> open_;
+};
+
+}  // namespace widelimit::store

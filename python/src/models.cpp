@@ -1,0 +1,329 @@
+#include "models.hpp"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "batches.hpp"
+#include "interruptible.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/gp/search.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+using gp::Model;
+using gp::ModelOptions;
+using gp::Preprocessing;
+using Numbers = Array<double>;
+
+/// A member of an enumeration by its word.
+template <typename Choice>
+Choice chosen(const char* name, const std::vector<std::pair<std::string, Choice>>& words,
+              const std::string& word) {
+  std::string known;
+  for (const auto& [spelling, choice] : words) {
+    if (spelling == word) return choice;
+    known += (known.empty() ? "" : ", ") + spelling;
+  }
+  throw ArgumentError(std::string(name) + ": expected " + known + ", got " + word);
+}
+
+gp::ModelKind kind_of(const std::string& word) {
+  return chosen<gp::ModelKind>(
+      "kind", {{"bayesian", gp::ModelKind::bayesian}, {"trained", gp::ModelKind::trained}}, word);
+}
+
+gp::Criterion criterion_of(const std::string& word) {
+  return chosen<gp::Criterion>("criterion",
+                               {{"accuracy", gp::Criterion::accuracy},
+                                {"mse", gp::Criterion::mean_squared_error},
+                                {"nlpd", gp::Criterion::negative_log_predictive_density},
+                                {"evidence", gp::Criterion::evidence},
+                                {"loo", gp::Criterion::leave_one_out}},
+                               word);
+}
+
+/// A run that stops at Ctrl-C, on so many threads.
+template <typename Compute>
+auto run_on(int threads, const Compute& compute) {
+  return run_interruptibly([&](std::stop_token stop) {
+    GramOptions run;
+    run.threads = threads;
+    run.stop = std::move(stop);
+    return compute(run);
+  });
+}
+
+void bind_options(nb::module_& module) {
+  nb::class_<ModelOptions>(module, "ModelOptions")
+      .def(nb::init<>())
+      .def_rw("time", &ModelOptions::time)
+      .def_rw("grid", &ModelOptions::grid)
+      .def_rw("amplitude", &ModelOptions::amplitude, nb::arg().none())
+      .def_rw("refit", &ModelOptions::refit)
+      .def_rw("class_names", &ModelOptions::class_names)
+      .def_rw("preprocessing", &ModelOptions::preprocessing)
+      .def("set_kind", [](ModelOptions& self, const std::string& word) { self.kind = kind_of(word); })
+      .def("set_criterion",
+           [](ModelOptions& self, const std::string& word) { self.criterion = criterion_of(word); })
+      .def("set_regulariser",
+           [](ModelOptions& self, double eps) { self.noise = gp::RelativeRegulariser(eps); })
+      .def("set_noise_variance",
+           [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
+      .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; });
+}
+
+template <typename Scalar>
+gp::LabelledInputs<Scalar> labelled(const Batch<Scalar>& x, const Numbers& y) {
+  return {x.inputs, matrix_of(y)};
+}
+
+template <typename Scalar>
+Model fit(const Network& network, const Batch<Scalar>& x, const Numbers& y, const Batch<Scalar>* validation_x,
+          const std::optional<Numbers>& validation_y, ModelOptions options) {
+  const auto train = labelled(x, y);
+  std::optional<gp::LabelledInputs<Scalar>> validation;
+  if (validation_x != nullptr && validation_y) validation = labelled(*validation_x, *validation_y);
+  return run_interruptibly([&](std::stop_token stop) {
+    options.gram.stop = std::move(stop);
+    return validation ? Model::fit(network, train, *validation, options)
+                      : Model::fit(network, train.x, train.y, options);
+  });
+}
+
+template <typename Scalar>
+Model fit_classes(const Network& network, const Batch<Scalar>& x, const std::vector<int>& labels,
+                  ModelOptions options) {
+  return run_interruptibly([&](std::stop_token stop) {
+    options.gram.stop = std::move(stop);
+    return Model::fit(network, x.inputs, labels, options);
+  });
+}
+
+/// (best, noise floor, scores: one dictionary a regulariser).
+nb::object described(const std::optional<gp::Selection>& selection) {
+  if (!selection) return nb::none();
+  nb::list scores;
+  for (const gp::RegulariserScore& score : selection->scores) {
+    nb::dict row;
+    row["regulariser"] = score.relative_regulariser;
+    row["above_noise"] = score.above_noise;
+    row["accuracy"] = score.accuracy;
+    row["mse"] = score.mean_squared_error;
+    row["nlpd"] = score.negative_log_predictive_density;
+    row["log_marginal_likelihood"] = score.log_marginal_likelihood;
+    row["loo"] = score.leave_one_out;
+    scores.append(row);
+  }
+  return nb::make_tuple(selection->best.value(), selection->noise_floor, scores);
+}
+
+template <typename Scalar>
+nb::object select(const Network& network, const Batch<Scalar>& x, const Numbers& y,
+                  const Batch<Scalar>* validation_x, const std::optional<Numbers>& validation_y,
+                  ModelOptions options) {
+  const auto train = labelled(x, y);
+  std::optional<gp::LabelledInputs<Scalar>> validation;
+  if (validation_x != nullptr && validation_y) validation = labelled(*validation_x, *validation_y);
+  return described(run_interruptibly([&](std::stop_token stop) {
+    options.gram.stop = std::move(stop);
+    return std::optional(Model::select(network, train, validation, options));
+  }));
+}
+
+/// Functions, [count, n, outputs].
+nb::object array_of_samples(const std::vector<Matrix<double>>& samples) {
+  auto* owned = new std::vector<double>();
+  const nb::capsule owner(owned,
+                          [](void* pointer) noexcept { delete static_cast<std::vector<double>*>(pointer); });
+  const auto rows = samples.empty() ? Index{0} : samples[0].rows(),
+             columns = samples.empty() ? 0 : samples[0].cols();
+  for (const Matrix<double>& sample : samples)
+    owned->insert(owned->end(), sample.data(), sample.data() + sample.size());
+  return nb::cast(NumpyArray<double>(
+      owned->data(), {samples.size(), static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)},
+      owner));
+}
+
+template <typename Scalar>
+nb::tuple predict(const Model& self, const Batch<Scalar>& x, int threads) {
+  gp::ModelPrediction found =
+      run_on(threads, [&](const GramOptions& run) { return self.predict(x.inputs, run); });
+  const Vector<double> deviation = found.standard_deviation();
+  return nb::make_tuple(array_of(std::move(found.mean)), array_of(deviation), found.noise_variance,
+                        array_of(std::move(found.class_probabilities)));
+}
+
+template <typename Scalar>
+nb::tuple predict_jointly(const Model& self, const Batch<Scalar>& x, int threads) {
+  gp::JointPrediction found =
+      run_on(threads, [&](const GramOptions& run) { return self.predict_jointly(x.inputs, run); });
+  return nb::make_tuple(array_of(std::move(found.mean)), array_of(std::move(found.covariance)));
+}
+
+template <typename Scalar>
+void bind_of(nb::class_<Model>& model) {
+  model
+      .def_static("fit", &fit<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
+                  "validation_y"_a.none(), "options"_a)
+      .def_static("fit_classes", &fit_classes<Scalar>, "network"_a, "x"_a, "labels"_a, "options"_a)
+      .def_static("select", &select<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
+                  "validation_y"_a.none(), "options"_a)
+      .def("predict", &predict<Scalar>, "x"_a, "threads"_a)
+      .def("predict_jointly", &predict_jointly<Scalar>, "x"_a, "threads"_a)
+      .def(
+          "mean",
+          [](const Model& self, const Batch<Scalar>& x, int threads) {
+            return array_of(
+                run_on(threads, [&](const GramOptions& run) { return self.mean(x.inputs, run); }));
+          },
+          "x"_a, "threads"_a)
+      .def(
+          "samples",
+          [](const Model& self, const Batch<Scalar>& x, Index count, std::uint64_t seed, bool joint,
+             int threads) {
+            const auto sampling = joint ? gp::Sampling::joint : gp::Sampling::marginal;
+            return array_of_samples(run_on(threads, [&](const GramOptions& run) {
+              return self.samples(x.inputs, count, seed, sampling, run);
+            }));
+          },
+          "x"_a, "count"_a, "seed"_a, "joint"_a, "threads"_a)
+      .def(
+          "prior_samples",
+          [](const Model& self, const Batch<Scalar>& x, Index count, std::uint64_t seed, int threads) {
+            return array_of_samples(run_on(threads, [&](const GramOptions& run) {
+              return self.prior_samples(x.inputs, count, seed, run);
+            }));
+          },
+          "x"_a, "count"_a, "seed"_a, "threads"_a);
+}
+
+nb::tuple left_out(const Model& self) {
+  const gp::LeaveOneOut found = self.leave_one_out();
+  return nb::make_tuple(array_of(Matrix<double>(found.residuals)), array_of(Vector<double>(found.variances)),
+                        found.negative_log_predictive_density(), found.mean_squared_error());
+}
+
+void bind_model(nb::module_& module) {
+  nb::class_<Model> model(module, "Model");
+  bind_of<float>(model);
+  bind_of<double>(model);
+  model.def("leave_one_out", &left_out)
+      .def("log_marginal_likelihood", &Model::log_marginal_likelihood)
+      .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)
+      .def("selection", [](const Model& self) { return described(self.selection()); })
+      .def(
+          "save", [](const Model& self, const std::filesystem::path& folder) { self.save(folder); },
+          "folder"_a)
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, int threads) {
+            return run_on(threads, [&](const GramOptions& run) { return Model::load(folder, run); });
+          },
+          "folder"_a, "threads"_a)
+      .def_prop_ro(
+          "kind",
+          [](const Model& self) { return self.kind() == gp::ModelKind::bayesian ? "bayesian" : "trained"; })
+      .def_prop_ro("time", &Model::time)
+      .def_prop_ro("amplitude", &Model::amplitude)
+      .def_prop_ro("noise_variance", &Model::noise_variance)
+      .def_prop_ro("train_size", &Model::train_size)
+      .def_prop_ro("outputs", &Model::outputs)
+      .def_prop_ro("network", &Model::network)
+      .def_prop_ro("class_names", &Model::class_names)
+      .def_prop_ro("preprocessing", &Model::preprocessing);
+}
+
+template <typename Scalar>
+xt::xarray<Scalar> copied(const Array<Scalar>& array) {
+  const auto dimensions = dimensions_of(array);
+  xt::xarray<Scalar> result(std::vector<std::size_t>(dimensions.begin(), dimensions.end()));
+  std::copy(array.data(), array.data() + array.size(), result.begin());
+  return result;
+}
+
+template <typename Scalar>
+nb::object applied(const Preprocessing& self, const Array<Scalar>& array) {
+  auto* owned = new xt::xarray<Scalar>(self.apply(copied(array)));
+  const nb::capsule owner(owned,
+                          [](void* pointer) noexcept { delete static_cast<xt::xarray<Scalar>*>(pointer); });
+  const std::vector<std::size_t> shape(owned->shape().begin(), owned->shape().end());
+  return nb::cast(NumpyArray<Scalar>(owned->data(), shape.size(), shape.data(), owner));
+}
+
+template <typename Scalar>
+Preprocessing fitted(const std::string& kind, const Array<Scalar>& train, double zca_regulariser) {
+  return Preprocessing::fit(gp::preprocessing_kind(kind), copied(train), zca_regulariser);
+}
+
+void bind_preprocessing(nb::module_& module) {
+  nb::class_<Preprocessing>(
+      module, "Preprocessing",
+      "What is done to inputs before a kernel sees them, fitted to training inputs [n, spatial..., "
+      "channels].\n\n"
+      "kind: 'none'; 'pixel', every position's channels, 'image', every input, 'channel', every channel over "
+      "the "
+      "training inputs: mean 0 and standard deviation 1; 'zca': regularised whitening of whole inputs, "
+      "zca_regulariser relative to the mean eigenvalue of their covariance.")
+      .def(nb::init<>())
+      .def_static("fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
+                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser)
+      .def_static("fit", &fitted<double>, "kind"_a, "train"_a.noconvert(),
+                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser)
+      .def("apply", &applied<float>, "x"_a.noconvert(),
+           "The inputs preprocessed, of the same shape and type.")
+      .def("apply", &applied<double>, "x"_a.noconvert())
+      .def_prop_ro("kind", [](const Preprocessing& self) { return to_string(self.kind()); });
+}
+
+using NamedBounds = std::tuple<std::string, double, double, std::string>;
+using ScoredValues = std::pair<std::vector<double>, double>;
+
+std::vector<ScoredValues> searched(const std::vector<NamedBounds>& parameters,
+                                   const std::function<double(std::vector<double>)>& score, int trials,
+                                   const std::vector<ScoredValues>& known) {
+  std::vector<gp::SearchParameter> numbers;
+  for (const auto& [name, lower, upper, scale] : parameters)
+    numbers.push_back({name, lower, upper,
+                       chosen<gp::SearchScale>("scale",
+                                               {{"linear", gp::SearchScale::linear},
+                                                {"log", gp::SearchScale::logarithmic},
+                                                {"integer", gp::SearchScale::integer}},
+                                               scale)});
+  gp::SearchOptions options{.trials = trials, .known = {}};
+  for (const auto& [values, result] : known) options.known.push_back({values, result});
+  std::vector<ScoredValues> result;
+  for (const gp::Trial& trial : gp::search(numbers, score, options))
+    result.emplace_back(trial.values, trial.score);
+  return result;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& module) {
+  bind_preprocessing(module);
+  bind_options(module);
+  bind_model(module);
+  module.def("search", &searched, "parameters"_a, "score"_a, "trials"_a, "known"_a);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,236 @@
+"""Networks fitted to data: predictions with uncertainty, saved and loaded."""
+
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from ._arrays import batch, is_ragged, numbers, type_of_inputs
+from ._core import Preprocessing
+
+
+class Prediction(NamedTuple):
+    """What a model says about inputs: the mean [n, outputs] and the standard deviation [n] of the function, the noise
+    variance of observations, and for classes the probabilities [n, classes], else None."""
+
+    mean: np.ndarray
+    standard_deviation: np.ndarray
+    noise_variance: float
+    class_probabilities: Optional[np.ndarray]
+
+
+class JointPrediction(NamedTuple):
+    """Mean [n, outputs] and covariance [n, n] of the function at several inputs together, the same for every output."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+class LeaveOneOut(NamedTuple):
+    """Every training target without itself: residuals [n, outputs], variances of observations [n], the negative log density
+    an input, and the mean squared error."""
+
+    residuals: np.ndarray
+    variances: np.ndarray
+    negative_log_predictive_density: float
+    mean_squared_error: float
+
+
+class Selection(NamedTuple):
+    """The regulariser that was chosen, the value below which the kernel's rounding errors would be followed, and how
+    every one did: dictionaries with 'regulariser', 'above_noise', 'accuracy', 'mse', 'nlpd', 'log_marginal_likelihood'
+    and 'loo', NaN what was not computed."""
+
+    best: float
+    noise_floor: float
+    scores: Sequence[dict]
+
+
+def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, refit, class_names, preprocessing,
+             threads):
+    options = _core.ModelOptions()
+    options.set_kind(kind)
+    options.set_criterion(criterion)
+    options.time = float(time)
+    if regulariser is not None and noise_variance is not None:
+        raise ValueError("expected regulariser (relative) or noise_variance (absolute), got both")
+    if regulariser is not None:
+        options.set_regulariser(regulariser)
+    if noise_variance is not None:
+        options.set_noise_variance(noise_variance)
+    if grid is not None:
+        options.grid = [float(eps) for eps in grid]
+    options.amplitude = amplitude
+    options.refit = refit
+    options.class_names = [str(name) for name in class_names]
+    options.preprocessing = preprocessing
+    options.set_threads(threads)
+    return options
+
+
+def _targets(y, name):
+    y = numbers(y, name=name)
+    return y if y.ndim == 2 else y.reshape(len(y), -1)
+
+
+class _Inputs:
+    """Batches of one precision, preprocessed as the training inputs are."""
+
+    def __init__(self, preprocessing, x, precision):
+        self.dtype = type_of_inputs(precision, x)
+        if isinstance(preprocessing, str) and preprocessing == "none":
+            preprocessing = Preprocessing()
+        elif isinstance(preprocessing, str):
+            preprocessing = Preprocessing.fit(preprocessing, self._array(x))
+        self.preprocessing = preprocessing
+
+    def _array(self, x):
+        if is_ragged(x):
+            raise NotImplementedError("preprocessing: expected one array of inputs, got a list of different sizes")
+        return numbers(x, self.dtype, "x")
+
+    def batch(self, x, name, lengths=None, mask=None, graphs=None):
+        """What the compiled half takes."""
+        if self.preprocessing.kind != "none":
+            x = self.preprocessing.apply(self._array(x))
+        return batch(x, self.dtype, name, lengths, mask, graphs)
+
+
+class Model:
+    """A network, fitted to data. Kernel matrices never leave it. Made by Model.fit() or Model.load(); immutable."""
+
+    def __init__(self, model):
+        self._model = model
+
+    @classmethod
+    def fit(cls, network, x, y, *, validation=None, labels=False, kind="bayesian", time=np.inf, regulariser=None,
+            noise_variance=None, grid=None, criterion="loo", amplitude=None, refit=False, class_names=(),
+            preprocessing="none", precision=None, threads=0, lengths=None, mask=None, graphs=None):
+        """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
+
+        validation     (x, y) for criteria that need them
+        labels         True: y are classes 0, 1, ... of integers, named by class_names, or by their numbers
+        kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
+        regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets; with
+                       neither the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
+        amplitude      factor on the kernel; None: the scale of the targets in closed form
+        refit          fit to training and validation data together once the regulariser is chosen
+        preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and applied to what is
+                       predicted as well
+        precision      as in gram()
+
+        Raises ArgumentError for shapes and options that do not fit each other, NumericalError where no regulariser lifts
+        the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
+        """
+        inputs = _Inputs(preprocessing, x, precision)
+        options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, refit, class_names,
+                           inputs.preprocessing, threads)
+        train = inputs.batch(x, "x", lengths, mask, graphs)
+        if labels:
+            if validation is not None:
+                raise NotImplementedError("validation: expected None with labels=True; give one-hot targets instead")
+            classes = np.asarray(y)
+            if classes.dtype.kind not in "iu" or classes.ndim != 1:
+                raise TypeError(f"y: expected integers [n] with labels=True, got {classes.dtype} of shape {classes.shape}")
+            return cls(_core.Model.fit_classes(network, train, classes.tolist(), options))
+        held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
+                                                        _targets(validation[1], "validation"))
+        return cls(_core.Model.fit(network, train, _targets(y, "y"), *held, options))
+
+    @staticmethod
+    def select(network, x, y, *, validation=None, kind="bayesian", grid=None, criterion="loo", preprocessing="none",
+               precision=None, threads=0):
+        """How the regularisers of the grid do with this network, and the best: a Selection. For searches."""
+        inputs = _Inputs(preprocessing, x, precision)
+        options = _options(kind, np.inf, None, None, grid, criterion, None, False, (), inputs.preprocessing, threads)
+        held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
+                                                        _targets(validation[1], "validation"))
+        return Selection(*_core.Model.select(network, inputs.batch(x, "x"), _targets(y, "y"), *held, options))
+
+    @classmethod
+    def load(cls, folder, threads=0):
+        """The model that was saved; its predictions are the same bits. DataError for anything else."""
+        return cls(_core.Model.load(folder, threads))
+
+    def save(self, folder):
+        """Writes a folder, which appears as a whole or not at all (docs/inference.md). DataError if it holds anything else
+        than a model."""
+        self._model.save(folder)
+
+    def _batch(self, x, lengths, mask, graphs):
+        return _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
+
+    def predict(self, x, *, threads=0, lengths=None, mask=None, graphs=None):
+        """A Prediction for every input."""
+        return Prediction(*self._model.predict(self._batch(x, lengths, mask, graphs), threads))
+
+    def mean(self, x, *, threads=0, lengths=None, mask=None, graphs=None):
+        """The mean alone, [n, outputs], which costs no more than the kernel."""
+        return self._model.mean(self._batch(x, lengths, mask, graphs), threads)
+
+    def predict_jointly(self, x, *, threads=0, lengths=None, mask=None, graphs=None):
+        """A JointPrediction of all inputs."""
+        return JointPrediction(*self._model.predict_jointly(self._batch(x, lengths, mask, graphs), threads))
+
+    def samples(self, x, count, seed=0, joint=True, *, threads=0, lengths=None, mask=None, graphs=None):
+        """Functions of the posterior at these inputs, [count, n, outputs], without the noise of observations; with
+        joint=False independent from input to input."""
+        return self._model.samples(self._batch(x, lengths, mask, graphs), count, seed, joint, threads)
+
+    def prior_samples(self, x, count, seed=0, *, threads=0, lengths=None, mask=None, graphs=None):
+        """Functions before any data, [count, n, outputs]: wide networks at initialisation, scaled by the amplitude."""
+        return self._model.prior_samples(self._batch(x, lengths, mask, graphs), count, seed, threads)
+
+    def leave_one_out(self):
+        """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time."""
+        return LeaveOneOut(*self._model.leave_one_out())
+
+    def with_amplitude(self, amplitude):
+        """The same with another factor on the kernel: the same means, other variances."""
+        return Model(self._model.with_amplitude(amplitude))
+
+    @property
+    def log_marginal_likelihood(self):
+        """Of the training targets; of 'bayesian' models only (ArgumentError)."""
+        return self._model.log_marginal_likelihood()
+
+    @property
+    def selection(self):
+        """How the regularisers did: a Selection; None where one was given, and for a model that was loaded."""
+        found = self._model.selection()
+        return None if found is None else Selection(*found)
+
+    kind = property(lambda self: self._model.kind, doc="'bayesian' or 'trained'.")
+    time = property(lambda self: self._model.time, doc="Of training.")
+    amplitude = property(lambda self: self._model.amplitude, doc="Factor on the kernel.")
+    noise_variance = property(lambda self: self._model.noise_variance, doc="What observations add to variances.")
+    network = property(lambda self: self._model.network, doc="The Network.")
+    outputs = property(lambda self: self._model.outputs, doc="Numbers a target.")
+    class_names = property(lambda self: tuple(self._model.class_names), doc="Empty where targets are numbers.")
+    preprocessing = property(lambda self: self._model.preprocessing, doc="The Preprocessing of all inputs.")
+
+    def __len__(self):
+        """Training inputs."""
+        return self._model.train_size
+
+    def __repr__(self):
+        return f"<{self.kind} model of {self.network!r}, {len(self)} training inputs>"
+
+
+class Trial(NamedTuple):
+    """A choice of numbers and its score."""
+
+    values: Sequence[float]
+    score: float
+
+
+def search(parameters, score: Callable[[Sequence[float]], Any], trials=50, known=()):
+    """Looks for the numbers with the lowest score, without derivatives. Returns all Trials in their order.
+
+    parameters  (name, lower, upper) or (name, lower, upper, 'linear' | 'log' | 'integer') of each number
+    score       called with a list of values; NaN for what cannot be computed
+    known       Trials of an earlier search for the same numbers, which are not computed again
+    """
+    bounds = [(str(name), float(low), float(high), *(rest or ("linear",))) for name, low, high, *rest in parameters]
+    earlier = [([float(value) for value in values], float(result)) for values, result in known]
+    return [Trial(*trial) for trial in _core.search(bounds, lambda values: float(score(values)), trials, earlier)]

@@ -1,0 +1,114 @@
+"""gradient_descent_mse_ensemble."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from ._flow import Flow, checked_times, precision_of, regularised
+from ._gp import Gaussian, by_name, gp_inference, names_of
+from ._layout import Targets, as_covariance, as_matrix, square_kernel
+
+_Kernels = namedtuple("Kernels", ("nngp", "ntk"), defaults=(None, None))
+
+
+def _is_pair(value):
+    return isinstance(value, tuple) and len(value) == 2
+
+
+class _Ensemble:
+    """predict_fn of gradient_descent_mse_ensemble()."""
+
+    def __init__(self, kernel_fn, x_train, targets, rate, regularisation, kwargs):
+        self._kernel_fn, self._x_train, self._kwargs = kernel_fn, x_train, kwargs
+        self._targets, self._rate, self._regularisation = targets, rate, regularisation
+        self._train, self._flows, self._posterior = {}, {}, {}
+
+    def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
+        names = names_of(get, ("nngp", "ntk"))
+        t = None if t is None else checked_times(t)
+        needed = tuple(name for name in ("nngp", "ntk") if name in names or (name == "nngp" and compute_cov))
+        train = self._train_kernels(needed)
+        cross, prior = self._test_kernels(x_test, needed, compute_cov, test_kwargs)
+        if t is None:
+            return self._at_the_end(train, needed)(names if get is None else get, cross, prior)
+        values = {name: self._at(t, name, train, cross, prior) for name in names}
+        return by_name(get, values)
+
+    def _train_kernels(self, names):
+        wanted = tuple(name for name in names if name not in self._train)
+        if wanted:
+            found = self._kernel_fn(self._x_train, None, wanted, **self._kwargs)
+            for name in wanted:
+                kernel = square_kernel(getattr(found, name), name)
+                self._train[name] = self._targets.check(kernel, name)
+                self._flows[name] = precision_of(getattr(found, name))
+        return _Kernels(**self._train)
+
+    def _test_kernels(self, x_test, names, compute_cov, test_kwargs):
+        """Of test with training inputs, and of test inputs with each other where wanted; None: on the training inputs."""
+        if x_test is None:
+            return None, True if compute_cov else None
+        between, among = dict(self._kwargs), {**self._kwargs, **test_kwargs}
+        for name, value in test_kwargs.items():
+            ours = self._kwargs.get(name)
+            between[name] = (value[0], ours[0]) if _is_pair(value) and _is_pair(ours) else value
+        cross = self._kernel_fn(x_test, self._x_train, names, **between)
+        return cross, self._kernel_fn(x_test, None, "nngp", **among) if compute_cov else None
+
+    def _at_the_end(self, train, names):
+        if names not in self._posterior:
+            self._posterior[names] = gp_inference(train, self._targets.y, *self._regularisation, self._targets.trace_axes)
+        return self._posterior[names]
+
+    def _flow(self, name):
+        if not isinstance(self._flows[name], Flow):
+            matrix = regularised(as_matrix(self._train[name]), *self._regularisation)
+            self._flows[name] = Flow(matrix, self._rate, self._flows[name])
+        return self._flows[name]
+
+    def _at(self, t, name, train, cross, prior):
+        flow, y = self._flow(name), self._targets.rows(self._targets.y)
+        if cross is None:
+            mean = y - flow.remaining(t, y)
+            shape = self._targets.kernel_shape
+            covariance = None if prior is None else self._train_covariance(t, name, flow, train)
+        else:
+            kernel = self._targets.check(np.asarray(getattr(cross, name), float), name)
+            rows, shape = as_matrix(kernel), kernel.shape[::2]
+            mean = rows @ flow.progress(t, y)
+            covariance = None if prior is None else self._covariance(t, name, flow, train, cross, rows, prior)
+        mean = self._targets.outputs(mean, shape)
+        return mean if covariance is None else Gaussian(mean, as_covariance(covariance, shape))
+
+    @staticmethod
+    def _train_covariance(t, name, flow, train):
+        if name == "nngp":
+            return flow.remaining(2 * t, (flow.vectors * flow.values) @ flow.vectors.T)
+        left = flow.remaining(t, np.eye(len(flow.values)))
+        return left @ as_matrix(train.nngp) @ np.swapaxes(left, -1, -2)
+
+    @staticmethod
+    def _covariance(t, name, flow, train, cross, rows, prior):
+        prior = as_matrix(np.asarray(prior, float))
+        if name == "nngp":
+            # The flow that has run for 2 t: prior minus what data explain.
+            return prior - rows @ flow.progress(2 * t, rows.T)
+        factors = flow.progress(t, rows.T)
+        mixed = as_matrix(np.asarray(cross.nngp, float)) @ factors
+        spread = np.swapaxes(factors, -1, -2) @ as_matrix(train.nngp) @ factors
+        return prior + spread - mixed - np.swapaxes(mixed, -1, -2)
+
+
+def gradient_descent_mse_ensemble(kernel_fn, x_train, y_train, learning_rate=1.0, diag_reg=0.0,
+                                  diag_reg_absolute_scale=False, trace_axes=(-1,), **kernel_fn_train_train_kwargs):
+    """Mean and covariance of infinite ensembles of networks trained on the mean squared error: 'ntk', all layers;
+    'nngp', the last layer only, at infinite time the Bayesian posterior.
+
+    Returns predict_fn(t=None, x_test=None, get=('nngp', 'ntk'), compute_cov=False): the mean, or with compute_cov a
+    Gaussian of mean and covariance, for a string; a named tuple of them for a tuple of names. t=None: infinite time; an
+    array of times: results with its axes in front. x_test=None: on the training inputs, at infinite time without diag_reg.
+    """
+    targets = Targets(y_train, trace_axes)
+    regularisation = diag_reg, diag_reg_absolute_scale
+    return _Ensemble(kernel_fn, x_train, targets, learning_rate / targets.size, regularisation,
+                     kernel_fn_train_train_kwargs).__call__

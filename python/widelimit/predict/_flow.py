@@ -1,0 +1,73 @@
+"""Kernel matrices: regularised, solved with, and their gradient flow."""
+
+import numpy as np
+
+
+def regularised(kernel, diag_reg, diag_reg_absolute_scale):
+    """The matrix plus diag_reg on its diagonal, relative to the mean diagonal unless told otherwise."""
+    if not diag_reg >= 0:
+        raise ValueError(f"diag_reg: expected a number of at least 0, got {diag_reg}")
+    scale = 1.0 if diag_reg_absolute_scale else np.trace(kernel) / len(kernel)
+    return kernel + diag_reg * scale * np.eye(len(kernel))
+
+
+def checked_times(t):
+    """Times of any shape."""
+    t = np.asarray(t, float)
+    if not np.all(t >= 0):
+        raise ValueError(f"t: expected times of at least 0, got {t}")
+    return t
+
+
+class Solver:
+    """T^-1 v by Cholesky factors, which say where a matrix is not positive definite."""
+
+    def __init__(self, kernel):
+        try:
+            self._factor = np.linalg.cholesky(kernel)
+        except np.linalg.LinAlgError as error:
+            raise np.linalg.LinAlgError("the kernel is not positive definite: diag_reg adds to its diagonal") from error
+
+    def __call__(self, vectors):
+        return np.linalg.solve(self._factor.T, np.linalg.solve(self._factor, vectors))
+
+
+class Flow:
+    """exp(-rate T t) in the eigenbasis of T, for times of any shape, which come in front in the results. Eigenvalues below
+    0 are taken for 0; those that rounding (to `precision`, that of the kernel's numbers) does not explain are errors."""
+
+    def __init__(self, kernel, rate, precision=np.float64):
+        self.values, self.vectors = np.linalg.eigh(kernel)
+        rounding = np.finfo(precision).eps * len(kernel) * max(abs(self.values[-1]), abs(self.values[0]))
+        if self.values[0] < -1e2 * rounding:
+            raise np.linalg.LinAlgError(
+                f"the kernel has the eigenvalue {self.values[0]:.3g}: expected a positive semidefinite kernel; "
+                "diag_reg adds to its diagonal")
+        self.values = np.maximum(self.values, 0)
+        self._rate = rate
+
+    def _exponents(self, t):
+        with np.errstate(invalid="ignore"):
+            exponents = self._rate * self.values * t[..., None]
+        # What does not learn does not learn in infinite time either.
+        return np.where(self.values > 0, exponents, 0.0)
+
+    def _apply(self, factors, vectors):
+        return self.vectors @ (factors[..., None] * (self.vectors.T @ vectors))
+
+    def remaining(self, t, vectors):
+        """exp(-rate T t) v"""
+        return self._apply(np.exp(-self._exponents(t)), vectors)
+
+    def progress(self, t, vectors):
+        """T^-1 (I - exp(-rate T t)) v, which is rate t v where T is 0."""
+        exponents = self._exponents(t)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = np.where(exponents > 1e-30, -np.expm1(-exponents) / self.values, self._rate * t[..., None])
+        return self._apply(factors, vectors)
+
+
+def precision_of(kernel):
+    """The element type of a kernel that a user brings."""
+    dtype = getattr(kernel, "dtype", None)
+    return np.float32 if dtype is not None and str(dtype).endswith(("float32", "float16")) else np.float64

@@ -1,0 +1,95 @@
+"""gp_inference."""
+
+from collections import namedtuple
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._flow import Solver, regularised
+from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
+
+
+class Gaussian(NamedTuple):
+    """Mean, in the shape of the outputs, and covariance, in that of the kernel."""
+
+    mean: Any
+    covariance: Any
+
+
+def by_name(get, values):
+    """One value for a string, a named tuple for a tuple of names."""
+    return values[get] if isinstance(get, str) else namedtuple("Gaussians", values)(**values)
+
+
+def names_of(get, known):
+    """What is wanted, as a tuple."""
+    names = ("nngp", "ntk") if get is None else (get,) if isinstance(get, str) else tuple(get)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"get: expected {' or '.join(known)}, got {name!r}")
+    return names
+
+
+def _part(kernels, name, what):
+    """The kernel of a name, of an object that has several, or the only one there is."""
+    if not hasattr(kernels, "nngp") and not hasattr(kernels, "ntk"):
+        return kernel_array(kernels, what)
+    kernel = getattr(kernels, name, None)
+    if kernel is None:
+        raise ValueError(f"{what}: expected the kernel {name}, got none")
+    return kernel_array(kernel, f"{what}.{name}")
+
+
+class _Posterior:
+    """predict_fn of gp_inference()."""
+
+    def __init__(self, kernels, targets, diag_reg, diag_reg_absolute_scale):
+        self._kernels, self._targets = kernels, targets
+        self._regularisation = diag_reg, diag_reg_absolute_scale
+        self._solver = lru_cache(2)(self._make_solver)
+
+    def _train(self, name):
+        kernel = square_kernel(_part(self._kernels, name, "k_train_train"), "k_train_train")
+        return self._targets.check(kernel, "k_train_train")
+
+    def _make_solver(self, name):
+        return Solver(regularised(as_matrix(self._train(name)), *self._regularisation))
+
+    def __call__(self, get=None, k_test_train=None, k_test_test=None):
+        names = names_of(get, ("nngp", "ntk", "ntkgp"))
+        return by_name(get, {name: self._of(name, k_test_train, k_test_test) for name in names})
+
+    def _of(self, name, k_test_train, k_test_test):
+        kernel = "ntk" if name == "ntkgp" else name
+        y = self._targets.y
+        if k_test_train is None:
+            train = self._train(kernel)
+            return np.array(y) if k_test_test is None else Gaussian(np.array(y), np.zeros_like(train))
+        cross = self._targets.check(_part(k_test_train, kernel, "k_test_train"), "k_test_train")
+        shape, rows = cross.shape[::2], as_matrix(cross)
+        mean = self._targets.outputs(rows @ self._solver(kernel)(self._targets.rows(y)), shape)
+        if k_test_test is None:
+            return mean
+        prior = as_matrix(_part(k_test_test, "ntk" if name == "ntkgp" else "nngp", "k_test_test"))
+        factors = self._solver(kernel)(rows.T)
+        if name != "ntk":
+            return Gaussian(mean, as_covariance(prior - rows @ factors, shape))
+        for kernels, what in ((self._kernels, "k_train_train"), (k_test_train, "k_test_train")):
+            if not hasattr(kernels, "nngp"):
+                raise ValueError(f"{what}: expected both kernels, nngp and ntk, for the covariance of trained networks")
+        mixed = as_matrix(_part(k_test_train, "nngp", "k_test_train")) @ factors
+        spread = factors.T @ as_matrix(self._train("nngp")) @ factors
+        return Gaussian(mean, as_covariance(prior + spread - mixed - mixed.T, shape))
+
+
+def gp_inference(k_train_train, y_train, diag_reg=0.0, diag_reg_absolute_scale=False, trace_axes=(-1,)):
+    """Bayesian posterior ('nngp'), infinite ensembles of networks trained to the end ('ntk'), and the posterior with the NTK
+    for a covariance ('ntkgp'), from kernels at hand.
+
+    k_train_train: an array, or what kernel_fn gives: something with .nngp and .ntk.
+    Returns predict_fn(get=None, k_test_train=None, k_test_test=None): means, or Gaussians where k_test_test is given;
+    without k_test_train the training targets themselves, and covariances of 0.
+    """
+    targets = Targets(y_train, trace_axes)
+    return _Posterior(k_train_train, targets, diag_reg, diag_reg_absolute_scale).__call__

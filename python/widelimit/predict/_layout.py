@@ -1,0 +1,78 @@
+"""Kernels and targets of any number of axes as matrices, and back."""
+
+import numpy as np
+
+from .._arrays import numbers
+
+
+def as_matrix(kernel):
+    """[n, n', d, d', ...] as [n d ..., n' d' ...]."""
+    order = list(range(0, kernel.ndim, 2)) + list(range(1, kernel.ndim, 2))
+    rows = int(np.prod(kernel.shape[::2]))
+    return kernel.transpose(order).reshape(rows, -1)
+
+
+def as_covariance(matrices, shape):
+    """[..., n d, n d] as [..., n, n, d, d, ...] with (n, d, ...) = shape."""
+    front, count = matrices.ndim - 2, len(shape)
+    array = matrices.reshape(*matrices.shape[:-2], *shape, *shape)
+    axes = [front + k for axis in range(count) for k in (axis, axis + count)]
+    return array.transpose(*range(front), *axes)
+
+
+def kernel_array(kernel, name):
+    """An array with pairs of axes."""
+    kernel = numbers(kernel, name=name)
+    if kernel.ndim < 2 or kernel.ndim % 2:
+        raise ValueError(f"{name}: expected an array [n, n', ...] with an even number of axes, got shape {kernel.shape}")
+    return kernel
+
+
+def square_kernel(kernel, name):
+    """An array whose axes come in equal pairs."""
+    kernel = kernel_array(kernel, name)
+    if kernel.shape[::2] != kernel.shape[1::2]:
+        raise ValueError(f"{name}: expected a square array, got shape {kernel.shape}")
+    return kernel
+
+
+class Targets:
+    """Targets y, and which of their axes kernels lack."""
+
+    def __init__(self, y, trace_axes):
+        self.y = numbers(y, name="y_train")
+        axes = (trace_axes,) if isinstance(trace_axes, int) else tuple(trace_axes)
+        if any(not -self.y.ndim <= axis < self.y.ndim for axis in axes):
+            raise ValueError(f"trace_axes={trace_axes!r}: expected axes of y_train, which has shape {self.y.shape}")
+        self.trace_axes = axes
+        self._axes = sorted(axis % self.y.ndim - self.y.ndim for axis in axes)
+        self.kernel_shape = tuple(size for axis, size in enumerate(self.y.shape) if axis - self.y.ndim not in self._axes)
+
+    @property
+    def size(self):
+        return self.y.size
+
+    def check(self, kernel, name):
+        """A kernel [n, n', ...] must have the targets' axes along its second ones."""
+        if kernel.shape[1::2] != self.kernel_shape:
+            raise ValueError(f"{name}: expected an array over {self.kernel_shape} as y_train without trace_axes, got "
+                             f"shape {kernel.shape}")
+        return kernel
+
+    def rows(self, values):
+        """Values like y as a matrix: what kernels have in rows, what they lack in columns."""
+        return np.moveaxis(values, self._axes, range(-len(self._axes), 0)).reshape(-1, self.traced)
+
+    @property
+    def traced(self):
+        return int(np.prod([self.y.shape[axis] for axis in self._axes])) if self._axes else 1
+
+    def outputs(self, rows, shape):
+        """Matrices [..., rows, columns] of inputs with (n, d, ...) = shape as values like y."""
+        sizes = tuple(self.y.shape[axis] for axis in self._axes)
+        array = rows.reshape(*rows.shape[:-2], *shape, *sizes)
+        return np.moveaxis(array, range(-len(sizes), 0), self._axes)
+
+    def output_shape(self, shape):
+        """Of outputs at inputs with (n, d, ...) = shape."""
+        return self.outputs(np.empty((int(np.prod(shape)), self.traced)), shape).shape

@@ -1,0 +1,151 @@
+"""Gradient flow of any loss in function space, by an ODE solver (needs SciPy)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._jax import in_double
+from ._flow import checked_times
+from ._layout import Targets, as_matrix, kernel_array, square_kernel
+from ._mse import check_start
+
+
+@dataclass
+class ODEState:
+    """Outputs on training and test inputs, and with momentum their velocities; at several times, these in front."""
+
+    fx_train: Any = None
+    fx_test: Any = None
+    qx_train: Any = None
+    qx_test: Any = None
+
+
+def _gradient_of(loss, y):
+    """Of a loss that is made of JAX's functions by its derivative, of others by differences."""
+    try:
+        import jax
+    except ImportError:
+        return lambda fx: _differences(loss, fx, y)
+    try:
+        gradient = in_double(jax.grad(loss))
+        gradient(np.zeros_like(y), y)
+    except Exception:  # A function that takes nothing but NumPy's arrays.
+        return lambda fx: _differences(loss, fx, y)
+    return lambda fx: np.asarray(gradient(fx, y), float)
+
+
+def _differences(loss, fx, y):
+    result = np.empty_like(fx)
+    for at in np.ndindex(*fx.shape):
+        step = 1e-5 * max(1.0, abs(fx[at]))
+        above, below = np.array(fx), np.array(fx)
+        above[at] += step
+        below[at] -= step
+        result[at] = (float(loss(above, y)) - float(loss(below, y))) / (2 * step)
+    return result
+
+
+class _LossFlow:
+    """predict_fn of gradient_descent()."""
+
+    def __init__(self, loss, kernel, targets, learning_rate, momentum):
+        self._gradient = _gradient_of(loss, targets.y)
+        self._kernel, self._targets = kernel, targets
+        self._scale = learning_rate if momentum is None else np.sqrt(learning_rate)
+        # Friction of the heavy ball in the limit of small steps.
+        self._friction = None if momentum is None else (1 - momentum) / np.sqrt(learning_rate)
+
+    def __call__(self, t=None, fx_train_or_state_0=0.0, fx_test_0=None, k_test_train=None):
+        if t is None:
+            raise NotImplementedError("t=None: expected finite times; only gradient_descent_mse has a closed form")
+        begin = fx_train_or_state_0
+        if isinstance(begin, ODEState):
+            if fx_test_0 is not None:
+                raise ValueError("fx_test_0: expected None, as the ODEState has outputs on test inputs")
+            fx_train_0, fx_test_0 = begin.fx_train, begin.fx_test
+        else:
+            fx_train_0 = begin
+        check_start(fx_train_0, fx_test_0, k_test_train)
+        state = begin if isinstance(begin, ODEState) else ODEState()
+        if self._friction is None and (state.qx_train is not None or state.qx_test is not None):
+            raise ValueError("ODEState: expected no velocities without momentum")
+        found = self._solved(checked_times(t), fx_train_0, fx_test_0, state, k_test_train)
+        if isinstance(begin, ODEState):
+            return found
+        if fx_test_0 is None:
+            return found.fx_train
+        return found.fx_test if fx_train_0 is None else (found.fx_train, found.fx_test)
+
+    def _solved(self, times, fx_train_0, fx_test_0, state, k_test_train):
+        targets, shapes, kernels = self._targets, [self._targets.y.shape], [self._kernel]
+        starts, velocities = [0.0 if fx_train_0 is None else fx_train_0], [state.qx_train]
+        test_shape = ()
+        if fx_test_0 is not None:
+            cross = targets.check(kernel_array(k_test_train, "k_test_train"), "k_test_train")
+            test_shape = cross.shape[::2]
+            shapes.append(targets.output_shape(test_shape))
+            kernels.append(as_matrix(cross))
+            starts.append(fx_test_0)
+            velocities.append(state.qx_test)
+        kernel_shapes = [targets.kernel_shape, test_shape]
+
+        def forces(fx):
+            slopes = targets.rows(self._gradient(fx[:targets.size].reshape(targets.y.shape)))
+            return np.concatenate([-targets.outputs(kernel @ slopes, shape).ravel()
+                                   for kernel, shape in zip(kernels, kernel_shapes)])
+
+        begin = _joined(starts, shapes)
+        if self._friction is not None:
+            begin = np.concatenate([begin, _joined([0.0 if q is None else q for q in velocities], shapes)])
+        path = self._integrated(forces, begin, times)
+        count = sum(int(np.prod(shape)) for shape in shapes)
+        parts = _split(path[..., :count], shapes, times.shape)
+        moving = [None, None] if self._friction is None else _split(path[..., count:], shapes, times.shape)
+        return ODEState(parts[0], parts[1], moving[0], moving[1])
+
+    def _integrated(self, forces, begin, times):
+        """The state at all times, [times, numbers]."""
+        from scipy.integrate import solve_ivp  # SciPy is an extra.
+
+        friction, half = self._friction, len(begin) // 2
+
+        def change(_, state):
+            if friction is None:
+                return forces(state)
+            return np.concatenate([state[half:], forces(state[:half]) - friction * state[half:]])
+
+        ends, places = np.unique(self._scale * times.ravel(), return_inverse=True)
+        if ends[-1] == 0:
+            return np.repeat(begin[None], times.size, axis=0)
+        solved = solve_ivp(change, (0.0, ends[-1]), begin, method="LSODA", t_eval=ends, rtol=1e-9, atol=1e-11)
+        if not solved.success:
+            raise ArithmeticError(f"gradient_descent: the ODE solver stopped: {solved.message}")
+        return solved.y.T[places.ravel()]
+
+
+def _joined(values, shapes):
+    return np.concatenate([np.broadcast_to(np.asarray(value, float), shape).ravel()
+                           for value, shape in zip(values, shapes)])
+
+
+def _split(path, shapes, front):
+    """Training and test outputs with the times in front; None where there are no test inputs."""
+    parts, at = [], 0
+    for shape in shapes:
+        size = int(np.prod(shape))
+        parts.append(path[:, at:at + size].reshape(*front, *shape))
+        at += size
+    return parts + [None] * (2 - len(parts))
+
+
+def gradient_descent(loss, k_train_train, y_train, learning_rate=1.0, momentum=None, trace_axes=(-1,)):
+    """Outputs under gradient flow of loss(outputs, targets), with momentum in the limit of small steps.
+
+    The gradient of the loss comes from jax.grad where JAX is installed and takes the loss, else from central differences
+    (2 y.size calls of the loss a step). Returns predict_fn(t, fx_train_or_state_0=0., fx_test_0=None, k_test_train=None)
+    as gradient_descent_mse, but finite times are needed; an ODEState gives an ODEState.
+    """
+    targets = Targets(y_train, trace_axes)
+    kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")
+    return _LossFlow(loss, as_matrix(kernel), targets, learning_rate, momentum).__call__

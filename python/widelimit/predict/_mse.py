@@ -1,0 +1,75 @@
+"""gradient_descent_mse and max_learning_rate."""
+
+import numpy as np
+
+from ._flow import Flow, Solver, checked_times, precision_of, regularised
+from ._layout import Targets, as_matrix, kernel_array, square_kernel
+
+
+def check_start(fx_train_0, fx_test_0, k_test_train):
+    """That something is to be predicted, and can be."""
+    if fx_train_0 is None and fx_test_0 is None:
+        raise ValueError("expected fx_train_0 or fx_test_0, got neither: nothing would be predicted")
+    if fx_test_0 is not None and k_test_train is None:
+        raise ValueError("k_test_train: expected the kernel between test and training inputs beside fx_test_0")
+
+
+class _Prediction:
+    """predict_fn of gradient_descent_mse()."""
+
+    def __init__(self, kernel, targets, learning_rate, precision):
+        self._kernel, self._targets, self._precision = kernel, targets, precision
+        self._rate = learning_rate / targets.size
+        self._flow = self._solver = None
+
+    def weights(self, t, residual):
+        """T^-1 (I - exp(-T t)) residual."""
+        if t is None:
+            if self._solver is None:
+                self._solver = Solver(self._kernel)
+            return self._solver(residual)
+        return self.flow.progress(t, residual)
+
+    @property
+    def flow(self):
+        if self._flow is None:
+            self._flow = Flow(self._kernel, self._rate, self._precision)
+        return self._flow
+
+    def __call__(self, t=None, fx_train_0=0.0, fx_test_0=None, k_test_train=None):
+        check_start(fx_train_0, fx_test_0, k_test_train)
+        t = None if t is None else checked_times(t)
+        targets = self._targets
+        start = np.broadcast_to(np.asarray(0.0 if fx_train_0 is None else fx_train_0, float), targets.y.shape)
+        residual = targets.rows(targets.y - start)
+        found = []
+        if fx_train_0 is not None:
+            found.append(np.array(targets.y) if t is None else targets.y - targets.outputs(
+                self.flow.remaining(t, residual), targets.kernel_shape))
+        if fx_test_0 is not None:
+            cross = targets.check(kernel_array(k_test_train, "k_test_train"), "k_test_train")
+            change = as_matrix(cross) @ self.weights(t, residual)
+            found.append(np.asarray(fx_test_0, float) + targets.outputs(change, cross.shape[::2]))
+        return found[0] if len(found) == 1 else tuple(found)
+
+
+def gradient_descent_mse(k_train_train, y_train, learning_rate=1.0, diag_reg=0.0, diag_reg_absolute_scale=False,
+                         trace_axes=(-1,)):
+    """Outputs under gradient flow of the mean squared error, linear in the kernel.
+
+    Returns predict_fn(t=None, fx_train_0=0., fx_test_0=None, k_test_train=None): outputs on the training inputs at
+    time t, and, where fx_test_0 is given, a pair with those on the test inputs; these alone where fx_train_0 is None.
+    t=None: at the end; an array of times: outputs with its axes in front.
+    """
+    targets = Targets(y_train, trace_axes)
+    kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")
+    matrix = regularised(as_matrix(kernel), diag_reg, diag_reg_absolute_scale)
+    return _Prediction(matrix, targets, learning_rate, precision_of(k_train_train)).__call__
+
+
+def max_learning_rate(ntk_train_train, y_train_size=None, momentum=0.0, eps=1e-12):
+    """The largest learning rate at which gradient descent on the mean squared error converges:
+    2 (1 + momentum) y_train_size / (largest eigenvalue + eps). y_train_size: numbers in the targets; None: rows."""
+    kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
+    size = len(kernel) if y_train_size is None else y_train_size
+    return 2 * (1 + momentum) * size / (np.linalg.eigvalsh(kernel)[-1] + eps)

@@ -1,0 +1,35 @@
+"""The choices of neural-tangents, as enumerations; strings are taken for them everywhere."""
+
+from enum import Enum
+
+
+class Padding(Enum):
+    CIRCULAR = "CIRCULAR"
+    SAME = "SAME"
+    VALID = "VALID"
+
+
+class PositionalEmbedding(Enum):
+    NONE = "NONE"
+    SUM = "SUM"
+    CONCAT = "CONCAT"
+
+
+class AttentionMechanism(Enum):
+    SOFTMAX = "SOFTMAX"
+    IDENTITY = "IDENTITY"
+    ABS = "ABS"
+    RELU = "RELU"
+
+
+class AggregateImplementation(Enum):
+    DENSE = "DENSE"
+    SPARSE = "SPARSE"
+
+
+def choice(name, kind, value):
+    """A member of an enumeration by itself or by its name in letters of either case."""
+    word = getattr(value, "name", value)
+    if str(word).upper() not in kind.__members__:
+        raise ValueError(f"{name}: expected {', '.join(kind.__members__)}, got {value!r}")
+    return kind[str(word).upper()]

@@ -1,0 +1,59 @@
+"""What kernel_fn takes as inputs: arrays in the layout that the network was told, masked, with graphs."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from .._arrays import numbers
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Inputs [n, spatial..., channels] with their masks and adjacency matrices."""
+
+    array: np.ndarray
+    mask: Optional[np.ndarray]
+    graphs: Optional[np.ndarray]
+
+    def options(self, suffix=""):
+        """Of gram()."""
+        found = {"mask": self.mask, "graphs": self.graphs}
+        return {name + suffix: value for name, value in found.items() if value is not None}
+
+    def chosen(self, slices):
+        """Some of the inputs."""
+        if not slices:
+            return self
+        parts = [self.array, self.mask, self.graphs]
+        for rows in slices:
+            parts = [None if part is None else np.ascontiguousarray(part[rows]) for part in parts]
+        return Batch(*parts)
+
+    def is_same(self, other):
+        """Whether these are the inputs of another batch, number for number."""
+        pairs = zip((self.array, self.mask, self.graphs), (other.array, other.mask, other.graphs))
+        return all((a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
+                   for a, b in pairs)
+
+
+def batch_of(array, value, mask_constant, graphs):
+    """A Batch of an array whose axes are where `value` says."""
+    last = array
+    if (value.batch_axis, value.channel_axis) != (0, array.ndim - 1):
+        last = np.ascontiguousarray(np.moveaxis(array, (value.batch_axis, value.channel_axis), (0, -1)))
+    if mask_constant is None:
+        return Batch(last, None, graphs)
+    is_masked = np.isnan(last) if np.isnan(mask_constant) else last == mask_constant
+    # A position counts unless all its channels are masked; those that are masked alone are 0.
+    counts = ~is_masked.all(-1)
+    if last.ndim == 2 and not counts.all():
+        raise NotImplementedError("mask_constant: expected vectors of which something counts; leave others out")
+    return Batch(np.where(is_masked, last.dtype.type(0), last), None if last.ndim == 2 else counts, graphs)
+
+
+def checked_array(x, dtype, name):
+    """One array of numbers."""
+    if isinstance(x, (list, tuple)) and len(x) and getattr(x[0], "ndim", 0) >= 2:
+        raise NotImplementedError(f"{name}: expected one array, got a list: networks of several inputs are not here")
+    return numbers(x, dtype, name)

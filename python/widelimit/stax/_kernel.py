@@ -1,0 +1,54 @@
+"""What kernel_fn gives."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Optional, Tuple
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels of a batch with itself or with another one, as neural-tangents' Kernel has them.
+
+    nngp, ntk    [n1, n2]; behind layers with positions [n1, n2, H, H', W, W', ...], or [n1, n2, H, W, ...] where
+                 diagonal_spatial
+    cov1, cov2   variances of the inputs, [n1] or [n1, H, H', W, W', ...]; with diagonal_batch=False [n1, n1, ...]; cov2
+                 is None where x2 is
+    is_reversed  whether the spatial axes of these arrays come in reversed order, as behind an odd number of convolutions
+    """
+
+    nngp: np.ndarray
+    ntk: Optional[np.ndarray]
+    cov1: np.ndarray
+    cov2: Optional[np.ndarray]
+    x1_is_x2: bool
+    is_gaussian: bool
+    is_reversed: bool
+    is_input: bool
+    diagonal_batch: bool
+    diagonal_spatial: bool
+    shape1: Tuple[int, ...]
+    shape2: Tuple[int, ...]
+    batch_axis: int
+    channel_axis: int
+    # What it was made of, for kernel_fn(kernel).
+    origin: Any = field(default=None, repr=False, compare=False)
+
+    def replace(self, **changes):
+        """The kernel with other fields. kernel_fn() does not take what comes out."""
+        return replace(self, **{"origin": None, **changes})
+
+
+FIELDS = tuple(name for name in Kernel.__dataclass_fields__ if name != "origin")
+ARRAYS = ("nngp", "ntk", "cov1", "cov2")
+
+
+def zipped(matrices, shape, is_diagonal, is_reversed, batch_axes):
+    """Covariances [batch..., d, d'] (or [batch..., d]) as [batch..., H, H', W, W', ...] (or [batch..., H, W, ...])."""
+    order = list(range(len(shape)))[::-1] if is_reversed else list(range(len(shape)))
+    if is_diagonal:
+        array, axes = matrices.reshape(*matrices.shape[:batch_axes], *shape), order
+    else:
+        array = matrices.reshape(*matrices.shape[:batch_axes], *shape, *shape)
+        axes = [place for axis in order for place in (axis, axis + len(shape))]
+    return np.ascontiguousarray(array.transpose(*range(batch_axes), *(batch_axes + axis for axis in axes)))

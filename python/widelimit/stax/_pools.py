@@ -1,0 +1,171 @@
+"""Pools, norms, dropout: layers without weights that keep channels."""
+
+from dataclasses import dataclass
+from typing import Tuple
+
+import numpy as np
+
+from .. import layers
+from ._diagonal import MAYBE, YES, Diagonal
+from ._enums import Padding, choice
+from ._module import Module, WithAxes, check_axis
+from ._triple import triple
+from ._weights import check_window, positions_behind
+from ._widths import FLATTENED
+
+
+@dataclass
+class _Pool(WithAxes):
+    name: str
+    kind: str
+    window: Tuple[int, ...]
+    strides: Tuple[int, ...]
+    padding: str
+    normalize_edges: bool
+    batch_axis: int
+    channel_axis: int
+    diagonal = Diagonal(MAYBE)
+
+    def lower(self, value):
+        check_window(self.name, value, self.window, self.strides)
+        fields = {"window": list(self.window), "strides": list(self.strides), "padding": self.padding}
+        shape = tuple(positions_behind(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
+        if value.has_masks and self.normalize_edges and self.padding == "same":
+            # The library would divide by the positions that count, neural-tangents does by all that are there.
+            shares = [np.diag(1 / _seen(*sizes)).tolist() for sizes in zip(value.shape, self.window, self.strides)]
+            parts = [layers.from_fields("sum_pool", **fields), layers.from_fields("positions_map", matrices=shares)]
+        else:
+            parts = [layers.from_fields(self.kind, normalize_edges=True if self.normalize_edges else None, **fields)]
+        return value.then(*parts, shape=shape)
+
+
+def _seen(size, window, stride):
+    """How many positions of an axis a window with 'SAME' padding sees, wherever it stands."""
+    behind = positions_behind(size, window, stride, "same")
+    first = stride * np.arange(behind) - max((behind - 1) * stride + window - size, 0) // 2
+    return np.minimum(first + window, size) - np.maximum(first, 0)
+
+
+def _pool(name, kind, window_shape, strides, padding, normalize_edges, batch_axis, channel_axis):
+    strides = (1,) * len(window_shape) if strides is None else tuple(strides)
+    return triple(_Pool(name, kind, tuple(window_shape), strides,
+                        choice(f"{name}: padding", Padding, padding).name.lower(), normalize_edges, int(batch_axis),
+                        int(channel_axis)))
+
+
+def AvgPool(window_shape, strides=None, padding="VALID", normalize_edges=False, batch_axis=0, channel_axis=-1):
+    """Averages over windows, by default with strides 1."""
+    return _pool("AvgPool", "average_pool", window_shape, strides, padding, normalize_edges, batch_axis, channel_axis)
+
+
+def SumPool(window_shape, strides=None, padding="VALID", batch_axis=0, channel_axis=-1):
+    """Sums over windows, by default with strides 1."""
+    return _pool("SumPool", "sum_pool", window_shape, strides, padding, False, batch_axis, channel_axis)
+
+
+@dataclass
+class _GlobalPool(WithAxes):
+    name: str
+    layer: object
+    batch_axis: int
+    channel_axis: int
+    diagonal = Diagonal(MAYBE, YES)
+
+    def lower(self, value):
+        return value.then(*([self.layer] if value.shape else []), **value.without_positions())
+
+
+def GlobalAvgPool(batch_axis=0, channel_axis=-1):
+    """The mean over all positions."""
+    return triple(_GlobalPool("GlobalAvgPool", layers.global_average_pool(), int(batch_axis), int(channel_axis)))
+
+
+def GlobalSumPool(batch_axis=0, channel_axis=-1):
+    """The sum over all positions."""
+    return triple(_GlobalPool("GlobalSumPool", layers.global_sum_pool(), int(batch_axis), int(channel_axis)))
+
+
+@dataclass
+class _Flatten(Module):
+    batch_axis: int
+    batch_axis_out: int
+    name = "Flatten"
+    diagonal = Diagonal(YES, YES)
+
+    @property
+    def told_axes(self):
+        return self.batch_axis, None
+
+    def lower(self, value):
+        check_axis(self.name, value, "batch_axis", self.batch_axis)
+        changes = {**value.without_positions(), "is_gaussian": False, "batch_axis": self.batch_axis_out,
+                   "channel_axis": 1 - self.batch_axis_out}
+        if not value.shape:
+            return value.then(**changes)
+        channels = value.channels * int(np.prod(value.shape))
+        return value.then(layers.flatten(), channels=channels, places=value.places + (FLATTENED,), **changes)
+
+
+def Flatten(batch_axis=0, batch_axis_out=0):
+    """Positions become channels."""
+    if batch_axis_out not in (-2, -1, 0, 1):
+        raise ValueError(f"Flatten: batch_axis_out: expected 0 or 1, got {batch_axis_out}")
+    return triple(_Flatten(int(batch_axis), int(batch_axis_out) % 2))
+
+
+class _Identity(Module):
+    name = "Identity"
+
+    def apply(self, value):
+        return value
+
+
+def Identity():
+    """Nothing."""
+    return triple(_Identity())
+
+
+@dataclass
+class _Dropout(Module):
+    keep: float
+    name = "Dropout"
+
+    def lower(self, value):
+        return value.then(layers.dropout(self.keep), is_gaussian=False)
+
+
+def Dropout(rate, mode="train"):
+    """Keeps a unit with probability `rate` while training."""
+    if not 0 < rate <= 1:
+        raise ValueError(f"Dropout: rate, the probability to keep a unit: expected 0 < rate <= 1, got {rate}")
+    if mode not in ("train", "test"):
+        raise ValueError(f"Dropout: mode: expected 'train' or 'test', got {mode!r}")
+    return triple(_Dropout(float(rate)) if mode == "train" else _Identity())
+
+
+@dataclass
+class _LayerNorm(WithAxes):
+    axes: Tuple[int, ...]
+    eps: float
+    batch_axis: int
+    channel_axis: int
+    name = "LayerNorm"
+
+    def lower(self, value):
+        count = len(value.shape) + 2
+        axes = {axis % count for axis in self.axes if -count <= axis < count}
+        if len(axes) != len(self.axes) or value.batch_axis in axes:
+            raise ValueError(f"LayerNorm: axis={self.axes}: expected different axes of shape {value.full_shape}, the "
+                             "batch not among them")
+        if value.channel_axis not in axes:
+            raise ValueError(f"LayerNorm: axis={self.axes}: expected the channels (axis {value.channel_axis}) among the "
+                             "axes: without them there is no kernel in the limit")
+        spatial = [value.spatial_axes.index(axis) for axis in sorted(axes - {value.channel_axis})]
+        named = ["space"] if spatial and len(spatial) == len(value.shape) else spatial
+        return value.then(layers.layer_norm(["channels", *named], self.eps))
+
+
+def LayerNorm(axis=-1, eps=1e-12, batch_axis=0, channel_axis=-1):
+    """Layer normalisation over the channels, and over spatial axes where they are named."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return triple(_LayerNorm(axes, eps, int(batch_axis), int(channel_axis)))

@@ -1,0 +1,227 @@
+"""Linear maps over positions: resizing, slices, products with constant arrays, sums over neighbours in a graph."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Optional, Tuple
+
+import numpy as np
+
+from .. import layers
+from ._diagonal import NO, Diagonal
+from ._enums import AggregateImplementation, choice
+from ._module import WithAxes
+from ._patterns import Patterns
+from ._triple import triple
+
+
+@dataclass
+class _ImageResize(WithAxes):
+    size: Tuple[int, ...]
+    method: str
+    antialias: bool
+    batch_axis: int
+    channel_axis: int
+    name = "ImageResize"
+
+    @property
+    def diagonal(self):
+        axes = len(self.size)
+        ours = (self.batch_axis % axes, self.channel_axis % axes)
+        return Diagonal(NO) if any(s != -1 for k, s in enumerate(self.size) if k not in ours) else Diagonal()
+
+    def lower(self, value):
+        if len(self.size) != len(value.shape) + 2:
+            raise ValueError(f"ImageResize: shape: expected {len(value.shape) + 2} sizes for {value.full_shape}, got "
+                             f"{self.size}")
+        if self.size[value.channel_axis] not in (-1, value.channels):
+            raise ValueError(f"ImageResize: shape: expected -1 for the channels, axis {value.channel_axis}, got "
+                             f"{self.size}")
+        if self.size[value.batch_axis] != -1:
+            raise NotImplementedError(f"ImageResize: shape: expected -1 for the batch, got {self.size}")
+        wanted = tuple(self.size[axis] for axis in value.spatial_axes)
+        if all(size == -1 for size in wanted) and not value.is_reversed:
+            return value
+        shape = tuple(old if size == -1 else int(size) for size, old in zip(wanted, value.shape))
+        # neural-tangents takes the sizes in the order that its axes have behind an odd number of convolutions.
+        shape = shape[::-1] if value.is_reversed else shape
+        layer = layers.from_fields("image_resize", size=list(shape), method=self.method, antialias=self.antialias)
+        return value.then(layer, shape=shape)
+
+
+_METHODS = {"nearest": "nearest", **dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), "linear"),
+            **dict.fromkeys(("cubic", "bicubic", "tricubic"), "cubic")}
+
+
+def ImageResize(shape, method, antialias=True, precision=None, batch_axis=0, channel_axis=-1):
+    """Resizing to `shape`, batch and channels included, -1 to leave an axis; 'linear', 'nearest' or 'cubic', or a
+    jax.image.ResizeMethod."""
+    word = str(getattr(method, "name", method)).lower()
+    if word not in _METHODS:
+        raise NotImplementedError(f"ImageResize: method: expected 'linear', 'nearest' or 'cubic', got {method!r}; "
+                                  "layers.from_fields('positions_map', ...) takes any map")
+    return triple(_ImageResize(tuple(shape), _METHODS[word], bool(antialias), int(batch_axis), int(channel_axis)))
+
+
+class _SliceMaker:
+    def __getitem__(self, index):
+        return index
+
+
+Slice = _SliceMaker()  # Slice[:, 1:4, ::2] for Index.
+
+
+@dataclass
+class _Index(WithAxes):
+    index: Tuple[Any, ...]
+    batch_axis: int
+    channel_axis: int
+    name = "Index"
+
+    def lower(self, value):
+        parts = self._parts(len(value.shape) + 2)
+        if not isinstance(parts[value.batch_axis], slice):
+            raise NotImplementedError("Index: the batch: expected a slice, as neural-tangents does")
+        if parts[value.channel_axis] != slice(None):
+            raise NotImplementedError("Index: the channels: expected ':', as neural-tangents does")
+        if parts[value.batch_axis] != slice(None):
+            value = replace(value, rows=value.rows + (parts[value.batch_axis],))
+        gone = [axis for axis, part in enumerate(parts) if not isinstance(part, slice)]
+        spatial = [parts[axis] for axis in value.spatial_axes]
+        value = self._sliced(value, [part if isinstance(part, slice) else slice(None) for part in spatial])
+        for axis in reversed(range(len(spatial))):
+            if not isinstance(spatial[axis], slice):
+                value = self._without(value, axis, int(spatial[axis]))
+        return replace(value, batch_axis=value.batch_axis - sum(axis < value.batch_axis for axis in gone),
+                       channel_axis=value.channel_axis - sum(axis < value.channel_axis for axis in gone))
+
+    def _parts(self, axes):
+        parts = list(self.index)
+        dots = [k for k, part in enumerate(parts) if part is Ellipsis]
+        if dots:
+            parts[dots[0]:dots[0] + 1] = [slice(None)] * (axes - len(parts) + 1)
+        parts += [slice(None)] * (axes - len(parts))
+        if len(parts) != axes or not all(isinstance(p, (slice, int, np.integer)) for p in parts):
+            raise NotImplementedError(f"Index: expected integers and slices for at most {axes} axes, got {self.index}")
+        return parts
+
+    @staticmethod
+    def _sliced(value, slices):
+        if all(part == slice(None) for part in slices):
+            return value
+        layer = layers.from_fields("slice", begin=[p.start for p in slices], end=[p.stop for p in slices],
+                                   step=[p.step for p in slices])
+        return value.then(layer, shape=tuple(len(range(n)[p]) for n, p in zip(value.shape, slices)))
+
+    @staticmethod
+    def _without(value, axis, position):
+        shape = value.shape[:axis] + value.shape[axis + 1:]
+        return value.then(layers.from_fields("index", axis=axis, position=position), shape=shape)
+
+
+def Index(idx, batch_axis=0, channel_axis=-1):
+    """Slices and single positions of the spatial axes, and slices of the batch; idx: as in NumPy, e.g.
+    stax.Slice[::2, 1:4, 2]."""
+    return triple(_Index(idx if isinstance(idx, tuple) else (idx,), int(batch_axis), int(channel_axis)))
+
+
+@dataclass
+class _DotGeneral(WithAxes):
+    other: np.ndarray
+    contracted: Tuple[Tuple[int, ...], Tuple[int, ...]]  # Axes of the input, and of the other factor.
+    batched: Tuple[Tuple[int, ...], Tuple[int, ...]]
+    is_left: bool  # Whether the other factor stands on the left.
+    batch_axis: int
+    channel_axis: int
+    name = "DotGeneral"
+
+    @property
+    def diagonal(self):
+        return Diagonal(NO) if self.contracted[0] else Diagonal()
+
+    def lower(self, value):
+        if self.other.ndim == 0:
+            return self._scaled(value)
+        axes = len(value.shape) + 2
+        inner = [axis % axes for axis in (*self.contracted[0], *self.batched[0])]
+        if value.channel_axis in inner:
+            raise ValueError(f"DotGeneral: dimension_numbers: expected other axes than the channels ({value.channel_axis})")
+        if value.batch_axis in inner:
+            raise NotImplementedError("DotGeneral: dimension_numbers: expected other axes than the batch; multiply the "
+                                      "inputs or the kernels instead")
+        matrix, shape, changes = self._map(value)
+        if not shape:
+            layer = layers.from_fields("positions_map", matrix=matrix.tolist())
+            return value.then(layer, layers.from_fields("index", axis=0, position=0), shape=(), is_reversed=False, **changes)
+        layer = layers.from_fields("positions_map", matrix=matrix.tolist(), shape=list(shape))
+        return value.then(layer, shape=shape, is_reversed=False, **changes)
+
+    def _scaled(self, value):
+        factor = float(self.other)
+        return value.then(layers.sum((factor, [])), is_reversed=False)
+
+    def _map(self, value):
+        """The matrix over positions, the spatial sizes behind it, and where batch and channels are then."""
+        sizes = list(value.full_shape)
+        count = int(np.prod(value.shape))
+        sizes[value.batch_axis], sizes[value.channel_axis] = 1, count
+        # The image of every position, one a channel.
+        basis = np.moveaxis(np.eye(count).reshape(*value.shape, count)[None], (0, -1),
+                            (value.batch_axis, value.channel_axis))
+        labels, order = self._labels(len(sizes))
+        images = np.einsum(basis, labels[0], self.other, labels[1], order, optimize=True)
+        batch, channels = order.index(value.batch_axis), order.index(value.channel_axis)
+        images = np.moveaxis(images, (batch, channels), (0, -1))[0]
+        shape = images.shape[:-1]
+        return images.reshape(-1, count), shape, {"batch_axis": batch, "channel_axis": channels}
+
+    def _labels(self, axes):
+        """Of the axes of the input and of the other factor for einsum, and of the product's as dot_general orders them."""
+        ours = list(range(axes))
+        theirs = [axes + k for k in range(self.other.ndim)]
+        for pairs in (self.contracted, self.batched):
+            for mine, other in zip(*pairs):
+                theirs[other % self.other.ndim] = mine % axes
+        shared = [axis % axes for axis in self.batched[0]]
+        gone = {axis % axes for axis in self.contracted[0]} | set(shared)
+        free, new = [axis for axis in ours if axis not in gone], [label for label in theirs if label >= axes]
+        return (ours, theirs), shared + (new + free if self.is_left else free + new)
+
+
+def DotGeneral(*, lhs=None, rhs=None, dimension_numbers=(((), ()), ((), ())), precision=None, batch_axis=0,
+               channel_axis=-1):
+    """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions."""
+    if lhs is not None and rhs is not None:
+        raise ValueError("DotGeneral: expected at most one of lhs and rhs")
+    other = np.asarray(1.0 if lhs is None and rhs is None else rhs if lhs is None else lhs, float)
+    is_left = rhs is None
+    contracted, batched = (tuple(tuple(axes) for axes in (pair[::-1] if is_left else pair)) for pair in dimension_numbers)
+    return triple(_DotGeneral(other, contracted, batched, is_left, int(batch_axis), int(channel_axis)))
+
+
+@dataclass
+class _Aggregate(WithAxes):
+    axes: Optional[Tuple[int, ...]]
+    patterns: Patterns
+    batch_axis: int
+    channel_axis: int
+    name = "Aggregate"
+    diagonal = Diagonal(NO, NO)
+
+    def lower(self, value):
+        if not value.has_patterns:
+            return value
+        if value.rows:
+            raise NotImplementedError("Aggregate: expected no slices of the batch in front, as patterns have one entry an "
+                                      "input")
+        if len(value.shape) != 1 or (self.axes is not None and [axis % 3 for axis in self.axes] != [*value.spatial_axes]):
+            raise NotImplementedError(f"Aggregate: aggregate_axis={self.axes}: expected inputs [n, nodes, channels] and "
+                                      f"the axis of the nodes, got shape {value.full_shape}")
+        return value.then(layers.from_fields("aggregate"))
+
+
+def Aggregate(aggregate_axis=None, batch_axis=0, channel_axis=-1, to_dense=None, implementation="DENSE"):
+    """Sums over neighbours in a graph; kernel_fn takes the adjacency matrices [n, nodes, nodes], or for 'SPARSE' edges
+    [n, edges, 2], as pattern=(pattern1, pattern2)."""
+    axes = None if aggregate_axis is None else (aggregate_axis,) if isinstance(aggregate_axis, int) else tuple(aggregate_axis)
+    kind = choice("Aggregate: implementation", AggregateImplementation, implementation)
+    return triple(_Aggregate(axes, Patterns(kind == AggregateImplementation.SPARSE, to_dense), int(batch_axis),
+                             int(channel_axis)))

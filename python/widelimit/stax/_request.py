@@ -1,0 +1,99 @@
+"""One call of kernel_fn: which kernels of the library it takes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Optional
+
+from ..kernels import gram, gram_diagonal, position_covariances, position_variances
+from ._inputs import Batch
+from ._kernel import zipped
+from ._module import Value
+
+
+@dataclass(frozen=True)
+class Request:
+    """A network, its inputs, and the form in which its kernels are wanted."""
+
+    network: Any
+    value: Value
+    left: Batch
+    right: Optional[Batch]
+    diagonal_batch: bool
+    diagonal_spatial: bool
+    threads: int
+    store: Optional[str] = None  # The folder of a store for nngp and ntk.
+
+    @cached_property
+    def x1_is_x2(self):
+        return self.right is None or self.left.is_same(self.right)
+
+    def arrays(self, names):
+        """Some of ARRAYS by their names."""
+        result = {}
+        kernels = [name for name in ("nngp", "ntk") if name in names]
+        if kernels:
+            # Equal inputs are the same ones: what dropout drops, it drops in both.
+            right = None if self.x1_is_x2 else self.right
+            found = self._kernels(self.left, right, "both" if len(kernels) == 2 else kernels[0], self.store)
+            result = {name: getattr(found, name) for name in kernels}
+        for name, batch in (("cov1", self.left), ("cov2", self.right)):
+            if name in names:
+                result[name] = None if batch is None else self._variances(batch)
+        return {name: result[name] for name in names}
+
+    def _kernels(self, left, right, kernels, store=None):
+        second = None if right is None else right.array
+        options = {**left.options("1"), **({} if right is None else right.options("2"))}
+        if not self.value.shape:
+            return gram(self.network, left.array, second, kernels, threads=self.threads, store=store, **options)
+        if store is not None:
+            raise NotImplementedError("store: expected a network with a readout; kernels between positions are kept in "
+                                      "memory")
+        found = position_covariances(self.network, left.array, second, kernels, self.diagonal_spatial,
+                                     threads=self.threads, **options)
+        return found._replace(**{name: self._zipped(getattr(found, name), 2) for name in ("nngp", "ntk")})
+
+    def _variances(self, batch):
+        if not self.diagonal_batch:
+            return self._kernels(batch, None, "nngp").nngp
+        if not self.value.shape:
+            return gram_diagonal(self.network, batch.array, "nngp", threads=self.threads, **batch.options()).nngp
+        found = position_variances(self.network, batch.array, "nngp", self.diagonal_spatial, threads=self.threads,
+                                   **batch.options())
+        return self._zipped(found.nngp, 1)
+
+    def _zipped(self, matrices, batch_axes):
+        if matrices is None:
+            return None
+        return zipped(matrices, self.value.shape, self.diagonal_spatial, self.value.is_reversed, batch_axes)
+
+    def facts(self):
+        """What a Kernel says about its arrays."""
+        value = self.value
+        return {"x1_is_x2": self.x1_is_x2, "is_gaussian": value.is_gaussian, "is_reversed": value.is_reversed,
+                "is_input": False, "diagonal_batch": self.diagonal_batch,
+                "diagonal_spatial": bool(value.shape) and self.diagonal_spatial, "shape1": self._shape(self.left),
+                "shape2": self._shape(self.left if self.right is None else self.right),
+                "batch_axis": value.batch_axis, "channel_axis": value.channel_axis}
+
+    def _shape(self, batch):
+        return tuple(len(batch.array) if size == -1 else size for size in self.value.full_shape)
+
+
+def array_shapes(value, first, shape1, shape2, is_diagonal, diagonal_batch):
+    """Shapes of ARRAYS for inputs of full shapes at `first`, behind the network; None for cov2 without x2."""
+    order = value.shape[::-1] if value.is_reversed else value.shape
+    positions = tuple(size for size in order for _ in range(1 if is_diagonal else 2))
+    n1, n2 = (None if shape is None else _count(shape[first.batch_axis], value.rows) for shape in (shape1, shape2))
+    pairs = (n1, n1 if n2 is None else n2, *positions)
+
+    def variances(n):
+        return None if n is None else (n, *positions) if diagonal_batch else (n, n, *positions)
+
+    return {"nngp": pairs, "ntk": pairs, "cov1": variances(n1), "cov2": variances(n2)}
+
+
+def _count(n, slices):
+    for rows in slices:
+        n = len(range(n)[rows])
+    return n

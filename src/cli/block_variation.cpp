@@ -1,0 +1,146 @@
+#include "cli/block_variation.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "numerics/count.hpp"
+#include "numerics/roots.hpp"
+#include "numerics/tasks.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using propagation::BlockExponents;
+using propagation::Index;
+
+struct VariedRange {
+  std::string path;
+  double from = 0, to = 0;
+  Index count = 0;
+  bool logarithmic = false;
+};
+
+[[noreturn]] void fail_spec(const std::string& spec, const std::string& message) {
+  throw ArgumentError(fmt::format("--vary '{}': {}", spec, message));
+}
+
+double number_in(const std::string& spec, const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end || !std::isfinite(number))
+    fail_spec(spec, fmt::format("expected PATH=FROM:TO:COUNT[:linear|log] with numbers, got '{}'", text));
+  return number;
+}
+
+VariedRange range_in(const std::string& spec) {
+  const std::size_t equals = spec.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], there is no PATH=");
+  const auto parts = split(spec.substr(equals + 1), ':');
+  if (parts.size() < 3 || parts.size() > 4)
+    fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], two bounds, a count and perhaps a scale");
+  VariedRange range{
+      spec.substr(0, equals), number_in(spec, parts[0]), number_in(spec, parts[1]),
+      numerics::checked_count(number_in(spec, parts[2]), 1e5, fmt::format("--vary '{}': COUNT", spec))};
+  if (parts.size() == 4 && parts[3] != "linear" && parts[3] != "log")
+    fail_spec(spec, fmt::format("expected linear or log behind the count, got '{}'", parts[3]));
+  range.logarithmic = parts.size() == 4 && parts[3] == "log";
+  if (range.count < 2) fail_spec(spec, fmt::format("expected a count of at least 2, got {}", range.count));
+  if (!(range.from < range.to))
+    fail_spec(spec, fmt::format("expected ascending bounds, got {} and {}", range.from, range.to));
+  if (range.logarithmic && !(range.from > 0))
+    fail_spec(spec, fmt::format("a log scale needs positive bounds, got {}", range.from));
+  return range;
+}
+
+std::vector<double> values_in(const VariedRange& range) {
+  std::vector<double> values;
+  for (Index k = 0; k < range.count; ++k) {
+    const double share = static_cast<double>(k) / static_cast<double>(range.count - 1);
+    values.push_back(range.logarithmic ? range.from * std::pow(range.to / range.from, share)
+                                       : range.from + share * (range.to - range.from));
+  }
+  values.back() = range.to;
+  return values;
+}
+
+BlockExponents exponents_at(const BlockVariation& variation, const std::vector<double>& values,
+                            const VariationRun& run) {
+  RunControl control = run.control;
+  control.progress = {};
+  return propagation::block_exponents(variation.network_with(values), run.tokens, run.depth, run.start_norm,
+                                      control);
+}
+
+double value_of(const BlockExponents& exponents, ZeroOf which) {
+  return which == ZeroOf::angle ? exponents.angle.value : exponents.gradient.value;
+}
+
+}  // namespace
+
+BlockVariation::BlockVariation(const Network& network, const std::vector<std::string>& specs)
+    : document_(nlohmann::json::parse(to_json(network))) {
+  if (specs.empty() || specs.size() > 2)
+    throw ArgumentError(
+        fmt::format("--vary: expected one or two numbers of the network, got {}", specs.size()));
+  for (const std::string& spec : specs) {
+    const VariedRange range = range_in(spec);
+    NetworkNumber number(document_, range.path, fmt::format("--vary '{}'", spec));
+    if (number.is_integer())
+      fail_spec(spec, "the network has an integer there, which cannot change continuously");
+    for (const VariedNumber& other : numbers_)
+      if (other.number == number) fail_spec(spec, "this number is varied already");
+    numbers_.push_back({range.path, values_in(range), std::move(number)});
+  }
+}
+
+Network BlockVariation::network_with(const std::vector<double>& values) const {
+  nlohmann::json document = document_;
+  for (std::size_t i = 0; i < values.size(); ++i) numbers_[i].number.set(document, values[i]);
+  return parse_network(document.dump());
+}
+
+std::vector<VariedExponents> exponents_over(const BlockVariation& variation, const VariationRun& run) {
+  std::vector<VariedExponents> grid;
+  if (variation.numbers().size() == 1) {
+    for (const double value : variation.numbers().front().values) grid.push_back({{value}, {}});
+  } else {
+    for (const double first : variation.numbers().front().values)
+      for (const double second : variation.numbers().back().values) grid.push_back({{first, second}, {}});
+  }
+  numerics::on_threads(run.control.threads, [&] {
+    numerics::for_each_task(static_cast<std::ptrdiff_t>(grid.size()), run.control, [&](std::ptrdiff_t i) {
+      VariedExponents& point = grid[static_cast<std::size_t>(i)];
+      point.exponents = exponents_at(variation, point.values, run);
+    });
+  });
+  return grid;
+}
+
+std::vector<std::vector<double>> zeros_over(const BlockVariation& variation,
+                                            const std::vector<VariedExponents>& grid, ZeroOf which,
+                                            const VariationRun& run) {
+  const std::size_t along = variation.numbers().back().values.size();
+  std::vector<std::vector<double>> zeros;
+  for (std::size_t i = 1; i < grid.size(); ++i) {
+    const double before = value_of(grid[i - 1].exponents, which), after = value_of(grid[i].exponents, which);
+    if (i % along == 0 || std::signbit(before) == std::signbit(after)) continue;
+    std::vector<double> values = grid[i].values;
+    const auto at = [&](double value) {
+      values.back() = value;
+      return value_of(exponents_at(variation, values, run), which);
+    };
+    const auto root = numerics::bracketed_root(at, grid[i - 1].values.back(), grid[i].values.back());
+    if (!root) continue;
+    values.back() = *root;
+    zeros.push_back(values);
+  }
+  return zeros;
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/network_number.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/propagation/repeated_block.hpp"
+
+/// Exponents of a block over one or two of its numbers.
+namespace widelimit::cli {
+
+/// A number of the network and the values that it takes.
+struct VariedNumber {
+  std::string path;
+  std::vector<double> values;  ///< Ascending.
+  NetworkNumber number;
+};
+
+/// Networks that differ from one in one or two numbers.
+class BlockVariation {
+ public:
+  /// `specs`: PATH=FROM:TO:COUNT[:linear|log], one or two. ArgumentError for what is none, for bounds that do not ascend,
+  /// and for paths that lead to no number of the network that takes fractions, or both to one.
+  BlockVariation(const Network& network, const std::vector<std::string>& specs);
+
+  [[nodiscard]] const std::vector<VariedNumber>& numbers() const { return numbers_; }
+  /// With a value for each of the numbers. NetworkError where the network takes them not.
+  [[nodiscard]] Network network_with(const std::vector<double>& values) const;
+
+ private:
+  nlohmann::json document_;
+  std::vector<VariedNumber> numbers_;
+};
+
+/// Where on the grid the exponents were taken, and what they are.
+struct VariedExponents {
+  std::vector<double> values;
+  propagation::BlockExponents exponents;
+};
+
+struct VariationRun {
+  propagation::Index tokens, depth;
+  std::optional<double> start_norm = {};
+  RunControl control = {};
+};
+
+/// Over the grid, the last number the fastest; points of the grid run in parallel.
+[[nodiscard]] std::vector<VariedExponents> exponents_over(const BlockVariation& variation,
+                                                          const VariationRun& run);
+
+enum class ZeroOf { angle, gradient };
+
+/// Where an exponent vanishes along the last number, for each value of the other: a root (TOMS 748) between any two
+/// neighbours of the grid between which it changes sign. Of sampled layers the root is that of the drawn samples.
+[[nodiscard]] std::vector<std::vector<double>> zeros_over(const BlockVariation& variation,
+                                                          const std::vector<VariedExponents>& grid,
+                                                          ZeroOf which, const VariationRun& run);
+
+}  // namespace widelimit::cli

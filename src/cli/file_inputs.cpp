@@ -1,0 +1,99 @@
+#include "cli/file_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/npy_inputs.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+/// The inputs with their mask, if there is a file of it.
+template <typename Scalar>
+Inputs<Scalar> masked_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
+  if (file.empty()) return inputs;
+  const auto mask = read_mask(file);
+  try {
+    return Inputs<Scalar>(inputs, mask);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+template <typename Scalar>
+xt::xarray<Scalar> preprocessed(xt::xarray<Scalar> x, const gp::Preprocessing& preprocessing,
+                                const std::filesystem::path& file) {
+  if (preprocessing.kind() == gp::PreprocessingKind::none) return x;
+  try {
+    return preprocessing.apply(x);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+template <typename Scalar>
+Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& files) {
+  const auto inputs = masked_inputs(cut_inputs(inputs_of(array, files.x), files.lengths), files.mask);
+  check_finite_inputs(inputs, files.x);
+  return inputs;
+}
+
+}  // namespace
+
+template <typename Scalar>
+FileInputs<Scalar>::FileInputs(const InputFiles& files, const gp::Preprocessing& preprocessing)
+    : array_{files.x.empty() ? xt::xarray<Scalar>()
+                             : preprocessed(read_numbers<Scalar>(files.x), preprocessing, files.x)},
+      graphs_{files.graphs.empty() ? data::GraphFolder<Scalar>() : data::read_graphs<Scalar>(files.graphs)},
+      inputs_{files.graphs.empty() ? sequences_of(array_, files)
+                                   : Inputs<Scalar>(Inputs<Scalar>(graphs_.features), graphs_.graphs)} {}
+
+template <typename Scalar>
+nlohmann::ordered_json FileInputs<Scalar>::shape() const {
+  if (graphs_.graphs.empty()) return std::vector<std::size_t>(array_.shape().begin(), array_.shape().end());
+  Index largest = 0;
+  for (const InputGraph& graph : graphs_.graphs) largest = std::max(largest, graph.nodes());
+  return {inputs_.size(), largest, inputs_.channels()};
+}
+
+void add_gram_inputs(CLI::App& command, InputFiles& rows, InputFiles& columns) {
+  CLI::Option* x =
+      command
+          .add_option("--x", rows.x,
+                      "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type")
+          ->type_name("FILE");
+  CLI::Option* x2 =
+      command.add_option("--x2", columns.x, "Inputs of the columns, if they are others than --x")
+          ->type_name("FILE")
+          ->needs(x);
+  command
+      .add_option("--lengths", rows.lengths,
+                  "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--lengths2", columns.lengths, "The same for --x2")->type_name("FILE")->needs(x2);
+  command
+      .add_option("--mask", rows.mask,
+                  "Mask [n, spatial...]: positions where it is 0 or false do not count; .npy of booleans")
+      ->type_name("FILE")
+      ->needs(x);
+  command.add_option("--mask2", columns.mask, "The same for --x2")->type_name("FILE")->needs(x2);
+  CLI::Option* graphs = command
+                            .add_option("--graphs", rows.graphs,
+                                        "In place of --x: a folder of graphs, node_features.npy, "
+                                        "graph_offsets.npy, edges.npy and optional "
+                                        "edge_weights.npy (docs/graphs.md)")
+                            ->type_name("DIR")
+                            ->excludes(x);
+  command.add_option("--graphs2", columns.graphs, "Graphs of the columns, if they are others than --graphs")
+      ->type_name("DIR")
+      ->needs(graphs);
+}
+
+template class FileInputs<float>;
+template class FileInputs<double>;
+
+}  // namespace widelimit::cli

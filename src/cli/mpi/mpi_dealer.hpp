@@ -1,0 +1,42 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <thread>
+
+#include "cli/tile_dealer.hpp"
+
+namespace widelimit::cli {
+
+/// Deals tiles to the ranks of an MPI program by a counter in the memory of rank 0, which the others read and raise
+/// without its help. An object lives between MPI_Init_thread() and MPI_Finalize().
+class MpiDealer final : public TileDealer {
+ public:
+  /// Collective.
+  MpiDealer();
+  ~MpiDealer() override;
+  MpiDealer(const MpiDealer&) = delete;
+  MpiDealer& operator=(const MpiDealer&) = delete;
+
+  [[nodiscard]] std::function<Index()> deal() override;
+  void wait_for_all() override;
+  [[nodiscard]] bool is_first() const override { return rank_ == 0; }
+  [[nodiscard]] int threads() const override { return threads_; }
+  [[nodiscard]] Index sum(Index number) override;
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  /// Until all ranks are here. Sleeps meanwhile: others may need the processor.
+  static void meet();
+  /// Of the ranks of one machine, each has its share of its cores.
+  static int share_of_cores();
+
+  int rank_ = 0;
+  int threads_ = 1;
+  std::int64_t* counter_ = nullptr;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::jthread progress_;  ///< Of rank 0: over some networks the counter is reached only while it calls MPI.
+};
+
+}  // namespace widelimit::cli

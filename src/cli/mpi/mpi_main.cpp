@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cstdio>
+
+#include "cli/commands.hpp"
+#include "cli/mpi/mpi_dealer.hpp"
+#include "cli/program_main.hpp"
+
+namespace {
+
+using namespace widelimit::cli;
+
+/// One rank's part of the program, from its arguments to its exit code.
+int run_rank(int argc, char** argv) {
+  MpiDealer dealer;
+  // All ranks do the same; one tells of it.
+  if (!dealer.is_first() && std::freopen("/dev/null", "w", stdout) == nullptr) return 1;
+  const auto add_commands = [](CLI::App& program, const RunContext& context) {
+    add_gram_command(program, context);
+    add_gp_command(program, context);
+  };
+  const int code = program_main(
+      argc, argv,
+      {.name = "widelimit-mpi",
+       .purpose = "Gram matrices and predictions on many machines: the ranks compute tiles into one store.",
+       .complains_as = fmt::format("widelimit-mpi: rank {}", dealer.rank()),
+       .add_commands = add_commands,
+       .dealer = &dealer});
+  // Others wait for this rank, or for its tiles.
+  if (code != 0) MPI_Abort(MPI_COMM_WORLD, code);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  const int code = run_rank(argc, argv);
+  MPI_Finalize();
+  return code;
+}

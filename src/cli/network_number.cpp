@@ -1,0 +1,82 @@
+#include "cli/network_number.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+using Pointer = nlohmann::json::json_pointer;
+
+[[noreturn]] void fail_at(const std::string& where, const std::string& message) {
+  throw ArgumentError(fmt::format("{}: {}", where, message));
+}
+
+/// "layers[0].weight_variance" as "/layers/0/weight_variance".
+Pointer place_of(const std::string& path, const std::string& where) {
+  Pointer place;
+  for (const std::string& field : split(path, '.')) {
+    const auto parts = split(field, '[');
+    if (parts.front().empty() && parts.size() == 1)
+      fail_at(where, "expected names between the dots of the path");
+    if (!parts.front().empty()) place /= parts.front();
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::string digits = parts[i].substr(0, parts[i].size() - 1);
+      if (!parts[i].ends_with(']') || digits.empty() ||
+          digits.find_first_not_of("0123456789") != std::string::npos || digits.size() > 6)
+        fail_at(where, fmt::format("expected [NUMBER] in the path, got '[{}'", parts[i]));
+      place /= static_cast<std::size_t>(std::stoul(digits));
+    }
+  }
+  return place;
+}
+
+std::string numbers_in(const nlohmann::json& value) {
+  std::vector<std::string> names;
+  for (const auto& [name, field] : value.items())
+    if (field.is_number() || field.is_structured()) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts{""};
+  for (const char c : text) {
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+NetworkNumber::NetworkNumber(const nlohmann::json& document, const std::string& path,
+                             const std::string& where)
+    : place_(place_of(path, where)) {
+  Pointer known = place_;
+  while (!known.empty() && !document.contains(known)) known.pop_back();
+  const nlohmann::json& value = document.at(known);
+  if (known != place_)
+    fail_at(where,
+            fmt::format("the network has no such field; {} has {}", known.empty() ? "it" : known.to_string(),
+                        value.is_structured() && !value.empty() ? numbers_in(value) : "none"));
+  if (!value.is_number())
+    fail_at(where, fmt::format("expected a number there, the network has {}", value.dump()));
+  is_integer_ = value.is_number_integer();
+}
+
+void NetworkNumber::set(nlohmann::json& document, double value) const {
+  nlohmann::json& number = document.at(place_);
+  if (is_integer_)
+    number = static_cast<std::int64_t>(std::llround(value));
+  else
+    number = value;
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace widelimit::cli {
+
+/// A number of a network file by its path, as options name it: "layers[0].weight_variance".
+class NetworkNumber {
+ public:
+  /// Throws ArgumentError, with `where` (the option and its value) in front, unless the path leads to a number of the
+  /// document.
+  NetworkNumber(const nlohmann::json& document, const std::string& path, const std::string& where);
+
+  [[nodiscard]] bool is_integer() const { return is_integer_; }
+
+  /// Rounds to an integer where the document has one.
+  void set(nlohmann::json& document, double value) const;
+
+  friend bool operator==(const NetworkNumber&, const NetworkNumber&) = default;
+
+ private:
+  nlohmann::json::json_pointer place_;
+  bool is_integer_;
+};
+
+/// The parts of a text between separators; at least one.
+[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
+
+}  // namespace widelimit::cli

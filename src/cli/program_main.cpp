@@ -1,0 +1,110 @@
+#include "cli/program_main.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "cli/standard_output.hpp"
+#include "numerics/memory.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/version.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+constexpr int failed = 1;
+constexpr int wrong_usage = 2;
+
+int complain(const std::string& name, std::string message, int code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "{}: {}\n", name, message);
+  return code;
+}
+
+/// The word that stands where a command is expected, and the commands there are, if that is what is wrong.
+std::string unknown_command(const CLI::App& program) {
+  const CLI::App* last = &program;
+  std::string path;
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+    path += last->get_name() + " ";
+  }
+  const auto commands = last->get_subcommands([](const CLI::App*) { return true; });
+  const auto words = last->remaining();
+  if (commands.empty() || words.empty() || words.front().starts_with('-')) return "";
+  std::string names;
+  for (const CLI::App* command : commands) names += (names.empty() ? "" : ", ") + command->get_name();
+  return fmt::format("{}{}: no such command; there are {}", path, words.front(), names);
+}
+
+/// Parses the arguments, which runs the command.
+int parse(int argc, char** argv, const ProgramDescription& description) {
+  const Interrupt interrupt;
+  const RunContext context{interrupt, shell_command_line(argc, argv), description.dealer};
+  CLI::App program(description.purpose, description.name);
+  program.set_version_flag("--version", fmt::format("{} {}", description.name, version));
+  program.require_subcommand(1);
+  program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
+  description.add_commands(program, context);
+  const auto fail = [&](const std::string& message, int code) {
+    return complain(description.complains_as, message, code);
+  };
+  try {
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);
+    const std::string unknown = unknown_command(program);
+    return fail(fmt::format("{} (see --help)", unknown.empty() ? error.what() : unknown), wrong_usage);
+  } catch (const Cancelled& error) {
+    return fail(error.what(), Interrupt::exit_code());
+  } catch (const std::bad_alloc&) {
+    return fail(fmt::format("out of memory: more was needed than the {} that this process can have",
+                            numerics::memory_text(numerics::available_memory())),
+                failed);
+  } catch (const std::exception& error) {
+    return fail(error.what(), failed);
+  }
+}
+
+/// Standard files that are closed would lend their numbers to the next files that are opened, and output
+/// would end there.
+void open_standard_files() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) < 0)
+      // The lowest free number is taken: this one.
+      static_cast<void>(open(descriptor == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR));
+}
+
+/// What standard output does not take is an error, however late it shows.
+int finish(int code, const std::string& name) {
+  try {
+    flush_standard_output();
+    return code;
+  } catch (const Error& error) {
+    return complain(name, error.what(), code == 0 ? failed : code);
+  }
+}
+
+}  // namespace
+
+int program_main(int argc, char** argv, const ProgramDescription& description) {
+  // A limit of the files' size then shows where a file is written, as an error.
+  std::signal(SIGXFSZ, SIG_IGN);
+  open_standard_files();
+  try {
+    return finish(parse(argc, argv, description), description.complains_as);
+  } catch (const std::exception& error) {
+    return complain(description.complains_as, error.what(), failed);
+  } catch (...) {
+    fmt::print(stderr, "{}: could not report an error\n", description.complains_as);
+    return failed;
+  }
+}
+
+}  // namespace widelimit::cli

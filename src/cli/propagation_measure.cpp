@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "cli/network_argument.hpp"
+#include "cli/npy_inputs.hpp"
+#include "cli/propagation_command.hpp"
+#include "cli/propagation_model.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/numerics/statistics.hpp"
+#include "widelimit/propagation/estimators.hpp"
+#include "widelimit/propagation/repeated_block.hpp"
+
+namespace widelimit::cli {
+
+using namespace propagation;
+
+namespace {
+
+struct MeasureArguments {
+  std::filesystem::path folder;
+  std::string network;
+  PropagationOutput output;
+  std::stop_token stop;
+};
+
+/// layer_0.npy, layer_1.npy, ... as far as they go.
+std::vector<std::filesystem::path> layer_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (;;) {
+    auto file = folder / fmt::format("layer_{}.npy", files.size());
+    if (!std::filesystem::exists(file)) break;
+    files.push_back(std::move(file));
+  }
+  if (files.empty())
+    throw DataError(
+        fmt::format("{}: expected layer_0.npy, layer_1.npy, ..., there is no layer_0.npy", folder.string()));
+  return files;
+}
+
+/// Of one layer's activations.
+struct MeasuredLayer {
+  std::vector<double> norms, cosines,
+      gaps;             ///< A sequence: mean squared norm, cosine of the mean product, 1 less it.
+  Matrix<double> gram;  ///< [tokens, tokens], the mean over sequences.
+
+  [[nodiscard]] numerics::Estimate norm() const { return over_sequences(norms); }
+  [[nodiscard]] numerics::Estimate cosine() const { return over_sequences(cosines); }
+  [[nodiscard]] double gap() const { return over_sequences(gaps).value; }
+
+ private:
+  static numerics::Estimate over_sequences(const std::vector<double>& values) {
+    return values.size() > 1 ? numerics::mean(values) : numerics::Estimate{values.front(), std::nan("")};
+  }
+};
+
+MeasuredLayer measured_in(const std::filesystem::path& file) {
+  const auto array = read_finite<double>(file);
+  if (array.dimension() != 3 || array.shape(1) < 2 || array.size() == 0)
+    fail_in(file, "expected activations [sequences, tokens, width] of at least two tokens");
+  const auto sequences = static_cast<Index>(array.shape(0)), tokens = static_cast<Index>(array.shape(1)),
+             width = static_cast<Index>(array.shape(2));
+  MeasuredLayer layer;
+  layer.gram.setZero(tokens, tokens);
+  for (Index s = 0; s < sequences; ++s) {
+    const Eigen::Map<const Matrix<double>> x(array.data() + s * tokens * width, tokens, width);
+    const TokenState state = measured_state(x);
+    if (!(state.q > 0)) fail_in(file, "all activations of sequence {} are 0", s);
+    layer.norms.push_back(state.q);
+    layer.cosines.push_back(state.cosine());
+    layer.gaps.push_back(state.cosine_gap());
+    layer.gram += x * x.transpose() / static_cast<double>(width * sequences);
+  }
+  return layer;
+}
+
+void add_theory(const MeasureArguments& arguments, const std::vector<MeasuredLayer>& layers,
+                PropagationTable& table) {
+  const Network block = network_from_argument(arguments.network, 1);
+  const auto depth = static_cast<Index>(layers.size()) - 1;
+  if (depth < 1) throw ArgumentError("--network: expected activations of two layers at least to go beside");
+  RunControl run;
+  run.stop = arguments.stop;
+  const auto theory = propagate(block, layers.front().gram, depth, run);
+  for (const char* name : {"theory_q", "theory_cosine"}) table.columns.emplace_back(name);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    table.rows[l].push_back(theory[l].squared_norm.value);
+    table.rows[l].push_back(theory[l].cosine.value);
+  }
+  const BlockExponents exponents = block_exponents(block, layers.front().gram.rows(), depth, {}, run);
+  table.summary["theory_lambda_a_log"] = exponents.angle.value;
+  table.summary["theory_lambda_g"] = exponents.gradient.value;
+}
+
+void run_measure(const MeasureArguments& arguments) {
+  check_output(arguments.output);
+  std::vector<MeasuredLayer> layers;
+  const auto files = layer_files(arguments.folder);
+  for (const auto& file : files) {
+    layers.push_back(measured_in(file));
+    if (layers.back().gram.rows() != layers.front().gram.rows())
+      fail_in(file, "expected as many tokens as in layer_0.npy, {}, got {}", layers.front().gram.rows(),
+              layers.back().gram.rows());
+  }
+  PropagationTable table;
+  table.origin = {"propagation measure",
+                  {{"folder", arguments.folder.string()}, {"network", arguments.network}}};
+  table.columns = {"layer", "q", "q_error", "cosine", "cosine_error", "norm_growth", "angle_growth"};
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const numerics::Estimate q = layers[l].norm(), cosine = layers[l].cosine();
+    const std::size_t before = l == 0 ? l : l - 1;
+    table.rows.push_back({static_cast<double>(l), q.value, q.standard_error, cosine.value,
+                          cosine.standard_error, std::log(q.value / layers[before].norm().value),
+                          std::log(layers[l].gap() / layers[before].gap())});
+  }
+  const auto blocks = static_cast<double>(std::max<std::size_t>(layers.size() - 1, 1));
+  table.summary["norm_growth"] = std::log(layers.back().norm().value / layers.front().norm().value) / blocks;
+  table.summary["angle_growth"] = std::log(layers.back().gap() / layers.front().gap()) / blocks;
+  if (!arguments.network.empty()) add_theory(arguments, layers, table);
+  write_table(arguments.output, table);
+}
+
+}  // namespace
+
+void add_propagation_measure_command(CLI::App& propagation, const RunContext& context) {
+  auto arguments = std::make_shared<MeasureArguments>();
+  arguments->stop = context.interrupt.token();
+  CLI::App* command = propagation.add_subcommand(
+      "measure", "Norms and angles in activations of a model of your own, beside those of a block");
+  command
+      ->add_option("folder", arguments->folder,
+                   "With layer_0.npy, layer_1.npy, ...: [sequences, tokens, width] in front of the first "
+                   "block and behind "
+                   "each block")
+      ->required()
+      ->type_name("FOLDER");
+  command
+      ->add_option("--network", arguments->network,
+                   "Network file of one block: the theory from the first layer's tokens")
+      ->type_name("NETWORK");
+  add_output_options(*command, arguments->output, "");
+  command->callback([arguments] { run_measure(*arguments); });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,263 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <xtensor/xadapt.hpp>
+
+#include "cli/block_pictures.hpp"
+#include "cli/block_variation.hpp"
+#include "cli/network_argument.hpp"
+#include "cli/npy_inputs.hpp"
+#include "cli/output_folder.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/propagation_command.hpp"
+#include "cli/propagation_model.hpp"
+#include "cli/ranges.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/propagation/sampled_block.hpp"
+
+namespace widelimit::cli {
+
+using namespace propagation;
+using nlohmann::json;
+using numerics::Estimate;
+
+namespace {
+
+struct BlockArguments {
+  std::string network;
+  Index tokens = 64, depth = 16;
+  std::optional<double> q0, c0;
+  std::filesystem::path gram, grams;
+  bool gradients = false;
+  SampledBlockOptions sampling = {.networks = 0};
+  std::vector<std::string> vary;
+  int threads = 0;
+  PropagationOutput output;
+  std::stop_token stop;
+
+  [[nodiscard]] RunControl control() const {
+    RunControl run;
+    run.threads = threads;
+    run.stop = stop;
+    return run;
+  }
+};
+
+json with_error(const Estimate& estimate) {
+  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
+}
+
+json exponents_json(const BlockExponents& exponents) {
+  return {{"start_norm", exponents.start_norm},
+          {"at_fixed_point", exponents.at_fixed_point},
+          {"norm_growth", with_error(exponents.norm)},
+          {"lambda_a_log", with_error(exponents.angle)},
+          {"lambda_a_log_last_block", with_error(exponents.last_angle)},
+          {"lambda_g", with_error(exponents.gradient)}};
+}
+
+Matrix<double> start_of(const BlockArguments& arguments) {
+  if (!arguments.gram.empty()) {
+    if (arguments.q0 || arguments.c0)
+      throw ArgumentError("--q0 and --c0 are the start where there is no --gram: give one or the other");
+    const auto array = read_finite<double>(arguments.gram);
+    if (array.dimension() != 2 || array.shape(0) != array.shape(1))
+      fail_in(arguments.gram, "expected a Gram matrix [tokens, tokens]");
+    const auto n = static_cast<Index>(array.shape(0));
+    return Eigen::Map<const Matrix<double>>(array.data(), n, n);
+  }
+  const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
+  Matrix<double> gram = Matrix<double>::Constant(arguments.tokens, arguments.tokens, q0 * c0);
+  gram.diagonal().setConstant(q0);
+  return gram;
+}
+
+PropagationTable block_table(const BlockArguments& arguments, const Network& block) {
+  PropagationTable table;
+  table.summary["network"] = json::parse(to_json(block));
+  table.origin = {"propagation network",
+                  {{"network", arguments.network}, {"tokens", arguments.tokens}, {"depth", arguments.depth}}};
+  if (arguments.q0) table.origin.configuration["q0"] = *arguments.q0;
+  if (arguments.c0) table.origin.configuration["c0"] = *arguments.c0;
+  if (!arguments.gram.empty()) table.origin.configuration["gram"] = arguments.gram.string();
+  if (!arguments.vary.empty()) table.origin.configuration["vary"] = arguments.vary;
+  return table;
+}
+
+void write_grams(const std::filesystem::path& file, const std::vector<PropagatedTokens>& tokens) {
+  if (file.empty()) return;
+  std::vector<double> values;
+  for (const PropagatedTokens& one : tokens)
+    values.insert(values.end(), one.gram.data(), one.gram.data() + one.gram.size());
+  const auto n = static_cast<std::size_t>(tokens.front().gram.rows());
+  data::write_npy(file, values.data(), std::vector<std::size_t>{tokens.size(), n, n});
+}
+
+json gradients_json(const std::vector<LayerGradients>& gradients) {
+  json layers = json::array();
+  for (const LayerGradients& layer : gradients) {
+    json blocks = json::array();
+    for (const Estimate& estimate : layer.blocks) blocks.push_back(with_error(estimate));
+    layers.push_back({{"layer", layer.path}, {"kind", layer.kind}, {"blocks", std::move(blocks)}});
+  }
+  return layers;
+}
+
+/// Nothing unless networks were asked for.
+SampledBlock sampled_beside(const BlockArguments& arguments, const Network& block,
+                            const Matrix<double>& start) {
+  if (arguments.sampling.networks == 0) return {};
+  ProgressBar bar("networks");
+  RunControl run = arguments.control();
+  run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
+  return sample_block(block, start, arguments.depth, arguments.sampling, run);
+}
+
+void run_block(const BlockArguments& arguments, const Network& block) {
+  const Matrix<double> start = start_of(arguments);
+  const RunControl run = arguments.control();
+  const auto tokens = propagate(block, start, arguments.depth, run);
+  PropagationTable table = block_table(arguments, block);
+  if (start.rows() > 1)
+    table.summary["exponents"] =
+        exponents_json(block_exponents(block, start.rows(), arguments.depth, {}, run));
+  table.columns = {"block", "q", "q_error", "cosine", "cosine_error", "log_gradient", "log_gradient_error"};
+  for (const PropagatedTokens& one : tokens)
+    table.rows.push_back({static_cast<double>(table.rows.size()), one.squared_norm.value,
+                          one.squared_norm.standard_error, one.cosine.value, one.cosine.standard_error,
+                          one.log_gradient.value, one.log_gradient.standard_error});
+  std::vector<LayerGradients> gradients;
+  if (arguments.gradients) gradients = layer_gradients(block, start, arguments.depth, run);
+  if (!gradients.empty()) table.summary["layer_gradients"] = gradients_json(gradients);
+  const SampledBlock networks = sampled_beside(arguments, block, start);
+  if (!networks.tokens.empty()) {
+    for (const char* name : {"networks_q", "networks_q_error", "networks_cosine", "networks_cosine_error"})
+      table.columns.emplace_back(name);
+    for (std::size_t l = 0; l < networks.tokens.size(); ++l)
+      for (const Estimate& measured : {networks.tokens[l].squared_norm, networks.tokens[l].cosine}) {
+        table.rows[l].push_back(measured.value);
+        table.rows[l].push_back(measured.standard_error);
+      }
+    table.summary["networks"] = {{"width", arguments.sampling.width},
+                                 {"networks", arguments.sampling.networks},
+                                 {"heads", arguments.sampling.heads.count},
+                                 {"layer_gradients", gradients_json(networks.gradients)}};
+    table.origin.seed = arguments.sampling.seed;
+  }
+  write_grams(arguments.grams, tokens);
+  write_table(arguments.output, table);
+  if (!arguments.output.plot.empty())
+    draw_output_file(arguments.output.plot, block_script({tokens, gradients}, networks), arguments.stop);
+}
+
+void run_variation(const BlockArguments& arguments, const Network& block) {
+  if (!arguments.gram.empty() || arguments.c0 || arguments.gradients || !arguments.grams.empty() ||
+      arguments.sampling.networks != 0)
+    throw ArgumentError(
+        "--vary gives the exponents from equal tokens: leave out --gram, --c0, --gradients, --grams and "
+        "--networks");
+  const BlockVariation variation(block, arguments.vary);
+  VariationRun run{arguments.tokens, arguments.depth, arguments.q0, arguments.control()};
+  std::vector<VariedExponents> grid;
+  {
+    ProgressBar bar("networks");
+    run.control.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
+    grid = exponents_over(variation, run);
+  }
+  PropagationTable table = block_table(arguments, block);
+  for (const VariedNumber& number : variation.numbers()) table.columns.push_back(number.path);
+  for (const char* name : {"start_norm", "at_fixed_point", "norm_growth", "lambda_a_log", "lambda_g"})
+    table.columns.emplace_back(name);
+  for (const VariedExponents& point : grid) {
+    table.rows.push_back(point.values);
+    const BlockExponents& exponents = point.exponents;
+    for (const double value : {exponents.start_norm, exponents.at_fixed_point ? 1.0 : 0.0,
+                               exponents.norm.value, exponents.angle.value, exponents.gradient.value})
+      table.rows.back().push_back(value);
+  }
+  const auto angle = zeros_over(variation, grid, ZeroOf::angle, run);
+  const auto gradient = zeros_over(variation, grid, ZeroOf::gradient, run);
+  table.summary["lambda_a_zero"] = angle;
+  table.summary["lambda_g_zero"] = gradient;
+  write_table(arguments.output, table);
+  if (!arguments.output.plot.empty())
+    draw_output_file(arguments.output.plot, variation_script(variation, grid, angle, gradient),
+                     arguments.stop);
+}
+
+void run_block_command(const BlockArguments& arguments) {
+  check_output(arguments.output);
+  check_output_file(arguments.grams);
+  const Network block = network_from_argument(arguments.network, 1);
+  if (arguments.vary.empty())
+    run_block(arguments, block);
+  else
+    run_variation(arguments, block);
+}
+
+}  // namespace
+
+void add_propagation_network_command(CLI::App& propagation, const RunContext& context) {
+  auto arguments = std::make_shared<BlockArguments>();
+  arguments->stop = context.interrupt.token();
+  CLI::App* command = propagation.add_subcommand(
+      "network",
+      "Norms, angles and gradients behind a block of any layers, repeated, by the kernel recursion");
+  command->add_option("network", arguments->network, "Network file with the layers of one block")
+      ->required()
+      ->type_name("NETWORK");
+  command->add_option("--tokens", arguments->tokens, "Number of tokens [64]")
+      ->check(whole_number<Index>(1, 1 << 14))
+      ->type_name("N");
+  command->add_option("--depth", arguments->depth, "Number of blocks [16]")
+      ->check(whole_number<Index>(1, 1 << 16))
+      ->type_name("L");
+  command
+      ->add_option("--q0", arguments->q0,
+                   "Squared norm / width at the start [1; with --vary the fixed point]")
+      ->check(positive_number())
+      ->type_name("Q");
+  command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start [0]")->type_name("C");
+  command
+      ->add_option("--gram", arguments->gram, "Gram matrix [tokens, tokens] to start from, in place of both")
+      ->type_name("FILE.npy");
+  command
+      ->add_option("--grams", arguments->grams,
+                   "Where to write the Gram matrices [depth + 1, tokens, tokens]")
+      ->type_name("FILE.npy");
+  command->add_flag("--gradients", arguments->gradients, "Gradients of every layer of every block, too");
+  command
+      ->add_option("--networks", arguments->sampling.networks,
+                   "Random networks to put beside the theory [none]")
+      ->check(whole_number<Index>(2, 1 << 20))
+      ->type_name("N");
+  command->add_option("--width", arguments->sampling.width, "Their width [128]")
+      ->check(whole_number<Index>(1, 1 << 16))
+      ->type_name("D");
+  command->add_option("--heads", arguments->sampling.heads.count, "Their heads [8]")
+      ->check(whole_number<Index>(1, 1 << 16))
+      ->type_name("H");
+  command->add_option("--seed", arguments->sampling.seed, "Of their weights and tokens [0]")
+      ->check(seed_number())
+      ->type_name("S");
+  command
+      ->add_option(
+          "--vary", arguments->vary,
+          "Exponents over a number of the network file: PATH=FROM:TO:COUNT[:linear|log]; once or twice")
+      ->type_name("SPEC");
+  command->add_option("--threads", arguments->threads, "Threads, 0 for all [0]")
+      ->check(thread_count())
+      ->type_name("N");
+  add_output_options(*command, arguments->output,
+                     "Norms, angles and gradients against depth, or the exponents");
+  command->footer(
+      "Example: widelimit propagation network block.json --tokens 32 --depth 24 --gradients --plot "
+      "block.png\n"
+      "         widelimit propagation network block.json --vary 'layers[1].branches[1].scale=0.1:0.9:9' \\\n"
+      "           --vary 'layers[1].branches[1].layers[1].weight_variance=0.5:8:16:log' --plot phases.png");
+  command->callback([arguments] { run_block_command(*arguments); });
+}
+
+}  // namespace widelimit::cli

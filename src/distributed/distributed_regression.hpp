@@ -1,0 +1,47 @@
+#pragma once
+
+#include "distributed/block_cyclic_matrix.hpp"
+#include "widelimit/gp/noise.hpp"
+
+namespace widelimit::distributed {
+
+/// gp::Regression with its Gram matrix in the memory of all ranks: n^2 / ranks numbers each, made tile by tile from
+/// kernels or a store. Conventions and amplitude are those of gp::Regression. Results are the same on all ranks, and the
+/// same bits for one number of ranks and one block; for others they differ by rounding.
+class DistributedRegression {
+ public:
+  static constexpr Index default_block = 256;
+
+  /// `gram` gives tiles of the symmetric K [n, n], asked for where row >= column; `targets` [n, outputs] are known to all
+  /// ranks. Errors: ArgumentError for shapes, require_local_parts(); gp::NotPositiveDefinite; NumericalError for numbers
+  /// that are not finite and for what `gram` throws on any rank. Cost n^3 / 3 multiplications over all ranks.
+  DistributedRegression(const ProcessGrid& grid, const Tile& gram, const Matrix<double>& targets,
+                        const gp::Noise& noise, Index block = default_block);
+
+  /// [n_test, outputs]; `cross` gives tiles of K_* [n_test, n].
+  [[nodiscard]] Matrix<double> mean(const Tile& cross, Index n_test) const;
+
+  /// [n_test]; see gp::Regression::variance(). Cost n_test n^2 / 2 over all ranks, in blocks of test inputs.
+  [[nodiscard]] Vector<double> variance(const Tile& cross, const Vector<double>& test_variances) const;
+
+  [[nodiscard]] double log_marginal_likelihood() const;
+
+  [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
+  [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
+  [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
+
+ private:
+  void factorize(const gp::Noise& noise);
+  void solve(const Matrix<double>& targets);
+
+  const ProcessGrid& grid_;
+  Index block_;
+  BlockCyclicMatrix factor_;  ///< Lower triangle.
+  Matrix<double> weights_;
+  double lambda_ = 0;
+  double log_determinant_ = 0;
+  double quadratic_form_ = 0;
+  double amplitude_ = 1;
+};
+
+}  // namespace widelimit::distributed

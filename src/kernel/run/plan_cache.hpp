@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernel/run/gram_plan.hpp"
+
+namespace widelimit {
+
+/// All that the plan of a network depends on besides the network.
+struct PlanKey {
+  std::vector<Shape> shapes;
+  GramSize size;
+  Kernels kernels;
+  GramOptions::Demand demand;
+  Index tile_size;
+  int threads;
+
+  PlanKey(const NamedShapes& named, const GramSize& of, const GramOptions& options)
+      : size{of},
+        kernels{options.kernels},
+        demand{options.demand},
+        tile_size{options.tile_size},
+        threads{options.threads} {
+    for (const auto& [shape, name] : named) shapes.push_back(shape);
+  }
+  friend bool operator==(const PlanKey&, const PlanKey&) = default;
+};
+
+/// The plans that were asked for last: single inputs come again and again, and making a plan would take as long as the
+/// pairs of one.
+class PlanCache {
+ public:
+  /// That of the key, by make() if it is not there.
+  template <typename Make>
+  std::shared_ptr<const GramPlan> get(const PlanKey& key, const Make& make) {
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto found =
+          std::find_if(plans_.begin(), plans_.end(), [&](const auto& plan) { return plan.first == key; });
+      if (found != plans_.end()) return found->second;
+    }
+    auto made = make();
+    const std::scoped_lock lock(mutex_);
+    constexpr std::size_t most = 4;  // kernels of new inputs and of kept ones, in two batch sizes
+    if (plans_.size() >= most) plans_.pop_front();
+    plans_.emplace_back(key, made);
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<PlanKey, std::shared_ptr<const GramPlan>>> plans_;
+};
+
+}  // namespace widelimit

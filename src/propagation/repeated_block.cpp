@@ -1,0 +1,159 @@
+#include "widelimit/propagation/repeated_block.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "numerics/roots.hpp"
+#include "propagation/arguments.hpp"
+#include "propagation/token_gram.hpp"
+#include "propagation/token_run.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::propagation {
+namespace {
+
+using Passed = std::vector<TokenTap::Passed>;  // One a replicate.
+
+double mean_product(const Matrix<double>& gram) {
+  const auto n = static_cast<double>(gram.rows());
+  return (gram.sum() - gram.trace()) / (n * (n - 1));
+}
+
+PropagatedTokens tokens_of(const Passed& passed) {
+  const auto replicates = static_cast<double>(passed.size());
+  PropagatedTokens tokens;
+  tokens.gram.setZero(passed.front().gram.rows(), passed.front().gram.cols());
+  std::vector<double> norms, cosines, gradients;
+  for (const TokenTap::Passed& one : passed) {
+    tokens.gram += one.gram / replicates;
+    norms.push_back(one.gram.diagonal().mean());
+    cosines.push_back(mean_product(one.gram) / norms.back());
+    gradients.push_back(one.tangent.diagonal().mean());
+  }
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  tokens.squared_norm = mean_over_replicates(norms);
+  tokens.cosine = tokens.gram.rows() > 1 ? mean_over_replicates(cosines) : numerics::Estimate{none, 0};
+  tokens.log_gradient = log_of_mean(gradients);
+  tokens.log_gradient.value -= std::log(tangent_scale);
+  return tokens;
+}
+
+Matrix<double> identity(Index n) { return Matrix<double>::Identity(n, n); }
+
+/// Takes the mean over tokens away: what is left are differences between tokens.
+Matrix<double> contrasts(Index n) { return identity(n).array() - 1 / static_cast<double>(n); }
+
+std::vector<Layers> repeated(const Network& block, Index depth) {
+  return std::vector<Layers>(static_cast<std::size_t>(depth), block.layers());
+}
+
+/// Mean squared difference of tokens' tangents, a replicate.
+std::vector<double> contrasts_of(const Passed& passed) {
+  std::vector<double> result;
+  for (const TokenTap::Passed& one : passed) {
+    const auto n = static_cast<double>(one.tangent.rows());
+    result.push_back((one.tangent.trace() - one.tangent.sum() / n) / (n - 1) / tangent_scale);
+  }
+  return result;
+}
+
+std::vector<double> norms_of(const Passed& passed) {
+  std::vector<double> result;
+  for (const TokenTap::Passed& one : passed) result.push_back(one.gram.diagonal().mean());
+  return result;
+}
+
+numerics::Estimate a_block(numerics::Estimate logarithm, Index depth) {
+  const auto blocks = static_cast<double>(depth);
+  return {logarithm.value / blocks, logarithm.standard_error / blocks};
+}
+
+numerics::Estimate difference(const numerics::Estimate& first, const numerics::Estimate& second) {
+  return {first.value - second.value, std::hypot(first.standard_error, second.standard_error)};
+}
+
+/// ln of what a block makes of a squared norm, over that norm, where all tokens are equal.
+double log_norm_growth(const Network& block, Index tokens, double norm, const RunControl& run) {
+  const Matrix<double> gram = Matrix<double>::Constant(tokens, tokens, norm);
+  const Matrix<double> nothing = Matrix<double>::Zero(tokens, tokens);
+  const auto passed = run_tokens({gram, nothing}, repeated(block, 1), run);
+  return log_of_mean(norms_of(passed.front())).value - std::log(norm);
+}
+
+void require_tokens(const char* where, Index tokens, Index least) {
+  require_at_least(where, "tokens", static_cast<double>(tokens), static_cast<double>(least));
+}
+
+}  // namespace
+
+std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
+                                        const RunControl& run) {
+  constexpr const char* where = "propagate";
+  require_gram(where, start);
+  require_semidefinite(where, start);
+  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_block(block.layers(), start.rows());
+  const Matrix<double> tangent = tangent_scale * identity(start.rows());
+  std::vector<PropagatedTokens> tokens{tokens_of({{start, tangent}})};
+  for (const Passed& passed : run_tokens({start, tangent}, repeated(block, depth), run))
+    tokens.push_back(tokens_of(passed));
+  return tokens;
+}
+
+std::optional<double> collapsed_norm(const Network& block, Index tokens, const RunControl& run) {
+  require_tokens("collapsed_norm", tokens, 1);
+  require_block(block.layers(), tokens);
+  constexpr double rounding = 1e-13, step = 16, farthest = 1e30;
+  const auto growth = [&](double logarithm) {
+    return log_norm_growth(block, tokens, std::exp(logarithm), run);
+  };
+  const double at_one = growth(0);
+  if (std::abs(at_one) < rounding) return 1;
+  const double direction = std::copysign(std::log(step), at_one);
+  // Growth within rounding of 0 has no sign: norms to which a block adds a constant seem to stand still far out.
+  double near = 0;
+  for (double far = direction; std::abs(far) < std::log(farthest); far += direction) {
+    const double at_far = growth(far);
+    if (std::abs(at_far) < rounding) continue;
+    if (std::signbit(at_far) == std::signbit(at_one)) {
+      near = far;
+      continue;
+    }
+    if (const auto root = numerics::bracketed_root(growth, std::min(near, far), std::max(near, far)))
+      return std::exp(*root);
+  }
+  return std::nullopt;
+}
+
+BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
+                               std::optional<double> start_norm, const RunControl& run) {
+  constexpr const char* where = "block_exponents";
+  require_tokens(where, tokens, 2);
+  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  if (start_norm) require_positive(where, "start_norm", *start_norm);
+  const std::optional<double> fixed = start_norm ? std::nullopt : collapsed_norm(block, tokens, run);
+  require_block(block.layers(), tokens);
+  BlockExponents exponents;
+  exponents.start_norm = start_norm.value_or(fixed.value_or(1));
+  exponents.at_fixed_point = fixed.has_value();
+  const Matrix<double> start = Matrix<double>::Constant(tokens, tokens, exponents.start_norm);
+  const auto behind = propagate(block, start, depth, run);
+  exponents.gradient = a_block(behind.back().log_gradient, depth);
+  const Matrix<double> tangent = tangent_scale * contrasts(tokens);
+  const auto passed = run_tokens({start, tangent}, repeated(block, depth), run);
+  const auto relative = [&](std::size_t blocks) {
+    if (blocks == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};
+    return difference(log_of_mean(contrasts_of(passed[blocks - 1])),
+                      log_of_mean(norms_of(passed[blocks - 1])));
+  };
+  const auto last = static_cast<std::size_t>(depth);
+  const numerics::Estimate norm_at_end = log_of_mean(norms_of(passed.back()));
+  exponents.norm =
+      a_block({norm_at_end.value - std::log(exponents.start_norm), norm_at_end.standard_error}, depth);
+  exponents.angle = a_block(difference(relative(last), relative(0)), depth);
+  exponents.last_angle = difference(relative(last), relative(last - 1));
+  return exponents;
+}
+
+}  // namespace widelimit::propagation

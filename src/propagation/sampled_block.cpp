@@ -1,0 +1,161 @@
+#include "widelimit/propagation/sampled_block.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "numerics/semidefinite.hpp"
+#include "propagation/arguments.hpp"
+#include "propagation/block_layers.hpp"
+#include "propagation/token_gram.hpp"
+#include "propagation/token_run.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/finite/finite_network.hpp"
+#include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/pooling.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/propagation/estimators.hpp"
+#include "widelimit/stop_request.hpp"
+
+namespace widelimit::propagation {
+namespace {
+
+using Finite = finite::FiniteNetwork<double>;
+
+/// What the samples have in common.
+struct Design {
+  const Layers& block;
+  const SampledBlockOptions& options;
+  Index tokens;
+  Index depth;
+  int threads;
+
+  [[nodiscard]] finite::Form form() const { return {Shape{tokens}, options.width}; }
+  [[nodiscard]] Finite network(Layers layers, std::uint64_t seed) const {
+    return Finite(Network(std::move(layers)), form(), {options.width, options.width, {}}, options.heads, seed,
+                  threads);
+  }
+  /// So many blocks, whose tokens come out side by side.
+  [[nodiscard]] Finite blocks(Index count, std::uint64_t seed) const {
+    return network({layers::repeat(count, block), layers::flatten()}, seed);
+  }
+};
+
+/// Numbers of every network, by depth.
+struct Samples {
+  std::vector<std::vector<double>> norms, cosines;
+  std::vector<Matrix<double>> grams;
+  /// [layer][block][network]
+  std::vector<std::vector<std::vector<double>>> gradients;
+};
+
+Matrix<double> normal_matrix(Index rows, Index columns, numerics::RandomStream& random) {
+  Matrix<double> numbers(rows, columns);
+  for (Index k = 0; k < numbers.size(); ++k) numbers.data()[k] = random.normal();
+  return numbers;
+}
+
+void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& samples) {
+  samples.grams[depth] += tokens * tokens.transpose() / static_cast<double>(tokens.cols());
+  samples.norms[depth].push_back(tokens.squaredNorm() / static_cast<double>(tokens.size()));
+  if (tokens.rows() > 1) samples.cosines[depth].push_back(measured_state(tokens).cosine());
+}
+
+/// The squared gradient of <X^L, R> layer by layer; `counts`: parameters of the layers of a block, one after another.
+void add_gradients(const Vector<double>& gradient, const std::vector<Index>& counts, double scale,
+                   Samples& samples) {
+  Index offset = 0;
+  for (std::size_t block = 0; block < samples.gradients.front().size(); ++block)
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      samples.gradients[k][block].push_back(gradient.segment(offset, counts[k]).squaredNorm() * scale);
+      offset += counts[k];
+    }
+}
+
+void sample_network(const Design& design, const Matrix<double>& root, const std::vector<Index>& counts,
+                    numerics::RandomStream random, std::uint64_t seed, Samples& samples) {
+  const Index n = design.tokens, width = design.options.width;
+  Matrix<double> start = root * normal_matrix(n, width, random);
+  add_tokens(start, 0, samples);
+  const Inputs<double> inputs(start.data(), {1, n, width});
+  const Finite whole = design.blocks(design.depth, seed);
+  for (Index l = 1; l <= design.depth; ++l) {
+    Finite part = design.blocks(l, seed);
+    part.set_parameters(whole.parameters().head(part.parameter_count()));
+    const Matrix<double> outputs = part.forward(inputs);
+    add_tokens(Eigen::Map<const Matrix<double>>(outputs.data(), n, width), static_cast<std::size_t>(l),
+               samples);
+  }
+  const Matrix<double> direction = normal_matrix(1, n * width, random);
+  const Vector<double> gradient = whole.vector_jacobian(inputs, direction);
+  add_gradients(gradient, counts, 1 / static_cast<double>(n * width), samples);
+}
+
+void require_same_channels(const Design& design) {
+  const Finite once = design.blocks(1, 0);
+  if (once.outputs() != design.tokens * design.options.width)
+    throw NetworkError(
+        fmt::format("a block must leave as many channels as came: expected {} behind it, got {}",
+                    design.options.width, once.outputs() / design.tokens));
+}
+
+std::vector<PropagatedTokens> tokens_in(const Samples& samples, Index networks) {
+  std::vector<PropagatedTokens> tokens(samples.norms.size());
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t l = 0; l < tokens.size(); ++l) {
+    tokens[l].gram = samples.grams[l] / static_cast<double>(networks);
+    tokens[l].squared_norm = numerics::mean(samples.norms[l]);
+    tokens[l].cosine =
+        samples.grams[l].rows() > 1 ? numerics::mean(samples.cosines[l]) : numerics::Estimate{none, none};
+    tokens[l].log_gradient = {none, none};
+  }
+  return tokens;
+}
+
+}  // namespace
+
+SampledBlock sample_block(const Network& block, const Matrix<double>& start, Index depth,
+                          const SampledBlockOptions& options, const RunControl& run) {
+  constexpr const char* where = "sample_block";
+  require_gram(where, start);
+  require_semidefinite(where, start);
+  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "width", static_cast<double>(options.width), 1);
+  require_at_least(where, "networks", static_cast<double>(options.networks), 2);
+  require_block(block.layers(), start.rows());
+  const Design design{block.layers(), options, start.rows(), depth, run.threads};
+  require_same_channels(design);
+  std::vector<BlockLayer> layers;
+  std::vector<Index> counts;
+  for (BlockLayer& layer : layers_of_block(block.layers())) {
+    const Index count = design.network({layer.layer, layers::flatten()}, 0).parameter_count();
+    if (count == 0) continue;
+    layers.push_back(std::move(layer));
+    counts.push_back(count);
+  }
+  const auto places = static_cast<std::size_t>(depth) + 1;
+  Samples samples;
+  samples.norms.resize(places);
+  samples.cosines.resize(places);
+  samples.grams.assign(places, Matrix<double>::Zero(start.rows(), start.rows()));
+  samples.gradients.assign(layers.size(), std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));
+  const Matrix<double> root = numerics::semidefinite_roots(start).factor();
+  const StopRequest stop(run.stop);
+  for (Index i = 0; i < options.networks; ++i) {
+    stop.check();
+    const auto network = static_cast<std::uint64_t>(i);
+    // Streams of tokens and directions beside the networks' own, which begin with their seeds.
+    sample_network(design, root, counts, numerics::RandomStream(options.seed, ~network),
+                   options.seed + network, samples);
+    if (run.progress) run.progress(i + 1, options.networks);
+  }
+  SampledBlock result{tokens_in(samples, options.networks), {}};
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    LayerGradients gradients{layers[k].path, layers[k].layer.kind(), {}};
+    for (const std::vector<double>& numbers : samples.gradients[k])
+      gradients.blocks.push_back(numerics::mean(numbers));
+    result.gradients.push_back(std::move(gradients));
+  }
+  return result;
+}
+
+}  // namespace widelimit::propagation

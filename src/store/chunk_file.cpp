@@ -1,0 +1,120 @@
+#include "store/chunk_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <system_error>
+
+#include "files/replacing_file.hpp"
+#include "store/crc32c.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little, "chunks are little endian");
+
+using ChunkSum = std::array<std::byte, sizeof(std::uint32_t)>;
+
+ChunkSum chunk_sum(std::span<const std::byte> numbers) {
+  return std::bit_cast<ChunkSum>(crc32c(numbers.data(), numbers.size()));
+}
+
+[[noreturn]] void fail_to_read(const fs::path& file, int code) {
+  throw DataError(
+      fmt::format("{}: cannot be read: {}", file.string(), std::generic_category().message(code)));
+}
+
+/// A file that is open for reading.
+class OpenFile {
+ public:
+  explicit OpenFile(const fs::path& file) : descriptor_{open(file.c_str(), O_RDONLY | O_CLOEXEC)} {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+
+  /// Up to so many bytes, fewer at the end of the file; -1 for an error.
+  [[nodiscard]] ssize_t read(std::span<std::byte> bytes) const {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t count = ::read(descriptor_, bytes.data() + done, bytes.size() - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return -1;
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return static_cast<ssize_t>(done);
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// Makes the folders that are missing, each of which is on the disk before something is put into it.
+void make_folders(const fs::path& folder) {
+  if (folder.empty() || fs::is_directory(folder)) return;
+  make_folders(folder.parent_path());
+  std::error_code error;
+  fs::create_directory(folder, error);
+  if (error)
+    throw DataError(fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
+  files::sync_folder(folder.parent_path());
+}
+
+}  // namespace
+
+ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers) {
+  const OpenFile open_file(file);
+  if (!open_file.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR) return ChunkState::missing;
+    fail_to_read(file, errno);
+  }
+  ChunkSum sum{};
+  std::array<std::byte, 1> beyond{};
+  std::size_t found = 0;
+  for (const std::span<std::byte> part : {numbers, std::span<std::byte>(sum), std::span<std::byte>(beyond)}) {
+    const ssize_t count = open_file.read(part);
+    // A sector that the disk cannot read any more is as good as a wrong one.
+    if (count < 0 && errno == EIO) return ChunkState::damaged;
+    if (count < 0) fail_to_read(file, errno);
+    found += static_cast<std::size_t>(count);
+  }
+  if (found != numbers.size() + sum.size()) return ChunkState::damaged;
+  return sum == chunk_sum(numbers) ? ChunkState::whole : ChunkState::damaged;
+}
+
+void write_chunk(const fs::path& file, std::span<const std::byte> numbers) {
+  make_folders(file.parent_path());
+  files::ReplacingFile chunk(file);
+  const ChunkSum sum = chunk_sum(numbers);
+  chunk.write(numbers.data(), numbers.size());
+  chunk.write(sum.data(), sum.size());
+  chunk.commit_to_disk();
+}
+
+void remove_unfinished(const fs::path& file) {
+  const std::string beginning = file.filename().string() + ".";
+  std::error_code error;
+  for (fs::directory_iterator entry(file.parent_path(), error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(beginning) || !name.ends_with(".part")) continue;
+    std::error_code ignored;
+    fs::remove(entry->path(), ignored);
+  }
+}
+
+}  // namespace widelimit::store

@@ -1,0 +1,104 @@
+#include "widelimit/store/gram_store.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "store/pair_recomputation.hpp"
+#include "store/store_opening.hpp"
+#include "store/store_run.hpp"
+#include "store/tile_shares.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::store {
+namespace {
+
+void require_part(const StorePart& part) {
+  if (part.parts < 1 || part.number < 1 || part.number > part.parts)
+    throw ArgumentError(
+        fmt::format("store: expected a part from 1/1 to {0}/{0}, got {1}/{0}", part.parts, part.number));
+}
+
+}  // namespace
+
+template <typename Scalar>
+struct GramStore<Scalar>::Open {
+  StoreFolder folder;
+  StoreInputs<Scalar> inputs;
+  StoreOptions options;
+  OpenedStore store;
+  std::vector<Index> tiles;
+
+  Open(const std::filesystem::path& path, StoreInputs<Scalar> store_inputs, const StoreOptions& store_options)
+      : folder(path),
+        inputs{std::move(store_inputs)},
+        options{store_options},
+        store{open_store(folder, inputs, options)} {
+    const TileCosts costs(inputs.network, inputs.x1, inputs.x2 ? &*inputs.x2 : nullptr, options.gram);
+    const TileGrid grid = store.facts.grid();
+    tiles = tiles_of_part(grid, options.part.number, options.part.parts,
+                          [&](TileIndex tile) { return costs(grid, tile); });
+  }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+};
+
+template <typename Scalar>
+GramStore<Scalar>::GramStore(const std::filesystem::path& folder, const Network& network,
+                             const Inputs<Scalar>& x, const StoreOptions& options) {
+  require_part(options.part);
+  open_ = std::make_unique<Open>(folder, StoreInputs<Scalar>{network, x, std::nullopt}, options);
+}
+
+template <typename Scalar>
+GramStore<Scalar>::GramStore(const std::filesystem::path& folder, const Network& network,
+                             const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
+                             const StoreOptions& options) {
+  require_part(options.part);
+  open_ = std::make_unique<Open>(folder, StoreInputs<Scalar>{network, x1, x2}, options);
+}
+
+template <typename Scalar>
+GramStore<Scalar>::~GramStore() = default;
+template <typename Scalar>
+GramStore<Scalar>::GramStore(GramStore&&) noexcept = default;
+template <typename Scalar>
+GramStore<Scalar>& GramStore<Scalar>::operator=(GramStore&&) noexcept = default;
+
+template <typename Scalar>
+TileGrid GramStore<Scalar>::grid() const {
+  return open_->store.facts.grid();
+}
+
+template <typename Scalar>
+const std::vector<Index>& GramStore<Scalar>::tiles() const {
+  return open_->tiles;
+}
+
+template <typename Scalar>
+StoreRunReport GramStore<Scalar>::compute() {
+  return compute([place = Index{0}]() mutable { return place++; });
+}
+
+template <typename Scalar>
+StoreRunReport GramStore<Scalar>::compute(const std::function<Index()>& next) {
+  Open& open = *open_;
+  return StoreRun<Scalar>(open.folder, open.store.facts, open.inputs, open.options, *open.store.claims,
+                          open.tiles)
+      .run(next);
+}
+
+template <typename Scalar>
+std::vector<StoreMismatch> GramStore<Scalar>::recompute(Index count, std::uint64_t seed) {
+  if (count < 1)
+    throw ArgumentError(fmt::format("store: expected at least one pair to compute again, got {}", count));
+  const StoreFacts& facts = open_->store.facts;
+  return PairRecomputation<Scalar>(open_->folder, facts, open_->inputs, open_->options.gram)
+      .run(random_pairs(facts.grid(), count, seed));
+}
+
+template class GramStore<float>;
+template class GramStore<double>;
+
+}  // namespace widelimit::store

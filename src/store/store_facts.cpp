@@ -1,0 +1,103 @@
+#include "store/store_facts.hpp"
+
+#include <cblas.h>
+#include <fmt/format.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::store {
+namespace {
+
+/// Of samples in the layers of a network file, and in the branches of layers.
+void collect_sampled(const nlohmann::json& value, const std::string& path, nlohmann::json& found) {
+  if (value.is_object() && value.contains("samples") && value.contains("seed"))
+    found.push_back({{"path", path}, {"samples", value["samples"]}, {"seed", value["seed"]}});
+  if (!value.is_structured()) return;
+  for (const auto& [key, child] : value.items()) collect_sampled(child, path + "/" + key, found);
+}
+
+std::string shown(const nlohmann::json& parent, const nlohmann::json::json_pointer& place) {
+  return parent.contains(place) ? shown_json(parent.at(place)) : "missing";
+}
+
+}  // namespace
+
+StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : document_(std::move(document)) {
+  const JsonValue facts(document_, path);
+  if (const std::string format = facts.at("format"); format != store_format)
+    facts.fail(fmt::format("expected the format \"{}\", got \"{}\"", store_format, format));
+  if (const int version = facts.at("format_version"); version != store_format_version)
+    facts.fail(fmt::format("expected version {} of the format, got {}", store_format_version, version));
+  arrays_ = facts.at("arrays").get<std::vector<std::string>>();
+  is_symmetric_ = facts.at("symmetric");
+  tile_side_ = facts.at("tile_side");
+  const std::string precision = facts.at("precision");
+  is_float_ = precision == "float";
+  if (!is_float_ && precision != "double") facts.at("precision").fail("expected float or double");
+  const auto total_after = [](const JsonValue& batch, std::vector<Index>& totals) {
+    for (const JsonValue& step : batch.at("steps").list()) {
+      const Index count = step.at("count");
+      if (count < 1) step.at("count").fail("expected a positive number");
+      totals.push_back((totals.empty() ? 0 : totals.back()) + count);
+    }
+    if (totals.empty()) batch.at("steps").fail("expected at least one");
+  };
+  total_after(facts.at("rows"), steps_);
+  if (!is_symmetric_) {
+    std::vector<Index> columns;
+    total_after(facts.at("columns"), columns);
+    columns_ = columns.back();
+  }
+  const std::vector<std::string> known{"nngp", "ntk", "nngp_error", "ntk_error"};
+  for (const std::string& array : arrays_)
+    if (std::find(known.begin(), known.end(), array) == known.end())
+      facts.at("arrays").fail(fmt::format("expected nngp, ntk or their errors, got {}", array));
+  if (arrays_.empty()) facts.at("arrays").fail("expected at least one");
+  if (tile_side_ < 1) facts.at("tile_side").fail("expected a positive number");
+}
+
+TileGrid StoreFacts::grid() const { return {steps_.back(), columns(), tile_side_, is_symmetric_}; }
+
+Kernels StoreFacts::kernels() const {
+  const auto has = [&](const char* name) {
+    return std::find(arrays_.begin(), arrays_.end(), name) != arrays_.end();
+  };
+  return !has("ntk") ? Kernels::nngp : has("nngp") ? Kernels::both : Kernels::ntk;
+}
+
+StoreFacts StoreFacts::with_step(const nlohmann::json& input_facts) const {
+  nlohmann::json document = document_;
+  document["rows"]["steps"].push_back(input_facts);
+  return {std::move(document), "the store's new rows"};
+}
+
+nlohmann::json arithmetic_facts() {
+  const auto targets = hwy::SupportedTargets();
+  // Better targets have lower bits.
+  return {{"vectors", hwy::TargetName(targets & -targets)}, {"blas", openblas_get_corename()}};
+}
+
+nlohmann::json sampled_layer_facts(const nlohmann::json& network) {
+  nlohmann::json found = nlohmann::json::array();
+  collect_sampled(network, "", found);
+  return found;
+}
+
+std::optional<std::string> difference_between(const nlohmann::json& there, const nlohmann::json& here,
+                                              const std::vector<const char*>& facts) {
+  for (const char* fact : facts) {
+    const nlohmann::json left{{fact, there.value(fact, nlohmann::json())}},
+        right{{fact, here.value(fact, nlohmann::json())}};
+    const nlohmann::json changes = nlohmann::json::diff(left, right);
+    if (changes.empty()) continue;
+    const std::string path = changes.front().at("path");
+    const nlohmann::json::json_pointer place(path);
+    return fmt::format("{} is {} there and {} here", path.substr(1), shown(left, place), shown(right, place));
+  }
+  return std::nullopt;
+}
+
+}  // namespace widelimit::store

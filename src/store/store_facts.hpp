@@ -1,0 +1,70 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/json_value.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/gram_tiles.hpp"
+#include "widelimit/store/tile_grid.hpp"
+
+namespace widelimit::store {
+
+/// What a store is of, as the attribute "widelimit" of its Zarr group says it:
+///   format, format_version, library_version
+///   network          as network files have it
+///   sampled_layers   where their samples come from: path, samples, seed
+///   arrays           "nngp", "ntk", "nngp_error", "ntk_error", those that there are
+///   precision        "float" or "double"
+///   arithmetic       of the processor and of BLAS, on which the last bits depend
+///   symmetric, tile_side
+///   rows, columns    {channels, shape (null if the inputs differ), steps}; no columns if symmetric. A step says which
+///                    inputs a store began with (input_facts()), those after it which ones joined later.
+class StoreFacts {
+ public:
+  /// Throws DataError, naming `path`, for a document that no store has.
+  StoreFacts(nlohmann::json document, const std::string& path);
+
+  [[nodiscard]] const nlohmann::json& document() const { return document_; }
+
+  [[nodiscard]] TileGrid grid() const;
+  [[nodiscard]] bool is_symmetric() const { return is_symmetric_; }
+  [[nodiscard]] bool is_float() const { return is_float_; }
+  [[nodiscard]] Kernels kernels() const;
+  [[nodiscard]] const std::vector<std::string>& arrays() const { return arrays_; }
+  [[nodiscard]] Index columns() const { return is_symmetric_ ? steps_.back() : columns_; }
+  /// How many rows there were after each step.
+  [[nodiscard]] const std::vector<Index>& steps() const { return steps_; }
+
+  /// With more inputs among the rows.
+  [[nodiscard]] StoreFacts with_step(const nlohmann::json& input_facts) const;
+
+ private:
+  nlohmann::json document_;
+  std::vector<std::string> arrays_;
+  std::vector<Index> steps_;
+  Index columns_ = 0;
+  Index tile_side_ = 0;
+  bool is_symmetric_ = false;
+  bool is_float_ = false;
+};
+
+/// The documents' format.
+inline constexpr const char* store_format = "widelimit Gram store";
+inline constexpr int store_format_version = 1;
+
+/// {vectors, blas}: what this machine computes with.
+[[nodiscard]] nlohmann::json arithmetic_facts();
+
+/// {path, samples, seed} of every sampled layer of a network, as its file has it.
+[[nodiscard]] nlohmann::json sampled_layer_facts(const nlohmann::json& network);
+
+/// Where one of these facts differs, in words: "network/layers/2/weight_variance is 2 there and 1.5 here"; nothing if
+/// they agree.
+[[nodiscard]] std::optional<std::string> difference_between(const nlohmann::json& there,
+                                                            const nlohmann::json& here,
+                                                            const std::vector<const char*>& facts);
+
+}  // namespace widelimit::store

@@ -1,0 +1,122 @@
+#include "store/store_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "files/replacing_file.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
+
+namespace widelimit::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* document_name = "zarr.json";
+constexpr const char* attribute_name = "widelimit";
+
+nlohmann::json group_document(const StoreFacts& facts) {
+  return {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", {{attribute_name, facts.document()}}}};
+}
+
+nlohmann::json array_document(const StoreFacts& facts) {
+  const TileGrid grid = facts.grid();
+  return {
+      {"zarr_format", 3},
+      {"node_type", "array"},
+      {"shape", {grid.rows(), grid.columns()}},
+      {"data_type", facts.is_float() ? "float32" : "float64"},
+      {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", {grid.side(), grid.side()}}}}}},
+      {"chunk_key_encoding", {{"name", "default"}, {"configuration", {{"separator", "/"}}}}},
+      {"fill_value", "NaN"},
+      {"codecs", {{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}, {{"name", "crc32c"}}}},
+      {"attributes", nlohmann::json::object()}};
+}
+
+void write_document(const fs::path& file, const nlohmann::json& document) {
+  files::ReplacingFile writer(file);
+  writer.write(document.dump(1) + "\n");
+  writer.commit_to_disk();
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw DataError(fmt::format("{}: the store cannot be made: {}", folder.string(), error.message()));
+  files::sync_folder(folder.parent_path());
+}
+
+/// What an attempt to make a store leaves, one that was interrupted or another process's that goes on.
+bool is_own(const std::string& name) {
+  constexpr const char* arrays[] = {"nngp", "ntk", "nngp_error", "ntk_error"};
+  return std::find(std::begin(arrays), std::end(arrays), name) != std::end(arrays) ||
+         files::target_of_writer(name) == document_name;
+}
+
+}  // namespace
+
+StoreFolder::StoreFolder(fs::path folder) : folder_{std::move(folder)} {
+  if (folder_.empty()) throw ArgumentError("a store takes a folder, got an empty path");
+  if (!folder_.has_filename()) folder_ = folder_.parent_path();
+}
+
+bool StoreFolder::holds_store() const { return fs::exists(folder_ / document_name); }
+
+StoreFacts StoreFolder::facts() const {
+  const fs::path file = folder_ / document_name;
+  if (!holds_store()) throw DataError(fmt::format("{}: there is no store", folder_.string()));
+  const nlohmann::json document = read_json(file);
+  const JsonValue attributes = JsonValue(document, file.string()).at("attributes");
+  if (!attributes.contains(attribute_name))
+    attributes.fail("expected a store of widelimit, got another Zarr group");
+  return {attributes.at(attribute_name).raw(), file.string()};
+}
+
+void StoreFolder::make_folders(const StoreFacts& facts) const {
+  if (fs::exists(folder_)) {
+    if (!fs::is_directory(folder_))
+      throw DataError(fmt::format("{}: expected a folder for the store, found a file", folder_.string()));
+    for (const auto& entry : fs::directory_iterator(folder_))
+      if (const std::string name = entry.path().filename().string(); name != document_name && !is_own(name))
+        throw DataError(
+            fmt::format("{}: expected a store or an empty folder, it holds {}", folder_.string(), name));
+  }
+  make_folder(folder_);
+  for (const std::string& array : facts.arrays()) make_folder(folder_ / array);
+}
+
+void StoreFolder::write_documents(const StoreFacts& facts) const {
+  // While a store grows, the group says first how large it will be: what a crash leaves undone is seen, and mended.
+  const bool grows = holds_store();
+  if (grows) write_document(folder_ / document_name, group_document(facts));
+  for (const std::string& array : facts.arrays())
+    write_document(folder_ / array / document_name, array_document(facts));
+  if (!grows) write_document(folder_ / document_name, group_document(facts));
+}
+
+std::vector<std::string> StoreFolder::wrong_documents(const StoreFacts& facts) const {
+  std::vector<std::string> wrong;
+  for (const std::string& array : facts.arrays()) {
+    const fs::path file = folder_ / array / document_name;
+    if (!fs::exists(file) || read_json(file) != array_document(facts)) wrong.push_back(array);
+  }
+  return wrong;
+}
+
+fs::path StoreFolder::chunk(const std::string& array, TileIndex tile) const {
+  return folder_ / array / "c" / fmt::format("{}", tile.row) / fmt::format("{}", tile.column);
+}
+
+fs::path StoreFolder::claims_file(const StoreFacts& facts) const {
+  return folder_ / facts.arrays().front() / "claims";
+}
+
+fs::path StoreFolder::pace_file(const StoreFacts& facts, Index part, Index parts) const {
+  return folder_ / facts.arrays().front() / fmt::format("pace-{}-of-{}.json", part, parts);
+}
+
+}  // namespace widelimit::store

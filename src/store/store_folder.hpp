@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/store_facts.hpp"
+#include "widelimit/store/tile_grid.hpp"
+
+namespace widelimit::store {
+
+/// A store as it lies on the disk: a Zarr group (version 3) whose arrays are the kernels.
+///
+///   zarr.json             the group; its attribute "widelimit" holds the facts, and is the truth about sizes
+///   nngp/zarr.json        an array [rows, columns], chunks of one tile each, bytes little endian + crc32c, fill value NaN
+///   nngp/c/I/J            tile (I, J), whole: what is beyond the matrix, or was not computed, is NaN
+///   nngp/claims           see TileClaims; in the folder of the first array, where Zarr does not list it
+///   nngp/pace-K-of-N.json what the processes so far took, see Pace
+class StoreFolder {
+ public:
+  explicit StoreFolder(std::filesystem::path folder);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return folder_; }
+
+  /// Whether there is a store.
+  [[nodiscard]] bool holds_store() const;
+  /// Throws DataError if there is none, or another kind of Zarr group.
+  [[nodiscard]] StoreFacts facts() const;
+
+  /// Makes the folders of a new store. Throws DataError if there are other files, naming one, before it touches any.
+  void make_folders(const StoreFacts& facts) const;
+  /// Writes what says what the store is, the group last.
+  void write_documents(const StoreFacts& facts) const;
+  /// The arrays whose documents are missing or not as the facts want them.
+  [[nodiscard]] std::vector<std::string> wrong_documents(const StoreFacts& facts) const;
+
+  [[nodiscard]] std::filesystem::path chunk(const std::string& array, TileIndex tile) const;
+  [[nodiscard]] std::filesystem::path claims_file(const StoreFacts& facts) const;
+  [[nodiscard]] std::filesystem::path pace_file(const StoreFacts& facts, Index part, Index parts) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace widelimit::store

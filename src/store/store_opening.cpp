@@ -1,0 +1,171 @@
+#include "store/store_opening.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+#include <type_traits>
+
+#include "kernel/run/gram_plan.hpp"
+#include "store/input_facts.hpp"
+#include "store/tile_shares.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/version.hpp"
+
+namespace widelimit::store {
+namespace {
+
+template <typename Scalar>
+nlohmann::json batch_facts(const Inputs<Scalar>& x, nlohmann::json steps) {
+  nlohmann::json shape = x.is_ragged() ? nlohmann::json() : nlohmann::json(x.shape(0));
+  return {{"channels", x.channels()}, {"shape", std::move(shape)}, {"steps", std::move(steps)}};
+}
+
+std::vector<std::string> array_names(Kernels kernels, bool has_errors) {
+  std::vector<std::string> names;
+  if (kernels != Kernels::ntk) names.emplace_back("nngp");
+  if (kernels != Kernels::nngp) names.emplace_back("ntk");
+  if (!has_errors) return names;
+  for (const std::string& kernel : std::vector<std::string>(names)) names.push_back(kernel + "_error");
+  return names;
+}
+
+/// Opens or makes one store.
+template <typename Scalar>
+class StoreOpening {
+ public:
+  StoreOpening(const StoreFolder& folder, const StoreInputs<Scalar>& inputs, const StoreOptions& options)
+      : folder_{folder},
+        inputs_{inputs},
+        options_{options},
+        tiles_{inputs.x2 ? GramTiles<Scalar>(inputs.network, inputs.x1, *inputs.x2, options.gram)
+                         : GramTiles<Scalar>(inputs.network, inputs.x1, options.gram)} {}
+
+  /// Other processes may make or enlarge the same store meanwhile: it is looked at again until it is as this one wants
+  /// it, and nobody changes it.
+  OpenedStore open() {
+    constexpr int most_attempts = 100;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+      if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (!folder_.holds_store() && !made()) continue;
+      StoreFacts facts = folder_.facts();
+      require_same(facts);
+      if (needs_change(facts) && !changed(facts)) continue;
+      auto claims = std::make_unique<TileClaims>(folder_.claims_file(facts));
+      if (claims->use_shape() && folder_.facts().steps() == facts.steps() && !needs_change(facts))
+        return {std::move(facts), std::move(claims)};
+    }
+    throw DataError(
+        fmt::format("{}: another process uses the store, or is changing its size: wait until it has ended",
+                    folder_.path().string()));
+  }
+
+ private:
+  /// What the store would be if it were made now. Its side of the tiles is that of `existing`, if that is given.
+  [[nodiscard]] nlohmann::json wanted(const nlohmann::json& row_steps, Index tile_side) const {
+    const nlohmann::json network = nlohmann::json::parse(to_json(inputs_.network));
+    nlohmann::json facts{{"format", store_format},
+                         {"format_version", store_format_version},
+                         {"library_version", version},
+                         {"network", network},
+                         {"sampled_layers", sampled_layer_facts(network)},
+                         {"arrays", array_names(options_.gram.kernels, tiles_.has_errors())},
+                         {"precision", std::is_same_v<Scalar, float> ? "float" : "double"},
+                         {"arithmetic", arithmetic_facts()},
+                         {"symmetric", !inputs_.x2},
+                         {"tile_side", tile_side},
+                         {"rows", batch_facts(inputs_.x1, row_steps)}};
+    if (inputs_.x2) {
+      const nlohmann::json all = input_facts(*inputs_.x2, {0, inputs_.x2->size()});
+      facts["columns"] = batch_facts(*inputs_.x2, nlohmann::json::array({all}));
+    }
+    return facts;
+  }
+
+  [[nodiscard]] Index new_tile_side() const {
+    if (options_.tile_side < 0)
+      throw ArgumentError(
+          fmt::format("store: expected a positive side of tiles, or 0, got {}", options_.tile_side));
+    const Index side = options_.tile_side > 0
+                           ? options_.tile_side
+                           : default_tile_side(inputs_.network, inputs_.x1, options_.gram, tiles_.grid());
+    if (tiles_.grid() > 1 && side % largest_vector_tile_side != 0)
+      throw ArgumentError(
+          fmt::format("store: expected a multiple of {} as the side of tiles of vectors, got {}",
+                      largest_vector_tile_side, side));
+    return side;
+  }
+
+  /// False if another process is about to make it.
+  [[nodiscard]] bool made() const {
+    const Index count = inputs_.x1.size();
+    const StoreFacts facts(
+        wanted(nlohmann::json::array({input_facts(inputs_.x1, {0, count})}), new_tile_side()),
+        folder_.path().string());
+    folder_.make_folders(facts);
+    TileClaims claims(folder_.claims_file(facts));
+    if (!claims.change_shape()) return false;
+    if (!folder_.holds_store()) folder_.write_documents(facts);
+    return true;
+  }
+
+  void require_same(const StoreFacts& facts) const {
+    const nlohmann::json& there = facts.document();
+    const Index rows = facts.steps().back(), given = inputs_.x1.size();
+    if (given < rows) refuse(fmt::format("it has {} rows, {} inputs were given", rows, given));
+    // The same steps of the inputs that are given.
+    nlohmann::json steps = nlohmann::json::array();
+    for (std::size_t s = 0; s < facts.steps().size(); ++s) {
+      const GrowthStep step = growth_step(facts.steps(), s);
+      steps.push_back(input_facts(inputs_.x1, {step.begin, step.end}));
+    }
+    const Index side = options_.tile_side > 0 ? options_.tile_side : facts.grid().side();
+    std::vector<const char*> compared{"library_version", "network", "arrays",    "precision",
+                                      "symmetric",       "columns", "tile_side", "rows"};
+    if (!options_.other_arithmetic) compared.push_back("arithmetic");
+    if (const auto difference = difference_between(there, wanted(steps, side), compared)) refuse(*difference);
+    if (given > rows && !options_.grow)
+      refuse(fmt::format(
+          "it has {} rows, {} inputs were given; let it grow (--grow) if the others shall join it", rows,
+          given));
+  }
+
+  /// Whether rows join, or documents are not as the facts want them.
+  [[nodiscard]] bool needs_change(const StoreFacts& facts) const {
+    return inputs_.x1.size() > facts.steps().back() || !folder_.wrong_documents(facts).empty();
+  }
+
+  /// Lets the rows join and writes whole documents; false if others use the store, or have changed it meanwhile.
+  [[nodiscard]] bool changed(StoreFacts& facts) const {
+    TileClaims claims(folder_.claims_file(facts));
+    if (!claims.change_shape() || folder_.facts().steps() != facts.steps()) return false;
+    const Index rows = facts.steps().back(), given = inputs_.x1.size();
+    if (given > rows) facts = facts.with_step(input_facts(inputs_.x1, {rows, given}));
+    folder_.write_documents(facts);
+    return true;
+  }
+
+  [[noreturn]] void refuse(const std::string& difference) const {
+    throw DataError(fmt::format("{}: the store is another one: {}; nothing was touched",
+                                folder_.path().string(), difference));
+  }
+
+  const StoreFolder& folder_;
+  const StoreInputs<Scalar>& inputs_;
+  const StoreOptions& options_;
+  GramTiles<Scalar> tiles_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+OpenedStore open_store(const StoreFolder& folder, const StoreInputs<Scalar>& inputs,
+                       const StoreOptions& options) {
+  return StoreOpening<Scalar>(folder, inputs, options).open();
+}
+
+template OpenedStore open_store(const StoreFolder&, const StoreInputs<float>&, const StoreOptions&);
+template OpenedStore open_store(const StoreFolder&, const StoreInputs<double>&, const StoreOptions&);
+
+}  // namespace widelimit::store

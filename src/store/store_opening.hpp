@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "store/store_facts.hpp"
+#include "store/store_folder.hpp"
+#include "store/tile_claims.hpp"
+#include "store/tile_source.hpp"
+#include "widelimit/store/gram_store.hpp"
+
+namespace widelimit::store {
+
+/// A store that is open for computing.
+struct OpenedStore {
+  StoreFacts facts;
+  std::unique_ptr<TileClaims> claims;  ///< Which hold the store's shape as it is.
+};
+
+/// Opens the store in the folder, or makes it; lets it grow if that is asked for. Throws DataError, before anything is
+/// touched, if the store is another one.
+template <typename Scalar>
+[[nodiscard]] OpenedStore open_store(const StoreFolder& folder, const StoreInputs<Scalar>& inputs,
+                                     const StoreOptions& options);
+
+}  // namespace widelimit::store

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <vector>
+
+#include "store/pace.hpp"
+#include "store/store_facts.hpp"
+#include "store/store_folder.hpp"
+#include "store/tile_claims.hpp"
+#include "store/tile_files.hpp"
+#include "store/tile_source.hpp"
+#include "widelimit/store/gram_store.hpp"
+
+namespace widelimit::store {
+
+/// One run over some tiles of a store. A tile is computed while the one before it is written.
+template <typename Scalar>
+class StoreRun {
+ public:
+  /// All must outlive it. `tiles`: their numbers.
+  StoreRun(const StoreFolder& folder, const StoreFacts& facts, const StoreInputs<Scalar>& inputs,
+           const StoreOptions& options, TileClaims& claims, const std::vector<Index>& tiles);
+
+  /// next(): see GramStore::compute().
+  StoreRunReport run(const std::function<Index()>& next);
+
+ private:
+  /// False if another process has it.
+  bool take(Index tile);
+  void write_behind(TileClaim claim, GramResult<Scalar> kernels);
+  void wait_for_writing();
+  void wait_for_others(std::vector<Index> waiting);
+  void note_damaged(const StoredTile<Scalar>& stored);
+  void report_progress(Index in_this_tile);
+  void check_stop() const;
+
+  const StoreOptions& options_;
+  const std::vector<Index>& tiles_;
+  TileGrid grid_;
+  TileClaims& claims_;
+  TileFiles<Scalar> files_;
+  TileSource<Scalar> source_;
+  Pace pace_;
+  Index pairs_ = 0;        ///< Of all tiles.
+  Index pairs_found_ = 0;  ///< In the store.
+  Index pairs_computed_ = 0;
+  std::atomic<Index> pairs_written_ = 0;  ///< Of those computed.
+  StoreRunReport report_;
+  std::future<void> writing_;  ///< Of the tile before; ends before the rest.
+};
+
+}  // namespace widelimit::store

@@ -1,0 +1,137 @@
+// The program for many machines: 1, 2, 3 and 8 ranks give the bits of one process, and a rank that dies ends the run.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/program.hpp"
+#include "support/random_inputs.hpp"
+#include "widelimit/data/npy.hpp"
+
+using namespace widelimit;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::run_script;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+bool mpi_is_missing() {
+  if (!std::string(WIDELIMIT_MPI_PROGRAM).empty() && std::system("mpirun --version >/dev/null 2>&1") == 0)
+    return false;
+  std::puts(
+      "skipped: widelimit-mpi is not built, or there is no mpirun (Debian: libopenmpi-dev, openmpi-bin)");
+  return true;
+}
+
+/// Runs a script in which "$MPI" is the program and "ranks N" starts N of it, on however few cores and as root too.
+testing::ProgramResult run_ranks(const std::string& script) {
+  return run_script(
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+      "OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none "
+      "OMPI_MCA_plm_rsh_agent=/bin/false\n"
+      "MPI=" WIDELIMIT_MPI_PROGRAM
+      "\nranks() { count=$1; shift; mpirun -n $count --bind-to none \"$MPI\" \"$@\"; }\n" +
+      script);
+}
+
+void write_images(const TemporaryFolder& folder, Index count, Index size) {
+  data::write_npy(folder / "x.npy", xt::xarray<float>(testing::random_inputs(1, {count, size, size, 2})));
+}
+
+std::string gram_of(const TemporaryFolder& folder) {
+  return "gram conv-gap:depth=2 --threads 1 --x " + (folder / "x.npy").string();
+}
+
+void check_same_as_plain(const TemporaryFolder& folder, const std::string& store) {
+  if (!std::filesystem::exists(folder / "plain"))
+    REQUIRE(run_program(gram_of(folder) + " --out " + (folder / "plain").string()).code == 0);
+  const auto out = store + "-npy";
+  REQUIRE(
+      run_program("store export " + (folder / store).string() + " --npy " + (folder / out).string()).code ==
+      0);
+  for (const char* name : {"nngp.npy", "ntk.npy"})
+    CHECK(file_text(folder / out / name) == file_text(folder / "plain" / name));
+}
+
+}  // namespace
+
+TEST_CASE("widelimit-mpi gram: 1, 2, 3 and 8 ranks compute every tile once, with the bits of one process") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  write_images(folder, 30, 6);
+  for (const char* ranks : {"1", "2", "3", "8"}) {
+    const std::string store = std::string("store-") + ranks;
+    const auto result = run_ranks(std::string("ranks ") + ranks + " " + gram_of(folder) +
+                                  " --tile 4 --store " + (folder / store).string());
+    CAPTURE(result.errors);
+    CHECK(result.code == 0);
+    CHECK(result.output.find((folder / store).string() + ": 36 tiles: 36 computed, 0 found, ") == 0);
+    check_same_as_plain(folder, store);
+  }
+}
+
+TEST_CASE("widelimit-mpi gp: the table and files of widelimit gp") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  const std::string gp =
+      "gp --data sample --train 40 --validation 20 --test 20 --network fcn --no-report --no-pictures ";
+  REQUIRE(run_program(gp + "--out " + (folder / "plain").string()).code == 0);
+  const auto result = run_ranks("ranks 2 " + gp + "--store " + (folder / "stores").string() + " --out " +
+                                (folder / "out").string());
+  CAPTURE(result.errors);
+  CHECK(result.code == 0);
+  for (const char* name : {"mean_nngp.npy", "mean_ntk.npy", "variance_ntk.npy"})
+    CHECK(file_text(folder / "out" / name) == file_text(folder / "plain" / name));
+}
+
+TEST_CASE("a rank that is killed ends the run with an error, and loses the tiles in work only") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  write_images(folder, 200, 10);
+  const std::string store = (folder / "store").string();
+  const std::string command = gram_of(folder) + " --tile 8 --store " + store;
+  // One of the ranks, once some tiles are there.
+  const auto result = run_ranks("ranks 3 " + command +
+                                " & run=$!\n"
+                                "while ! [ -e " +
+                                store +
+                                "/ntk/c/0/5 ]; do sleep 0.02; done\n"
+                                "for process in /proc/[0-9]*; do\n"
+                                "  [ \"$(readlink $process/exe)\" = \"$MPI\" ] || continue\n"
+                                "  tr '\\0' ' ' < $process/cmdline | grep -q " +
+                                store +
+                                " || continue\n"
+                                "  kill -9 ${process#/proc/}; break\n"
+                                "done\n"
+                                "wait $run");
+  CHECK(result.code != 0);
+  CAPTURE(result.errors);
+  CHECK(result.errors.find("exited on signal 9") != std::string::npos);
+  const auto verified = run_program("store verify " + store);
+  CHECK(verified.output.find("damaged:") == std::string::npos);
+  CHECK(verified.output.find("missing:") != std::string::npos);
+  const auto rest = run_ranks("ranks 3 " + command);
+  CAPTURE(rest.errors);
+  CHECK(rest.code == 0);
+  CHECK(rest.output.find(" found") != std::string::npos);
+  CHECK(rest.output.find(" 0 found") == std::string::npos);
+  check_same_as_plain(folder, "store");
+}
+
+TEST_CASE("widelimit-mpi: errors of a rank end the run and are told; there is no run without a store") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  write_images(folder, 6, 4);
+  const auto no_store = run_ranks("ranks 2 " + gram_of(folder) + " --out " + (folder / "out").string());
+  CHECK(no_store.code == 1);
+  CHECK(no_store.errors.find("gram with several processes needs --store") != std::string::npos);
+  const auto part =
+      run_ranks("ranks 2 " + gram_of(folder) + " --part 1/2 --store " + (folder / "s").string());
+  CHECK(part.errors.find("--part is for processes that know nothing of each other") != std::string::npos);
+  const auto no_file = run_ranks("ranks 2 gram fcn --x nowhere.npy --store " + (folder / "s").string());
+  CHECK(no_file.code == 1);
+  CHECK(no_file.errors.find("widelimit-mpi: rank ") != std::string::npos);
+  CHECK(no_file.errors.find("nowhere.npy") != std::string::npos);
+}

@@ -1,0 +1,164 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <xtensor/xarray.hpp>
+
+#include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
+
+using nlohmann::json;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+/// The transformer of `propagation exponents --alpha 0.5 --sigma-w 2.25`.
+constexpr const char* block_text = R"({"widelimit": 1, "layers": [
+  {"layer": "sum", "branches": [{"scale": 0.8660254037844386, "layers": []}, {"scale": 0.5, "layers": [
+    {"layer": "rms_norm"}, {"layer": "attention", "scaling": "inverse_width", "tied": false}]}]},
+  {"layer": "sum", "branches": [{"scale": 0.8660254037844386, "layers": []}, {"scale": 0.5, "layers": [
+    {"layer": "rms_norm"}, {"layer": "dense", "weight_variance": 5.0625}, {"layer": "tanh"},
+    {"layer": "dense", "weight_variance": 5.0625}, {"layer": "tanh"}, {"layer": "dense"}]}]}]})";
+
+std::string block_file(const TemporaryFolder& folder) {
+  std::ofstream(folder / "block.json") << block_text;
+  return (folder / "block.json").string();
+}
+
+json propagation_json(const std::string& arguments) {
+  const auto result = run_program("propagation " + arguments);
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  return json::parse(result.output);
+}
+
+void check_refused(const std::string& arguments, const std::string& message) {
+  CAPTURE(arguments);
+  const auto result = run_program("propagation " + arguments);
+  CHECK(result.code != 0);
+  CHECK(result.output.empty());
+  CAPTURE(result.errors);
+  CHECK(result.errors.find(message) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("propagation network: the exponents of the closed forms, gradients and Gram matrices") {
+  const TemporaryFolder folder;
+  const std::string block = block_file(folder);
+  const json closed = propagation_json("exponents --tokens 8 --depth 6 --sigma-w 2.25");
+  const json found =
+      propagation_json("network " + block + " --tokens 8 --depth 6 --c0 0.5 --gradients --grams " +
+                       (folder / "g.npy").string() + " --plot " + (folder / "p.png").string());
+  const json& exponents = found.at("exponents");
+  CHECK(exponents.at("at_fixed_point") == true);
+  for (const char* name : {"lambda_a_log", "lambda_g"})
+    CHECK(exponents.at(name).at("value").get<double>() ==
+          doctest::Approx(closed.at(name).get<double>()).epsilon(1e-9).scale(0));
+  CHECK(found.at("rows").size() == 7);
+  CHECK(found.at("layer_gradients").size() == 4);
+  CHECK(found.at("layer_gradients")[0].at("kind") == "attention");
+  CHECK(found.at("layer_gradients")[0].at("blocks").size() == 6);
+  const auto grams = widelimit::data::read_npy<double>(folder / "g.npy");
+  CHECK(grams.dimension() == 3);
+  CHECK(grams.shape(0) == 7);
+  CHECK(grams(6, 2, 2) == doctest::Approx(found.at("rows")[6][1].get<double>()).epsilon(1e-14).scale(0));
+  CHECK(file_text(folder / "p.png").substr(1, 3) == "PNG");
+  // From a Gram matrix behind three blocks the last three follow.
+  xt::xarray<double> middle = xt::xarray<double>::from_shape({8, 8});
+  for (std::size_t i = 0; i < 8; ++i)
+    for (std::size_t j = 0; j < 8; ++j) middle(i, j) = grams(3, i, j);
+  widelimit::data::write_npy(folder / "m.npy", middle);
+  const json rest = propagation_json("network " + block + " --depth 3 --gram " + (folder / "m.npy").string());
+  CHECK(rest.at("rows")[3][1].get<double>() ==
+        doctest::Approx(found.at("rows")[6][1].get<double>()).epsilon(1e-13).scale(0));
+}
+
+TEST_CASE("propagation network: networks beside the theory") {
+  const TemporaryFolder folder;
+  const json found = propagation_json(
+      "network " + block_file(folder) +
+      " --tokens 5 --depth 2 --c0 0.3 --gradients --networks 12 --width 64 --seed 3 --plot " +
+      (folder / "n.png").string());
+  const json& row = found.at("rows")[2];
+  REQUIRE(row.size() == 11);
+  CHECK(row[7].get<double>() == doctest::Approx(row[1].get<double>()).epsilon(0.15).scale(0));
+  const json& theory = found.at("layer_gradients");
+  const json& networks = found.at("networks").at("layer_gradients");
+  REQUIRE(networks.size() == theory.size());
+  for (std::size_t k = 0; k < theory.size(); ++k) CHECK(networks[k].at("layer") == theory[k].at("layer"));
+  CHECK(found.at("origin").at("seed") == 3);
+}
+
+TEST_CASE("propagation network: critical lines over numbers of the file") {
+  const TemporaryFolder folder;
+  const std::string block = block_file(folder);
+  // Both hidden gains follow one number in the closed form, so only the first layer's is varied here, and the root is
+  // checked by asking for the exponents there.
+  const std::string first = "'layers[1].branches[1].layers[1].weight_variance=2:40:8:log'";
+  const json found = propagation_json("network " + block + " --tokens 6 --depth 4 --vary " + first +
+                                      " --plot " + (folder / "v.png").string());
+  REQUIRE(found.at("rows").size() == 8);
+  REQUIRE(found.at("lambda_a_zero").size() == 1);
+  const double root = found.at("lambda_a_zero")[0][0].get<double>();
+  CHECK(root > 2);
+  json document = json::parse(block_text);
+  document["layers"][1]["branches"][1]["layers"][1]["weight_variance"] = root;
+  std::ofstream(folder / "critical.json") << document.dump();
+  const json there =
+      propagation_json("network " + (folder / "critical.json").string() + " --tokens 6 --depth 4");
+  CHECK(std::abs(there.at("exponents").at("lambda_a_log").at("value").get<double>()) < 1e-11);
+  const auto both = run_program("propagation network " + block + " --tokens 6 --depth 4 --vary " + first +
+                                " --vary 'layers[1].branches[1].scale=0.2:0.8:3' --out " +
+                                (folder / "v.csv").string() + " --plot " + (folder / "w.png").string());
+  CHECK(both.code == 0);
+  CHECK(file_text(folder / "v.csv")
+            .find("layers[1].branches[1].layers[1].weight_variance,layers[1].branches[1].scale,"
+                  "start_norm,") != std::string::npos);
+}
+
+TEST_CASE("propagation network: what is refused") {
+  const TemporaryFolder folder;
+  const std::string block = block_file(folder);
+  const auto vary = [&](const std::string& spec) { return "network " + block + " --vary '" + spec + "'"; };
+  check_refused(vary("layers[1].nothing=1:2:3"), "the network has no such field; /layers/1 has branches");
+  check_refused(vary("layers[0].branches[1].scale=2:1:3"), "expected ascending bounds, got 2 and 1");
+  check_refused(vary("layers[0].branches[1].scale=0:1:3:log"), "a log scale needs positive bounds, got 0");
+  check_refused(vary("layers[0].branches[1].scale=0:1"), "two bounds, a count and perhaps a scale");
+  check_refused(vary("layers[0].branches[1].scale=0:1:1"), "expected a count of at least 2, got 1");
+  check_refused(vary("widelimit=1:2:3"), "the network has an integer there");
+  check_refused(vary("layers[0].branches[1].scale=0.1:1:3") + " --c0 0.5", "leave out --gram, --c0");
+  check_refused("network " + block + " --gram missing.npy --q0 2", "--q0 and --c0 are the start");
+  check_refused("network " + block + " --tokens 4 --c0 -0.9", "gram must be positive semidefinite");
+  check_refused("network fcn --tokens 4", "a block must leave as many tokens as came");
+}
+
+TEST_CASE("propagation measure: activations beside a block's theory") {
+  const TemporaryFolder folder;
+  const std::string block = block_file(folder);
+  // Two tokens of norms 1 and 4 a channel at right angles, then equal ones.
+  xt::xarray<double> first = xt::zeros<double>({1, 2, 2}), second = xt::ones<double>({1, 2, 4});
+  first(0, 0, 0) = std::sqrt(2.0);
+  first(0, 1, 1) = std::sqrt(8.0);
+  second *= 0.5;
+  second(0, 1, 0) = 0;
+  widelimit::data::write_npy(folder / "layer_0.npy", first);
+  widelimit::data::write_npy(folder / "layer_1.npy", second);
+  const json found = propagation_json("measure " + folder.path().string() + " --network " + block);
+  const json& rows = found.at("rows");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0][1] == doctest::Approx(2.5));
+  CHECK(rows[0][3] == doctest::Approx(0));
+  CHECK(rows[1][1] == doctest::Approx(0.21875));
+  CHECK(rows[1][3] == doctest::Approx(0.1875 / 0.21875));
+  CHECK(found.at("norm_growth") == doctest::Approx(std::log(0.21875 / 2.5)));
+  CHECK(found.at("angle_growth") == doctest::Approx(std::log(1 - 0.1875 / 0.21875)));
+  CHECK(rows[0][7] == doctest::Approx(2.5));
+  CHECK(rows[1][7].get<double>() > 1);
+  check_refused("measure " + (folder / "nothing").string(), "there is no layer_0.npy");
+  widelimit::data::write_npy(folder / "layer_1.npy", xt::xarray<double>(xt::ones<double>({1, 3, 2})));
+  check_refused("measure " + folder.path().string(), "expected as many tokens as in layer_0.npy, 2, got 3");
+}

@@ -1,0 +1,138 @@
+// Stores from the command line: computed, gone on with, looked into, verified, exported.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/program.hpp"
+#include "support/random_inputs.hpp"
+#include "widelimit/data/npy.hpp"
+
+using namespace widelimit;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+void write_images(const TemporaryFolder& folder, Index count, const char* name = "x.npy") {
+  data::write_npy(folder / name, xt::xarray<float>(testing::random_inputs(1, {count, 4, 4, 2})));
+}
+
+std::string gram_arguments(const TemporaryFolder& folder, const std::string& more) {
+  return "gram conv-gap:depth=1 --x " + (folder / "x.npy").string() + " " + more;
+}
+
+testing::ProgramResult gram_store(const TemporaryFolder& folder, const std::string& more = "") {
+  return run_program(gram_arguments(folder, "--store " + (folder / "store").string() + " " + more));
+}
+
+void check_fails(const testing::ProgramResult& result, const std::string& part, int code = 1) {
+  CAPTURE(result.errors);
+  CHECK(result.code == code);
+  CHECK(result.errors.find(part) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("gram --store: parts, then the rest, then nothing; export has the bytes of gram --out") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  const auto first = gram_store(folder, "--tile 4 --part 1/2");
+  CHECK(first.code == 0);
+  CHECK(first.output.find((folder / "store").string() + ": 3 tiles: 3 computed, 0 found, ") == 0);
+  check_fails(run_program("store verify " + (folder / "store").string()),
+              "3 tiles are missing, 0 files damaged");
+  CHECK(gram_store(folder).output.find("6 tiles: 3 computed, 3 found") != std::string::npos);
+  CHECK(gram_store(folder).output.find("6 tiles: 0 computed, 6 found") != std::string::npos);
+  CHECK(run_program(gram_arguments(folder, "--out " + (folder / "out").string())).code == 0);
+  const auto exported =
+      run_program("store export " + (folder / "store").string() + " --npy " + (folder / "npy").string());
+  CHECK(exported.code == 0);
+  for (const char* name : {"nngp.npy", "ntk.npy"})
+    CHECK(file_text(folder / "npy" / name) == file_text(folder / "out" / name));
+}
+
+TEST_CASE("store info says what a store is of") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  CHECK(gram_store(folder, "--tile 4 --kernel ntk --part 2/2").code == 0);
+  const auto info = run_program("store info " + (folder / "store").string());
+  CHECK(info.code == 0);
+  for (const char* part :
+       {"arrays         ntk\n", "matrix         10 x 10, symmetric", "tiles          3 of 6 there",
+        "rows           10 inputs, 2 channels, shape [4,4]", "values_sha256", "\"relu\""})
+    CHECK(info.output.find(part) != std::string::npos);
+}
+
+TEST_CASE("store verify finds damage, and numbers that are not what is computed") {
+  const TemporaryFolder folder;
+  write_images(folder, 10);
+  CHECK(gram_store(folder, "--tile 4").code == 0);
+  const std::string store = (folder / "store").string(), x = (folder / "x.npy").string();
+  const auto whole = run_program("store verify " + store + " --recompute 100 --x " + x);
+  CHECK(whole.code == 0);
+  CHECK(whole.output == "6 of 6 tiles whole\n100 pairs computed again: the same bits\n");
+  const auto chunk = folder / "store/ntk/c/0/1";
+  std::string bytes = file_text(chunk);
+  bytes[5] = static_cast<char>(bytes[5] ^ 1);
+  std::ofstream(chunk, std::ios::binary) << bytes;
+  const auto damaged = run_program("store verify " + store);
+  check_fails(damaged, "0 tiles are missing, 1 files damaged");
+  CHECK(damaged.output == "5 of 6 tiles whole\ndamaged: " + chunk.string() + "\n");
+  const auto mended = gram_store(folder);
+  CHECK(mended.errors ==
+        "widelimit: " + chunk.string() + ": damaged: its checksum or length is wrong; computed again\n");
+  CHECK(mended.output.find("1 computed, 5 found, 1 damaged files mended") != std::string::npos);
+  CHECK(run_program("store verify " + store).code == 0);
+  write_images(folder, 9, "fewer.npy");
+  check_fails(run_program("store verify " + store + " --recompute 5 --x " + (folder / "fewer.npy").string()),
+              "it has 10 rows, 9 inputs were given");
+  check_fails(run_program("store verify " + store + " --recompute 5"), "--recompute needs --x", 2);
+}
+
+TEST_CASE("gp --store: the same table, from stores that are read the second time") {
+  const TemporaryFolder folder;
+  const std::string gp =
+      "gp --data sample --train 60 --validation 20 --test 20 --network fcn --network conv-gap:depth=1";
+  const auto plain = run_program(gp + " --out " + (folder / "plain").string() + " --no-report --no-pictures");
+  REQUIRE(plain.code == 0);
+  const std::string stored = gp + " --store " + (folder / "stores").string() + " --no-report --no-pictures";
+  for (const char* out : {"first", "second"}) {
+    CHECK(run_program(stored + " --out " + (folder / out).string()).code == 0);
+    for (const char* name : {"fcn/mean_ntk.npy", "fcn/variance_nngp.npy", "conv-gap/mean_nngp.npy"})
+      CHECK(file_text(folder / out / name) == file_text(folder / "plain" / name));
+  }
+  for (const char* store : {"fcn/train", "fcn/validation-train", "conv-gap/test-train"})
+    CHECK(run_program("store verify " + (folder / "stores" / store).string()).code == 0);
+  check_fails(run_program(stored + " --flip"), "--store", 2);
+  // Other data: the stores are not theirs.
+  check_fails(run_program("gp --data sample --train 50 --validation 20 --test 20 --network fcn --network "
+                          "conv-gap:depth=1 --store " +
+                          (folder / "stores").string()),
+              "the store is another one");
+}
+
+TEST_CASE("gram --store: growing, other networks, options that do not fit each other") {
+  const TemporaryFolder folder;
+  write_images(folder, 6);
+  CHECK(gram_store(folder, "--tile 4").code == 0);
+  write_images(folder, 11);
+  check_fails(gram_store(folder), "it has 6 rows, 11 inputs were given; let it grow (--grow)");
+  CHECK(gram_store(folder, "--grow").output.find("6 tiles: 5 computed, 1 found") != std::string::npos);
+  CHECK(run_program(gram_arguments(folder, "--out " + (folder / "out").string())).code == 0);
+  CHECK(run_program("store export " + (folder / "store").string() + " --npy " + (folder / "npy").string())
+            .code == 0);
+  CHECK(file_text(folder / "npy/ntk.npy") == file_text(folder / "out/ntk.npy"));
+  check_fails(run_program("gram conv-gap:depth=2 --x " + (folder / "x.npy").string() + " --store " +
+                          (folder / "store").string()),
+              "the store is another one: network/");
+  check_fails(run_program(gram_arguments(folder, "")), "--out, --store", 2);
+  check_fails(run_program(gram_arguments(folder, "--out o --store s")), "--out, --store", 2);
+  check_fails(run_program(gram_arguments(folder, "--store s --variances")), "--store", 2);
+  check_fails(run_program(gram_arguments(folder, "--out o --part 1/2")), "--store", 2);
+  for (const char* text : {"2", "2/", "/2", "0/2", "3/2", "-1/2", "1/2x", "a/b"})
+    check_fails(gram_store(folder, std::string("--part ") + text),
+                std::string("--part: expected K/N with K from 1 to N, got ") + text);
+  check_fails(run_program("store info " + folder.string()), "there is no store");
+}

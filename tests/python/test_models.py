@@ -1,0 +1,131 @@
+"""Models: fit, predict, sample, save, load, search."""
+
+import numpy as np
+import pytest
+
+import widelimit
+from widelimit import Model, layers
+
+
+def network():
+    return widelimit.Network([layers.dense(2, 0.1), layers.relu(), layers.dense(1, 0.05)])
+
+
+def problem(random):
+    x, test = random.normal(size=(12, 3)), random.normal(size=(5, 3))
+    return x, np.stack([np.sin(x[:, 0]), x[:, 1] * x[:, 2]], axis=1), test
+
+
+def test_predictions_are_those_of_regression(random):
+    x, y, test = problem(random)
+    model = Model.fit(network(), x, y, noise_variance=0.05)
+    gram, cross = widelimit.gram(network(), x, kernels="nngp").nngp, widelimit.gram(network(), test, x, "nngp").nngp
+    posterior = widelimit.Regression.fit(gram, y, noise_variance=0.05)
+    prior = widelimit.gram(network(), test, kernels="nngp").nngp
+    found = model.predict(test)
+    np.testing.assert_allclose(found.mean, posterior.mean(cross), rtol=1e-10)
+    np.testing.assert_allclose(found.standard_deviation**2, posterior.variance(cross, np.diag(prior).copy()), rtol=1e-8)
+    assert found.noise_variance == 0.05 and found.class_probabilities is None
+    np.testing.assert_array_equal(model.mean(test), found.mean)
+    joint = model.predict_jointly(test)
+    np.testing.assert_allclose(joint.covariance, posterior.covariance(cross, prior), rtol=1e-8, atol=1e-12)
+    assert model.log_marginal_likelihood == pytest.approx(posterior.log_marginal_likelihood)
+    assert len(model) == 12 and model.outputs == 2 and model.kind == "bayesian" and model.network == network()
+
+
+def test_what_is_left_out_is_predicted_from_the_others(random):
+    x, y, _ = problem(random)
+    left_out = Model.fit(network(), x, y, noise_variance=0.1, amplitude=1.0).leave_one_out()
+    others = Model.fit(network(), x[1:], y[1:], noise_variance=0.1, amplitude=1.0).predict(x[:1])
+    np.testing.assert_allclose(left_out.residuals[0], y[0] - others.mean[0], rtol=1e-8)
+    np.testing.assert_allclose(left_out.variances[0], others.standard_deviation[0]**2 + 0.1, rtol=1e-8)
+    assert left_out.mean_squared_error == pytest.approx(np.mean(left_out.residuals**2))
+
+
+def test_samples_have_the_covariance(random):
+    x, y, test = problem(random)
+    for kind in ("bayesian", "trained"):
+        model = Model.fit(network(), x, y, kind=kind, noise_variance=0.1)
+        joint, samples = model.predict_jointly(test), model.samples(test, 4000, seed=3)
+        assert samples.shape == (4000, 5, 2)
+        scale = np.sqrt(np.diag(joint.covariance).max() / 4000)
+        np.testing.assert_allclose(samples.mean(0), joint.mean, atol=5 * scale)
+        np.testing.assert_allclose(np.cov(samples[:, :, 0].T), joint.covariance, atol=0.1 * joint.covariance.max())
+        prior = model.prior_samples(test, 4000, seed=3)
+        expected = model.amplitude * widelimit.gram(network(), test, kernels="nngp").nngp
+        np.testing.assert_allclose(np.cov(prior[:, :, 1].T), expected, atol=0.1 * expected.max())
+        np.testing.assert_array_equal(samples[:2], model.samples(test, 2, seed=3))
+
+
+def test_a_model_comes_back_from_its_folder(random, tmp_path):
+    x, y, test = problem(random)
+    model = Model.fit(network(), x.astype(np.float32), y, preprocessing="channel", kind="trained")
+    model.save(tmp_path / "model")
+    same = Model.load(tmp_path / "model")
+    np.testing.assert_array_equal(same.predict(test.astype(np.float32)).mean, model.predict(test.astype(np.float32)).mean)
+    assert same.preprocessing.kind == "channel" and same.selection is None and same.kind == "trained"
+    with pytest.raises(widelimit.DataError):
+        Model.load(tmp_path)
+
+
+def test_inputs_are_preprocessed_as_the_training_inputs_were(random):
+    x, y, test = problem(random)
+    x, test = 3 * x + 5, 3 * test + 5
+    model = Model.fit(network(), x, y, preprocessing="channel", noise_variance=0.1)
+
+    def standardised(inputs):
+        return (inputs - x.mean(0)) / x.std(0)
+
+    by_hand = Model.fit(network(), standardised(x), y, noise_variance=0.1)
+    np.testing.assert_allclose(model.predict(test).mean, by_hand.predict(standardised(test)).mean, rtol=1e-9)
+    whitened = widelimit.Preprocessing.fit("zca", x, zca_regulariser=0.1)
+    given = Model.fit(network(), x, y, preprocessing=whitened, noise_variance=0.1)
+    np.testing.assert_allclose(given.mean(test), Model.fit(network(), whitened.apply(x), y, noise_variance=0.1).mean(
+        whitened.apply(test)))
+
+
+def test_classes(random):
+    x, _, test = problem(random)
+    labels = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0)
+    model = Model.fit(network(), x, labels, labels=True, class_names=("a", "b", "c"))
+    found = model.predict(test)
+    assert found.class_probabilities.shape == (5, 3) and model.class_names == ("a", "b", "c")
+    np.testing.assert_allclose(found.class_probabilities.sum(1), 1)
+    with pytest.raises(TypeError, match="expected integers"):
+        Model.fit(network(), x, labels / 1, labels=True)
+
+
+def test_the_regulariser_is_the_best_of_the_grid(random):
+    x, y, test = problem(random)
+    held = random.normal(size=(6, 3))
+    validation = held, np.stack([np.sin(held[:, 0]), held[:, 1] * held[:, 2]], axis=1)
+    for criterion, better in (("loo", min), ("evidence", max), ("mse", min)):
+        model = Model.fit(network(), x, y, validation=validation, criterion=criterion, grid=[1e-4, 1e-2, 1.0])
+        key = {"loo": "loo", "evidence": "log_marginal_likelihood", "mse": "mse"}[criterion]
+        scores = {row["regulariser"]: row[key] for row in model.selection.scores}
+        assert model.selection.best == better(scores, key=scores.get), criterion
+        alone = Model.select(network(), x, y, validation=validation, criterion=criterion, grid=[1e-4, 1e-2, 1.0])
+        assert alone.best == model.selection.best
+    with pytest.raises(ValueError, match="criterion: expected accuracy, mse, nlpd, evidence, loo, got best"):
+        Model.fit(network(), x, y, criterion="best")
+    with pytest.raises(ValueError, match="got both"):
+        Model.fit(network(), x, y, regulariser=0.1, noise_variance=0.1)
+    with pytest.raises(ValueError, match="kind: expected bayesian, trained"):
+        Model.fit(network(), x, y, kind="ntk")
+
+
+def test_search_finds_the_lowest_score():
+    trials = widelimit.search([("a", 0.1, 10, "log"), ("b", -1, 1)], lambda v: np.log(v[0])**2 + (v[1] - 0.3)**2, 60)
+    best = min(trials, key=lambda trial: trial.score)
+    assert best.score < 1e-2 and abs(best.values[1] - 0.3) < 0.1
+    asked = []
+    again = widelimit.search([("a", 0.1, 10, "log"), ("b", -1, 1)], lambda v: asked.append(v) or 0.0, 60, known=trials)
+    assert asked == [] and again == trials
+
+    def failing(values):
+        raise KeyError("of the score")
+
+    with pytest.raises(KeyError, match="of the score"):
+        widelimit.search([("a", 0, 1)], failing)
+    with pytest.raises(ValueError, match="scale: expected linear, log, integer, got cubic"):
+        widelimit.search([("a", 0, 1, "cubic")], lambda v: 0.0)
