@@ -160,6 +160,27 @@ def test_ctrl_c_stops_a_run_within_a_second():
     assert time.perf_counter() - begin < 3  # The interpreter's own end on a busy machine included.
 
 
+def test_threads_and_forked_processes_compute():
+    # In a process of its own: forking one with threads of NumPy's own is the caller's risk.
+    script = ("import os, numpy, threading, widelimit\n"
+              "from widelimit import layers\n"
+              "network = widelimit.Network([layers.dense(2), layers.relu(), layers.dense()])\n"
+              "x = numpy.random.default_rng(0).normal(size=(30, 4))\n"
+              "expected = widelimit.gram(network, x).ntk\n"
+              "good = []\n"
+              "def check():\n"
+              "    good.append(all((widelimit.gram(network, x).ntk == expected).all() for _ in range(20)))\n"
+              "threads = [threading.Thread(target=check) for _ in range(6)]\n"
+              "[thread.start() for thread in threads], [thread.join() for thread in threads]\n"
+              "assert good == [True] * 6\n"
+              "child = os.fork()\n"
+              "if child == 0:\n"
+              "    check()\n"
+              "    os._exit(0 if good[-1] else 1)\n"
+              "assert os.waitpid(child, 0)[1] == 0\n")
+    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0
+
+
 def test_explain_and_check_limit():
     table = widelimit.explain(relu_network(), (), 5, measure_seconds=0)
     assert "layers[1]" in table
