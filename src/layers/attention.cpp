@@ -40,11 +40,11 @@ ordered_json position_fields(const PositionalEncodings& positions) {
 }
 
 void add_sequence_fields(const AttentionOptions& options, ordered_json& fields) {
-  if (options.rotary) fields["rotary"] = {{"frequencies", options.rotary->frequencies}};
-  if (options.alibi_slope != 0) fields["alibi"] = options.alibi_slope;
-  if (options.window) fields["window"] = *options.window;
-  if (options.prefix != 0) fields["prefix"] = options.prefix;
-  if (options.mask_matrix) fields["mask"] = json_rows(*options.mask_matrix);
+  if (options.sequence.rotary) fields["rotary"] = {{"frequencies", options.sequence.rotary->frequencies}};
+  if (options.sequence.alibi_slope != 0) fields["alibi"] = options.sequence.alibi_slope;
+  if (options.sequence.window) fields["window"] = *options.sequence.window;
+  if (options.sequence.prefix != 0) fields["prefix"] = options.sequence.prefix;
+  if (options.sequence.mask_matrix) fields["mask"] = json_rows(*options.sequence.mask_matrix);
 }
 
 class Attention final : public LayerModel {
@@ -101,7 +101,7 @@ class Attention final : public LayerModel {
     const bool is_identity = slopes && slopes->negative == 1 && slopes->positive == 1;
     if (is_identity) return make_identity_attention(options_);
     // Masks and rotary positions make the sums depend on the positions themselves, not on their correlation only.
-    const bool interpolates = slopes.has_value() && sees_everything(options_) && !options_.rotary;
+    const bool interpolates = slopes.has_value() && sees_everything(options_) && !options_.sequence.rotary;
     return interpolates ? make_homogeneous_attention(options_) : make_elementwise_attention(options_);
   }
 
@@ -155,11 +155,12 @@ RotaryPositions read_rotary(const nlohmann::json& object, const std::string& pat
 
 /// The fields of AttentionOptions that are for sequences only.
 void read_sequence_fields(FieldReader& fields, AttentionOptions& options) {
-  if (fields.has("rotary")) options.rotary = read_rotary(fields.value("rotary"), fields.path() + ".rotary");
-  options.alibi_slope = fields.number("alibi", 0);
-  if (fields.has("window")) options.window = fields.integer("window");
-  options.prefix = fields.integer("prefix", 0);
-  if (fields.has("mask")) options.mask_matrix = read_square_matrix<bool>(fields, "mask");
+  if (fields.has("rotary"))
+    options.sequence.rotary = read_rotary(fields.value("rotary"), fields.path() + ".rotary");
+  options.sequence.alibi_slope = fields.number("alibi", 0);
+  if (fields.has("window")) options.sequence.window = fields.integer("window");
+  options.sequence.prefix = fields.integer("prefix", 0);
+  if (fields.has("mask")) options.sequence.mask_matrix = read_square_matrix<bool>(fields, "mask");
 }
 
 Layer read_attention(FieldReader& fields) {

@@ -12,36 +12,38 @@
 namespace widelimit::layers {
 namespace {
 
-void check_rotary(const AttentionOptions& options) {
-  if (!options.rotary) return;
-  if (options.rotary->frequencies.empty())
+void check_rotary(const SequenceAttention& sequence) {
+  if (!sequence.rotary) return;
+  if (sequence.rotary->frequencies.empty())
     throw ArgumentError("attention: rotary positions need at least one frequency, got none");
   // Angles are distances times frequencies: beyond, their cosines have few digits, and none at last.
   constexpr double largest = 1e6;
-  for (std::size_t i = 0; i < options.rotary->frequencies.size(); ++i)
-    if (!(std::abs(options.rotary->frequencies[i]) <= largest))
+  for (std::size_t i = 0; i < sequence.rotary->frequencies.size(); ++i)
+    if (!(std::abs(sequence.rotary->frequencies[i]) <= largest))
       throw ArgumentError(fmt::format("attention: rotary.frequencies[{}] must be within -{} .. {}, got {}", i,
-                                      largest, largest, options.rotary->frequencies[i]));
+                                      largest, largest, sequence.rotary->frequencies[i]));
 }
 
 void check_alibi(const AttentionOptions& options) {
-  require_not_negative("attention", "alibi", options.alibi_slope);
-  if (options.alibi_slope != 0 && !options.weights.is_softmax())
+  const SequenceAttention& sequence = options.sequence;
+  require_not_negative("attention", "alibi", sequence.alibi_slope);
+  if (sequence.alibi_slope != 0 && !options.weights.is_softmax())
     throw ArgumentError(fmt::format(
         "attention: alibi needs softmax or softmax1 weights, got {}; leave it out or change the weights",
         options.weights.nonlinearity().kind()));
 }
 
 void check_masks(const AttentionOptions& options) {
-  if (options.window && *options.window < 1)
-    throw ArgumentError(fmt::format("attention: window must be at least 1, got {}", *options.window));
-  if (options.prefix < 0)
-    throw ArgumentError(fmt::format("attention: prefix must not be negative, got {}", options.prefix));
-  if (options.prefix > 0 && options.mask != AttentionMask::causal)
+  const SequenceAttention& sequence = options.sequence;
+  if (sequence.window && *sequence.window < 1)
+    throw ArgumentError(fmt::format("attention: window must be at least 1, got {}", *sequence.window));
+  if (sequence.prefix < 0)
+    throw ArgumentError(fmt::format("attention: prefix must not be negative, got {}", sequence.prefix));
+  if (sequence.prefix > 0 && options.mask != AttentionMask::causal)
     throw ArgumentError(fmt::format("attention: a prefix needs a causal mask, got the prefix {} without one",
-                                    options.prefix));
-  if (!options.mask_matrix) return;
-  const auto& mask = *options.mask_matrix;
+                                    sequence.prefix));
+  if (!sequence.mask_matrix) return;
+  const auto& mask = *sequence.mask_matrix;
   if (mask.rows() != mask.cols() || mask.rows() == 0)
     throw ArgumentError(
         fmt::format("attention: the mask must be square, got {} x {}", mask.rows(), mask.cols()));
@@ -49,7 +51,8 @@ void check_masks(const AttentionOptions& options) {
 
 /// Softmax over no positions is 0 / 0.
 void check_rows_see_something(const AttentionOptions& options, Index d) {
-  if (!options.mask_matrix || !options.weights.is_softmax() || options.weights.is_softmax1()) return;
+  const SequenceAttention& sequence = options.sequence;
+  if (!sequence.mask_matrix || !options.weights.is_softmax() || options.weights.is_softmax1()) return;
   const SeenPositions seen(options, d);
   for (Index a = 0; a < d; ++a)
     if (seen.of(a).empty())
@@ -91,7 +94,7 @@ void check_attention(const AttentionOptions& options) {
     throw ArgumentError(
         fmt::format("attention: samples must be at most {}, got {}", most_samples, options.samples));
   if (options.positions) check_positions(*options.positions);
-  check_rotary(options);
+  check_rotary(options.sequence);
   check_alibi(options);
   check_masks(options);
 }
@@ -101,17 +104,18 @@ void check_attention_fits(const AttentionOptions& options, const Shape& input) {
     throw ArgumentError(
         "expected inputs with positions, got vectors; put attention before flatten or global pooling");
   if (options.positions) check_positions_fit(*options.positions, input);
-  const bool needs_sequence = options.rotary || options.alibi_slope != 0 || options.window ||
-                              options.prefix > 0 || options.mask_matrix;
+  const SequenceAttention& sequence = options.sequence;
+  const bool needs_sequence = sequence.rotary || sequence.alibi_slope != 0 || sequence.window ||
+                              sequence.prefix > 0 || sequence.mask_matrix;
   if (!needs_sequence) return;
   if (input.size() != 1)
     throw ArgumentError(fmt::format(
         "expected sequences for rotary positions, alibi, window, prefix or mask, got inputs of {}",
         to_string(input)));
-  if (options.mask_matrix && options.mask_matrix->rows() < input[0])
+  if (sequence.mask_matrix && sequence.mask_matrix->rows() < input[0])
     throw ArgumentError(
         fmt::format("expected a mask of at least {0} x {0} for inputs of {0} positions, got {1} x {1}",
-                    input[0], options.mask_matrix->rows()));
+                    input[0], sequence.mask_matrix->rows()));
   check_rows_see_something(options, input[0]);
 }
 

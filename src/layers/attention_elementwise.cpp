@@ -71,8 +71,8 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
           turns_(encoded.keys.cols()),
           turned_(encoded.keys.cols()) {
       if (encoded.logit_ntks.size() > 0) value_logit_ntks_ = encoded.values.cwiseProduct(encoded.logit_ntks);
-      if (stage.options().rotary)
-        rho_.emplace(*stage.options().rotary, 2 * (encoded.keys.rows() + encoded.keys.cols()));
+      if (stage.options().sequence.rotary)
+        rho_.emplace(*stage.options().sequence.rotary, 2 * (encoded.keys.rows() + encoded.keys.cols()));
     }
 
     AttentionSums operator()(const PreparedVariances& left, const PreparedVariances& right, Index a,

@@ -42,7 +42,7 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
 
   /// Three products of covariances with the NTK, one without, and their sums; rotary positions: for every diagonal.
   double flops(const PairSize& pair) const override {
-    if (options().rotary)
+    if (options().sequence.rotary)
       return (pair.with_ntk ? 3 : 1) * 4 * pair.entries() * static_cast<double>(pair.left + pair.right);
     return (pair.with_ntk ? 6 : 2) * pair.entries() + 10 * pair.kernels() * pair.wanted_entries();
   }
@@ -78,7 +78,7 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
   [[nodiscard]] Matrix<double> seen_sums(const PairView<Scalar>& pair, const Matrix<double>& left,
                                          const Matrix<double>& right) const {
     const Matrix<double> products = left.cwiseProduct(right);
-    if (options().rotary) return turned_sums(pair, products);
+    if (options().sequence.rotary) return turned_sums(pair, products);
     const Index d = products.rows(), e = products.cols();
     if (sees_everything(options())) return Matrix<double>::Constant(d, e, products.sum());
     const SeenPositions rows(options(), d), columns(options(), e);
@@ -94,7 +94,7 @@ class IdentityAttention final : public AttentionStage<IdentityAttention> {
                                            const Matrix<double>& products) const {
     const Index d = products.rows(), e = products.cols();
     const SeenPositions rows(options(), d), columns(options(), e);
-    const RotaryTable rho(*options().rotary, 2 * (d + e));
+    const RotaryTable rho(*options().sequence.rotary, 2 * (d + e));
     const Index lowest = pair.wanted == Entries::diagonal ? 0 : 1 - e;
     const Index highest = pair.wanted == Entries::diagonal ? 0 : d - 1;
     Matrix<double> result(d, e), turned(d, e);

@@ -56,7 +56,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     else
       weights.setZero();
     if (tied_) weights.array() += static_cast<Scalar>(options().query_bias_variance);
-    if (options().rotary) turn(weights);
+    if (options().sequence.rotary) turn(weights);
     const AttentionRows rows(options(), d, input.counts);
     for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);
   }
@@ -79,7 +79,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   /// Logits (a, c) times rho(c - a).
   template <typename Scalar>
   void turn(Eigen::Map<Matrix<Scalar>>& logits) const {
-    const RotaryTable rho(*options().rotary, logits.rows());
+    const RotaryTable rho(*options().sequence.rotary, logits.rows());
     for (Index a = 0; a < logits.rows(); ++a)
       for (Index c = 0; c < logits.cols(); ++c) logits(a, c) *= static_cast<Scalar>(rho(c - a));
   }

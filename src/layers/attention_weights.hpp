@@ -17,7 +17,7 @@ class AttentionRows {
   /// For d positions, of which those count that have no 0 in `counts` (all if it is empty).
   AttentionRows(const AttentionOptions& options, Index d, std::span<const std::uint8_t> counts = {})
       : scale_{options.query_key_std},
-        alibi_slope_{options.alibi_slope},
+        alibi_slope_{options.sequence.alibi_slope},
         adds_one_{options.weights.is_softmax1()},
         zeta_{options.weights.is_softmax() ? nullptr : activation_of(options.weights.nonlinearity())},
         seen_(options, d, counts) {}

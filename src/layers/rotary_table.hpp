@@ -32,7 +32,7 @@ class RotaryTable {
 class RotaryWaves {
  public:
   explicit RotaryWaves(const AttentionOptions& options) {
-    if (options.rotary) frequencies_ = options.rotary->frequencies;
+    if (options.sequence.rotary) frequencies_ = options.sequence.rotary->frequencies;
   }
 
   [[nodiscard]] std::size_t count() const { return std::max<std::size_t>(1, 2 * frequencies_.size()); }

@@ -5,13 +5,13 @@
 namespace widelimit::layers {
 
 bool sees_everything(const AttentionOptions& options) {
-  return options.mask == AttentionMask::full && !options.window && !options.mask_matrix;
+  return options.mask == AttentionMask::full && !options.sequence.window && !options.sequence.mask_matrix;
 }
 
 bool sees(const AttentionOptions& options, Index a, Index c) {
-  if (options.mask == AttentionMask::causal && c > a && c >= options.prefix) return false;
-  if (options.window && std::abs(a - c) >= *options.window) return false;
-  return !options.mask_matrix || (*options.mask_matrix)(a, c);
+  if (options.mask == AttentionMask::causal && c > a && c >= options.sequence.prefix) return false;
+  if (options.sequence.window && std::abs(a - c) >= *options.sequence.window) return false;
+  return !options.sequence.mask_matrix || (*options.sequence.mask_matrix)(a, c);
 }
 
 SeenPositions::SeenPositions(const AttentionOptions& options, Index d, std::span<const std::uint8_t> counts)

@@ -21,7 +21,7 @@ void check(const CrossAttentionOptions& options) {
         fmt::format("cross_attention: longest must be in {}..{} (sources and targets), got {}",
                     options.sources + 1, most_positions, options.longest));
   const layers::AttentionOptions& attention = options.attention;
-  if (attention.mask != AttentionMask::full || attention.window || attention.mask_matrix)
+  if (attention.mask != AttentionMask::full || attention.sequence.window || attention.sequence.mask_matrix)
     throw ArgumentError(
         "cross_attention: expected attention without masks, windows or causality; targets see all sources");
 }
@@ -32,7 +32,7 @@ Layers cross_attention(const CrossAttentionOptions& options) {
   check(options);
   layers::AttentionOptions attention = options.attention;
   // What the sources see does not matter, since they are dropped; softmax wants them to see something.
-  Matrix<bool>& mask = attention.mask_matrix.emplace(options.longest, options.longest);
+  Matrix<bool>& mask = attention.sequence.mask_matrix.emplace(options.longest, options.longest);
   mask.setConstant(false);
   mask.leftCols(options.sources).setConstant(true);
   Layers result{layers::attention(attention)};

@@ -25,9 +25,9 @@ Layer gate_of(const Settings& settings) {
 DecoderBlockOptions block_of(const Settings& settings) {
   DecoderBlockOptions block;
   block.attention.query_key_std = settings.real("query_key_std");
-  block.attention.rotary =
+  block.attention.sequence.rotary =
       layers::RotaryPositions::with_base(settings.real("base"), settings.integer("pairs"));
-  if (settings.integer("window") > 0) block.attention.window = settings.integer("window");
+  if (settings.integer("window") > 0) block.attention.sequence.window = settings.integer("window");
   block.mlp.activation = gate_of(settings);
   return block;
 }

@@ -80,11 +80,12 @@ TEST_CASE("identity weights with rotary positions and masks approach their limit
   AttentionOptions attended;
   attended.scaling = AttentionScaling::inverse_sqrt_width;
   attended.weights = AttentionWeights::elementwise(identity());
-  attended.rotary = RotaryPositions{{0.7, 1.3}};
+  attended.sequence.rotary = RotaryPositions{{0.7, 1.3}};
   attended.mask = AttentionMask::causal;
-  attended.prefix = 2;
-  attended.mask_matrix = Matrix<bool>::Constant(4, 4, true);
-  (*attended.mask_matrix)(0, 1) = (*attended.mask_matrix)(2, 1) = (*attended.mask_matrix)(3, 0) = false;
+  attended.sequence.prefix = 2;
+  attended.sequence.mask_matrix = Matrix<bool>::Constant(4, 4, true);
+  (*attended.sequence.mask_matrix)(0, 1) = (*attended.sequence.mask_matrix)(2, 1) =
+      (*attended.sequence.mask_matrix)(3, 0) = false;
   LimitOptions options = quick_options({4});
   options.widths = {32, 64, 128};
   options.draws = 64;

@@ -153,18 +153,19 @@ void add_attention_of_today(std::vector<ZooLayer>& zoo, Index samples) {
   AttentionOptions options;
   options.query_key_std = 1.2;
   options.mask = AttentionMask::causal;
-  options.rotary = RotaryPositions{{0.9, 0.2}};
+  options.sequence.rotary = RotaryPositions{{0.9, 0.2}};
   zoo.push_back({"1/width rotary causal", attention(options), {4}});
-  options.window = 2;
-  options.alibi_slope = 0.3;
+  options.sequence.window = 2;
+  options.sequence.alibi_slope = 0.3;
   options.weights = AttentionWeights::softmax1();
   zoo.push_back({"1/width softmax1, rotary, ALiBi, causal window", attention(options), {4}});
 
   AttentionOptions masked;
   masked.mask = AttentionMask::causal;
-  masked.prefix = 2;
-  masked.mask_matrix = Matrix<bool>::Constant(4, 4, true);
-  (*masked.mask_matrix)(0, 1) = (*masked.mask_matrix)(2, 1) = (*masked.mask_matrix)(3, 0) = false;
+  masked.sequence.prefix = 2;
+  masked.sequence.mask_matrix = Matrix<bool>::Constant(4, 4, true);
+  (*masked.sequence.mask_matrix)(0, 1) = (*masked.sequence.mask_matrix)(2, 1) =
+      (*masked.sequence.mask_matrix)(3, 0) = false;
   masked.weights = AttentionWeights::elementwise(relu());
   zoo.push_back({"1/width relu, prefix and mask", attention(masked), {4}});
 
@@ -173,7 +174,7 @@ void add_attention_of_today(std::vector<ZooLayer>& zoo, Index samples) {
   zoo.push_back({"1/sqrt(width) softmax1, rotary, ALiBi, causal window", attention(options), {3}});
   for (const Layer& weights : {relu(), layers::erf()}) {
     masked.weights = AttentionWeights::elementwise(weights);
-    masked.rotary = RotaryPositions{{0.7, 1.3}};
+    masked.sequence.rotary = RotaryPositions{{0.7, 1.3}};
     zoo.push_back({"1/sqrt(width) " + weights.kind() + ", rotary, prefix and mask", attention(masked), {4}});
   }
 }
@@ -183,9 +184,9 @@ void add_biased_attention(std::vector<ZooLayer>& zoo, Index samples) {
   AttentionOptions options;
   options.query_key_std = 1.2;
   options.query_bias_variance = options.key_bias_variance = 0.6;
-  options.rotary = RotaryPositions{{0.9, 0.2}};
+  options.sequence.rotary = RotaryPositions{{0.9, 0.2}};
   zoo.push_back({"1/width rotary, biased queries and keys", attention(options), {4}});
-  options.rotary.reset();
+  options.sequence.rotary.reset();
   options.weights = AttentionWeights::elementwise(relu());
   options.positions = PositionalEncodings::appended(DecayPositions{{1, 0.6, 0.4, 0.3, 0.2}, 1}, 6, 2, 0.8);
   zoo.push_back({"1/width relu, biased, decaying positions", attention(options), {2, 3}});

@@ -128,15 +128,15 @@ TEST_CASE("attention with rotary positions, ALiBi and masks obeys the laws") {
   LawOptions sequences;
   sequences.shapes = {{3}};
   AttentionOptions options;
-  options.rotary = RotaryPositions::with_base(100, 3);
-  options.alibi_slope = 0.4;
-  options.window = 2;
+  options.sequence.rotary = RotaryPositions::with_base(100, 3);
+  options.sequence.alibi_slope = 0.4;
+  options.sequence.window = 2;
   check_passes(attention(options), sequences);
   options.weights = AttentionWeights::softmax1();
   options.mask = AttentionMask::causal;
-  options.prefix = 2;
+  options.sequence.prefix = 2;
   check_passes(attention(options), sequences);
-  options.alibi_slope = 0;
+  options.sequence.alibi_slope = 0;
   options.scaling = AttentionScaling::inverse_sqrt_width;
   for (const Layer& weights : {identity(), relu(), layers::erf()}) {
     options.weights = AttentionWeights::elementwise(weights);

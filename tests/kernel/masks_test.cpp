@@ -133,7 +133,7 @@ TEST_CASE("masked ends are lengths, where windows keep the number of positions")
     for (std::size_t a = 0; a < 7; ++a) mask(i, a) = static_cast<Index>(a) < lengths[i];
   AttentionOptions causal;
   causal.mask = AttentionMask::causal;
-  causal.rotary = RotaryPositions{{0.3}};
+  causal.sequence.rotary = RotaryPositions{{0.3}};
   for (const Layers& layers :
        {Layers{conv({{3}, {}, Padding::same, 1.3, 0.2}), relu(), conv({{4}, {}, Padding::same, 1.3, 0.2}),
                erf(), global_average_pool()},

@@ -275,17 +275,17 @@ std::string fit_error(const AttentionOptions& options, const Shape& shape) {
 
 TEST_CASE("rotary positions, biases and masks are for sequences that they fit") {
   AttentionOptions rotary, masked;
-  rotary.rotary = RotaryPositions{{0.5}};
+  rotary.sequence.rotary = RotaryPositions{{0.5}};
   CHECK(fit_error(rotary, {3, 3})
             .find("layers[0] (attention): expected sequences for rotary positions, alibi, window, "
                   "prefix or mask, got inputs of 3x3") != std::string::npos);
   CHECK(fit_error(rotary, {7}) == "no error");
-  masked.mask_matrix = Matrix<bool>::Identity(4, 4);
+  masked.sequence.mask_matrix = Matrix<bool>::Identity(4, 4);
   CHECK(fit_error(masked, {3}) == "no error");
   CHECK(
       fit_error(masked, {5}).find("expected a mask of at least 5 x 5 for inputs of 5 positions, got 4 x 4") !=
       std::string::npos);
-  (*masked.mask_matrix)(2, 2) = false;
+  (*masked.sequence.mask_matrix)(2, 2) = false;
   CHECK(fit_error(masked, {4})
             .find("under which every position sees at least one of 4, got none for position 2") !=
         std::string::npos);
@@ -308,25 +308,25 @@ TEST_CASE("masks that say the same give the same kernels; without effect they ch
     AttentionOptions causal = plain, lower = plain, wide = plain, prefixed = causal, slow = plain,
                      window = plain, band = plain;
     causal.mask = prefixed.mask = wide.mask = AttentionMask::causal;
-    lower.mask_matrix = Matrix<bool>(5, 5);
-    band.mask_matrix = Matrix<bool>(5, 5);
+    lower.sequence.mask_matrix = Matrix<bool>(5, 5);
+    band.sequence.mask_matrix = Matrix<bool>(5, 5);
     for (Index a = 0; a < 5; ++a)
       for (Index c = 0; c < 5; ++c) {
-        (*lower.mask_matrix)(a, c) = c <= a;
-        (*band.mask_matrix)(a, c) = c <= a + 1 && a <= c + 1;
+        (*lower.sequence.mask_matrix)(a, c) = c <= a;
+        (*band.sequence.mask_matrix)(a, c) = c <= a + 1 && a <= c + 1;
       }
     CHECK(equal_kernels(causal, lower));
-    wide.window = 5;
+    wide.sequence.window = 5;
     CHECK(equal_kernels(wide, causal));
-    window.window = 2;
+    window.sequence.window = 2;
     CHECK(equal_kernels(window, band));
     CHECK_FALSE(equal_kernels(window, plain));
-    prefixed.prefix = 5;
+    prefixed.sequence.prefix = 5;
     CHECK(equal_kernels(prefixed, plain));
-    prefixed.prefix = 2;
+    prefixed.sequence.prefix = 2;
     CHECK_FALSE(equal_kernels(prefixed, causal));
     // Frequencies of whole turns a position turn nothing.
-    slow.rotary = RotaryPositions{{0, 0}};
+    slow.sequence.rotary = RotaryPositions{{0, 0}};
     if (!(plain.weights.is_softmax() && plain.scaling == AttentionScaling::inverse_sqrt_width))
       CHECK(equal_kernels(slow, plain));
   }

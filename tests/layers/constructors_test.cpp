@@ -255,12 +255,12 @@ TEST_CASE("attention's options fit each other") {
 
 TEST_CASE("attention's rotary positions, biases and masks") {
   AttentionOptions options;
-  options.rotary = RotaryPositions{};
+  options.sequence.rotary = RotaryPositions{};
   CHECK(attention_error(options) == "attention: rotary positions need at least one frequency, got none");
-  options.rotary = RotaryPositions{{1, nan}};
+  options.sequence.rotary = RotaryPositions{{1, nan}};
   CHECK(attention_error(options) ==
         "attention: rotary.frequencies[1] must be within -1000000 .. 1000000, got nan");
-  options.rotary = RotaryPositions{{-1e7}};
+  options.sequence.rotary = RotaryPositions{{-1e7}};
   CHECK(attention_error(options) ==
         "attention: rotary.frequencies[0] must be within -1000000 .. 1000000, got -10000000");
   CHECK(error_of([] { return RotaryPositions::with_base(0, 4); }) ==
@@ -268,25 +268,25 @@ TEST_CASE("attention's rotary positions, biases and masks") {
   CHECK(error_of([] { return RotaryPositions::with_base(100, 0); }) ==
         "rotary positions: pairs must be from 1 to 65536, got 0");
   CHECK(RotaryPositions::with_base(100, 2).frequencies == std::vector<double>{1, 0.1});
-  options.rotary.reset();
-  options.alibi_slope = -1;
+  options.sequence.rotary.reset();
+  options.sequence.alibi_slope = -1;
   CHECK(attention_error(options) == "attention: alibi must be finite and not negative, got -1");
-  options.alibi_slope = 0.5;
+  options.sequence.alibi_slope = 0.5;
   options.weights = AttentionWeights::softmax1();
   CHECK(attention_error(options) == "no error");
   options.weights = AttentionWeights::elementwise(relu());
   CHECK(attention_error(options) ==
         "attention: alibi needs softmax or softmax1 weights, got relu; leave it out or change the weights");
-  options.alibi_slope = 0;
-  options.window = 0;
+  options.sequence.alibi_slope = 0;
+  options.sequence.window = 0;
   CHECK(attention_error(options) == "attention: window must be at least 1, got 0");
-  options.window.reset();
-  options.prefix = 2;
+  options.sequence.window.reset();
+  options.sequence.prefix = 2;
   CHECK(attention_error(options) == "attention: a prefix needs a causal mask, got the prefix 2 without one");
-  options.prefix = -2;
+  options.sequence.prefix = -2;
   CHECK(attention_error(options) == "attention: prefix must not be negative, got -2");
-  options.prefix = 0;
-  options.mask_matrix = Matrix<bool>::Constant(2, 3, true);
+  options.sequence.prefix = 0;
+  options.sequence.mask_matrix = Matrix<bool>::Constant(2, 3, true);
   CHECK(attention_error(options) == "attention: the mask must be square, got 2 x 3");
 }
 

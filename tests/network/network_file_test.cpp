@@ -40,12 +40,12 @@ Network every_kind() {
   sampled.seed = 5;
   AttentionOptions today, masked;
   today.weights = AttentionWeights::softmax1();
-  today.rotary = RotaryPositions::with_base(10000, 7);
-  today.alibi_slope = 1.0 / 3;
-  today.window = 3;
+  today.sequence.rotary = RotaryPositions::with_base(10000, 7);
+  today.sequence.alibi_slope = 1.0 / 3;
+  today.sequence.window = 3;
   masked.mask = AttentionMask::causal;
-  masked.prefix = 2;
-  masked.mask_matrix = Matrix<bool>::Identity(3, 3);
+  masked.sequence.prefix = 2;
+  masked.sequence.mask_matrix = Matrix<bool>::Identity(3, 3);
   Matrix<double> covariance(2, 2);
   covariance << 1, 0.1, 0.1, 1.0 / 7;
   sampled.positions = PositionalEncodings{MatrixPositions{covariance, 0.3}, 1, 1, ValueEncodings::absent};
@@ -206,9 +206,9 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
   CHECK(network_error(attention + R"("samples": 10}])") ==
         "layers[0].samples: belongs to softmax weights with inverse_sqrt_width only");
   CHECK(network_error(attention + R"("rotary": {"frequencies": [1], "base": 2}}])") ==
-        "layers[0].rotary.base: unknown field");
+        "layers[0].sequence.rotary.base: unknown field");
   CHECK(network_error(attention + R"("rotary": {"base": 100}}])") ==
-        "layers[0].rotary.pairs: expected this field, got none");
+        "layers[0].sequence.rotary.pairs: expected this field, got none");
   CHECK(network_error(attention + R"("mask": [[true, false], [true]]}])") ==
         "layers[0].mask: expected 2 rows of 2 values, got 1 in row 1");
   CHECK(network_error(attention + R"("mask": [[1]]}])") ==

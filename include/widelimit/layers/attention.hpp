@@ -103,6 +103,18 @@ struct RotaryPositions {
   [[nodiscard]] static RotaryPositions with_base(double base, Index pairs);
 };
 
+/// Of attention over sequences, inputs with one axis. Distances are of positions, in units of one position.
+struct SequenceAttention {
+  std::optional<RotaryPositions> rotary = {};  ///< Logits times rho(c - a), see above.
+  /// ALiBi, m >= 0: softmax weights at position a see the logit of position c less m |a - c|.
+  double alibi_slope = 0;
+  std::optional<Index> window = {};  ///< >= 1: position a sees c only where |a - c| < window.
+  Index prefix = 0;  ///< With AttentionMask::causal: the first `prefix` >= 0 positions are seen by all.
+  /// Square: position a sees c only where (a, c) is true, as far as the other masks allow. Shorter sequences use the
+  /// leading block. Under softmax every position must see at least one.
+  std::optional<Matrix<bool>> mask_matrix = {};
+};
+
 struct AttentionOptions {
   AttentionScaling scaling = AttentionScaling::inverse_width;
   AttentionWeights weights = AttentionWeights::softmax();
@@ -120,17 +132,7 @@ struct AttentionOptions {
   std::optional<PositionalEncodings> positions = {};
   std::int64_t samples = 2048;  ///< Softmax with inverse_sqrt_width only: Monte-Carlo draws.
   std::uint64_t seed = 0;       ///< The same.
-
-  // What follows is for sequences: inputs with one axis. Distances are of positions, in units of one position.
-
-  std::optional<RotaryPositions> rotary = {};  ///< Logits times rho(c - a), see above.
-  /// ALiBi, m >= 0: softmax weights at position a see the logit of position c less m |a - c|.
-  double alibi_slope = 0;
-  std::optional<Index> window = {};  ///< >= 1: position a sees c only where |a - c| < window.
-  Index prefix = 0;  ///< With AttentionMask::causal: the first `prefix` >= 0 positions are seen by all.
-  /// Square: position a sees c only where (a, c) is true, as far as the other masks allow. Shorter sequences use the
-  /// leading block. Under softmax every position must see at least one.
-  std::optional<Matrix<bool>> mask_matrix = {};
+  SequenceAttention sequence = {};
 };
 
 /// Multi-head self-attention with infinitely many heads. Needs positions; output channels are Gaussian.

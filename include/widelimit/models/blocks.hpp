@@ -74,7 +74,7 @@ struct GatedMlpOptions {
 struct DecoderBlockOptions {
   /// Causal softmax of scaling 1/width with rotary positions of base 10000 and 4 pairs.
   layers::AttentionOptions attention{.mask = AttentionMask::causal,
-                                     .rotary = layers::RotaryPositions::with_base(10000, 4)};
+                                     .sequence = {.rotary = layers::RotaryPositions::with_base(10000, 4)}};
   GatedMlpOptions mlp = {};
   double skip_scale = 1;       ///< Of both skip connections.
   double attention_scale = 1;  ///< Of the attention branch.

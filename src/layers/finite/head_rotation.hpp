@@ -17,8 +17,8 @@ class HeadRotation {
  public:
   /// ArgumentError unless the key width is a multiple of twice the number of frequencies.
   HeadRotation(const layers::AttentionOptions& options, Index key_width, Index d) : d_{d} {
-    if (!options.rotary) return;
-    const auto& frequencies = options.rotary->frequencies;
+    if (!options.sequence.rotary) return;
+    const auto& frequencies = options.sequence.rotary->frequencies;
     const auto pairs = static_cast<Index>(frequencies.size());
     if (key_width % (2 * pairs) != 0)
       throw ArgumentError(fmt::format(

@@ -19,7 +19,7 @@ class HeadWeights {
   /// For d positions.
   HeadWeights(const layers::AttentionOptions& options, Index d)
       : adds_one_{options.weights.is_softmax1()},
-        alibi_slope_{static_cast<Scalar>(options.alibi_slope)},
+        alibi_slope_{static_cast<Scalar>(options.sequence.alibi_slope)},
         zeta_{options.weights.is_softmax() ? nullptr : layers::activation_of(options.weights.nonlinearity())},
         seen_(options, d) {}
 
