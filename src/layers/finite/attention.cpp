@@ -3,13 +3,12 @@
 #include <cmath>
 
 #include "layers/attention_checks.hpp"
-#include "layers/attention_positions.hpp"
 #include "layers/finite/affine_map.hpp"
 #include "layers/finite/head_products.hpp"
 #include "layers/finite/head_rotation.hpp"
 #include "layers/finite/head_weights.hpp"
 #include "layers/finite/normalised_rows.hpp"
-#include "numerics/semidefinite.hpp"
+#include "layers/finite/position_encodings.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -17,12 +16,6 @@ namespace {
 using layers::AttentionOptions;
 using layers::AttentionScaling;
 using layers::QueryKeyWeights;
-
-/// A square root of the encodings' covariance, times the root of their weight; it may be singular.
-Matrix<double> position_root(const layers::PositionalEncodings& positions, const Shape& shape) {
-  const Matrix<double> covariance = layers::position_covariance(positions, shape, shape);
-  return std::sqrt(positions.position_weight) * numerics::semidefinite_roots(covariance).factor();
-}
 
 /// The shape of the site; ArgumentError if attention cannot act on it.
 const Shape& fitting_shape(const Site& site, const AttentionOptions& options) {
@@ -103,11 +96,8 @@ class Attention final : public FiniteLayer<Scalar> {
         rotation_(options, heads_.key_width, d_),
         maps_{make_maps<Scalar>(site, options)},
         places_(d_, heads_.count),
-        norm_(Centring::mean, 1e-12) {
-    if (!options.positions) return;
-    input_scale_ = static_cast<Scalar>(std::sqrt(options.positions->input_weight));
-    root_ = position_root(*options.positions, site.input.shape).template cast<Scalar>();
-  }
+        norm_(Centring::mean, 1e-12),
+        encodings_(options.positions, site.input.shape) {}
 
   Form output() const override { return output_; }
   Index parameter_count() const override { return maps_.parameter_count; }
@@ -116,7 +106,7 @@ class Attention final : public FiniteLayer<Scalar> {
                               Tape<Scalar>& tape) const override {
     auto& saved = tape.saved;
     saved.resize(saved_count);
-    saved[saved_encoded] = encode(parameters, input.values, input.inputs);
+    saved[saved_encoded] = encodings_.encode(parameters, input.values, input.inputs);
     if (!encodes_values_) saved[saved_raw] = std::move(input.values);
     saved[saved_queries] = maps_.query.apply(parameters, saved[saved_encoded]);
     rotation_.turn(saved[saved_queries]);
@@ -173,7 +163,7 @@ class Attention final : public FiniteLayer<Scalar> {
                               const Scalar* parameter_direction) const override {
     const auto& saved = tape.saved;
     const Index n = direction.inputs;
-    const Mat encoded = encode(parameter_direction, direction.values, n);
+    const Mat encoded = encodings_.encode(parameter_direction, direction.values, n);
     Mat queries = maps_.query.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
     rotation_.turn(queries);
     Mat keys_direction = maps_.key.tangent(parameters, saved[saved_encoded], encoded, parameter_direction);
@@ -219,21 +209,9 @@ class Attention final : public FiniteLayer<Scalar> {
       through_encoded += maps_.key.backward(parameters, encoded, heads.keys, n, sink);
     Mat through_values = maps_.value.backward(parameters, value_input(tape), heads.values, n, sink);
     if (encodes_values_) through_encoded += through_values;
-    if (root_.size() == 0) return like.with(std::move(through_encoded));
-    const Mat roots = root_.replicate(n, 1);
-    sink.affine({0, roots, through_encoded, n, Scalar{1}});
-    through_encoded *= input_scale_;
+    encodings_.backward(through_encoded, n, sink);
     if (!encodes_values_) through_encoded += through_values;
     return like.with(std::move(through_encoded));
-  }
-
-  /// X~ = sqrt(w_in) X + root Z; linear in (X, Z), so it is its own derivative.
-  Mat encode(const Scalar* parameters, const Mat& input, Index n) const {
-    if (root_.size() == 0) return input;
-    const Mat encodings = product(Scalar{1}, root_, ConstMap<Scalar>(parameters, d_, input.cols()));
-    Mat encoded = input_scale_ * input;
-    for (Index i = 0; i < n; ++i) encoded.middleRows(i * d_, d_) += encodings;
-    return encoded;
   }
 
   const Mat& value_input(const Tape<Scalar>& tape) const {
@@ -272,8 +250,7 @@ class Attention final : public FiniteLayer<Scalar> {
   AttentionMaps<Scalar> maps_;
   HeadPlaces places_;
   NormalisedRows<Scalar> norm_;
-  Scalar input_scale_ = 1;
-  Mat root_;  ///< Empty without encodings.
+  PositionEncodings<Scalar> encodings_;
 };
 
 }  // namespace
