@@ -358,41 +358,6 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("quadrature: wrong functions and arguments") {
-  const auto one = [](double) { return 1.0; };
-  CHECK_THROWS_WITH_AS((void)quadrature_activation(nullptr, one),
-                       "quadrature_activation: phi and phi_derivative must be callable, one of them is empty",
-                       ArgumentError);
-  CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return x; }, one, {{0.5, std::nan("")}}),
-                       "quadrature_activation: breakpoints[1] must be a finite number, got nan",
-                       ArgumentError);
-  CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return 2 * x; }, one),
-                       doctest::Contains("phi_derivative is not the derivative of phi"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return std::sqrt(x); }, one),
-                       "quadrature_activation: phi and phi_derivative must be finite within [-1, 1]",
-                       ArgumentError);
-  const auto hat = [](double x) { return std::max(1 - std::abs(x - 0.3), 0.0); };
-  const auto hat_slope = [](double x) { return std::abs(x - 0.3) > 1 ? 0.0 : x < 0.3 ? 1.0 : -1.0; };
-  CHECK_THROWS_WITH_AS(
-      (void)quadrature_activation(hat, hat_slope, {{-0.7, 1.3}}),
-      "quadrature_activation: phi or phi_derivative is not smooth near 0.3: declare kinks and jumps in "
-      "QuadratureOptions::breakpoints",
-      ArgumentError);
-  CHECK_NOTHROW((void)quadrature_activation(hat, hat_slope, {{-0.7, 0.3, 1.3}}));
-}
-
-TEST_CASE("quadrature: a variance beyond what could be resolved is an error that names both") {
-  const auto growing =
-      quadrature_activation([](double x) { return std::exp(x); }, [](double x) { return std::exp(x); });
-  const auto closed = exponential(1, 1);
-  CHECK(growing->dual(2, 3, 1).value == testing::relative(closed->dual(2, 3, 1).value, 1e-10));
-  CHECK_THROWS_WITH_AS(
-      (void)growing->dual(1e6, 1, 0),
-      "quadrature_activation: phi could be resolved for |x| <= 512 only, a variance of 1e+06 needs "
-      "13000: use smaller weight variances, or normalise before this layer",
-      NumericalError);
-}
-
 }  // namespace
 
 TEST_CASE("phi alone: its derivative is found by differences") {
