@@ -14,6 +14,9 @@
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -104,6 +107,23 @@ TEST_CASE("random networks on inputs with masks agree with the naive kernel") {
   const int with_numbers = check_masked_networks(1, 150);
   CHECK(with_numbers > 75);
   CHECK(with_numbers < 150);
+}
+
+TEST_CASE("masked poolings whose windows go around a short axis several times, or see nothing but it") {
+  for (const Shape& shape : {Shape{2}, Shape{3}, Shape{5}, Shape{2, 3}})
+    for (const Index size : {2, 4, 5, 9})
+      for (const Index stride : {1, 2})
+        for (const bool circular : {false, true}) {
+          const std::vector<Index> window(shape.size(), size), strides(shape.size(), stride);
+          const Layer pool = layers::average_pool(
+              {window, strides, circular ? Padding::circular : Padding::same, !circular});
+          const Network network({layers::dense({1.2, 0.3}), layers::erf(), pool, layers::dense({1.1, 0.2}),
+                                 layers::cos(), layers::global_average_pool()});
+          const auto seed = static_cast<unsigned>(size + 10 * stride);
+          const Inputs<double> x1(Inputs<double>(values_of(seed, shape)), random_mask(seed, shape)),
+              x2(Inputs<double>(values_of(seed + 100, shape)), random_mask(seed + 100, shape));
+          static_cast<void>(check_pairs(network, NaiveKernel(network), x1, x2));
+        }
 }
 
 TEST_CASE("many random networks on inputs with masks agree with the naive kernel [slow]") {

@@ -175,11 +175,15 @@ class Composer {
     return below(3) == 0 ? sum_pool(options) : average_pool(options);
   }
 
-  /// Around the border, or divided by what it sees.
+  /// Around the border, or divided by what it sees: part of an axis, since means over all of it make its positions equal,
+  /// and roundings of their correlation of 1 cost half the digits.
   Layer mapped_pooling() {
     const bool circular = below(2) == 0;
     const Padding padding = circular ? Padding::circular : Padding::same;
-    const PoolingOptions options{sizes(4, padding), strides(), padding, !circular || below(2) == 0};
+    std::vector<Index> window;
+    for (std::size_t axis = 0; axis < axes(); ++axis)
+      window.push_back(std::clamp<Index>(shortest(axis) - 1, 1, 1 + below(4)));
+    const PoolingOptions options{window, strides(), padding, !circular || below(2) == 0};
     shapes_ = behind(options.window, options.strides, options.padding);
     return circular && !options.normalize_edges ? sum_pool(options) : average_pool(options);
   }
