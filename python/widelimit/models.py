@@ -92,6 +92,9 @@ class _Inputs:
     def batch(self, x, name, lengths=None, mask=None, graphs=None):
         """What the compiled half takes."""
         if self.preprocessing.kind != "none":
+            if mask is not None or lengths is not None:
+                raise NotImplementedError(f"preprocessing: expected 'none' for inputs with a mask or lengths, since "
+                                          f"{self.preprocessing.kind!r} reads all positions")
             x = self.preprocessing.apply(self._array(x))
         return batch(x, self.dtype, name, lengths, mask, graphs)
 

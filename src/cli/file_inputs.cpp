@@ -11,32 +11,27 @@
 namespace widelimit::cli {
 namespace {
 
-/// The inputs with their mask, if there is a file of it.
-template <typename Scalar>
-Inputs<Scalar> masked_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
-  if (file.empty()) return inputs;
-  const auto mask = read_mask(file);
-  try {
-    return Inputs<Scalar>(inputs, mask);
-  } catch (const ArgumentError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-}
-
 template <typename Scalar>
 xt::xarray<Scalar> preprocessed(xt::xarray<Scalar> x, const gp::Preprocessing& preprocessing,
-                                const std::filesystem::path& file) {
+                                const InputFiles& files) {
   if (preprocessing.kind() == gp::PreprocessingKind::none) return x;
+  for (const auto& other : {files.mask, files.lengths})
+    if (!other.empty())
+      fail_in(
+          other,
+          "expected inputs of which every position counts, since the model's preprocessing ({}) reads all",
+          gp::to_string(preprocessing.kind()));
   try {
     return preprocessing.apply(x);
   } catch (const ArgumentError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+    fail_in(files.x, "{}", error.what());
   }
 }
 
 template <typename Scalar>
 Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& files) {
-  const auto inputs = masked_inputs(cut_inputs(inputs_of(array, files.x), files.lengths), files.mask);
+  Inputs<Scalar> inputs = cut_inputs(inputs_of(array, files.x), files.lengths);
+  if (!files.mask.empty()) inputs = masked_inputs(inputs, read_mask(files.mask), files.mask);
   check_finite_inputs(inputs, files.x);
   return inputs;
 }
@@ -46,7 +41,7 @@ Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& f
 template <typename Scalar>
 FileInputs<Scalar>::FileInputs(const InputFiles& files, const gp::Preprocessing& preprocessing)
     : array_{files.x.empty() ? xt::xarray<Scalar>()
-                             : preprocessed(read_numbers<Scalar>(files.x), preprocessing, files.x)},
+                             : preprocessed(read_numbers<Scalar>(files.x), preprocessing, files)},
       graphs_{files.graphs.empty() ? data::GraphFolder<Scalar>() : data::read_graphs<Scalar>(files.graphs)},
       inputs_{files.graphs.empty() ? sequences_of(array_, files)
                                    : Inputs<Scalar>(Inputs<Scalar>(graphs_.features), graphs_.graphs)} {}

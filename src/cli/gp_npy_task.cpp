@@ -18,7 +18,7 @@ using Path = std::filesystem::path;
 
 template <typename Scalar>
 xt::xarray<Scalar> read_inputs(const Path& file) {
-  auto array = read_finite<Scalar>(file);
+  auto array = read_numbers<Scalar>(file);
   const std::vector<std::size_t> shape(array.shape().begin(), array.shape().end());
   if (shape.size() < 2 || shape.size() > 5 || array.size() == 0)
     fail_in(file, "expected inputs [n, spatial..., channels] with up to three spatial axes, got [{}]",
@@ -37,16 +37,15 @@ void check_same_shape(const xt::xarray<Scalar>& array, const Path& file, const x
           fmt::join(array.shape().begin() + 1, array.shape().end(), ", "));
 }
 
-/// Of the inputs, if the file is there.
+/// The mask of the inputs, if there is a file of it. What it leaves must be finite.
 template <typename Scalar>
-void read_set_mask(const Path& file, GpSet<Scalar>& set) {
-  if (!std::filesystem::exists(file)) return;
-  set.mask = read_mask(file);
-  try {
-    static_cast<void>(set.inputs());
-  } catch (const ArgumentError& error) {
-    fail_in(file, "{}", error.what());
+void read_set_mask(const Path& x_file, const Path& mask_file, GpSet<Scalar>& set) {
+  Inputs<Scalar> inputs = set.x;
+  if (std::filesystem::exists(mask_file)) {
+    set.mask = read_mask(mask_file);
+    inputs = masked_inputs(inputs, *set.mask, mask_file);
   }
+  check_finite_inputs(inputs, x_file);
 }
 
 template <typename Scalar>
@@ -57,7 +56,7 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
   GpSet<Scalar> set{.x = read_inputs<Scalar>(x_file)};
   set.names = names_of_rows(x_file, set.x.shape(0));
   check_same_shape(set.x, x_file, train.x);
-  read_set_mask(folder / ("mask_" + name + ".npy"), set);
+  read_set_mask(x_file, folder / ("mask_" + name + ".npy"), set);
   if (std::filesystem::exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
   return set;
 }
@@ -87,9 +86,11 @@ GpSet<Scalar> rows_of(const GpSet<Scalar>& all, const std::vector<std::size_t>& 
 }
 
 template <typename Scalar>
-GpSet<Scalar> read_training_set(const Path& x_file, const Path& y_file, const TargetReader& reader) {
+GpSet<Scalar> read_training_set(const Path& x_file, const Path& y_file, const Path& mask_file,
+                                const TargetReader& reader) {
   GpSet<Scalar> set;
   set.x = read_inputs<Scalar>(x_file);
+  read_set_mask(x_file, mask_file, set);
   set.targets = reader.read(y_file, set.x.shape(0));
   set.names = names_of_rows(x_file, set.x.shape(0));
   return set;
@@ -104,8 +105,8 @@ std::size_t count_in(const Path& file) {
 /// x_train.npy and its like.
 template <typename Scalar>
 void read_sets(const Path& folder, const TargetReader& reader, bool test_needed, GpTask<Scalar>& task) {
-  task.train = read_training_set<Scalar>(folder / "x_train.npy", folder / "y_train.npy", reader);
-  read_set_mask(folder / "mask_train.npy", task.train);
+  task.train = read_training_set<Scalar>(folder / "x_train.npy", folder / "y_train.npy",
+                                         folder / "mask_train.npy", reader);
   if (test_needed || std::filesystem::exists(folder / "x_test.npy"))
     task.test = read_set(folder, "test", task.train, reader);
   const bool has_x = std::filesystem::exists(folder / "x_validation.npy");
@@ -120,8 +121,7 @@ void read_sets(const Path& folder, const TargetReader& reader, bool test_needed,
 template <typename Scalar>
 void split_sets(const Path& folder, const TargetReader& reader, const SplitChoice& split,
                 GpTask<Scalar>& task) {
-  auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", reader);
-  read_set_mask(folder / "mask.npy", all);
+  const auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", folder / "mask.npy", reader);
   const auto parts = split_rows(all.names.size(), split, folder.string());
   task.train = rows_of(all, parts[0]);
   if (!parts[1].empty()) task.validation = rows_of(all, parts[1]);

@@ -22,7 +22,7 @@ void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice) {
   if (kind == PreprocessingKind::none) return;
   if (!task.train.sequences.empty())
     throw ArgumentError("--preprocess: sequences of different length cannot be preprocessed");
-  if (task.train.mask)
+  if (task.train.mask || task.test.mask || (task.validation && task.validation->mask))
     throw ArgumentError(
         "--preprocess: expected none for inputs with masks, whose other positions hold anything");
   task.preprocessing = gp::Preprocessing::fit(kind, task.train.x, choice.zca_regulariser);

@@ -69,7 +69,7 @@ inline xt::xarray<bool> read_mask(const std::filesystem::path& file) {
   return xt::cast<bool>(numbers);
 }
 
-/// DataError, naming the file, unless what belongs to the inputs is finite: padding may be anything.
+/// DataError, naming the file, unless what belongs to the inputs is finite: padding, and what is masked, may be anything.
 template <typename Scalar>
 void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
   for (Index i = 0; i < inputs.size(); ++i) {
@@ -79,6 +79,17 @@ void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::pa
     if (bad != input.end())
       throw DataError(fmt::format("{}: values must be finite, got {} at entry {} of input {}", file.string(),
                                   *bad, bad - input.begin(), i));
+  }
+}
+
+/// The inputs with their mask; errors name its file.
+template <typename Scalar>
+Inputs<Scalar> masked_inputs(const Inputs<Scalar>& inputs, const xt::xarray<bool>& mask,
+                             const std::filesystem::path& file) {
+  try {
+    return Inputs<Scalar>(inputs, mask);
+  } catch (const ArgumentError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
   }
 }
 

@@ -12,7 +12,8 @@ namespace {
 template <typename Scalar>
 class Transformer {
  public:
-  explicit Transformer(Features<Scalar>& features) : features_{features} {}
+  Transformer(Features<Scalar>& features, std::span<const std::uint8_t> counts)
+      : features_{features}, counts_{counts} {}
 
   void operator()(const FeaturePool& pool) {
     const Window3 window(pool.window);
@@ -51,7 +52,11 @@ class Transformer {
   }
 
   void operator()(const FeatureNorm& norm) {
-    for (const std::vector<Index>& group : norm.axes.groups(features_.shape)) normalise(norm, group);
+    for (std::vector<Index>& group : norm.axes.groups(features_.shape)) {
+      std::erase_if(group,
+                    [&](Index a) { return !counts_.empty() && counts_[static_cast<std::size_t>(a)] == 0; });
+      if (!group.empty()) normalise(norm, group);
+    }
   }
 
  private:
@@ -90,20 +95,23 @@ class Transformer {
   }
 
   Features<Scalar>& features_;
+  std::span<const std::uint8_t> counts_;
 };
 
 }  // namespace
 
 template <typename Scalar>
 Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
-                                      const std::vector<FeatureTransform>& transforms) {
+                                      const std::vector<FeatureTransform>& transforms,
+                                      std::span<const std::uint8_t> counts) {
   Features<Scalar> features{shape, channels, std::vector<Scalar>(input.size())};
   const Index d = position_count(shape);
   for (Index position = 0; position < d; ++position)
     for (Index channel = 0; channel < channels; ++channel)
       features.values[static_cast<std::size_t>(channel * d + position)] =
           input[static_cast<std::size_t>(position * channels + channel)];
-  for (const FeatureTransform& transform : transforms) std::visit(Transformer<Scalar>(features), transform);
+  for (const FeatureTransform& transform : transforms)
+    std::visit(Transformer<Scalar>(features, counts), transform);
   return features;
 }
 
@@ -124,8 +132,10 @@ Index transformed_channels(const Shape& shape, Index channels,
 }
 
 template Features<float> transformed_features(std::span<const float>, const Shape&, Index,
-                                              const std::vector<FeatureTransform>&);
+                                              const std::vector<FeatureTransform>&,
+                                              std::span<const std::uint8_t>);
 template Features<double> transformed_features(std::span<const double>, const Shape&, Index,
-                                               const std::vector<FeatureTransform>&);
+                                               const std::vector<FeatureTransform>&,
+                                               std::span<const std::uint8_t>);
 
 }  // namespace widelimit

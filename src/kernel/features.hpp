@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,13 @@ struct Features {
   std::vector<Scalar> values;
 };
 
-/// Applies the transforms of an InputNode to one input, given channels last, [spatial..., C].
+/// Applies the transforms of an InputNode to one input, given channels last, [spatial..., C]. `counts` [d] is 0 at masked
+/// positions, where the input is 0; empty: there are none. Norms leave them out and as they are; other transforms of
+/// inputs with masks are none of an InputNode.
 template <typename Scalar>
 Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
-                                      const std::vector<FeatureTransform>& transforms);
+                                      const std::vector<FeatureTransform>& transforms,
+                                      std::span<const std::uint8_t> counts = {});
 
 /// Spatial sizes behind the transforms.
 Shape transformed_shape(const Shape& shape, const std::vector<FeatureTransform>& transforms);

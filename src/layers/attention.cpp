@@ -83,6 +83,7 @@ class Attention final : public LayerModel {
     if (input.mask && encodes_values && options_.scaling == AttentionScaling::inverse_sqrt_width)
       lowering.reject(
           "encodings in the values do not know masks with inverse_sqrt_width; leave in_values out");
+    lowering.check_masks(input, [this](const PositionMask& mask) { check_attention_sees(options_, mask); });
     return lowering.pair(input, make_stage(lowering));
   }
 

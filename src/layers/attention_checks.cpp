@@ -49,10 +49,13 @@ void check_masks(const AttentionOptions& options) {
         fmt::format("attention: the mask must be square, got {} x {}", mask.rows(), mask.cols()));
 }
 
-/// Softmax over no positions is 0 / 0.
+/// Softmax over no positions is 0 / 0. Without a mask matrix every position sees itself.
+bool may_see_nothing(const AttentionOptions& options) {
+  return options.sequence.mask_matrix && options.weights.is_softmax() && !options.weights.is_softmax1();
+}
+
 void check_rows_see_something(const AttentionOptions& options, Index d) {
-  const SequenceAttention& sequence = options.sequence;
-  if (!sequence.mask_matrix || !options.weights.is_softmax() || options.weights.is_softmax1()) return;
+  if (!may_see_nothing(options)) return;
   const SeenPositions seen(options, d);
   for (Index a = 0; a < d; ++a)
     if (seen.of(a).empty())
@@ -117,6 +120,15 @@ void check_attention_fits(const AttentionOptions& options, const Shape& input) {
         fmt::format("expected a mask of at least {0} x {0} for inputs of {0} positions, got {1} x {1}",
                     input[0], sequence.mask_matrix->rows()));
   check_rows_see_something(options, input[0]);
+}
+
+void check_attention_sees(const AttentionOptions& options, const PositionMask& mask) {
+  if (!may_see_nothing(options)) return;
+  const SeenPositions seen(options, position_count(mask.shape), mask.counts);
+  for (Index a = 0; a < seen.size(); ++a)
+    if (mask.counts[static_cast<std::size_t>(a)] != 0 && seen.of(a).empty())
+      throw ArgumentError(fmt::format(
+          "expected a mask that leaves every position one that it sees, got none for position {}", a));
 }
 
 }  // namespace widelimit::layers

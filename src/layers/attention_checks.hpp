@@ -1,5 +1,6 @@
 #pragma once
 
+#include "network/mask_rule.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/shape.hpp"
 
@@ -13,5 +14,9 @@ void check_attention(const AttentionOptions& options);
 
 /// Throws ArgumentError if attention cannot act on inputs of this shape.
 void check_attention_fits(const AttentionOptions& options, const Shape& input);
+
+/// Throws ArgumentError if the mask of an input leaves a position that counts nothing to see, under weights that need
+/// something.
+void check_attention_sees(const AttentionOptions& options, const PositionMask& mask);
 
 }  // namespace widelimit::layers

@@ -66,7 +66,8 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
   double epsilon_;
 };
 
-/// The same for means over some axes, which need to know the shape: the state are the factors r.
+/// The same for means over some axes, which need to know the shape: the state are the factors r. With a mask means are
+/// over the positions that count; where there are none, covariances are 0, and so are factors.
 class AxesNormStage final : public PairStageOf<AxesNormStage> {
  public:
   AxesNormStage(NormKind kind, NormedAxes axes, double epsilon)
@@ -89,11 +90,21 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
+    const auto counts = [&](Index position) {
+      return input.counts.empty() || input.counts[static_cast<std::size_t>(position)] != 0;
+    };
     for (const std::vector<Index>& group : axes_.groups(input.shape)) {
       double sum = 0;
-      for (const Index position : group) sum += static_cast<double>(input.nngp(position, position));
-      const auto mean = static_cast<Scalar>(sum / static_cast<double>(group.size()));
-      for (const Index position : group) state[position] = inverse_root(mean, epsilon_);
+      Index count = 0;
+      for (const Index position : group) {
+        if (!counts(position)) continue;
+        sum += static_cast<double>(input.nngp(position, position));
+        ++count;
+      }
+      const Scalar factor =
+          count == 0 ? Scalar{0}
+                     : inverse_root(static_cast<Scalar>(sum / static_cast<double>(count)), epsilon_);
+      for (const Index position : group) state[position] = factor;
     }
   }
 

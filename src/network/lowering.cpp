@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "network/layer_model.hpp"
-#include "network/mask_stage.hpp"
 #include "network/pull_back.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
@@ -36,12 +35,6 @@ ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribu
                                                                         : ChannelDistribution::other;
 }
 
-/// What is left of raw inputs is a covariance: it cannot be normalised as features.
-State no_longer_raw(State state) {
-  if (state.distribution == ChannelDistribution::raw) state.distribution = ChannelDistribution::other;
-  return state;
-}
-
 std::string summary(const Layer& layer) {
   std::string text = layer.kind();
   const auto fields = model_of(layer).fields();
@@ -56,10 +49,7 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
                       const InputTraits& traits) {
   Lowering lowering;
   lowering.replicate_ = replicate;
-  State start = lowering.start(input);
-  start.channels = traits.channels;
-  if (traits.masks == InputMasks::present) start.mask = input_mask_rule();
-  const State end = lowering.sequence(network.layers(), std::move(start), "layers");
+  const State end = lowering.sequence(network.layers(), lowering.start(input, traits), "layers");
   if (!end.shape.empty())
     throw NetworkError(
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
@@ -76,7 +66,7 @@ std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& inpu
   return std::move(lowering.trace_);
 }
 
-State Lowering::start(const Shape& input) {
+State Lowering::start(const Shape& input, const InputTraits& traits) {
   for (const Index size : input)
     if (size < 1) throw NetworkError(fmt::format("input: sizes must be positive, got {}", to_string(input)));
   constexpr double most_positions = 0x1p48;  // Products with a few small sizes stay within an index.
@@ -91,8 +81,8 @@ State Lowering::start(const Shape& input) {
           .distribution = ChannelDistribution::raw,
           .groups = {},
           .fresh = 0,
-          .mask = {},
-          .channels = 0};
+          .mask = traits.masks == InputMasks::present ? input_mask_rule() : nullptr,
+          .channels = traits.channels};
 }
 
 NodeId Lowering::add(Operation operation, std::vector<NodeId> inputs) {
@@ -122,12 +112,6 @@ State Lowering::append_linear(const State& input, const Operation& operation) {
   return state;
 }
 
-/// Zeros at masked positions, which a layer has made other numbers of. With an exponent, see MaskStage.
-State Lowering::masked(const State& input, double exponent) {
-  if (!input.mask || input.shape.empty()) return input;
-  return append_linear(input, RowNode{std::make_shared<MaskStage>(input.mask, exponent)});
-}
-
 State Lowering::append_feature(const State& input, const FeatureTransform& transform) {
   InputNode node = std::get<InputNode>(graph_.nodes[input.node].operation);
   node.transforms.push_back(transform);
@@ -144,7 +128,7 @@ State Lowering::affine(const State& input, const AffineNode& node) {
   state.groups.clear();
   state.fresh = all_levels;
   if (!state.mask) return state;
-  state.mask = windowed_mask_rule(state.mask, node.window);
+  set_mask(state, windowed_mask_rule(state.mask, node.window));
   return node.window.sizes.empty() && node.bias_variance == 0 ? state : masked(state);
 }
 
@@ -155,7 +139,7 @@ State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
   state.groups.clear();
   state.fresh = all_levels;
   if (!state.mask) return state;
-  state.mask = windowed_mask_rule(state.mask, node.affine.window);
+  set_mask(state, windowed_mask_rule(state.mask, node.affine.window));
   return masked(state);
 }
 
@@ -201,48 +185,6 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
   return keeps_zeros ? state : masked(state);
 }
 
-State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
-                     std::shared_ptr<const RowStage> stage) {
-  const bool counts = input.mask && feature_norm.axes.all;
-  if (input.distribution == ChannelDistribution::raw) {
-    if (counts)
-      reject("norms over the positions of raw inputs do not know masks; insert a dense layer before it");
-    return append_feature(input, feature_norm);
-  }
-  if (!counts) return row(input, std::move(stage));
-  // The mean over all d positions of d/n times the variances is that over the n that count.
-  return masked(row(masked(input, 0.5), std::move(stage)), -0.5);
-}
-
-State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
-                     std::shared_ptr<const PairStage> stage) {
-  if (input.mask) reject("norms over some of the spatial axes do not know masks; take none or all of them");
-  if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
-  return pair(input, std::move(stage));
-}
-
-State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
-  if (input.distribution == ChannelDistribution::raw && !input.mask)
-    return append_feature(input, FeaturePool{window, kind});
-  State state = append_linear(input, PoolNode{window, kind});
-  if (!state.mask) return state;
-  state.mask = windowed_mask_rule(state.mask, window);
-  return masked(no_longer_raw(std::move(state)));
-}
-
-State Lowering::readout(const State& input, ReadoutKind kind) {
-  State given = input;
-  if (kind == ReadoutKind::flatten) given.channels *= position_count(input.shape);
-  if (given.distribution == ChannelDistribution::raw && !given.mask)
-    return append_feature(given, FeatureReadout{kind});
-  // Sums over zeros need no mask, means divide by the positions that count.
-  const State counted = kind == ReadoutKind::average ? masked(given, 1) : given;
-  State state = append_linear(counted, ReadoutNode{kind});
-  if (state.mask) state = no_longer_raw(std::move(state));
-  state.mask = {};
-  return state;
-}
-
 State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage) {
   const StageRules rules = stage->rules();
   if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
@@ -252,7 +194,7 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   if (state.shape.empty())
     state.mask = {};
   else if (state.mask && state.shape != input.shape)
-    state.mask = mask_behind(state, stage);
+    set_mask(state, mask_behind(state, stage));
   state.distribution = distribution_behind(rules, input.distribution);
   state.groups.clear();
   if (rules.leaves != StageRules::Leaves::as_it_was) state.channels = 0;
@@ -261,27 +203,6 @@ State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage)
   else if (rules.leaves != StageRules::Leaves::as_it_was)
     state.fresh = 0;
   return masked(state);
-}
-
-MaskRulePointer Lowering::mask_behind(const State& before,
-                                      const std::shared_ptr<const PairStage>& stage) const {
-  auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
-  if (!mapping) reject("this layer makes other positions of an input's and does not know masks");
-  return mapped_mask_rule(before.mask, std::move(mapping));
-}
-
-State Lowering::position_map(const State& input, std::shared_ptr<const PairStage> stage) {
-  return mapped(input, PairNode{stage}, stage);
-}
-
-State Lowering::selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage) {
-  return mapped(input, AffineNode{window, 1, 0, AffineNode::Weights::none}, std::move(stage));
-}
-
-State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
-  State state = append_linear(input, operation);
-  if (state.mask) state.mask = mask_behind(state, stage);
-  return no_longer_raw(std::move(state));
 }
 
 SampledDraws Lowering::draws(std::int64_t samples) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,14 @@ struct InputTraits {
   Index channels = 0;  ///< 0: unknown.
 };
 
+/// A layer that changes the masks of inputs, or cannot take all of them.
+struct MaskedLayer {
+  std::string path;
+  MaskRulePointer rule;  ///< Of the mask that `check` is given: behind the layer, or in front of it.
+  /// Throws ArgumentError, saying what was expected, for a mask that does not do.
+  std::function<void(const PositionMask&)> check;
+};
+
 /// Walks a network forward, checks what may follow what, and collects the graph.
 class Lowering {
  public:
@@ -83,6 +92,9 @@ class Lowering {
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);
 
+  /// What masks of inputs have to be checked for. The layers refer to the network. Throws NetworkError.
+  static std::vector<MaskedLayer> masked_layers(const Network& network, const Shape& input, Index channels);
+
   // For layers. Each appends nodes behind `input` and returns the new state.
 
   State affine(const State& input, const AffineNode& node);
@@ -92,12 +104,17 @@ class Lowering {
   State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const RowStage> stage);
   State norm(const State& input, const FeatureNorm& feature_norm, std::shared_ptr<const PairStage> stage);
   State pool(const State& input, const Window& window, PoolKind kind);
+  /// The same by a stage that maps positions, for windows that a pooling does not know.
+  State pool(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
   State readout(const State& input, ReadoutKind kind);
   State pair(const State& input, std::shared_ptr<const PairStage> stage);
   /// A stage that maps positions linearly, all channels alike.
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
   /// The same, where the stage picks the positions that a window of single positions does, without padding.
   State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
+
+  /// Has masks in front of a layer checked (MaskedLayer), if there are any.
+  void check_masks(const State& input, std::function<void(const PositionMask&)> check);
 
   /// Shape of the inputs themselves.
   [[nodiscard]] const Shape& network_input() const { return network_input_; }
@@ -122,11 +139,13 @@ class Lowering {
   [[noreturn]] void reject(const std::string& message) const;
 
  private:
-  State start(const Shape& input);
+  State start(const Shape& input, const InputTraits& traits = {});
   NodeId add(Operation operation, std::vector<NodeId> inputs);
   State append(const State& input, Operation operation);
   State append_linear(const State& input, const Operation& operation);
   State masked(const State& input, double exponent = 0);
+  /// The mask behind the current layer, which must leave a position of every input.
+  void set_mask(State& state, MaskRulePointer rule);
   State mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage);
   /// Behind a stage that leaves other positions.
   [[nodiscard]] MaskRulePointer mask_behind(const State& before,
@@ -145,6 +164,7 @@ class Lowering {
   unsigned branch_depth_ = 0;
   Replicate replicate_;
   std::uint64_t sampled_stages_ = 0;
+  std::vector<MaskedLayer> masked_layers_;
 };
 
 }  // namespace widelimit

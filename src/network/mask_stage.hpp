@@ -4,7 +4,6 @@
 
 #include "network/mask_rule.hpp"
 #include "numerics/rows/linear_rows.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/network/row_stage.hpp"
 
 namespace widelimit {
@@ -24,15 +23,12 @@ class MaskStage final : public RowStageOf<MaskStage> {
   std::size_t auxiliary_count() const override { return 1; }
   bool clears_gaps() const override { return true; }
 
-  /// u of an input with this mask. Throws NumericalError if no position is left.
+  /// u of an input with this mask.
   template <typename Scalar>
   void fill(const PositionMask& input, Scalar* array) const {
     const PositionMask mask = rule_->behind(input);
-    const Index count = mask.count();
-    if (count == 0)
-      throw NumericalError("the mask leaves no position: those in the middle of the windows are all masked");
     const auto weight = static_cast<Scalar>(
-        std::pow(static_cast<double>(mask.counts.size()) / static_cast<double>(count), exponent_));
+        std::pow(static_cast<double>(mask.counts.size()) / static_cast<double>(mask.count()), exponent_));
     for (std::size_t i = 0; i < mask.counts.size(); ++i) array[i] = mask.counts[i] != 0 ? weight : Scalar{0};
   }
 

@@ -91,7 +91,7 @@ TEST_CASE("gp arrays: values that cannot be") {
   auto x = filled<double>({6, 4}, 7);
   x(2, 1) = std::numeric_limits<double>::quiet_NaN();
   data::write_npy(inputs / "x_train.npy", x);
-  inputs.check_fails("/x_train.npy: values must be finite, got nan at entry 9 in row-major order");
+  inputs.check_fails("/x_train.npy: values must be finite, got nan at entry 1 of input 2");
   auto y = filled<double>({6, 2}, 3);
   y(5, 1) = std::numeric_limits<double>::infinity();
   data::write_npy(targets / "y_train.npy", y);

@@ -232,6 +232,8 @@ TEST_CASE("gp: arrays with masks, under which nothing is read") {
     for (std::size_t i = 0; i < count; ++i) x(i, i % 3, 0) = masked;
     return x;
   };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
+                   infinity = std::numeric_limits<double>::infinity();
   const auto mask = [](std::size_t count) {
     xt::xarray<std::uint8_t> numbers = xt::ones<std::uint8_t>({count, std::size_t{3}});
     for (std::size_t i = 0; i < count; ++i) numbers(i, i % 3) = 0;
@@ -253,7 +255,20 @@ TEST_CASE("gp: arrays with masks, under which nothing is read") {
     CHECK(result.code == 0);
     return data::read_npy<double>(folder / (out + "/mean_nngp.npy"));
   };
-  CHECK(mean(1, "one") == mean(100, "hundred"));
+  const auto expected = mean(1, "one");
+  CHECK(mean(100, "hundred") == expected);
+  CHECK(mean(nan, "nan") == expected);
+  CHECK(mean(infinity, "infinity") == expected);
+  // What counts must be finite.
+  xt::xarray<double> bad = sequences(4, nan);
+  bad(2, 1, 1) = infinity;
+  data::write_npy(folder / "x_test.npy", bad);
+  const auto refused =
+      run_program("gp --network fcn --data npy --path " + folder.string() + " --regulariser 0.1");
+  CHECK(refused.code != 0);
+  CHECK(refused.errors.find("x_test.npy: values must be finite, got inf at entry 3 of input 2") !=
+        std::string::npos);
+  data::write_npy(folder / "x_test.npy", sequences(4, 1));
   data::write_npy(folder / "mask_test.npy", mask(5));
   const auto result =
       run_program("gp --network fcn --data npy --path " + folder.string() + " --regulariser 0.1");
@@ -286,7 +301,9 @@ TEST_CASE("gp: one array of inputs is split with its mask") {
     CHECK(result.code == 0);
     return data::read_npy<double>(folder / "out/mean_nngp.npy");
   };
-  CHECK(mean(1) == mean(100));
+  const auto expected = mean(1);
+  CHECK(mean(100) == expected);
+  CHECK(mean(std::numeric_limits<double>::quiet_NaN()) == expected);
   data::write_npy(folder / "mask_test.npy", mask);
   const auto stray = run_program(command);
   CHECK(stray.code != 0);

@@ -9,7 +9,6 @@
 
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/finite/finite_network.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -47,6 +46,11 @@ std::vector<Network> orderless_networks() {
       {"summed", {dense({1.3, 0.1}), layers::cos(), dense(), global_sum_pool()}},
       {"space norm",
        {dense({1.3, 0.1}), layer_norm({NormAxes::channels_and_space, 0.1}), relu(), global_average_pool()}},
+      {"norm over the axis",
+       {dense({1.3, 0.1}), layer_norm({NormAxes::channels, 0.1, {0}}), relu(), global_average_pool()}},
+      {"norms of inputs",
+       {rms_norm({NormAxes::channels_and_space, 0.1}), layer_norm({NormAxes::channels, 0.1, {0}}),
+        dense({1.3, 0.1}), relu(), global_average_pool()}},
       {"channel norm",
        {layer_norm({NormAxes::channels, 0.1}), dense({1, 0.2}), rms_norm(), gelu(), global_average_pool()}},
       {"softmax", {attention_of(wide, AttentionWeights::softmax()), relu(), global_average_pool(), dense()}},
@@ -285,64 +289,50 @@ TEST_CASE("masks and graphs do not go together") {
   CHECK(Inputs<double>(x, graphs).single(1).graph(0)->nodes() == 3);
 }
 
-TEST_CASE("masks that do not fit") {
-  const auto x = random_inputs(1, {2, 3, 2});
-  const Inputs<double> vectors(random_inputs(1, {2, 3}));
-  const auto error = [](const auto& call) -> std::string {
-    try {
-      static_cast<void>(call());
-    } catch (const Error& found) {
-      return found.what();
+/// Layer norm over channels and the positions that count, along all axes or the first only, by hand; masked ones stay 0.
+xt::xarray<double> normalised(const xt::xarray<double>& x, const xt::xarray<bool>& mask, double epsilon,
+                              bool along_first_axis_only) {
+  xt::xarray<double> result = xt::zeros<double>(x.shape());
+  const std::size_t rows = x.shape(1), columns = x.shape(2), channels = x.shape(3);
+  const auto in_group = [&](std::size_t column, std::size_t group) {
+    return !along_first_axis_only || column == group;
+  };
+  for (std::size_t i = 0; i < x.shape(0); ++i)
+    for (std::size_t group = 0; group < (along_first_axis_only ? columns : 1); ++group) {
+      double sum = 0, squares = 0, count = 0;
+      const auto for_each = [&](const auto& body) {
+        for (std::size_t a = 0; a < rows; ++a)
+          for (std::size_t b = 0; b < columns; ++b)
+            for (std::size_t c = 0; c < channels; ++c)
+              if (in_group(b, group) && mask(i, a, b)) body(a, b, c);
+      };
+      for_each([&](auto a, auto b, auto c) { sum += x(i, a, b, c), ++count; });
+      for_each([&](auto a, auto b, auto c) { squares += std::pow(x(i, a, b, c) - sum / count, 2); });
+      for_each([&](auto a, auto b, auto c) {
+        result(i, a, b, c) = (x(i, a, b, c) - sum / count) / std::sqrt(squares / count + epsilon);
+      });
     }
-    return "no error";
-  };
-  const xt::xarray<bool> good = xt::ones<bool>({2, 3}), bad = xt::ones<bool>({2, 4});
-  xt::xarray<bool> empty = good;
-  empty(1, 0) = empty(1, 1) = empty(1, 2) = false;
-  CHECK(error([&] { return Inputs<double>(x, bad); }) ==
-        "inputs: expected a mask [2, 3], one value a position, got [2, 4]");
-  CHECK(error([&] { return Inputs<double>(x, empty); }) ==
-        "inputs: expected a mask that leaves a position of every input, got none of input 1");
-  CHECK(error([&] { return Inputs<double>(vectors, bad); }) ==
-        "inputs: masks belong to a batch [n, spatial..., C], got one of vectors");
-  const Inputs<double> masked(x, good);
-  CHECK(error([&] { return Inputs<double>(masked, good); }) ==
-        "inputs: masks belong to a batch [n, spatial..., C], got one that has a mask");
-  const std::vector<Index> lengths{3, 2};
-  CHECK(error([&] { return Inputs<double>(masked, lengths); }) ==
-        "inputs: expected a batch without a mask for lengths, got one with a mask");
-  CHECK(error([&] { return Inputs<double>(Inputs<double>(x, lengths), good); }) ==
-        "inputs: masks belong to a batch [n, spatial..., C], got a ragged one");
+  return result;
+}
 
-  const auto gram_error = [&](Layers layers, const xt::xarray<bool>& mask) {
-    return error([&] { return gram(Network(std::move(layers)), Inputs<double>(x, mask)); });
-  };
-  CHECK(gram_error({conv_transpose({{3}}), flatten()}, good) ==
-        "layers[0] (conv_transpose): transposed convolutions do not know masks; resize images instead");
-  CHECK(gram_error({layer_norm({NormAxes::channels_and_space, 0}), flatten()}, good) ==
-        "layers[0] (layer_norm): norms over the positions of raw inputs do not know masks; insert a dense "
-        "layer before it");
-  CHECK(gram_error({dense(), layer_norm({NormAxes::channels, 0, {0}}), flatten()}, good) ==
-        "layers[1] (layer_norm): norms over some of the spatial axes do not know masks; take none or all of "
-        "them");
-  AttentionOptions encoded;
-  encoded.scaling = AttentionScaling::inverse_sqrt_width;
-  encoded.weights = AttentionWeights::elementwise(relu());
-  encoded.positions = PositionalEncodings{IdentityPositions{}, 1, 1, ValueEncodings::present};
-  CHECK(gram_error({attention(encoded), flatten()}, good) ==
-        "layers[0] (attention): encodings in the values do not know masks with inverse_sqrt_width; leave "
-        "in_values out");
-  xt::xarray<bool> ends = good;
-  ends(1, 1) = false;
-  CHECK(gram_error({conv({{3}, {3}, Padding::same, 1, 1}), flatten()}, ends).find("gram: input 1 of x: ") ==
-        0);
-  CHECK(gram_error({conv({{3}, {3}, Padding::same, 1, 1}), flatten()}, ends)
-            .find("the mask leaves no position") != std::string::npos);
-
-  const finite::FiniteNetwork<double> network(Network({dense(), flatten(), dense()}), {{3}, 2}, {.hidden = 4},
-                                              {}, 1, 1);
-  CHECK(error([&] { return network.forward(masked); }) ==
-        "FiniteNetwork::forward: finite networks do not know masks; leave masked positions out");
+TEST_CASE("norms of raw inputs over positions average over those that count") {
+  const auto x = random_inputs(9, {3, 4, 3, masked_channels});
+  xt::xarray<bool> mask = xt::ones<bool>({3, 4, 3});
+  for (std::size_t k = 0; k < 36; k += 5) mask.data()[k] = false;
+  for (std::size_t a = 0; a < 4; ++a) mask(1, a, 2) = false;  // Nothing counts along this axis.
+  for (const Layers& rest :
+       {Layers{dense({1.2, 0.1}), relu(), global_average_pool()}, Layers{global_sum_pool()},
+        Layers{conv({{2, 2}}), gelu(), flatten()}, Layers{layer_norm(), dense(), erf(), flatten()}}) {
+    const auto check = [&](const NormOptions& options, bool first_only) {
+      Layers layers = rest;
+      layers.insert(layers.begin(), layer_norm(options));
+      check_near(gram(Network(layers), Inputs<double>(x, mask)),
+                 gram(Network(rest), Inputs<double>(normalised(x, mask, options.epsilon, first_only), mask)));
+    };
+    check({NormAxes::channels_and_space, 0.1}, false);
+    check({NormAxes::channels, 0.1, {0, 1}}, false);
+    check({NormAxes::channels, 0.1, {0}}, true);
+  }
 }
 
 TEST_CASE("a mask of what is not a constant") {

@@ -58,52 +58,6 @@ NaiveGroup merged(const NaiveState& state) {
   return {1, scaled_sum(left, shares), scaled_sum(cross, shares), scaled_sum(right, shares)};
 }
 
-using Position = std::vector<Index>;
-
-Position position_of(Index flat, const Shape& shape) {
-  Position position(shape.size());
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    position[i] = flat % shape[i];
-    flat /= shape[i];
-  }
-  return position;
-}
-
-/// For every output position of a window, the input positions it covers; -1: outside.
-struct Cover {
-  Shape shape;
-  std::vector<std::vector<Index>> members;
-};
-
-Cover cover(const Shape& shape, const json& sizes, const json& strides, const std::string& padding) {
-  Cover result;
-  Shape window, stride, front;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    window.push_back(sizes[i]);
-    stride.push_back(strides[i]);
-    const Index ceiling = (shape[i] + stride[i] - 1) / stride[i];
-    result.shape.push_back(padding == "valid" ? (shape[i] - window[i]) / stride[i] + 1 : ceiling);
-    front.push_back(
-        padding == "valid" ? 0 : std::max<Index>((ceiling - 1) * stride[i] + window[i] - shape[i], 0) / 2);
-  }
-  for (Index a = 0; a < position_count(result.shape); ++a) {
-    const Position at = position_of(a, result.shape);
-    std::vector<Index> members;
-    for (Index o = 0; o < position_count(window); ++o) {
-      const Position offset = position_of(o, window);
-      Index flat = 0;
-      for (std::size_t i = 0; i < shape.size() && flat >= 0; ++i) {
-        Index place = at[i] * stride[i] + offset[i] - front[i];
-        if (padding == "circular") place = ((place % shape[i]) + shape[i]) % shape[i];
-        flat = place < 0 || place >= shape[i] ? -1 : flat * shape[i] + place;
-      }
-      members.push_back(flat);
-    }
-    result.members.push_back(std::move(members));
-  }
-  return result;
-}
-
 enum class Match { same_tap, all_pairs };
 
 RealMatrix gather(const RealMatrix& k, const Cover& left_windows, const Cover& right_windows, Match match) {
@@ -129,6 +83,14 @@ Covers covers(const NaiveState& state, const json& sizes, const json& layer) {
     return cover(state.shapes[side], sizes, layer["strides"], layer["padding"]);
   };
   return {of_side(0), of_side(1)};
+}
+
+/// The shapes and masks behind windows.
+void move_on(NaiveState& state, const Covers& windows) {
+  for (std::size_t side = 0; side < 2; ++side) {
+    state.shapes[side] = windows[side].shape;
+    state.masks[side] = mask_behind(windows[side], state.masks[side]);
+  }
 }
 
 NaiveState replace(NaiveState state, const PairMap& map) {
@@ -171,34 +133,53 @@ NaiveState affine(const NaiveState& state, const json& layer) {
     }
     return {k, t, pair.same_input};
   });
-  result.shapes = {windows[0].shape, windows[1].shape};
+  move_on(result, windows);
   return result;
+}
+
+/// Divides by the whole window, or by the positions that it sees, masked ones included.
+Vector<Real> pool_weights(const Cover& windows, const json& layer) {
+  Vector<Real> weights = Vector<Real>::Ones(static_cast<Index>(windows.members.size()));
+  if (layer["layer"] == "sum_pool") return weights;
+  const bool seen_only = layer["normalize_edges"] == true && layer["padding"] == "same";
+  for (std::size_t a = 0; a < windows.members.size(); ++a) {
+    const auto& members = windows.members[a];
+    const auto outside = std::count(members.begin(), members.end(), Index{-1});
+    weights(static_cast<Index>(a)) = 1 / static_cast<Real>(std::ssize(members) - (seen_only ? outside : 0));
+  }
+  return weights;
 }
 
 NaiveState pool(const NaiveState& state, const json& layer) {
   const Covers windows = covers(state, layer["window"], layer);
-  const auto taps = static_cast<Real>(windows[0].members[0].size());
-  const Real factor = layer["layer"] == "average_pool" ? 1 / (taps * taps) : 1;
   NaiveState result = map_each(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
     const Cover &left = windows[l.number], &right = windows[r.number];
-    return {factor * gather(pair.k, left, right, Match::all_pairs),
-            factor * gather(pair.t, left, right, Match::all_pairs), pair.same_input};
+    const auto pooled = [&](const RealMatrix& k) -> RealMatrix {
+      return pool_weights(left, layer).asDiagonal() * gather(k, left, right, Match::all_pairs) *
+             pool_weights(right, layer).asDiagonal();
+    };
+    return {pooled(pair.k), pooled(pair.t), pair.same_input};
   });
-  result.shapes = {windows[0].shape, windows[1].shape};
+  move_on(result, windows);
   return result;
 }
 
+Real count_of(const NaiveMask& mask) { return static_cast<Real>(std::count(mask.begin(), mask.end(), true)); }
+
+/// Means divide by the positions that count; the diagonal's by all.
 NaiveState readout(const NaiveState& state, const std::string& kind) {
-  const auto reduce = [&](const RealMatrix& k) {
-    const Real value = kind == "flatten"           ? k.trace() / static_cast<Real>(k.rows())
-                       : kind == "global_sum_pool" ? k.sum()
-                                                   : k.mean();
-    return RealMatrix(RealMatrix::Constant(1, 1, value));
-  };
-  NaiveState result = map_each(state, [&](const NaivePair& pair, const Side&, const Side&) -> NaivePair {
+  NaiveState result = map_each(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
+    const auto reduce = [&](const RealMatrix& k) {
+      const Real counted = count_of(state.masks[l.number]) * count_of(state.masks[r.number]);
+      const Real value = kind == "flatten"           ? k.trace() / static_cast<Real>(k.rows())
+                         : kind == "global_sum_pool" ? k.sum()
+                                                     : k.sum() / counted;
+      return RealMatrix(RealMatrix::Constant(1, 1, value));
+    };
     return {reduce(pair.k), reduce(pair.t), pair.same_input};
   });
   result.shapes = {};
+  result.masks = {NaiveMask{true}, NaiveMask{true}};
   return result;
 }
 
@@ -243,16 +224,29 @@ NaiveState nonlinearity(const NaiveState& state, const json& layer) {
 
 NaiveState norm(const NaiveState& state, const json& layer) {
   const Real epsilon = layer["epsilon"].get<double>();
-  const bool space = layer["axes"].size() == 2;
-  const auto prepared = [&](Variances values) {
-    Real mean = 0;
-    for (const Real value : values) mean += value / static_cast<Real>(values.size());
-    if (space) values.assign(values.size(), mean);
-    for (Real& value : values) value = 1 / std::sqrt(value + epsilon);
+  const auto prepared = [&](const Side& side) {
+    const Shape& shape = state.shapes[side.number];
+    std::vector<Index> axes;
+    for (std::size_t i = 1; i < layer["axes"].size(); ++i) {
+      const bool all = layer["axes"][i] == "space";
+      for (Index axis = 0; all && axis < std::ssize(shape); ++axis) axes.push_back(axis);
+      if (!all) axes.push_back(layer["axes"][i]);
+    }
+    Variances values = side.variances;
+    for (const std::vector<Index>& group : groups_along(shape, axes)) {
+      Real sum = 0, count = 0;
+      for (const Index a : group) {
+        if (!state.masks[side.number][static_cast<std::size_t>(a)]) continue;
+        sum += side.variances[static_cast<std::size_t>(a)];
+        ++count;
+      }
+      for (const Index a : group)
+        values[static_cast<std::size_t>(a)] = count == 0 ? 0 : 1 / std::sqrt(sum / count + epsilon);
+    }
     return values;
   };
   return replace(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
-    const Variances l = prepared(left.variances), r = prepared(right.variances);
+    const Variances l = prepared(left), r = prepared(right);
     NaivePair result = pair;
     for (Index a = 0; a < pair.k.rows(); ++a)
       for (Index b = 0; b < pair.k.cols(); ++b) {
@@ -314,12 +308,21 @@ NaiveState attention(const NaiveState& state, const json& layer) {
   const auto weights = [&](const RealMatrix& self, std::size_t side) {
     RealMatrix logits = layer["tied"] == true ? RealMatrix(qk * encode(self, side, side))
                                               : RealMatrix(RealMatrix::Zero(self.rows(), self.cols()));
+    const NaiveMask& counts = state.masks[side];
     for (Index a = 0; a < logits.rows(); ++a) {
-      const Index seen = layer["causal"] == true ? a + 1 : logits.cols();
-      const Real largest = logits.row(a).head(seen).maxCoeff();
+      if (!counts[static_cast<std::size_t>(a)]) {
+        logits.row(a).setZero();
+        continue;
+      }
+      const auto sees = [&](Index i) {
+        return counts[static_cast<std::size_t>(i)] && (layer["causal"] != true || i <= a);
+      };
+      Real largest = logits(a, a);
+      for (Index i = 0; i < logits.cols(); ++i)
+        if (sees(i)) largest = std::max(largest, logits(a, i));
       for (Index i = 0; i < logits.cols(); ++i) {
         Real& logit = logits(a, i);
-        if (i >= seen)
+        if (!sees(i))
           logit = 0;
         else if (layer["weights"] == "softmax")
           logit = std::exp(logit - largest);
@@ -343,7 +346,7 @@ NaiveState attention(const NaiveState& state, const json& layer) {
     const RealMatrix s = through(pair.k), t = through(pair.t);
     return {(s.array() + bias).matrix(), (t.array() + 2 * s.array() + bias).matrix(), pair.same_input};
   };
-  return {state.shapes, {map_group(group, attend)}, state.adjacency};
+  return {state.shapes, {map_group(group, attend)}, state.adjacency, state.masks};
 }
 
 /// P of y = P x.
@@ -367,7 +370,7 @@ NaiveState aggregate(const NaiveState& state, const json& layer) {
   });
 }
 
-NaiveState sequence(NaiveState state, const json& layers, Real& largest_variance);
+NaiveState sequence(NaiveState state, const json& layers, const std::string& path, Real& largest_variance);
 
 NaivePair product_of(const std::vector<NaivePair>& pairs, Real factor) {
   NaivePair result{RealMatrix::Constant(pairs[0].k.rows(), pairs[0].k.cols(), factor),
@@ -382,16 +385,26 @@ NaivePair product_of(const std::vector<NaivePair>& pairs, Real factor) {
   return result;
 }
 
-NaiveState branches(const NaiveState& state, const json& layer, Real& largest_variance) {
+/// A position counts if it does in one of the branches.
+void join(NaiveMask& counts, const NaiveMask& of_branch) {
+  if (counts.empty()) counts.assign(of_branch.size(), false);
+  for (std::size_t a = 0; a < counts.size(); ++a) counts[a] = counts[a] || of_branch[a];
+}
+
+NaiveState branches(const NaiveState& state, const json& layer, const std::string& path,
+                    Real& largest_variance) {
   const std::string kind = layer["layer"];
   NaiveState result;
   std::vector<NaivePair> left, cross, right;
   Real factor = 1;
-  for (const json& branch : layer["branches"]) {
-    const NaiveState end = sequence(state, branch["layers"], largest_variance);
+  for (std::size_t i = 0; i < layer["branches"].size(); ++i) {
+    const json& branch = layer["branches"][i];
+    const NaiveState end = sequence(state, branch["layers"],
+                                    path + ".branches[" + std::to_string(i) + "].layers", largest_variance);
     const Real weight = branch[kind == "concat" ? "share" : "scale"].get<double>();
     result.shapes = end.shapes;
     result.adjacency = end.adjacency;
+    for (std::size_t side = 0; side < 2; ++side) join(result.masks[side], end.masks[side]);
     if (kind == "product") {
       const NaiveGroup group = merged(end);
       left.push_back(group.left);
@@ -415,7 +428,8 @@ NaiveState branches(const NaiveState& state, const json& layer, Real& largest_va
   return result;
 }
 
-NaiveState one_layer(const NaiveState& state, const json& layer, Real& largest_variance) {
+NaiveState one_layer(const NaiveState& state, const json& layer, const std::string& path,
+                     Real& largest_variance) {
   const std::string kind = layer["layer"];
   const auto is = [&](std::initializer_list<const char*> kinds) {
     return std::any_of(kinds.begin(), kinds.end(), [&](const char* name) { return kind == name; });
@@ -428,17 +442,36 @@ NaiveState one_layer(const NaiveState& state, const json& layer, Real& largest_v
   if (is({"dropout"})) return dropout(state, layer);
   if (is({"attention"})) return attention(state, layer);
   if (is({"aggregate"})) return aggregate(state, layer);
-  if (is({"sum", "product", "concat"})) return branches(state, layer, largest_variance);
+  if (is({"sum", "product", "concat"})) return branches(state, layer, path, largest_variance);
   throw std::logic_error("the naive kernel does not know " + kind);
 }
 
-NaiveState sequence(NaiveState state, const json& layers, Real& largest_variance) {
-  for (const json& layer : layers) {
+/// Zeros where nothing counts. Throws NoPositionLeft if that is everywhere.
+void mask(NaiveState& state, const std::string& path) {
+  for (std::size_t side = 0; side < 2; ++side)
+    if (count_of(state.masks[side]) == 0) throw NoPositionLeft{path, side};
+  const PairMap zeros = [&](const NaivePair& pair, const Side& left, const Side& right) {
+    NaivePair result = pair;
+    for (Index a = 0; a < pair.k.rows(); ++a)
+      for (Index b = 0; b < pair.k.cols(); ++b)
+        if (!state.masks[left.number][static_cast<std::size_t>(a)] ||
+            !state.masks[right.number][static_cast<std::size_t>(b)])
+          result.k(a, b) = result.t(a, b) = 0;
+    return result;
+  };
+  state = map_each(state, zeros);
+}
+
+NaiveState sequence(NaiveState state, const json& layers, const std::string& path, Real& largest_variance) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const json& layer = layers[i];
+    const std::string here = path + "[" + std::to_string(i) + "]";
     if (layer["layer"] == "repeat")
-      for (Index i = 0; i < layer["times"].get<Index>(); ++i)
-        state = sequence(std::move(state), layer["layers"], largest_variance);
+      for (Index time = 0; time < layer["times"].get<Index>(); ++time)
+        state = sequence(std::move(state), layer["layers"], here + ".layers", largest_variance);
     else
-      state = one_layer(state, layer, largest_variance);
+      state = one_layer(state, layer, here, largest_variance);
+    mask(state, here);
     for (const NaiveGroup& group : state.groups)
       largest_variance = std::max(
           {largest_variance, group.left.k.diagonal().maxCoeff(), group.right.k.diagonal().maxCoeff()});
@@ -451,6 +484,10 @@ NaivePair raw(const RealMatrix& left, const RealMatrix& right, bool same_input) 
           RealMatrix::Zero(left.rows(), right.rows()), same_input};
 }
 
+NaiveMask mask_of(const NaiveInput& input) {
+  return input.mask.empty() ? NaiveMask(static_cast<std::size_t>(input.features.rows()), true) : input.mask;
+}
+
 }  // namespace
 
 NaiveKernel::NaiveKernel(const Network& network) : layers_(json::parse(to_json(network))["layers"]) {}
@@ -460,9 +497,10 @@ NaiveValues NaiveKernel::operator()(const NaiveInput& left, const NaiveInput& ri
       {left.shape, right.shape},
       {{1, raw(left.features, left.features, true), raw(left.features, right.features, same_input),
         raw(right.features, right.features, true)}},
-      {left.adjacency, right.adjacency}};
+      {left.adjacency, right.adjacency},
+      {mask_of(left), mask_of(right)}};
   Real largest_variance = 0;
-  const NaiveGroup end = merged(sequence(std::move(state), layers_, largest_variance));
+  const NaiveGroup end = merged(sequence(std::move(state), layers_, "layers", largest_variance));
   return {end.cross.k(0, 0), end.cross.t(0, 0), largest_variance};
 }
 

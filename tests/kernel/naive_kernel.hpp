@@ -3,8 +3,10 @@
 #include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
+#include "kernel/naive_windows.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/network.hpp"
 #include "widelimit/network/shape.hpp"
@@ -33,13 +35,21 @@ struct NaiveState {
   std::array<Shape, 2> shapes;     ///< Of x and x'.
   std::vector<NaiveGroup> groups;  ///< One, except behind a concatenation.
   std::array<RealMatrix, 2> adjacency = {};
+  std::array<NaiveMask, 2> masks = {};  ///< Of x and x'; all positions count of inputs without masks.
 };
 
 /// A raw input, [d, C] for the d positions of its shape.
 struct NaiveInput {
   Shape shape;
-  RealMatrix features;
+  RealMatrix features;        ///< 0 at masked positions.
   RealMatrix adjacency = {};  ///< Of its graph, [source, target], if it carries one.
+  NaiveMask mask = {};        ///< Empty: all positions count.
+};
+
+/// Behind this layer no position of one input, x (0) or x' (1), is left.
+struct NoPositionLeft {
+  std::string path;
+  std::size_t side;
 };
 
 struct NaiveValues {
@@ -52,7 +62,7 @@ class NaiveKernel {
  public:
   explicit NaiveKernel(const Network& network);
 
-  /// Of two inputs, of equal shape or not; `same_input` if they are one and the same.
+  /// Of two inputs, of equal shape or not; `same_input` if they are one and the same. Throws NoPositionLeft.
   [[nodiscard]] NaiveValues operator()(const NaiveInput& left, const NaiveInput& right,
                                        bool same_input) const;
 

@@ -23,15 +23,20 @@ using namespace widelimit::layers;
 
 enum class Channels { raw, gaussian, other };
 enum class Graphs { none, directed, undirected };
+/// Of layers over windows and positions: those that the other generators draw, or also poolings that go around the
+/// border or divide by what they see, and norms over some axes.
+enum class Windows { plain, all };
 
 class Composer {
  public:
-  Composer(unsigned seed, std::vector<Shape> shapes, Graphs graphs = Graphs::none)
-      : generator_(seed), shapes_{std::move(shapes)}, inputs_{shapes_}, graphs_{graphs} {}
+  Composer(unsigned seed, std::vector<Shape> shapes, Graphs graphs = Graphs::none,
+           Windows windows = Windows::plain)
+      : generator_(seed), shapes_{std::move(shapes)}, inputs_{shapes_}, graphs_{graphs}, windows_{windows} {}
 
   Layers compose() {
     Layers layers;
     add_aggregation(layers);
+    if (windows_ == Windows::all && below(5) == 0) layers.push_back(rms_norm(any_norm()));
     if (below(5) == 0) layers.push_back(pooling());
     layers.push_back(weights());
     const int count = 3 + below(4);
@@ -163,14 +168,36 @@ class Composer {
   }
 
   Layer pooling() {
+    if (windows_ == Windows::all && below(3) != 0) return mapped_pooling();
     const Padding padding = below(2) == 0 ? Padding::same : Padding::valid;
     const PoolingOptions options{sizes(3, padding), strides(), padding};
     shapes_ = behind(options.window, options.strides, options.padding);
     return below(3) == 0 ? sum_pool(options) : average_pool(options);
   }
 
+  /// Around the border, or divided by what it sees: part of an axis, since means over all of it make its positions equal,
+  /// and roundings of their correlation of 1 cost half the digits.
+  Layer mapped_pooling() {
+    const bool circular = below(2) == 0;
+    const Padding padding = circular ? Padding::circular : Padding::same;
+    std::vector<Index> window;
+    for (std::size_t axis = 0; axis < axes(); ++axis)
+      window.push_back(std::clamp<Index>(shortest(axis) - 1, 1, 1 + below(4)));
+    const PoolingOptions options{window, strides(), padding, !circular || below(2) == 0};
+    shapes_ = behind(options.window, options.strides, options.padding);
+    return circular && !options.normalize_edges ? sum_pool(options) : average_pool(options);
+  }
+
+  NormOptions any_norm() {
+    NormOptions options{below(2) == 0 ? NormAxes::channels : NormAxes::channels_and_space, 1e-3};
+    if (windows_ == Windows::plain || options.axes == NormAxes::channels_and_space) return options;
+    for (Index axis = 0; axis < static_cast<Index>(axes()); ++axis)
+      if (below(2) == 0) options.spatial_axes.push_back(axis);
+    return options;
+  }
+
   Layer norm() {
-    const NormOptions options{below(2) == 0 ? NormAxes::channels : NormAxes::channels_and_space, 1e-3};
+    const NormOptions options = any_norm();
     return channels_ == Channels::gaussian && below(2) == 0 ? layer_norm(options) : rms_norm(options);
   }
 
@@ -308,6 +335,7 @@ class Composer {
   std::vector<Shape> shapes_;  ///< Those of all inputs, behind the layers so far.
   std::vector<Shape> inputs_;  ///< Those of the inputs themselves.
   Graphs graphs_;
+  Windows windows_;
   Channels channels_ = Channels::raw;
 };
 
@@ -315,6 +343,11 @@ class Composer {
 
 Network random_network(unsigned seed, const std::vector<Shape>& shapes) {
   return {"random " + std::to_string(seed), Composer(seed, shapes).compose()};
+}
+
+Network random_masked_network(unsigned seed, const std::vector<Shape>& shapes) {
+  return {"random masked network " + std::to_string(seed),
+          Composer(seed, shapes, Graphs::none, Windows::all).compose()};
 }
 
 Network random_graph_network(unsigned seed, const std::vector<Shape>& shapes, bool directed) {

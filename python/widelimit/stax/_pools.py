@@ -30,20 +30,8 @@ class _Pool(WithAxes):
         check_window(self.name, value, self.window, self.strides)
         fields = {"window": list(self.window), "strides": list(self.strides), "padding": self.padding}
         shape = tuple(positions_behind(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
-        if value.has_masks and self.normalize_edges and self.padding == "same":
-            # The library would divide by the positions that count, neural-tangents does by all that are there.
-            shares = [np.diag(1 / _seen(*sizes)).tolist() for sizes in zip(value.shape, self.window, self.strides)]
-            parts = [layers.from_fields("sum_pool", **fields), layers.from_fields("positions_map", matrices=shares)]
-        else:
-            parts = [layers.from_fields(self.kind, normalize_edges=True if self.normalize_edges else None, **fields)]
-        return value.then(*parts, shape=shape)
-
-
-def _seen(size, window, stride):
-    """How many positions of an axis a window with 'SAME' padding sees, wherever it stands."""
-    behind = positions_behind(size, window, stride, "same")
-    first = stride * np.arange(behind) - max((behind - 1) * stride + window - size, 0) // 2
-    return np.minimum(first + window, size) - np.maximum(first, 0)
+        layer = layers.from_fields(self.kind, normalize_edges=True if self.normalize_edges else None, **fields)
+        return value.then(layer, shape=shape)
 
 
 def _pool(name, kind, window_shape, strides, padding, normalize_edges, batch_axis, channel_axis):

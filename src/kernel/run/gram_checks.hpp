@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "network/graph.hpp"
+#include "network/lowering.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "numerics/tasks.hpp"
@@ -68,6 +69,32 @@ void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name)
       }
     }
   }
+}
+
+/// Throws NetworkError, naming input and layer, for a mask of which a layer leaves no position, or which it cannot take.
+/// `first` is the number of input 0 in the batch that errors mean.
+template <typename Scalar>
+void check_masks(const Network& network, const Inputs<Scalar>& x, const char* name, Index first = 0) {
+  if (!x.is_masked()) return;
+  const std::vector<MaskedLayer> layers = Lowering::masked_layers(network, x.shape(), x.channels());
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto counts = x.mask(i);
+    const PositionMask mask{x.shape(), {counts.begin(), counts.end()}};
+    for (const MaskedLayer& layer : layers) {
+      try {
+        layer.check(layer.rule->behind(mask));
+      } catch (const ArgumentError& error) {
+        throw NetworkError(fmt::format("{}: {} (input {} of {})", layer.path, error.what(), first + i, name));
+      }
+    }
+  }
+}
+
+/// Both of a batch.
+template <typename Scalar>
+void check_inputs(const Network& network, const Graph& graph, const Inputs<Scalar>& x, const char* name) {
+  check_graphs(graph, x, name);
+  check_masks(network, x, name);
 }
 
 }  // namespace widelimit

@@ -30,7 +30,7 @@ struct GramTask {
   Index pairs;
   InputMasks masks;
   LayerOfPair layer_of;                     ///< For errors.
-  std::function<void(const Graph&)> check;  ///< Checks the inputs' graphs against the network.
+  std::function<void(const Graph&)> check;  ///< Checks the inputs' graphs and masks against the network.
 };
 
 inline GramSize size_of(const GramTask& task) {
@@ -125,7 +125,7 @@ GramTask symmetric_task(const Network& network, const Inputs<Scalar>& x) {
           x.size() * (x.size() + 1) / 2,
           masks_of(x),
           layer_search(network, x, x, Batches::one),
-          [&x](const Graph& graph) { check_graphs(graph, x, "x"); }};
+          [&network, &x](const Graph& graph) { check_inputs(network, graph, x, "x"); }};
 }
 
 template <typename Scalar>
@@ -137,9 +137,9 @@ GramTask rectangular_task(const Network& network, const Inputs<Scalar>& x1, cons
                 x1.size() * x2.size(),
                 masks_of(x1),
                 layer_search(network, x1, x2, Batches::two),
-                [&x1, &x2](const Graph& graph) {
-                  check_graphs(graph, x1, "x1");
-                  check_graphs(graph, x2, "x2");
+                [&network, &x1, &x2](const Graph& graph) {
+                  check_inputs(network, graph, x1, "x1");
+                  check_inputs(network, graph, x2, "x2");
                 }};
   if (x2.is_masked()) task.masks = InputMasks::present;
   task.shapes.merge(shapes_of(x2, "x2"));
@@ -150,7 +150,7 @@ GramTask rectangular_task(const Network& network, const Inputs<Scalar>& x1, cons
 template <typename Scalar>
 GramTask kept_task(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& kept) {
   GramTask task = rectangular_task(network, x1, kept);
-  task.check = [&x1](const Graph& graph) { check_graphs(graph, x1, "x1"); };
+  task.check = [&network, &x1](const Graph& graph) { check_inputs(network, graph, x1, "x1"); };
   return task;
 }
 

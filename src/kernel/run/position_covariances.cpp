@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/run/gram_checks.hpp"
 #include "kernel/run/replicate_mean.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/error.hpp"
@@ -59,12 +60,15 @@ bool leaves_positions(const Network& network, const Shape& input) {
   return !shape.empty();
 }
 
+/// Input i alone, whose mask fits the network.
 template <typename Scalar>
-Inputs<Scalar> chosen(const Inputs<Scalar>& x, Index i, const char* name) {
+Inputs<Scalar> chosen(const Network& network, const Inputs<Scalar>& x, Index i, const char* name) {
   if (i < 0 || i >= x.size())
     throw ArgumentError(fmt::format("position_covariances: expected an input from 0 to {} of {}, got {}",
                                     x.size() - 1, name, i));
-  return x.single(i);
+  Inputs<Scalar> one = x.single(i);
+  check_masks(network, one, name, i);
+  return one;
 }
 
 /// compute(network, options) runs the network on a single pair.
@@ -88,7 +92,7 @@ template <typename Scalar>
 PositionCovariances<Scalar> position_covariances(const Network& network, const Inputs<Scalar>& x1, Index i,
                                                  const Inputs<Scalar>& x2, Index j,
                                                  const GramOptions& options) {
-  const Inputs<Scalar> left = chosen(x1, i, "x1"), right = chosen(x2, j, "x2");
+  const Inputs<Scalar> left = chosen(network, x1, i, "x1"), right = chosen(network, x2, j, "x2");
   return kept_of<Scalar>(
       network, leaves_positions(network, left.shape(0)), options,
       [&](const Network& keeping, const GramOptions& pair) { return gram(keeping, left, right, pair); });
@@ -97,7 +101,7 @@ PositionCovariances<Scalar> position_covariances(const Network& network, const I
 template <typename Scalar>
 PositionCovariances<Scalar> position_covariances(const Network& network, const Inputs<Scalar>& x, Index i,
                                                  Index j, const GramOptions& options) {
-  const Inputs<Scalar> left = chosen(x, i, "x"), right = chosen(x, j, "x");
+  const Inputs<Scalar> left = chosen(network, x, i, "x"), right = chosen(network, x, j, "x");
   return kept_of<Scalar>(network, leaves_positions(network, left.shape(0)), options,
                          [&](const Network& keeping, const GramOptions& pair) {
                            return i == j ? gram(keeping, left, pair) : gram(keeping, left, right, pair);

@@ -69,6 +69,9 @@ Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& sta
 template <typename Scalar>
 void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputState<Scalar>& state) const {
   const auto& nodes = plan_.program.graph.nodes;
+  const PositionMask* mask = state.mask();
+  const std::span<const std::uint8_t> counts =
+      mask == nullptr ? std::span<const std::uint8_t>() : std::span<const std::uint8_t>(mask->counts);
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const auto* transforms = input_transforms(nodes[id].operation);
     if (transforms == nullptr) continue;
@@ -78,7 +81,7 @@ void StateWorker<Scalar>::write_features(std::span<const Scalar> input, InputSta
       continue;
     }
     const Features<Scalar> features =
-        transformed_features(input, state.layout().shape, plan_.channels, *transforms);
+        transformed_features(input, state.layout().shape, plan_.channels, *transforms, counts);
     if (feature != nullptr) {
       feature->stage->prepare(
           FeatureView<Scalar>{{features.values.data(), features.channels, position_count(features.shape)},

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include "network/lowering.hpp"
+#include "network/mask_stage.hpp"
+#include "network/window.hpp"
+#include "widelimit/error.hpp"
+
+// Layers that move, add up or average positions, and masks, which say which of them count.
+namespace widelimit {
+namespace {
+
+/// What is left of raw inputs is a covariance: it cannot be normalised as features.
+State no_longer_raw(State state) {
+  if (state.distribution == ChannelDistribution::raw) state.distribution = ChannelDistribution::other;
+  return state;
+}
+
+void require_position(const PositionMask& mask) {
+  if (mask.count() == 0)
+    throw ArgumentError(fmt::format(
+        "expected a mask that leaves a position behind this layer, got none of {}", to_string(mask.shape)));
+}
+
+}  // namespace
+
+std::vector<MaskedLayer> Lowering::masked_layers(const Network& network, const Shape& input, Index channels) {
+  Lowering lowering;
+  State start = lowering.start(input, {InputMasks::present, channels});
+  static_cast<void>(lowering.sequence(network.layers(), std::move(start), "layers"));
+  return std::move(lowering.masked_layers_);
+}
+
+void Lowering::check_masks(const State& input, std::function<void(const PositionMask&)> check) {
+  if (input.mask) masked_layers_.push_back({location(), input.mask, std::move(check)});
+}
+
+void Lowering::set_mask(State& state, MaskRulePointer rule) {
+  if (rule == state.mask) return;
+  state.mask = std::move(rule);
+  check_masks(state, require_position);
+}
+
+/// Zeros at masked positions, which a layer has made other numbers of. With an exponent, see MaskStage.
+State Lowering::masked(const State& input, double exponent) {
+  if (!input.mask || input.shape.empty()) return input;
+  return append_linear(input, RowNode{std::make_shared<MaskStage>(input.mask, exponent)});
+}
+
+State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
+                     std::shared_ptr<const RowStage> stage) {
+  if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
+  if (!input.mask || !feature_norm.axes.all) return row(input, std::move(stage));
+  // The mean over all d positions of d/n times the variances is that over the n that count.
+  return masked(row(masked(input, 0.5), std::move(stage)), -0.5);
+}
+
+State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
+                     std::shared_ptr<const PairStage> stage) {
+  if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);
+  return pair(input, std::move(stage));
+}
+
+State Lowering::pool(const State& input, const Window& window, PoolKind kind) {
+  if (input.distribution == ChannelDistribution::raw && !input.mask)
+    return append_feature(input, FeaturePool{window, kind});
+  State state = append_linear(input, PoolNode{window, kind});
+  if (!state.mask) return state;
+  set_mask(state, windowed_mask_rule(state.mask, window));
+  return masked(no_longer_raw(std::move(state)));
+}
+
+State Lowering::pool(const State& input, const Window& window, std::shared_ptr<const PairStage> stage) {
+  State state = append_linear(input, PairNode{std::move(stage)});
+  if (state.mask) set_mask(state, windowed_mask_rule(state.mask, window));
+  return masked(no_longer_raw(std::move(state)));
+}
+
+State Lowering::readout(const State& input, ReadoutKind kind) {
+  State given = input;
+  if (kind == ReadoutKind::flatten) given.channels *= position_count(input.shape);
+  if (given.distribution == ChannelDistribution::raw && !given.mask)
+    return append_feature(given, FeatureReadout{kind});
+  // Sums over zeros need no mask, means divide by the positions that count.
+  const State counted = kind == ReadoutKind::average ? masked(given, 1) : given;
+  State state = append_linear(counted, ReadoutNode{kind});
+  if (state.mask) state = no_longer_raw(std::move(state));
+  state.mask = {};
+  return state;
+}
+
+MaskRulePointer Lowering::mask_behind(const State& before,
+                                      const std::shared_ptr<const PairStage>& stage) const {
+  auto mapping = std::dynamic_pointer_cast<const MaskMapping>(stage);
+  if (!mapping) reject("this layer makes other positions of an input's and does not know masks");
+  return mapped_mask_rule(before.mask, std::move(mapping));
+}
+
+State Lowering::position_map(const State& input, std::shared_ptr<const PairStage> stage) {
+  return mapped(input, PairNode{stage}, stage);
+}
+
+State Lowering::selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage) {
+  return mapped(input, AffineNode{window, 1, 0, AffineNode::Weights::none}, std::move(stage));
+}
+
+State Lowering::mapped(const State& input, Operation operation, std::shared_ptr<const PairStage> stage) {
+  State state = append_linear(input, operation);
+  if (state.mask) set_mask(state, mask_behind(state, stage));
+  return no_longer_raw(std::move(state));
+}
+
+}  // namespace widelimit
