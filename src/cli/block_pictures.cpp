@@ -15,10 +15,6 @@ using propagation::LayerGradients;
 using propagation::PropagatedTokens;
 using propagation::SampledBlock;
 
-std::string canvas(int width, int height) {
-  return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
-}
-
 std::string tokens_block(const char* name, const std::vector<PropagatedTokens>& tokens) {
   std::string block = fmt::format("${} << EOD\n", name);
   for (std::size_t l = 0; l < tokens.size(); ++l)
@@ -79,7 +75,7 @@ std::string exponent_panel(const char* title, int column, const std::vector<Vari
 
 std::string block_script(const SampledBlock& theory, const SampledBlock& networks) {
   const bool sampled = !networks.tokens.empty();
-  std::string script = canvas(1200, 480) + tokens_block("theory", theory.tokens), plots;
+  std::string script = gnuplot_canvas(1200, 480) + tokens_block("theory", theory.tokens), plots;
   if (sampled) script += tokens_block("networks", networks.tokens);
   for (std::size_t k = 0; k < theory.gradients.size(); ++k) {
     const LayerGradients& layer = theory.gradients[k];
@@ -105,8 +101,8 @@ std::string block_script(const SampledBlock& theory, const SampledBlock& network
           ? "set ylabel 'log10 squared Jacobian norm'\nplot $theory using 1:6 with linespoints pt 7 ps 0.6 "
             "lw 2 "
             "notitle\n"
-          : "set logscale y\nset format y '%.0e'\nset ylabel 'squared gradient of the layer'\nplot " +
-                plots + "\n";
+          : "set logscale y\nset format y '%.0e'\nset ylabel 'squared gradient of the layer'\nplot " + plots +
+                "\n";
   return script + "unset multiplot\n";
 }
 
@@ -114,8 +110,8 @@ std::string variation_script(const BlockVariation& variation, const std::vector<
                              const std::vector<std::vector<double>>& angle_zeros,
                              const std::vector<std::vector<double>>& gradient_zeros) {
   const auto& numbers = variation.numbers();
-  std::string script = canvas(numbers.size() == 1 ? 760 : 1300, 520) + point_block("angle", angle_zeros) +
-                       point_block("gradient", gradient_zeros);
+  std::string script = gnuplot_canvas(numbers.size() == 1 ? 760 : 1300, 520) +
+                       point_block("angle", angle_zeros) + point_block("gradient", gradient_zeros);
   const std::string label = gnuplot_quoted(numbers.front().path);
   if (numbers.size() == 1)
     return script + grid_block_of(grid, 0) +

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
+#include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
 #include "numerics/roots.hpp"
 #include "numerics/tasks.hpp"
@@ -28,13 +28,11 @@ struct VariedRange {
   throw ArgumentError(fmt::format("--vary '{}': {}", spec, message));
 }
 
-double number_in(const std::string& spec, const std::string& text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end || !std::isfinite(number))
+double varied_bound(const std::string& spec, const std::string& text) {
+  const auto number = whole_text_number(text);
+  if (!number || !std::isfinite(*number))
     fail_spec(spec, fmt::format("expected PATH=FROM:TO:COUNT[:linear|log] with numbers, got '{}'", text));
-  return number;
+  return *number;
 }
 
 VariedRange range_in(const std::string& spec) {
@@ -45,8 +43,8 @@ VariedRange range_in(const std::string& spec) {
   if (parts.size() < 3 || parts.size() > 4)
     fail_spec(spec, "expected PATH=FROM:TO:COUNT[:linear|log], two bounds, a count and perhaps a scale");
   VariedRange range{
-      spec.substr(0, equals), number_in(spec, parts[0]), number_in(spec, parts[1]),
-      numerics::checked_count(number_in(spec, parts[2]), 1e5, fmt::format("--vary '{}': COUNT", spec))};
+      spec.substr(0, equals), varied_bound(spec, parts[0]), varied_bound(spec, parts[1]),
+      numerics::checked_count(varied_bound(spec, parts[2]), 1e5, fmt::format("--vary '{}': COUNT", spec))};
   if (parts.size() == 4 && parts[3] != "linear" && parts[3] != "log")
     fail_spec(spec, fmt::format("expected linear or log behind the count, got '{}'", parts[3]));
   range.logarithmic = parts.size() == 4 && parts[3] == "log";

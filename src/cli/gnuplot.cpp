@@ -124,6 +124,10 @@ std::string gnuplot_quoted(std::string_view text) {
   return result + "'";
 }
 
+std::string gnuplot_canvas(int width, int height) {
+  return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
+}
+
 bool Gnuplot::draw(const std::string& script, files::ReplacingFile& picture, std::string_view name) {
   if (has_failed_) return false;
   try {

@@ -11,6 +11,9 @@ namespace widelimit::cli {
 /// A gnuplot string in single quotes.
 [[nodiscard]] std::string gnuplot_quoted(std::string_view text);
 
+/// The first line of a script: the terminal of a PNG of this size, in pixels. Names are drawn as they stand.
+[[nodiscard]] std::string gnuplot_canvas(int width, int height);
+
 /// Draws the pictures of one run. A picture that cannot be drawn costs one warning on standard error, which
 /// ends the drawing; never the run, whose numbers are worth more.
 class Gnuplot {

@@ -58,8 +58,9 @@ class TargetColumn {
   TargetColumn(const NamedTable& train, const std::string& name, std::optional<TargetKind> kind)
       : name_{name} {
     const auto values = fields(train);
-    const bool numbers = std::all_of(values.begin(), values.end(),
-                                     [](const std::string& value) { return number_in(value).has_value(); });
+    const bool numbers = std::all_of(values.begin(), values.end(), [](const std::string& value) {
+      return data::number_in_field(value).has_value();
+    });
     if (!numbers && kind == TargetKind::numbers) static_cast<void>(real_targets(train));
     kind_ = kind.value_or(numbers ? TargetKind::numbers : TargetKind::classes);
     if (!kind && numbers && are_whole(values))
@@ -96,7 +97,7 @@ class TargetColumn {
 
   static bool are_whole(const std::vector<std::string>& values) {
     return std::all_of(values.begin(), values.end(), [](const std::string& value) {
-      const auto number = number_in(value);
+      const auto number = data::number_in_field(value);
       return number && *number == std::floor(*number);
     });
   }
@@ -106,7 +107,7 @@ class TargetColumn {
     classes_.assign(different.begin(), different.end());
     if (numbers)
       std::stable_sort(classes_.begin(), classes_.end(), [](const std::string& a, const std::string& b) {
-        return *number_in(a) < *number_in(b);
+        return *data::number_in_field(a) < *data::number_in_field(b);
       });
     constexpr std::size_t most_classes = 10'000;
     if (classes_.size() < 2) fail_at_field(train, 0, name_, "expected two or more classes, found one");
@@ -133,7 +134,7 @@ class TargetColumn {
     const auto values = fields(named);
     Matrix<double> result(static_cast<Index>(values.size()), 1);
     for (std::size_t row = 0; row < values.size(); ++row) {
-      const auto number = number_in(values[row]);
+      const auto number = data::number_in_field(values[row]);
       if (!number || !std::isfinite(*number))
         fail_at_field(named, row, name_,
                       fmt::format("expected a finite number, found '{}'", cut_text(values[row])));

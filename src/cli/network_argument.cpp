@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <sstream>
 
+#include "cli/text_parts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/models/named_networks.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -13,12 +13,10 @@ namespace widelimit::cli {
 namespace {
 
 double number_from(const std::string& argument, const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || text.empty())
+  const auto value = whole_text_number(text);
+  if (!value)
     throw ArgumentError(fmt::format("network '{}': expected a number behind '=', got '{}'", argument, text));
-  return value;
+  return *value;
 }
 
 models::NetworkSettings settings_from(const std::string& argument, std::size_t colon) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "cli/text_parts.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
@@ -44,17 +45,6 @@ std::string numbers_in(const nlohmann::json& value) {
 }
 
 }  // namespace
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts{""};
-  for (const char c : text) {
-    if (c == separator)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
-}
 
 NetworkNumber::NetworkNumber(const nlohmann::json& document, const std::string& path,
                              const std::string& where)

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 namespace widelimit::cli {
 
@@ -24,8 +23,5 @@ class NetworkNumber {
   nlohmann::json::json_pointer place_;
   bool is_integer_;
 };
-
-/// The parts of a text between separators; at least one.
-[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
 
 }  // namespace widelimit::cli

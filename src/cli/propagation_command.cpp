@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 
-#include "cli/network_number.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
 #include "cli/ranges.hpp"
+#include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/propagation/critical.hpp"
@@ -140,9 +139,9 @@ Axis axis_of(const std::string& text, const char* option) {
   if (parts.size() < 3 || parts.size() > 4) return fail();
   double numbers[3] = {0, 0, 100};
   for (std::size_t k = 1; k < parts.size(); ++k) {
-    const auto [end, status] =
-        std::from_chars(parts[k].data(), parts[k].data() + parts[k].size(), numbers[k - 1]);
-    if (status != std::errc{} || end != parts[k].data() + parts[k].size()) return fail();
+    const auto number = whole_text_number(parts[k]);
+    if (!number) return fail();
+    numbers[k - 1] = *number;
   }
   return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
                        numerics::checked_count(numbers[2], 1e5, std::string(option) + ": COUNT"));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -11,6 +10,7 @@
 
 #include "cli/output_folder.hpp"
 #include "cli/ranges.hpp"
+#include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 
@@ -37,11 +37,10 @@ numerics::ActivationPtr activation_named(const std::string& name) {
 OutputGain gain_of(const std::string& text) {
   if (text == "unit") return OutputGain::unit();
   if (text == "shared") return OutputGain::shared();
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size())
+  const auto value = whole_text_number(text);
+  if (!value)
     throw ArgumentError(fmt::format("--sigma-out: expected unit, shared or a number, got '{}'", text));
-  return OutputGain::fixed(value);
+  return OutputGain::fixed(*value);
 }
 
 json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
@@ -132,6 +131,10 @@ void warn_of_annealing(const Parameters& parameters, double largest_gap) {
       "which is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; "
       "'widelimit gram' on a network file with softmax attention of scaling inverse_sqrt_width is exact\n",
       limit, largest_gap);
+}
+
+json estimate_json(const numerics::Estimate& estimate) {
+  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
 }
 
 void write_table(const PropagationOutput& output, const PropagationTable& table) {

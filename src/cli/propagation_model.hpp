@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/origin.hpp"
+#include "widelimit/numerics/statistics.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"
 
 /// Options that the commands of `widelimit propagation` share.
@@ -65,6 +66,9 @@ void write_table(const PropagationOutput& output, const PropagationTable& table)
 /// 1 - cosine on, is not what networks do, and what else gives the theory.
 void warn_of_annealing(const propagation::Parameters& parameters, double largest_gap);
 [[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);
+
+/// {"value", "standard_error"}.
+[[nodiscard]] nlohmann::json estimate_json(const numerics::Estimate& estimate);
 
 /// The parameters under the names of the options.
 [[nodiscard]] nlohmann::json described(const propagation::Parameters& parameters);

@@ -45,17 +45,13 @@ struct BlockArguments {
   }
 };
 
-json with_error(const Estimate& estimate) {
-  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
-}
-
 json exponents_json(const BlockExponents& exponents) {
   return {{"start_norm", exponents.start_norm},
           {"at_fixed_point", exponents.at_fixed_point},
-          {"norm_growth", with_error(exponents.norm)},
-          {"lambda_a_log", with_error(exponents.angle)},
-          {"lambda_a_log_last_block", with_error(exponents.last_angle)},
-          {"lambda_g", with_error(exponents.gradient)}};
+          {"norm_growth", estimate_json(exponents.norm)},
+          {"lambda_a_log", estimate_json(exponents.angle)},
+          {"lambda_a_log_last_block", estimate_json(exponents.last_angle)},
+          {"lambda_g", estimate_json(exponents.gradient)}};
 }
 
 Matrix<double> start_of(const BlockArguments& arguments) {
@@ -99,7 +95,7 @@ json gradients_json(const std::vector<LayerGradients>& gradients) {
   json layers = json::array();
   for (const LayerGradients& layer : gradients) {
     json blocks = json::array();
-    for (const Estimate& estimate : layer.blocks) blocks.push_back(with_error(estimate));
+    for (const Estimate& estimate : layer.blocks) blocks.push_back(estimate_json(estimate));
     layers.push_back({{"layer", layer.path}, {"kind", layer.kind}, {"blocks", std::move(blocks)}});
   }
   return layers;

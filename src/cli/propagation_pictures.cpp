@@ -17,10 +17,6 @@ namespace {
 constexpr int field_points = 18;
 constexpr int histogram_bins = 60;
 
-std::string header(int width, int height) {
-  return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
-}
-
 std::string grid_block(const std::string& name, const PhaseDiagram& diagram, const Matrix<double>& values) {
   std::string block = "$" + name + " << EOD\n";
   for (Index row = 0; row < values.rows(); ++row) {
@@ -112,7 +108,7 @@ std::string histogram_block(const std::string& name, const std::vector<double>& 
 
 std::string phase_script(const PhaseDiagram& diagram, const std::vector<BoundaryCurve>& angle,
                          const std::vector<BoundaryCurve>& gradient) {
-  std::string script = header(1200, 520);
+  std::string script = gnuplot_canvas(1200, 520);
   script += grid_block("a", diagram, diagram.lambda_a) + grid_block("g", diagram, diagram.lambda_g) +
             curve_block("angle", angle) + curve_block("gradient", gradient);
   script += fmt::format(
@@ -132,7 +128,7 @@ std::string trajectory_script(const BlockMap& map, const std::vector<TokenState>
   for (const TokenState& state : states) highest = std::max(highest, state.q);
   for (const FixedPoint& point : fixed) highest = std::max(highest, point.state.q);
   highest *= 1.1;
-  std::string script = header(760, 620) + field_block(map, highest), plots;
+  std::string script = gnuplot_canvas(760, 620) + field_block(map, highest), plots;
   script += "$path << EOD\n";
   for (const TokenState& state : states)
     fmt::format_to(std::back_inserter(script), "{} {}\n", state.cosine(), state.q);
@@ -161,7 +157,7 @@ std::string trajectory_script(const BlockMap& map, const std::vector<TokenState>
 
 std::string histograms_script(const std::vector<TokenSamples>& samples,
                               const std::vector<TokenState>& theory) {
-  std::string script = header(1200, 520), norms = "plot ", cosines = "plot ";
+  std::string script = gnuplot_canvas(1200, 520), norms = "plot ", cosines = "plot ";
   for (std::size_t k = 0; k < samples.size(); ++k) {
     script +=
         histogram_block(fmt::format("q{}", k), samples[k].squared_norms, range_of(samples[k].squared_norms)) +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -18,7 +19,6 @@ namespace widelimit::cli {
 
 using namespace propagation;
 using nlohmann::json;
-using numerics::Estimate;
 
 namespace {
 
@@ -30,6 +30,7 @@ struct SimulateArguments {
   int threads = 0;
   std::optional<double> q0, c0;  // none: the command's default
   double p_inside = 0.75, p_across = 0.5;
+  std::filesystem::path samples;  ///< Of histograms; empty: not asked for.
   std::stop_token stop;
 };
 
@@ -51,10 +52,6 @@ class Run {
   ProgressBar bar_;
   SampleOptions options_;
 };
-
-json estimate_json(const Estimate& estimate) {
-  return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
-}
 
 /// `start`: where tokens start, as the command reads it.
 PropagationTable begin(const char* command, const SimulateArguments& arguments, const json& start) {
@@ -92,7 +89,24 @@ void run_trajectory(const SimulateArguments& arguments) {
     draw_output_file(arguments.output.plot, trajectory_script(map, theory, measured), arguments.stop);
 }
 
+/// Every norm and every cosine that histograms count, a row each.
+void write_samples(const std::filesystem::path& file, const Origin& origin,
+                   const std::vector<TokenSamples>& samples) {
+  if (file.empty()) return;
+  std::string text = origin_comment(origin) + "block,observable,value\n";
+  const auto append = [&](Index block, const char* observable, const std::vector<double>& values) {
+    for (const double value : values)
+      fmt::format_to(std::back_inserter(text), "{},{},{}\n", block, observable, value);
+  };
+  for (const TokenSamples& sample : samples) {
+    append(sample.depth, "q", sample.squared_norms);
+    append(sample.depth, "cosine", sample.cosines);
+  }
+  files::replace_file(file, text);
+}
+
 void run_histograms(const SimulateArguments& arguments) {
+  check_output_file(arguments.samples);
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   PropagationTable table = begin("histograms", arguments, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
@@ -114,6 +128,7 @@ void run_histograms(const SimulateArguments& arguments) {
                           std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
   }
   write_table(arguments.output, table);
+  write_samples(arguments.samples, table.origin, samples);
   warn_of_annealing(parameters, largest_gap(path));
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, histograms_script(samples, theory), arguments.stop);
@@ -217,6 +232,9 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
       ->check(thread_count())
       ->type_name("N");
   command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start")->type_name("Q");
+  if (run == run_histograms)
+    command->add_option("--samples", arguments->samples, "Also every value behind the histograms")
+        ->type_name("FILE.csv");
   if (run == run_groups) {
     command->add_option("--p-inside", arguments->p_inside, "Dot product within a half [0.75]")
         ->type_name("P");

@@ -122,8 +122,8 @@ std::pair<double, double> plotted_range(const DensityPanel& panel) {
   return {from, to};
 }
 
-std::string header(std::size_t panels) {
-  return fmt::format("set terminal pngcairo size {},480 noenhanced font ',11'\nset grid\n", 520 * panels);
+std::string panel_canvas(std::size_t panels) {
+  return gnuplot_canvas(520 * static_cast<int>(panels), 480) + "set grid\n";
 }
 
 }  // namespace
@@ -174,7 +174,7 @@ void write_ensemble(OutputFolder& folder, const CovarianceEnsemble& ensemble, Sa
 }
 
 std::string densities_script(const std::vector<DensityPanel>& panels) {
-  std::string script = header(panels.size());
+  std::string script = panel_canvas(panels.size());
   std::string plots = fmt::format("set multiplot layout 1,{}\nset ylabel 'density'\n", panels.size());
   int block = 0;
   for (const DensityPanel& panel : panels) {
@@ -192,8 +192,9 @@ std::string densities_script(const std::vector<DensityPanel>& panels) {
 }
 
 std::string lines_script(const LinePlot& plot) {
-  std::string script = header(1) + fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_quoted(plot.x_label),
-                                               gnuplot_quoted(plot.y_label));
+  std::string script =
+      panel_canvas(1) + fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_quoted(plot.x_label),
+                                    gnuplot_quoted(plot.y_label));
   std::string commands = "plot ";
   int block = 0;
   for (const Observable& curve : plot.curves) {

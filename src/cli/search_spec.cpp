@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <system_error>
-
+#include "cli/text_parts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -16,12 +14,10 @@ namespace {
 }
 
 double number_of(const std::string& spec, const std::string& text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end || text.empty())
+  const auto number = whole_text_number(text);
+  if (!number)
     fail(spec, fmt::format("expected PATH=LOW:HIGH[:linear|log|integer] with numbers, got '{}'", text));
-  return number;
+  return *number;
 }
 
 gp::SearchScale scale_of(const std::string& spec, const std::string& word) {

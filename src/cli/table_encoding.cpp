@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "json/json_value.hpp"
@@ -26,7 +25,7 @@ std::vector<std::string> fields_of(const NamedTable& named, const std::string& n
 
 double finite_number(const NamedTable& named, std::size_t row, const std::string& name,
                      const std::string& field) {
-  const auto number = number_in(field);
+  const auto number = data::number_in_field(field);
   if (!number) fail_at_field(named, row, name, fmt::format("expected a number, found '{}'", cut_text(field)));
   if (!std::isfinite(*number))
     fail_at_field(named, row, name, fmt::format("expected a finite number, found '{}'", cut_text(field)));
@@ -44,7 +43,7 @@ std::size_t category_number(const NamedTable& named, std::size_t row, const std:
 
 /// Whether all fields hold numbers; some but not all is an error, as one of the two is a mistake.
 bool holds_numbers(const NamedTable& named, const std::string& name, const std::vector<std::string>& fields) {
-  const auto is_number = [](const std::string& field) { return number_in(field).has_value(); };
+  const auto is_number = [](const std::string& field) { return data::number_in_field(field).has_value(); };
   const auto first_other = std::find_if_not(fields.begin(), fields.end(), is_number);
   if (first_other == fields.end()) return true;
   if (std::any_of(fields.begin(), fields.end(), is_number))
@@ -55,18 +54,6 @@ bool holds_numbers(const NamedTable& named, const std::string& name, const std::
 }
 
 }  // namespace
-
-std::optional<double> number_in(const std::string& field) {
-  const std::size_t begin = field.find_first_not_of(" \t");
-  if (begin == std::string::npos) return std::nullopt;
-  const char* first = field.data() + begin;
-  const char* last = field.data() + field.find_last_not_of(" \t") + 1;
-  if (*first == '+' && last - first > 1 && first[1] != '-') ++first;
-  double value = 0;
-  const auto [stop, error] = std::from_chars(first, last, value);
-  if (error != std::errc{} || stop != last) return std::nullopt;
-  return value;
-}
 
 void fail_at_field(const NamedTable& named, std::size_t row, const std::string& column,
                    const std::string& message) {

@@ -56,9 +56,6 @@ class TableEncoding {
   std::size_t width_ = 0;
 };
 
-/// The number that a field holds, blanks around it aside; nothing where it holds something else.
-[[nodiscard]] std::optional<double> number_in(const std::string& field);
-
 /// Throws DataError "FILE: line N: column 'C': MESSAGE" for a row.
 [[noreturn]] void fail_at_field(const NamedTable& named, std::size_t row, const std::string& column,
                                 const std::string& message);

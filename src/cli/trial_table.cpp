@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "cli/gnuplot.hpp"
+#include "cli/text_parts.hpp"
 #include "files/replacing_file.hpp"
 #include "widelimit/error.hpp"
 
@@ -34,12 +34,9 @@ std::string row_text(std::size_t number, const TrialRow& row) {
                             row.seconds, row.note.empty() ? "" : quoted_field(row.note));
 }
 
-bool read_number(const std::string& field, double& number) {
-  number = std::numeric_limits<double>::quiet_NaN();
-  if (field.empty()) return true;
-  const char* end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, number);
-  return error == std::errc{} && stop == end;
+/// As number_field() writes it; no value where it writes something else.
+std::optional<double> field_number(const std::string& field) {
+  return field.empty() ? std::optional(std::numeric_limits<double>::quiet_NaN()) : whole_text_number(field);
 }
 
 }  // namespace
@@ -66,10 +63,10 @@ void TrialTable::read() {
     std::istringstream stream_of_fields(line);
     std::vector<double> numbers;
     std::string field;
-    double number = 0;
     while (numbers.size() < values_ + 4 && std::getline(stream_of_fields, field, ',')) {
-      if (!read_number(field, number)) break;
-      numbers.push_back(number);
+      const auto number = field_number(field);
+      if (!number) break;
+      numbers.push_back(*number);
     }
     if (numbers.size() < values_ + 4)
       throw DataError(

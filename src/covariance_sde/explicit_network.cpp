@@ -8,6 +8,13 @@
 
 namespace widelimit::covariance_sde {
 
+Eigen::MatrixXd layer_normalised(const Eigen::MatrixXd& x) {
+  Eigen::MatrixXd normalised = x.colwise() - x.rowwise().mean();
+  for (Index a = 0; a < x.rows(); ++a)
+    normalised.row(a) /= std::sqrt(normalised.row(a).squaredNorm() / static_cast<double>(x.cols()));
+  return normalised;
+}
+
 ExplicitNetwork::ExplicitNetwork(const NetworkSpec& network, Index tokens)
     : network_{network}, x_(tokens, network.width) {}
 
@@ -26,32 +33,41 @@ void ExplicitNetwork::start(const Square& v0, numerics::RandomStream& stream) {
 }
 
 Eigen::MatrixXd ExplicitNetwork::branch_input() const {
-  if (network_.normalization == Normalization::none) return x_;
-  Eigen::MatrixXd normalised = x_.colwise() - x_.rowwise().mean();
-  for (Index a = 0; a < x_.rows(); ++a)
-    normalised.row(a) /= std::sqrt(normalised.row(a).squaredNorm() / static_cast<double>(x_.cols()));
-  return normalised;
+  return network_.normalization == Normalization::pre_layer_norm ? layer_normalised(x_) : x_;
 }
 
-bool ExplicitNetwork::layer(numerics::RandomStream& stream) {
-  const Index n = network_.width;
-  const double root = std::sqrt(static_cast<double>(n));
-  const double lambda = network_.residual.lambda(), gamma = network_.residual.gamma();
-  if (network_.attention) {
-    const Eigen::MatrixXd input = branch_input();
-    const Index key = key_width_of(network_);
+void ExplicitNetwork::attend(numerics::RandomStream& stream) {
+  const Index n = network_.width, heads = heads_of(network_), slice = n / heads, key = key_width_of(network_);
+  const double scale = network_.residual.gamma() / std::sqrt(static_cast<double>(n));
+  const Eigen::MatrixXd input = branch_input();
+  x_ *= network_.residual.lambda();
+  for (Index head = 0; head < heads; ++head) {
     const Eigen::MatrixXd queries = input * weights(n, key, stream), keys = input * weights(n, key, stream);
     Eigen::MatrixXd a = queries * keys.transpose() / static_cast<double>(n);
     apply_softmax(network_, a);
-    x_ = lambda * x_ + gamma / root * (a * input) * weights(n, n, stream);
+    x_.middleCols(head * slice, slice) += scale * (a * input) * weights(n, slice, stream);
+  }
+}
+
+void ExplicitNetwork::feed_forward(numerics::RandomStream& stream) {
+  const Index n = network_.width, units = hidden_width_of(network_);
+  const ActivationSlopes slopes = network_.feedforward->slopes;
+  const ResidualWeights residual = feedforward_residual_of(network_);
+  Eigen::MatrixXd hidden = branch_input() * weights(n, units, stream) / std::sqrt(static_cast<double>(n));
+  hidden = hidden.cwiseMax(0) * slopes.plus + hidden.cwiseMin(0) * slopes.minus;
+  const double scale = std::sqrt(slopes.normaliser() / static_cast<double>(units));
+  x_ = residual.lambda() * x_ + residual.gamma() * scale * hidden * weights(units, n, stream);
+}
+
+bool ExplicitNetwork::layer(numerics::RandomStream& stream) {
+  const bool normalises = network_.normalization == Normalization::post_layer_norm;
+  if (network_.attention) {
+    attend(stream);
+    if (normalises) x_ = layer_normalised(x_);
   }
   if (network_.feedforward) {
-    const ActivationSlopes slopes = network_.feedforward->slopes;
-    const Index units = hidden_width_of(network_);
-    Eigen::MatrixXd hidden = branch_input() * weights(n, units, stream) / root;
-    hidden = hidden.cwiseMax(0) * slopes.plus + hidden.cwiseMin(0) * slopes.minus;
-    const double scale = std::sqrt(slopes.normaliser() / static_cast<double>(units));
-    x_ = lambda * x_ + gamma * scale * hidden * weights(units, n, stream);
+    feed_forward(stream);
+    if (normalises) x_ = layer_normalised(x_);
   }
   return x_.allFinite();
 }

@@ -7,6 +7,9 @@
 
 namespace widelimit::covariance_sde {
 
+/// LayerNorm of each row, without gain and offset.
+Eigen::MatrixXd layer_normalised(const Eigen::MatrixXd& x);
+
 /// A random network with its n x n weight matrices, drawn as the layers go: the cross-check of NetworkChain.
 class ExplicitNetwork {
  public:
@@ -18,9 +21,13 @@ class ExplicitNetwork {
   void start(const Square& v0, numerics::RandomStream& stream);
   bool layer(numerics::RandomStream& stream);
   Square covariance() const;
+  /// [m, n]
+  const Eigen::MatrixXd& tokens() const { return x_; }
 
  private:
   Eigen::MatrixXd branch_input() const;
+  void attend(numerics::RandomStream& stream);
+  void feed_forward(numerics::RandomStream& stream);
   Eigen::MatrixXd weights(Index rows, Index columns, numerics::RandomStream& stream) const;
 
   NetworkSpec network_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "covariance_sde/explicit_network.hpp"
+#include "covariance_sde/heads_chain.hpp"
 #include "covariance_sde/network_chain.hpp"
 #include "covariance_sde/path_bounds.hpp"
 #include "numerics/tasks.hpp"
@@ -19,6 +20,7 @@ void require_options(const NetworkSpec& network, const Matrix<double>& v0, const
   constexpr std::string_view where = "sample_networks";
   require_covariance(where, v0);
   require_network(where, network, v0.rows());
+  if (options.sampling == NetworkSampling::reduced) require_reduction(where, network, v0.rows());
   require_bounds(where, options.bounds);
   require_start(where, v0, options.bounds);
   require_at_least(where, "samples", options.samples, 1);
@@ -94,7 +96,9 @@ void require_layer(std::string_view where, const NetworkSpec& network, const Mat
   if (!has_block)
     throw ArgumentError(fmt::format("{}: the network must have {} block, got none", where, block));
   if (network.normalization != Normalization::none)
-    throw ArgumentError(fmt::format("{}: the network must have no normalisation, got Pre-LN", where));
+    throw ArgumentError(fmt::format("{}: the network must have no normalisation", where));
+  if (heads_of(network) != 1)
+    throw ArgumentError(fmt::format("{}: the network must have one head, got {}", where, heads_of(network)));
 }
 
 Matrix<double> finish_layer(std::string_view where, Chain& chain, const ResidualDraws& draws, Index m) {
@@ -114,7 +118,9 @@ CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<doub
     run_networks<ExplicitNetwork>(network, v0, options, ensemble);
     return ensemble;
   }
-  if (v0.rows() == 2)
+  if (heads_of(network) > 1)
+    run_networks<HeadsChain>(network, v0, options, ensemble);
+  else if (v0.rows() == 2)
     run_networks<NetworkChain<2>>(network, v0, options, ensemble);
   else
     run_networks<NetworkChain<Eigen::Dynamic>>(network, v0, options, ensemble);

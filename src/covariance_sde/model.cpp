@@ -72,14 +72,15 @@ SdeModel resnet_model(ResidualWeights residual, ShapedSlopes slopes, double hidd
       .relu_drift = gamma2, .linear_noise = gamma2 * (2 - gamma2 * (1 - 1 / hidden_ratio)), .slopes = slopes};
 }
 
-SdeModel attention_model(ResidualWeights residual, double temperature, AttentionMask mask) {
+SdeModel attention_model(ResidualWeights residual, double temperature, AttentionMask mask, Index heads) {
   require_shaped("attention_model", residual);
   require_positive("attention_model", "temperature", temperature);
+  require_at_least("attention_model", "heads", heads, 1);
   const double gamma2 = residual.gamma_squared();
   const double tau2 = temperature * temperature;
   return {.attention_drift = gamma2 / tau2,
           .linear_noise = gamma2 * (2 - gamma2),
-          .attention_noise = gamma2 * gamma2 / tau2,
+          .attention_noise = gamma2 * gamma2 / tau2 / static_cast<double>(heads),
           .mask = mask};
 }
 

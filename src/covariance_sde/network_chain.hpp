@@ -1,12 +1,10 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <boost/random/chi_squared_distribution.hpp>
 #include <cmath>
 
+#include "covariance_sde/chain_draws.hpp"
 #include "covariance_sde/guarded_cholesky.hpp"
-#include "covariance_sde/network_spec.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -26,6 +24,7 @@ class NetworkChain {
 
   NetworkChain(const NetworkSpec& network, Index tokens)
       : network_{network},
+        residual_{network.residual},
         normalised_{network.normalization == Normalization::pre_layer_norm},
         v_(tokens, tokens),
         mean_(tokens),
@@ -55,14 +54,16 @@ class NetworkChain {
   /// False once V is no finite covariance.
   bool layer(Stream& stream) {
     if (network_.attention) {
+      residual_ = network_.residual;
       factor();
-      draw_query_key(stream);
+      draw_query_key(key_width_of(network_), stream, t_, b_, z_);
       attend();
       update(stream);
     }
     if (network_.feedforward) {
       factor();
       draw_hidden(stream);
+      residual_ = feedforward_residual_of(network_);
       update(stream);
     }
     return valid_ && v_.allFinite();
@@ -83,7 +84,10 @@ class NetworkChain {
     z_ = query_key;
     attend();
   }
-  void set_branch_gram(const Square& gram) { valid_ = guarded_cholesky(gram, u_) && valid_; }
+  void set_branch_gram(const Square& gram) {
+    residual_ = feedforward_residual_of(network_);
+    valid_ = guarded_cholesky(gram, u_) && valid_;
+  }
   void update_with(const Square& z, const Square& wishart_root) {
     z_ = z;
     t_ = wishart_root;
@@ -93,10 +97,6 @@ class NetworkChain {
   const Square& attention() const { return b_; }
 
  private:
-  static double chi_squared(Index freedom, Stream& stream) {
-    return boost::random::chi_squared_distribution<double>(static_cast<double>(freedom))(stream);
-  }
-
   /// l_ l_^T = V, and unit_ the root that the branch sees.
   void factor() {
     valid_ = guarded_cholesky(v_, l_) && valid_;
@@ -104,40 +104,6 @@ class NetworkChain {
     if (!normalised_) return;
     for (Index a = 0; a < v_.rows(); ++a)
       if (v_(a, a) > 0) unit_.row(a) /= std::sqrt(v_(a, a));
-  }
-
-  static void draw_normals(auto&& target, Stream& stream) {
-    for (Index a = 0; a < target.rows(); ++a)
-      for (Index b = 0; b < target.cols(); ++b) target(a, b) = stream.normal();
-  }
-
-  /// t_ <- lower factor of a Wishart matrix.
-  void draw_wishart_root(Index freedom, Stream& stream) {
-    const Index m = t_.rows();
-    t_.setZero();
-    if (freedom >= m) {  // Bartlett
-      for (Index i = 0; i < m; ++i) {
-        for (Index j = 0; j < i; ++j) t_(i, j) = stream.normal();
-        t_(i, i) = std::sqrt(chi_squared(freedom - i, stream));
-      }
-      return;
-    }
-    draw_normals(t_.leftCols(freedom), stream);
-  }
-
-  /// z_ <- the product R Z' with L R Z' L^T = Y.
-  void draw_query_key(Stream& stream) {
-    const Index m = v_.rows(), key = key_width_of(network_);
-    if (key >= m) {
-      draw_wishart_root(key, stream);
-      draw_normals(b_, stream);
-      z_.noalias() = t_ * b_;
-      return;
-    }
-    Eigen::MatrixXd queries(m, key), keys(m, key);
-    draw_normals(queries, stream);
-    draw_normals(keys, stream);
-    z_.noalias() = queries * keys.transpose();
   }
 
   /// u_ <- A L from the query-key product in z_.
@@ -150,44 +116,31 @@ class NetworkChain {
 
   /// u_ <- root of the Gram matrix of the hidden units.
   void draw_hidden(Stream& stream) {
-    const Index m = v_.rows(), units = hidden_width_of(network_);
-    const ActivationSlopes slopes = network_.feedforward->slopes;
-    Square& gram = b_;
-    gram.setZero();
-    Column& g = hidden_;
-    for (Index unit = 0; unit < units; ++unit) {
-      draw_normals(g, stream);
-      for (Index a = m; a-- > 0;) {
-        const double pre = unit_.row(a).head(a + 1).dot(g.head(a + 1));
-        g(a) = pre > 0 ? slopes.plus * pre : slopes.minus * pre;
-      }
-      for (Index a = 0; a < m; ++a)
-        for (Index b = 0; b <= a; ++b) gram(a, b) += g(a) * g(b);
-    }
-    gram *= slopes.normaliser() / static_cast<double>(units);
-    valid_ = guarded_cholesky(gram, u_) && valid_;
+    draw_hidden_gram(network_, unit_, stream, hidden_, b_);
+    valid_ = guarded_cholesky(b_, u_) && valid_;
   }
 
   void update(Stream& stream) {
     if (normalised_) {
       draw_normals(hidden_, stream);
-      mean_ = network_.residual.lambda() * mean_ + network_.residual.gamma() * (u_ * hidden_);
+      mean_ = residual_.lambda() * mean_ + residual_.gamma() * (u_ * hidden_);
     }
     draw_normals(z_, stream);
-    draw_wishart_root(network_.width - v_.rows() - (normalised_ ? 1 : 0), stream);
+    draw_wishart_root(network_.width - v_.rows() - (normalised_ ? 1 : 0), stream, t_);
     combine();
   }
 
   void combine() {
-    const double root = network_.residual.gamma() / std::sqrt(static_cast<double>(network_.width));
+    const double root = residual_.gamma() / std::sqrt(static_cast<double>(network_.width));
     b_.noalias() = root * (u_ * z_);
-    b_ += network_.residual.lambda() * l_;
+    b_ += residual_.lambda() * l_;
     v_.noalias() = b_ * b_.transpose();
     b_.noalias() = root * (u_ * t_);
     v_.noalias() += b_ * b_.transpose();
   }
 
   NetworkSpec network_;
+  ResidualWeights residual_;  // of the block that is at work
   bool normalised_;
   bool valid_ = true;
   Square v_;  // of the features left after LayerNorm's mean is taken out, where it is

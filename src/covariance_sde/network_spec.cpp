@@ -20,6 +20,19 @@ bool is_unshaped(const NetworkSpec& network) {
   return attention && feedforward;
 }
 
+bool preserves_variance(const NetworkSpec& network) {
+  return network.residual.preserves_variance() && feedforward_residual_of(network).preserves_variance();
+}
+
+void require_attention(std::string_view where, const NetworkSpec& network) {
+  require_positive(where, "temperature", network.attention->temperature);
+  const Index heads = network.attention->heads;
+  require_at_least(where, "heads", heads, 1);
+  if (network.width % heads != 0)
+    throw ArgumentError(
+        fmt::format("{}: heads must divide the width, got {} and {}", where, heads, network.width));
+}
+
 }  // namespace
 
 AttentionBlock AttentionBlock::standard() {
@@ -78,6 +91,17 @@ double softmax_temperature(const NetworkSpec& network) {
   return network.attention->temperature * std::sqrt(wide ? n * key : key);
 }
 
+void require_reduction(std::string_view where, const NetworkSpec& network, Index tokens) {
+  if (network.normalization == Normalization::post_layer_norm)
+    throw ArgumentError(fmt::format("{}: Post-LN has no reduction, sample it by explicit weights", where));
+  const Index heads = heads_of(network);
+  if (heads == 1) return;
+  if (network.normalization != Normalization::none)
+    throw ArgumentError(fmt::format(
+        "{}: Pre-LN with {} heads has no reduction, sample it by explicit weights", where, heads));
+  require_at_least(where, "width / heads", network.width / heads, tokens);
+}
+
 void require_network(std::string_view where, const NetworkSpec& network, Index tokens) {
   if (!network.attention && !network.feedforward)
     throw ArgumentError(
@@ -85,12 +109,12 @@ void require_network(std::string_view where, const NetworkSpec& network, Index t
   require_at_least(where, "width", network.width,
                    network.normalization == Normalization::none ? tokens : tokens + 1);
   require_at_least(where, "key_width", network.key_width, 0);
-  if (network.attention) require_positive(where, "temperature", network.attention->temperature);
+  if (network.attention) require_attention(where, network);
   if (network.feedforward) {
     require_at_least(where, "hidden_width", network.feedforward->hidden_width, 0);
     require_positive(where, "s_plus^2 + s_minus^2", 2 / network.feedforward->slopes.normaliser());
   }
-  if (!network.residual.preserves_variance() && !is_unshaped(network))
+  if (!preserves_variance(network) && !is_unshaped(network))
     throw ArgumentError(
         fmt::format("{}: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard softmax, "
                     "ReLU), got lambda = gamma = 1",
@@ -109,13 +133,14 @@ SdeModel limiting_model(const NetworkSpec& network) {
         "temperature tau_0 sqrt(n n_k), no normalisation");
   SdeModel model;
   if (network.attention)
-    model = attention_model(network.residual, network.attention->temperature, network.attention->mask);
+    model = attention_model(network.residual, network.attention->temperature, network.attention->mask,
+                            network.attention->heads);
   if (!network.feedforward) return model;
   const double root = std::sqrt(static_cast<double>(network.width));
   const ActivationSlopes slopes = network.feedforward->slopes;
   const double ratio = static_cast<double>(hidden_width_of(network)) / static_cast<double>(network.width);
-  return stack(model,
-               resnet_model(network.residual, {(slopes.plus - 1) * root, (slopes.minus - 1) * root}, ratio));
+  return stack(model, resnet_model(feedforward_residual_of(network),
+                                   {(slopes.plus - 1) * root, (slopes.minus - 1) * root}, ratio));
 }
 
 }  // namespace widelimit::covariance_sde

@@ -9,11 +9,21 @@ namespace widelimit::covariance_sde {
 /// ArgumentError unless the network is valid for m tokens.
 void require_network(std::string_view where, const NetworkSpec& network, Index tokens);
 
+/// ArgumentError unless the networks, valid ones, can be drawn as m x m matrices.
+void require_reduction(std::string_view where, const NetworkSpec& network, Index tokens);
+
 /// tau of the logits.
 double softmax_temperature(const NetworkSpec& network);
 
+inline Index heads_of(const NetworkSpec& network) { return network.attention ? network.attention->heads : 1; }
+
+/// Of a head.
 inline Index key_width_of(const NetworkSpec& network) {
-  return network.key_width == 0 ? network.width : network.key_width;
+  return network.key_width == 0 ? network.width / heads_of(network) : network.key_width;
+}
+
+inline ResidualWeights feedforward_residual_of(const NetworkSpec& network) {
+  return network.feedforward_residual.value_or(network.residual);
 }
 
 inline Index hidden_width_of(const NetworkSpec& network) {

@@ -57,8 +57,10 @@ void require_options(const SdeModel& model, const Matrix<double>& v0, const Simu
     static_cast<void>(step_count(last, time, options.max_step));
     last = time;
   }
-  if (options.scheme != StepScheme::euler_maruyama_dense) require_full_attention(where, model);
-  if (options.scheme == StepScheme::geometric) require_step_size(where, model, options.max_step);
+  if (options.scheme == StepScheme::geometric) {
+    require_full_attention(where, model);
+    require_step_size(where, model, options.max_step);
+  }
 }
 
 bool attends(const SdeModel& model) { return model.attention_drift > 0 || model.attention_noise > 0; }

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <cmath>
 
+#include "covariance_sde/causal_terms.hpp"
 #include "covariance_sde/guarded_cholesky.hpp"
 #include "covariance_sde/relu_drift.hpp"
 #include "numerics/eigen_solver.hpp"
@@ -14,7 +15,7 @@ namespace widelimit::covariance_sde {
 /// most figures, the fixed size saves most of the time, which is spent on allocation and loop overhead
 /// otherwise. More fixed sizes would cost more compilation than they save.
 ///
-/// Full attention only. `s` is G_1 + G_1^T.
+/// geometric() is for full attention only. `s` is G_1 + G_1^T.
 template <int M>
 class StepKernel {
  public:
@@ -29,6 +30,7 @@ class StepKernel {
         a_(tokens, tokens),
         b_(tokens, tokens),
         c_(tokens, tokens),
+        causal_(tokens),
         solver_(tokens) {}
 
   /// |C|_F^2, C the covariance of centred tokens.
@@ -40,7 +42,10 @@ class StepKernel {
   /// Rate at which the attention terms change the scale of V; 0 without attention.
   double attention_rate(const Square& v) {
     const double weight = model_.attention_drift + tokens_ * model_.attention_noise;
-    return weight > 0 ? weight * centred_square_norm(v) / (tokens_ * tokens_) : 0;
+    if (!(weight > 0)) return 0;
+    if (model_.mask == AttentionMask::full) return weight * centred_square_norm(v) / (tokens_ * tokens_);
+    causal_.spread(v, a_);
+    return weight * a_.diagonal().maxCoeff();
   }
 
   /// False if V had left the cone.
@@ -48,7 +53,9 @@ class StepKernel {
     if (!guarded_cholesky(v, l_)) return false;
     b_.noalias() = l_ * s;
     n.noalias() = std::sqrt(model_.linear_noise / 2) * (b_ * l_.transpose());
-    if (model_.attention_noise > 0) {
+    if (model_.attention_noise > 0 && model_.mask == AttentionMask::causal) {
+      causal_.add_noise(v, l_, g2, std::sqrt(model_.attention_noise), n);
+    } else if (model_.attention_noise > 0) {
       c_ = l_;
       c_.rowwise() -= l_.colwise().mean();
       b_.noalias() = v * c_;  // K
@@ -60,7 +67,9 @@ class StepKernel {
   }
 
   void add_drift(const Square& v, double h, Square& sum) {
-    if (model_.attention_drift > 0) {
+    if (model_.attention_drift > 0 && model_.mask == AttentionMask::causal) {
+      causal_.add_drift(v, h * model_.attention_drift, sum);
+    } else if (model_.attention_drift > 0) {
       centre(v);
       const double scale = h * model_.attention_drift;
       sum += scale * a_.squaredNorm() / (tokens_ * tokens_) * v;
@@ -148,6 +157,7 @@ class StepKernel {
   double relu_rate_;
   double tokens_;
   Square l_, a_, b_, c_;
+  CausalTerms<M> causal_;
   Eigen::SelfAdjointEigenSolver<Square> solver_;
 };
 

@@ -12,12 +12,10 @@ namespace {
 
 using Kernel = StepKernel<Eigen::Dynamic>;
 
-void require_step(std::string_view where, const SdeModel& model, const Matrix<double>& v,
-                  const StepNoise& noise) {
+void require_step(std::string_view where, const Matrix<double>& v, const StepNoise& noise) {
   require_covariance(where, v);
   require_shape(where, "g1", noise.g1, v.rows(), v.rows());
   require_shape(where, "g2", noise.g2, v.rows(), v.rows());
-  require_full_attention(where, model);
 }
 
 [[noreturn]] void fail_outside_cone(std::string_view where) {
@@ -30,8 +28,8 @@ void require_step(std::string_view where, const SdeModel& model, const Matrix<do
 void require_full_attention(std::string_view where, const SdeModel& model) {
   if (model.attention_drift > 0 && model.mask != AttentionMask::full)
     throw ArgumentError(
-        fmt::format("{}: needs full attention, got a causal mask; take the Euler-Maruyama scheme with a "
-                    "dense root for it",
+        fmt::format("{}: needs full attention, got a causal mask; take the Euler-Maruyama scheme "
+                    "for it",
                     where));
 }
 
@@ -47,7 +45,7 @@ void require_step_size(std::string_view where, const SdeModel& model, double ste
 }
 
 Matrix<double> noise_increment(const SdeModel& model, const Matrix<double>& v, const StepNoise& noise) {
-  require_step("noise_increment", model, v, noise);
+  require_step("noise_increment", v, noise);
   Kernel kernel(model, v.rows());
   Kernel::Square n(v.rows(), v.rows());
   if (!kernel.noise(v, noise.g1 + noise.g1.transpose(), noise.g2, n)) fail_outside_cone("noise_increment");
@@ -56,7 +54,7 @@ Matrix<double> noise_increment(const SdeModel& model, const Matrix<double>& v, c
 
 Matrix<double> euler_maruyama_step(const SdeModel& model, const Matrix<double>& v, double step,
                                    const StepNoise& noise) {
-  require_step("euler_maruyama_step", model, v, noise);
+  require_step("euler_maruyama_step", v, noise);
   require_positive("euler_maruyama_step", "step", step);
   Kernel kernel(model, v.rows());
   Kernel::Square next = v, n(v.rows(), v.rows());
@@ -67,7 +65,8 @@ Matrix<double> euler_maruyama_step(const SdeModel& model, const Matrix<double>& 
 
 Matrix<double> geometric_step(const SdeModel& model, const Matrix<double>& v, double step,
                               const StepNoise& noise) {
-  require_step("geometric_step", model, v, noise);
+  require_step("geometric_step", v, noise);
+  require_full_attention("geometric_step", model);
   require_step_size("geometric_step", model, step);
   Kernel kernel(model, v.rows());
   Kernel::Square next = v;

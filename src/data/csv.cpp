@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "data/input_file.hpp"
@@ -27,6 +28,14 @@ class CsvParser {
 
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
   [[nodiscard]] std::size_t line() const { return line_; }
+
+  /// Passes over lines that begin with #.
+  void skip_comments() {
+    while (!at_end() && text_[at_] == '#') {
+      at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
+      ++line_;
+    }
+  }
 
   std::vector<std::string> row() {
     std::vector<std::string> fields{field()};
@@ -84,14 +93,14 @@ class CsvParser {
   std::size_t line_ = 1;
 };
 
-void check_header(const CsvParser& parser, const std::vector<std::string>& columns) {
+void check_header(const CsvParser& parser, std::size_t line, const std::vector<std::string>& columns) {
   std::set<std::string> seen;
   for (const std::string& name : columns) {
-    if (name.empty()) parser.fail(1, "expected names of columns, found an empty one");
-    if (!seen.insert(name).second) parser.fail(1, fmt::format("found the column name '{}' twice", name));
+    if (name.empty()) parser.fail(line, "expected names of columns, found an empty one");
+    if (!seen.insert(name).second) parser.fail(line, fmt::format("found the column name '{}' twice", name));
   }
   if (columns.size() == 1 && columns[0].find_first_of(";\t") != std::string::npos)
-    parser.fail(1, "expected fields separated by commas, found semicolons or tabs");
+    parser.fail(line, "expected fields separated by commas, found semicolons or tabs");
 }
 
 }  // namespace
@@ -103,14 +112,31 @@ std::size_t CsvTable::column(std::string_view name) const {
   return static_cast<std::size_t>(found - columns.begin());
 }
 
-CsvTable read_csv(const std::filesystem::path& path) {
+std::optional<double> number_in_field(const std::string& field) {
+  const std::size_t begin = field.find_first_not_of(" \t");
+  if (begin == std::string::npos) return std::nullopt;
+  const char* first = field.data() + begin;
+  const char* last = field.data() + field.find_last_not_of(" \t") + 1;
+  if (*first == '+' && last - first > 1 && first[1] != '-') ++first;
+  double value = 0;
+  const auto [stop, error] = std::from_chars(first, last, value);
+  if (error != std::errc{} || stop != last) return std::nullopt;
+  return value;
+}
+
+CsvTable read_csv(const std::filesystem::path& path, CsvComments comments) {
   const std::vector<std::uint8_t> bytes = InputFile(path).read_all();
   CsvParser parser(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (parser.at_end()) parser.fail(1, "expected names of columns, found nothing");
+  const auto skip = [&] {
+    if (comments == CsvComments::hash_lines) parser.skip_comments();
+  };
+  skip();
+  if (parser.at_end()) parser.fail(parser.line(), "expected names of columns, found nothing");
   CsvTable table;
+  const std::size_t header_line = parser.line();
   table.columns = parser.row();
-  check_header(parser, table.columns);
-  while (!parser.at_end()) {
+  check_header(parser, header_line, table.columns);
+  for (skip(); !parser.at_end(); skip()) {
     table.lines.push_back(parser.line());
     table.rows.push_back(parser.row());
     if (table.rows.back().size() != table.columns.size())

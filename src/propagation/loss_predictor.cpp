@@ -1,18 +1,17 @@
 #include "widelimit/propagation/loss_predictor.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <fstream>
 #include <nlopt.hpp>
 #include <numeric>
-#include <sstream>
 #include <string>
 
 #include "propagation/arguments.hpp"
+#include "widelimit/data/csv.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/numerics/statistics.hpp"
@@ -98,37 +97,21 @@ void require_outcomes(std::span<const TrainingOutcome> outcomes) {
           outcomes[i].lambda_a, outcomes[i].lambda_g, outcomes[i].loss, i));
 }
 
-std::vector<std::string> split(const std::string& line) {
-  std::vector<std::string> cells;
-  std::stringstream stream(line);
-  for (std::string cell; std::getline(stream, cell, ',');) {
-    const std::size_t begin = cell.find_first_not_of(" \t\r\""), end = cell.find_last_not_of(" \t\r\"");
-    cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, end - begin + 1));
-  }
-  return cells;
+std::size_t column_of(const std::string& file, const data::CsvTable& table, const char* name) {
+  const auto found = std::find(table.columns.begin(), table.columns.end(), name);
+  if (found == table.columns.end())
+    throw DataError(
+        fmt::format("{}: expected a column '{}', found {}", file, name, fmt::join(table.columns, ", ")));
+  return static_cast<std::size_t>(found - table.columns.begin());
 }
 
-/// The next line that is no comment; `at` counts all of them.
-bool next_row(std::istream& stream, std::string& line, std::size_t& at) {
-  while (std::getline(stream, line)) {
-    ++at;
-    if (!line.starts_with('#')) return true;
-  }
-  return false;
-}
-
-double number(const std::string& file, std::size_t line, const std::vector<std::string>& cells,
-              std::size_t column) {
-  if (column >= cells.size())
-    throw DataError(
-        fmt::format("{}:{}: expected at least {} columns, got {}", file, line, column + 1, cells.size()));
-  const std::string& text = cells[column];
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size())
-    throw DataError(
-        fmt::format("{}:{}: expected a number in column {}, got '{}'", file, line, column + 1, text));
-  return value;
+double number_at(const std::string& file, const data::CsvTable& table, std::size_t row, std::size_t column) {
+  const std::string& field = table.rows[row][column];
+  const auto number = data::number_in_field(field);
+  if (!number)
+    throw DataError(fmt::format("{}: line {}: column '{}': expected a number, found '{}'", file,
+                                table.lines[row], table.columns[column], field));
+  return *number;
 }
 
 }  // namespace
@@ -214,28 +197,14 @@ LossPredictor bootstrap_errors(std::span<const TrainingOutcome> outcomes, const 
 }
 
 std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path& file) {
-  std::ifstream stream(file);
+  const data::CsvTable table = data::read_csv(file, data::CsvComments::hash_lines);
   const std::string name = file.string();
-  std::string line;
-  std::size_t at = 0;
-  if (!stream || !next_row(stream, line, at))
-    throw DataError(fmt::format("{}: expected a CSV file with the columns lambda_a, lambda_g, loss", name));
-  const std::vector<std::string> header = split(line);
-  std::array<std::size_t, 3> columns{};
-  constexpr std::array<const char*, 3> wanted{"lambda_a", "lambda_g", "loss"};
-  for (std::size_t k = 0; k < wanted.size(); ++k) {
-    const auto found = std::find(header.begin(), header.end(), wanted[k]);
-    if (found == header.end())
-      throw DataError(fmt::format("{}:{}: expected a column '{}', got '{}'", name, at, wanted[k], line));
-    columns[k] = static_cast<std::size_t>(found - header.begin());
-  }
+  const std::size_t lambda_a = column_of(name, table, "lambda_a"),
+                    lambda_g = column_of(name, table, "lambda_g"), loss = column_of(name, table, "loss");
   std::vector<TrainingOutcome> outcomes;
-  while (next_row(stream, line, at)) {
-    const std::vector<std::string> cells = split(line);
-    if (cells.empty()) continue;
-    outcomes.push_back({number(name, at, cells, columns[0]), number(name, at, cells, columns[1]),
-                        number(name, at, cells, columns[2])});
-  }
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    outcomes.push_back({number_at(name, table, row, lambda_a), number_at(name, table, row, lambda_g),
+                        number_at(name, table, row, loss)});
   return outcomes;
 }
 

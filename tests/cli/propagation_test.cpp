@@ -79,6 +79,27 @@ TEST_CASE("propagation: simulations report theory beside networks") {
   CHECK(std::filesystem::file_size(folder / "h.png") > 5000);
 }
 
+TEST_CASE("propagation: histograms write the values that they count") {
+  const TemporaryFolder folder;
+  const auto file = folder / "samples.csv";
+  const auto table =
+      json_of("simulate histograms --tokens 6 --width 16 --networks 4 --depth 3 --samples " + file.string());
+  const std::string text = widelimit::testing::file_text(file);
+  CHECK(widelimit::testing::comments_of(text).starts_with("# widelimit "));
+  const auto lines = widelimit::testing::lines_of(widelimit::testing::without_comments(text));
+  CHECK(lines.front() == "block,observable,value");
+  double sum = 0;
+  int count = 0;
+  for (const std::string& line : lines)
+    if (line.starts_with("3,q,")) {
+      sum += std::stod(line.substr(4));
+      ++count;
+    }
+  CHECK(count == 4 * 6);
+  CHECK(sum / count == doctest::Approx(table.at("rows").back()[1].get<double>()).scale(0).epsilon(1e-12));
+  CHECK(run_program("propagation simulate trajectory --samples " + file.string()).code == 2);
+}
+
 TEST_CASE("propagation: a causal mask has values of its own, or none") {
   const std::string network = " --tokens 24 --alpha 0.7 --sigma-w 2.1";
   const auto causal = json_of("exponents --causal" + network), full = json_of("exponents" + network);
@@ -174,9 +195,8 @@ TEST_CASE("propagation: tables say what they come from, and are read again") {
   CHECK(run_program("propagation fit " + (folder / "runs.csv").string() + " --out " + again).code == 0);
   CHECK(json_of("fit " + again).at("rows").size() == 12);
   std::ofstream(folder / "bad.csv") << "# one\n# two\nlambda_a,loss\n";
-  check_error("fit " + (folder / "bad.csv").string(), (folder / "bad.csv").string() +
-                                                          ":3: expected a column 'lambda_g', got "
-                                                          "'lambda_a,loss'");
+  check_error("fit " + (folder / "bad.csv").string(),
+              (folder / "bad.csv").string() + ": expected a column 'lambda_g', found lambda_a, loss");
 }
 
 TEST_CASE("propagation: a warning where annealed attention is not what networks do") {

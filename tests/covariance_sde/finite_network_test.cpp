@@ -39,7 +39,15 @@ std::vector<NamedNetwork> small_networks() {
   NetworkSpec wide = shaped_resnet(16, residual, {0, -1});
   wide.feedforward->hidden_width = 40;
   NetworkSpec narrow = shaped_transformer(5, residual, 0.5, {0, -1});
-  return {{"shaped transformer", shaped_transformer(16, residual, 0.5, {0, -1})},
+  NetworkSpec heads = shaped_transformer(16, residual, 0.3, {0, -1});
+  heads.attention->heads = 4;
+  heads.key_width = 2;
+  heads.attention->mask = AttentionMask::causal;
+  NetworkSpec two_weights = shaped_transformer(16, residual, 0.5, {0, -1});
+  two_weights.feedforward_residual = ResidualWeights::shaped(0.1);
+  return {{"four heads", heads},
+          {"two residual weights", two_weights},
+          {"shaped transformer", shaped_transformer(16, residual, 0.5, {0, -1})},
           {"causal attention", causal},
           {"two keys", few_keys},
           {"wide hidden layer", wide},
@@ -57,7 +65,7 @@ void check_reduction(Index samples) {
     options.sampling = NetworkSampling::explicit_weights;
     options.seed = 2;
     const CovarianceEnsemble with_weights = sample_networks(network, examples::c(), options);
-    // 21 tests at 1e-3 / 21 each.
+    // 27 tests at 1e-3 / 27 each.
     CHECK(p_value(reduced.entries(0, 0, 0), with_weights.entries(0, 0, 0)) > 5e-5);
     CHECK(p_value(reduced.entries(0, 1, 2), with_weights.entries(0, 1, 2)) > 5e-5);
     CHECK(p_value(reduced.correlations(0, 0, 2), with_weights.correlations(0, 0, 2)) > 5e-5);
@@ -104,11 +112,19 @@ std::pair<double, double> deviations(const OneStep& step, const SdeModel& model,
           (step.covariance - diffusion(model, v)).cwiseQuotient(step.covariance_error).cwiseAbs().maxCoeff()};
 }
 
+NetworkSpec several_heads(Index width) {
+  NetworkSpec network = shaped_transformer(width, ResidualWeights::shaped(0.5), 1, {0.5, -0.75});
+  network.attention->heads = 4;
+  network.feedforward_residual = ResidualWeights::shaped(0.2);
+  return network;
+}
+
 void check_one_step(Index width, Index samples) {
   const ResidualWeights residual = ResidualWeights::shaped(0.5);
   const NamedNetwork networks[] = {{"ResNet", shaped_resnet(width, residual, {0.5, -0.75})},
                                    {"attention", shaped_attention(width, residual, 1)},
-                                   {"transformer", shaped_transformer(width, residual, 1, {0.5, -0.75})}};
+                                   {"transformer", shaped_transformer(width, residual, 1, {0.5, -0.75})},
+                                   {"four heads, two residual weights", several_heads(width)}};
   for (const NamedNetwork& named : networks) {
     CAPTURE(named.name);
     const auto& network = named.network;
@@ -153,6 +169,17 @@ TEST_CASE("finite network: the attention drift alone, at the width that resolves
   SdeModel none = model;
   none.attention_drift = 0;
   CHECK(deviations(step, none, 100, examples::c()).first > 20);
+}
+
+TEST_CASE("finite network: heads share the attention noise [slow]") {
+  NetworkSpec network = shaped_attention(200, ResidualWeights::shaped(1), 0.3);
+  network.attention->heads = 4;
+  const OneStep step = one_step(network, examples::c(), 400'000);
+  const SdeModel model = limiting_model(network);
+  CHECK(deviations(step, model, 200, examples::c()).second < 6);  // 1 / n of the noise is seen at this width
+  SdeModel undivided = model;
+  undivided.attention_noise *= 4;
+  CHECK(deviations(step, undivided, 200, examples::c()).second > 20);
 }
 
 TEST_CASE("finite network: equal bits for any number of threads, other bits than the SDE") {
@@ -219,11 +246,44 @@ TEST_CASE("finite network: the limiting model reads the blocks back") {
                   ArgumentError);
 }
 
+TEST_CASE("finite network: each block has its residual weights, heads divide the noise of attention") {
+  NetworkSpec network = shaped_transformer(400, ResidualWeights::shaped(0.3), 0.7, {0.5, -0.75});
+  network.feedforward_residual = ResidualWeights::shaped(0.1);
+  network.attention->heads = 8;
+  network.attention->mask = AttentionMask::causal;
+  const SdeModel model = limiting_model(network);
+  const SdeModel attention = attention_model(ResidualWeights::shaped(0.3), 0.7, AttentionMask::causal);
+  CHECK(model.attention_noise == Approx(attention.attention_noise / 8));
+  CHECK(model.attention_drift == attention.attention_drift);
+  CHECK(model.mask == AttentionMask::causal);
+  CHECK(model.relu_drift == Approx(0.1));
+  CHECK(model.linear_noise == Approx(0.3 * 1.7 + 0.2));
+}
+
 TEST_CASE("finite network: errors name the option") {
   const ResidualWeights residual = ResidualWeights::shaped(0.5);
   const auto run = [&](const NetworkSpec& network, const NetworkOptions& options) {
     (void)sample_networks(network, examples::c(), options);
   };
+  NetworkSpec heads = shaped_attention(16, residual, 1);
+  const auto refused = [&](const std::string& message) {
+    CHECK_THROWS_WITH_AS(run(heads, options_for({1}, 2)), message.c_str(), ArgumentError);
+  };
+  heads.attention->heads = 3;
+  refused("sample_networks: heads must divide the width, got 3 and 16");
+  heads.attention->heads = 0;
+  refused("sample_networks: heads must be at least 1, got 0");
+  heads.attention->heads = 8;
+  refused("sample_networks: width / heads must be at least 3, got 2");
+  heads.attention->heads = 4;
+  heads.normalization = Normalization::pre_layer_norm;
+  refused("sample_networks: Pre-LN with 4 heads has no reduction, sample it by explicit weights");
+  heads.normalization = Normalization::post_layer_norm;
+  refused("sample_networks: Post-LN has no reduction, sample it by explicit weights");
+  NetworkOptions explicit_weights = options_for({2}, 3);
+  explicit_weights.sampling = NetworkSampling::explicit_weights;
+  const CovarianceEnsemble normalised = sample_networks(heads, examples::c(), explicit_weights);
+  CHECK(normalised.covariance(0, 1).diagonal().isApproxToConstant(1, 1e-12));
   CHECK_THROWS_WITH_AS(
       run(shaped_attention(16, ResidualWeights::unit(), 1), options_for({1}, 2)),
       "sample_networks: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard softmax, "

@@ -161,12 +161,20 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "simulate: the causal model runs with the dense root; its first token is an exact log-normal mean") {
+    "simulate: the causal model runs by Euler-Maruyama, structured or dense; its first token keeps its "
+    "mean") {
   const SdeModel model = attention_model(ResidualWeights::shaped(0.5), 1, AttentionMask::causal);
   SimulationOptions options = options_to(0.2, 4096);
-  options.scheme = StepScheme::euler_maruyama_dense;
-  const numerics::Estimate mean = numerics::mean(simulate(model, examples::c(), options).entries(0, 0, 0));
-  CHECK(std::abs(mean.value - 1.2) < 4 * mean.standard_error);
+  std::vector<std::vector<double>> last;
+  for (const StepScheme scheme : {StepScheme::euler_maruyama, StepScheme::euler_maruyama_dense}) {
+    options.scheme = scheme;
+    const CovarianceEnsemble paths = simulate(model, examples::c(), options);
+    const numerics::Estimate mean = numerics::mean(paths.entries(0, 0, 0));
+    CHECK(std::abs(mean.value - 1.2) < 4 * mean.standard_error);
+    last.push_back(paths.correlations(0, 1, 2));
+    ++options.seed;
+  }
+  CHECK(examples::p_value(last[0], last[1]) > 1e-3);
   options.scheme = StepScheme::geometric;
   CHECK_THROWS_AS((void)simulate(model, examples::c(), options), ArgumentError);
 }

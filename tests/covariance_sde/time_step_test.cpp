@@ -147,6 +147,25 @@ TEST_CASE("time step: attention keeps the rank of V") {
   CHECK(spectrum(2) > 1e-3 * spectrum(3));
 }
 
+TEST_CASE("time step: under a causal mask, the drift is b and the noise has covariance Sigma") {
+  const SdeModel model = stack(attention_model(ResidualWeights::shaped(0.6), 0.8, AttentionMask::causal, 2),
+                               resnet_model(ResidualWeights::shaped(0.3), {0.5, -0.75}));
+  for (const Matrix<double>& v : {examples::c(), examples::e(), examples::two_tokens()}) {
+    const Index m = v.rows();
+    StepNoise noise{Matrix<double>::Zero(m, m), Matrix<double>::Zero(m, m)};
+    const Matrix<double> still = euler_maruyama_step(model, v, 0.1, noise);
+    CHECK((still - v - 0.1 * drift(model, v)).cwiseAbs().maxCoeff() < 1e-13);
+    // N is linear in its normals: the responses to each make its covariance.
+    Matrix<double> responses(m * (m + 1) / 2, 2 * m * m);
+    for (Index k = 0; k < 2 * m * m; ++k) {
+      StepNoise one = noise;
+      (k < m * m ? one.g1 : one.g2).data()[k % (m * m)] = 1;
+      responses.col(k) = upper_triangle(noise_increment(model, v, one));
+    }
+    CHECK((responses * responses.transpose() - diffusion(model, v)).cwiseAbs().maxCoeff() < 1e-13);
+  }
+}
+
 TEST_CASE("time step: errors name the step, the noise and the mask") {
   const Dense v = examples::c();
   const StepNoise noise = random_noise(3, 1);
@@ -157,8 +176,7 @@ TEST_CASE("time step: errors name the step, the noise and the mask") {
   const SdeModel causal = attention_model(ResidualWeights::shaped(0.5), 1, AttentionMask::causal);
   CHECK_THROWS_WITH_AS(
       (void)geometric_step(causal, v, 0.1, noise),
-      "geometric_step: needs full attention, got a causal mask; take the Euler-Maruyama scheme with a dense "
-      "root for it",
+      "geometric_step: needs full attention, got a causal mask; take the Euler-Maruyama scheme for it",
       ArgumentError);
   const SdeModel bent = mlp_model({0, -2});
   CHECK_NOTHROW((void)geometric_step(bent, v, 2, noise));

@@ -48,6 +48,28 @@ TEST_CASE("csv: quotes, commas, line breaks, both kinds of line ends, with and w
   CHECK(csv_of("a").columns == CsvRow{"a"});
 }
 
+TEST_CASE("csv: comments are rows unless they are asked for") {
+  const TemporaryFolder folder;
+  folder.write("t.csv", "# one\n#,\"two\na,b\n1,2\n#\n3,4\n# end");
+  const CsvTable table = read_csv(folder.path() / "t.csv", widelimit::data::CsvComments::hash_lines);
+  CHECK(table.columns == CsvRow{"a", "b"});
+  CHECK(table.rows == std::vector<CsvRow>{{"1", "2"}, {"3", "4"}});
+  CHECK(table.lines == std::vector<std::size_t>{4, 6});
+  CHECK(csv_of("#a,b\n#1,2\n").rows == std::vector<CsvRow>{{"#1", "2"}});
+  folder.write("t.csv", "# one\n");
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(read_csv(folder.path() / "t.csv", widelimit::data::CsvComments::hash_lines)),
+      (folder.path() / "t.csv: line 2: expected names of columns, found nothing").string().c_str(),
+      DataError);
+}
+
+TEST_CASE("csv: numbers in fields, blanks around them aside") {
+  using widelimit::data::number_in_field;
+  CHECK(number_in_field(" +1.5\t") == 1.5);
+  CHECK(number_in_field("-1e-3") == -1e-3);
+  for (const char* text : {"", " ", "1 2", "x", "+-1", "1,5"}) CHECK_FALSE(number_in_field(text));
+}
+
 TEST_CASE("csv: errors name file and line") {
   check_csv_error("", "line 1: expected names of columns, found nothing");
   check_csv_error("a,,b\n", "line 1: expected names of columns, found an empty one");

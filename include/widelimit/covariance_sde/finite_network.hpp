@@ -25,6 +25,9 @@ struct AttentionBlock {
   double temperature = 1;      ///< tau_0
   TemperatureScale temperature_scale = TemperatureScale::width_and_key;
   AttentionMask mask = AttentionMask::full;
+  /// H heads with queries and keys of their own, whose values are the H slices of width / H features, joined without an
+  /// output matrix.
+  Index heads = 1;
 
   /// Softmax attention with tau = sqrt(n_k).
   [[nodiscard]] static AttentionBlock standard();
@@ -39,17 +42,21 @@ struct FeedforwardBlock {
 enum class Normalization {
   none,
   pre_layer_norm,  ///< Each residual branch sees the LayerNorm (no gain, no offset) of its input.
+  /// LayerNorm of what each block leaves: x -> LN(lambda x + gamma f(x)). By explicit weights only.
+  post_layer_norm,
 };
 
 /// A network of equal layers, each the residual attention block followed by the residual feedforward block,
 /// where present. All weights are iid standard normal.
 struct NetworkSpec {
   Index width = 0;
-  Index key_width = 0;  ///< 0: equal to width. Unused without attention.
+  Index key_width = 0;  ///< Of a head; 0: width / heads. Unused without attention.
   ResidualWeights residual = ResidualWeights::shaped(0);
   std::optional<AttentionBlock> attention = std::nullopt;
   std::optional<FeedforwardBlock> feedforward = std::nullopt;
   Normalization normalization = Normalization::none;
+  /// Of the feedforward block, where they are not `residual`, those of the attention block.
+  std::optional<ResidualWeights> feedforward_residual = std::nullopt;
 };
 
 [[nodiscard]] NetworkSpec shaped_resnet(Index width, ResidualWeights residual, ShapedSlopes slopes);
@@ -101,10 +108,13 @@ struct NetworkOptions {
 ///             of the same seed; equal bits for any number of threads. An attention block draws the query-key
 ///             factors (the Bartlett factor by rows, then Z', both m x m; with n_k < m two m x n_k matrices),
 ///             then Z, then the Wishart factor; a feedforward block draws its hidden units one after another,
-///             then Z, then the Wishart factor. Pre-LN first draws the feature means.
+///             then Z, then the Wishart factor. Pre-LN first draws the feature means. Several heads first draw a Wishart
+///             factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention block the
+///             query-key factors in front of them.
 /// Errors      ArgumentError unless v0 is a covariance within the bounds, layers increase, and the network is
-///             valid: width at least m (m + 1 with Pre-LN), temperature positive, lambda^2 + gamma^2 = 1
-///             except in unshaped networks.
+///             valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature positive, lambda^2 +
+///             gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN with
+///             several heads, are sampled by explicit weights.
 [[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
                                                  const NetworkOptions& options);
 

@@ -81,9 +81,10 @@ struct SdeModel {
 [[nodiscard]] SdeModel resnet_model(ResidualWeights residual, ShapedSlopes slopes, double hidden_ratio = 1);
 
 /// Residual shaped attention (eqs. 1 and 9, Theorem 4.2), temperature = tau_0: weights 0, gamma^2 / tau_0^2,
-/// gamma^2 (2 - gamma^2), gamma^4 / tau_0^2. The key width drops out of the limit.
+/// gamma^2 (2 - gamma^2), gamma^4 / (tau_0^2 heads). The key width drops out of the limit. `heads` >= 1 heads have
+/// queries and keys of their own and slices of the values, joined without an output matrix.
 [[nodiscard]] SdeModel attention_model(ResidualWeights residual, double temperature,
-                                       AttentionMask mask = AttentionMask::full);
+                                       AttentionMask mask = AttentionMask::full, Index heads = 1);
 
 /// Shaped transformer (eq. 11, Corollary 4.3): attention and feedforward block with the same residual
 /// weights.

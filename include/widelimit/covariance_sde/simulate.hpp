@@ -11,9 +11,9 @@
 namespace widelimit::covariance_sde {
 
 enum class StepScheme {
-  geometric,       ///< Stays in the cone; at equal step a tenth of the error of Euler-Maruyama or less.
+  geometric,  ///< Stays in the cone; at equal step a tenth of the error of Euler-Maruyama or less. Full attention.
   euler_maruyama,  ///< The paper's scheme, structured noise. Exits from the cone are clipped and counted.
-  /// The same with the symmetric root of the D x D diffusion: any mask, O(m^6) a step.
+  /// The same with the symmetric root of the D x D diffusion: the cross-check, O(m^6) a step.
   euler_maruyama_dense,
 };
 

@@ -15,8 +15,9 @@ struct StepNoise {
 /// The matrix N with covariance Sigma(V), without the D x D matrix, from the lower root of V
 /// (docs/theory/covariance-sde.md, section 5.1):
 ///     N = sqrt(s_lin / 2) L (G_1 + G_1^T) L^T + sqrt(s_att) / m (L G_2 K^T + K G_2^T L^T),  K = V P L.
+/// Under a causal mask row a of the second matrix is sqrt(s_att) V J_a L (L_a G_2)^T, J_a as in section 3.
 ///
-/// Errors  ArgumentError unless v is a covariance, the noise is m x m and the attention, if any, is full.
+/// Errors  ArgumentError unless v is a covariance and the noise is m x m.
 /// Cost    O(m^3).
 [[nodiscard]] Matrix<double> noise_increment(const SdeModel& model, const Matrix<double>& v,
                                              const StepNoise& noise);
@@ -30,7 +31,7 @@ struct StepNoise {
 /// drift and of the S_2 drift, then V <- L exp(Xi) L^T, then the two halves again. Of weak order one; stays
 /// in the cone and keeps the rank of V.
 ///
-/// Errors  as above, and unless step relu_drift (c_+ - c_-)^2 <= 8, beyond which a half step could leave the
+/// Errors  as above, for a causal mask, and unless step relu_drift (c_+ - c_-)^2 <= 8, beyond which a half step could leave the
 /// cone.
 [[nodiscard]] Matrix<double> geometric_step(const SdeModel& model, const Matrix<double>& v, double step,
                                             const StepNoise& noise);

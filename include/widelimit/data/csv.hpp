@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +20,18 @@ struct CsvTable {
   [[nodiscard]] std::size_t column(std::string_view name) const;
 };
 
+/// Whether lines that begin with # are comments or rows as others.
+enum class CsvComments { none, hash_lines };
+
 /// Reads a whole file: UTF-8, a byte order mark or none, lines ended by LF or CR LF. Fields in quotes may hold commas,
 /// line breaks and doubled quotes; blanks belong to fields. Nothing is guessed, skipped or filled in.
 ///
 /// Errors  DataError naming file and line: no header, names that are empty or stand twice, rows with more or fewer
 ///         fields (an empty line is a row of one), quotes within or behind a field, a quote that is not closed, zero
 ///         bytes.
-[[nodiscard]] CsvTable read_csv(const std::filesystem::path& path);
+[[nodiscard]] CsvTable read_csv(const std::filesystem::path& path, CsvComments comments = CsvComments::none);
+
+/// The number that a field holds, blanks around it aside; nothing where it holds something else.
+[[nodiscard]] std::optional<double> number_in_field(const std::string& field);
 
 }  // namespace widelimit::data

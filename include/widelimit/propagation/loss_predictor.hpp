@@ -46,8 +46,8 @@ struct PredictorFit {
 /// Spearman's rank correlation, ties averaged. At least two values each, as many of one as of the other.
 [[nodiscard]] double rank_correlation(std::span<const double> first, std::span<const double> second);
 
-/// Rows of a CSV file whose header has the columns lambda_a, lambda_g and loss (and perhaps others).
-/// Lines that begin with # are comments. DataError naming file and line.
+/// Rows of a CSV file (data::read_csv()) whose header has the columns lambda_a, lambda_g and loss, and perhaps others.
+/// Lines that begin with # are comments. DataError naming file, line and column.
 [[nodiscard]] std::vector<TrainingOutcome> read_training_outcomes(const std::filesystem::path& file);
 
 }  // namespace widelimit::propagation

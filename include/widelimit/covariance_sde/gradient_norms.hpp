@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "widelimit/covariance_sde/finite_network.hpp"
+#include "widelimit/numerics/statistics.hpp"
+#include "widelimit/run_control.hpp"
+
+namespace widelimit::covariance_sde {
+
+struct GradientOptions {
+  Index depth = 16;     ///< Layers, >= 1.
+  Index networks = 32;  ///< >= 2.
+  std::uint64_t seed = 0;
+  RunControl run = {};  ///< Progress counts networks.
+};
+
+/// Squared norms of the gradients of one parameter over the layers, the first first: means over networks.
+struct ParameterGradientNorms {
+  std::string parameter;  ///< "query", "key", "value" (over all heads), "hidden", "output".
+  std::vector<numerics::Estimate> layers;
+};
+
+/// E|gradient of <X_L, R>|^2 / (m n), R standard normal [m, n], weights standard normal.
+struct GradientNorms {
+  /// With respect to X_0, .., X_L; the last is |R|^2 / (m n).
+  std::vector<numerics::Estimate> tokens;
+  /// Of the blocks that the network has, in the order above.
+  std::vector<ParameterGradientNorms> parameters;
+};
+
+/// Gradients in random networks of finite width, shaped, unshaped, Pre-LN or Post-LN, whose weights are drawn and run
+/// backwards. Inputs have covariance v0 and their feature axes in general position. Equal bits for any number of threads.
+///
+/// Errors  as sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and where the weights
+///         of the networks of all threads, twice, leave the memory.
+/// Cost    of a network: O(m n^2 depth) forwards and thrice that backwards.
+[[nodiscard]] GradientNorms gradient_norms(const NetworkSpec& network, const Matrix<double>& v0,
+                                           const GradientOptions& options);
+
+}  // namespace widelimit::covariance_sde
