@@ -256,16 +256,12 @@ Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Mat
 namespace {
 
 /// How the columns of `mean`, `outputs` for each candidate, do on validation data.
-std::vector<RegulariserScore> mean_scores(const Matrix<double>& mean,
-                                          const Matrix<double>& validation_targets) {
+std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
+                                                const Matrix<double>& validation_targets) {
   const Index outputs = validation_targets.cols();
   std::vector<RegulariserScore> scores;
-  for (Index first = 0; first < mean.cols(); first += outputs) {
-    const Matrix<double> of_one = mean.middleCols(first, outputs);
-    RegulariserScore& score = scores.emplace_back(no_scores());
-    score.accuracy = accuracy(of_one, validation_targets);
-    score.mean_squared_error = mean_squared_error(of_one, validation_targets);
-  }
+  for (Index first = 0; first < mean.cols(); first += outputs)
+    scores.push_back(validation_score(mean.middleCols(first, outputs), validation_targets));
   return scores;
 }
 
@@ -295,27 +291,40 @@ void require_iterative_selection(const KernelOperator& gram, const Matrix<double
 
 }  // namespace
 
+RegulariserScore validation_score(const Matrix<double>& mean, const Matrix<double>& validation_targets) {
+  RegulariserScore score = no_scores();
+  score.accuracy = accuracy(mean, validation_targets);
+  score.mean_squared_error = mean_squared_error(mean, validation_targets);
+  return score;
+}
+
+Selection select_by_scores(
+    const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
+    const std::function<std::vector<RegulariserScore>(const std::vector<double>& lambdas)>& scores) {
+  require_grid(grid);
+  const double mean_diagonal = gram.diagonal().mean();
+  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
+  return select({gram.size(), mean_diagonal, 0, rounding_error(gram, gram.epsilon())}, grid, criterion,
+                scores);
+}
+
 IterativeSelection IterativeRegression::select(std::shared_ptr<const KernelOperator> gram,
                                                const Matrix<double>& targets,
                                                const CrossGram& validation_cross,
                                                const Matrix<double>& validation_targets,
                                                const std::vector<double>& grid, Criterion criterion,
                                                const ConjugateGradientOptions& options) {
-  require_grid(grid);
   require_iterative_selection(*gram, targets, validation_cross, validation_targets, criterion);
-  const double mean_diagonal = gram->diagonal().mean();
-  static_cast<void>(gp::noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
   IterativeRegression regression(std::move(gram), options);
+  const KernelOperator& k = *regression.gram_;
   ShiftedSolutions path;
   std::vector<double> solved;
-  const double error = rounding_error(*regression.gram_, regression.gram_->epsilon());
-  Selection selection = gp::select(
-      {targets.rows(), mean_diagonal, 0, error}, grid, criterion, [&](const std::vector<double>& lambdas) {
-        solved = lambdas;
-        path = solve_shifted(*regression.gram_, *regression.preconditioner_, targets, lambdas, options);
-        return mean_scores(validation_cross.multiply(side_by_side(path.solutions)), validation_targets);
-      });
-  const double best = gp::noise_variance(selection.best, mean_diagonal);
+  Selection selection = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
+    solved = lambdas;
+    path = solve_shifted(k, *regression.preconditioner_, targets, lambdas, options);
+    return validation_scores(validation_cross.multiply(side_by_side(path.solutions)), validation_targets);
+  });
+  const double best = gp::noise_variance(selection.best, k.diagonal().mean());
   regression.take_weights(
       path, static_cast<std::size_t>(std::find(solved.begin(), solved.end(), best) - solved.begin()), solved);
   regression.fit_amplitude(targets);
