@@ -18,10 +18,12 @@ struct InferenceArguments {
   std::optional<double> regulariser;
   std::optional<double> amplitude;
   std::optional<gp::Criterion> criterion;
+  std::vector<double> candidates;  ///< Empty: the library's grid.
   std::vector<double> times;
   bool flip = false;
   std::filesystem::path gram;
   std::optional<Solver> solver;
+  double residual = 1e-10;
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {

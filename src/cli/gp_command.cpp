@@ -17,6 +17,7 @@
 #include "cli/inference_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/rank_solver.hpp"
 #include "cli/report/page.hpp"
 #include "cli/standard_output.hpp"
 #include "widelimit/error.hpp"
@@ -152,14 +153,17 @@ std::vector<Network> networks_for(const GpArguments& arguments, const Shape& sha
 }
 
 GpOptions options_of(const GpArguments& arguments) {
+  const InferenceArguments& inference = arguments.inference;
   return {.kernels = arguments.kernel.kernels,
-          .regulariser = arguments.inference.regulariser,
-          .criterion = arguments.inference.criterion,
-          .amplitude = arguments.inference.amplitude,
-          .times = arguments.inference.times,
-          .flip = arguments.inference.flip,
-          .gram_folder = arguments.inference.gram,
-          .threads = arguments.kernel.threads};
+          .regulariser = inference.regulariser,
+          .criterion = inference.criterion,
+          .candidates = inference.candidates.empty() ? gp::regulariser_grid() : inference.candidates,
+          .amplitude = inference.amplitude,
+          .times = inference.times,
+          .flip = inference.flip,
+          .gram_folder = inference.gram,
+          .threads = arguments.kernel.threads,
+          .residual = inference.residual};
 }
 
 /// A task, ready for kernels.
@@ -185,8 +189,6 @@ class GpRun {
         networks_{networks_for(arguments, shape_of(task_.train))},
         options_{options_of(arguments)},
         places_{places_of(networks_)} {
-    if (context.dealer != nullptr && arguments.store.empty())
-      throw ArgumentError("gp with several processes needs --store: they meet in stores");
     solver_text_ = choose_gp_solver(arguments);
     if (arguments.output.folder.empty() || !is_first()) return;
     output_.emplace(arguments.output, options_, networks_, context, shapes_of(task_));
@@ -203,35 +205,68 @@ class GpRun {
     for (const std::string& note : task_.notes) fmt::print("{}\n", note);
     fmt::print("{}\n", amplitude_text(options_));
     if (options_.criterion) fmt::print("regularisers chosen by {}\n", criterion_title(*options_.criterion));
-    if (!solver_text_.empty()) fmt::print("{}\n", solver_text_);
+    fmt::print("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
   }
 
  private:
   [[nodiscard]] bool is_first() const { return context_.dealer == nullptr || context_.dealer->is_first(); }
 
-  /// What people are told about it: nothing where there was nothing to choose.
+  /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
   std::string choose_gp_solver(const GpArguments& arguments) {
     const SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
                             .entry_bytes = sizeof(Scalar),
                             .kernels = options_.kernels,
-                            .finite_times = !options_.times.empty()};
+                            .finite_times = !options_.times.empty(),
+                            .in_store = !arguments.store.empty(),
+                            .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
+                            .against_distributed = against_distributed()};
     const SolverChoice choice = choose_solver(arguments.inference.solver, needs, physical_memory_bytes());
     options_.solver = choice.solver;
-    const bool iterative = choice.solver == Solver::conjugate_gradients;
-    if (iterative && (!options_.times.empty() || (options_.kernels != Kernels::nngp && !options_.amplitude)))
+    if (choice.solver == Solver::conjugate_gradients) require_iterative(choice);
+    if (choice.solver == Solver::distributed && !needs.against_distributed.empty())
+      throw ArgumentError("--solver distributed: " + needs.against_distributed);
+    if (context_.dealer != nullptr && arguments.store.empty() && choice.solver != Solver::distributed)
+      throw ArgumentError(fmt::format(
+          "gp with several processes needs --store, in which they meet, or --solver distributed{}",
+          needs.against_distributed.empty() ? "" : ": " + needs.against_distributed));
+    return choice.text;
+  }
+
+  [[nodiscard]] bool has_rank_solver() const {
+    return context_.dealer != nullptr && context_.dealer->solver() != nullptr;
+  }
+
+  /// Why ranks cannot solve this together; empty where they can.
+  [[nodiscard]] std::string against_distributed() const {
+    if (context_.dealer == nullptr)
+      return "the ranks of widelimit-mpi factorize together: mpirun -n N widelimit-mpi gp ...";
+    if (!has_rank_solver())
+      return "this widelimit-mpi was built without ScaLAPACK (Debian: libscalapack-openmpi-dev)";
+    if (!options_.times.empty()) return "it knows networks after training only, no --time";
+    if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
+    if (options_.kernels != Kernels::nngp && !options_.amplitude)
+      return "it cannot fit the amplitude of the NTK; give --amplitude, or take --kernel nngp";
+    const auto by = options_.criterion;
+    if (by && (*by == gp::Criterion::negative_log_predictive_density || *by == gp::Criterion::leave_one_out))
+      return fmt::format("it chooses regularisers by accuracy, mean squared error or evidence, not by {}",
+                         criterion_title(*by));
+    return "";
+  }
+
+  void require_iterative(const SolverChoice& choice) const {
+    if (!options_.times.empty() || (options_.kernels != Kernels::nngp && !options_.amplitude))
       throw ArgumentError(
           fmt::format("{}; cg knows no --time and takes --amplitude for the NTK: give it, take "
                       "--kernel nngp, or --solver cholesky all the same",
                       choice.text));
     const auto by = options_.criterion;
-    if (iterative && !options_.regulariser && by && *by != gp::Criterion::accuracy &&
+    if (!options_.regulariser && by && *by != gp::Criterion::accuracy &&
         *by != gp::Criterion::mean_squared_error)
       throw ArgumentError(fmt::format(
           "{}; cg chooses regularisers by accuracy or mean squared error on validation data, not by {}: "
           "take one of them, give --regulariser, or --solver cholesky",
-          choice.text.empty() ? "--solver cg" : choice.text, criterion_title(*by)));
-    return choice.text;
+          choice.text, criterion_title(*by)));
   }
 
   void run_network(std::size_t i) {

@@ -44,6 +44,10 @@ Json prediction_json(const GpPrediction& prediction) {
     json["expected_calibration_error"] = or_null(scores->expected_calibration_error);
   }
   json["solve_seconds"] = prediction.solve_seconds;
+  if (const auto& iterations = prediction.iterations) {
+    json["passes"] = iterations->passes;
+    json["relative_residual"] = iterations->relative_residual;
+  }
   if (prediction.candidates.empty()) return json;
   json["criterion"] = criterion_name(prediction.criterion);
   json["smallest_reliable_regulariser"] = prediction.noise_floor;

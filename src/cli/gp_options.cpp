@@ -19,6 +19,12 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       ->type_name("R");
   add_criterion_option(command, inference.criterion, "accuracy of classes, mse of numbers");
   command
+      .add_option("--candidates", inference.candidates,
+                  "Regularisers to choose from [19 from 1e-7 to 100, two a decade]")
+      ->delimiter(',')
+      ->check(positive_number())
+      ->type_name("R1,R2,...");
+  command
       .add_option("--amplitude", inference.amplitude,
                   "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
                   "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
@@ -33,14 +39,20 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       ->type_name("T1,T2,...");
   command
       .add_option("--solver", inference.solver,
-                  "Factorize the Gram matrix, or solve with it by conjugate gradients, which need no second "
-                  "copy of it "
-                  "but give no evidence; for the NTK they take --amplitude and know no --time [cholesky, and "
-                  "cg where "
-                  "memory is too small for it]")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Solver>{{"cholesky", Solver::cholesky}, {"cg", Solver::conjugate_gradients}}))
-      ->type_name("cholesky|cg");
+                  "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which "
+                  "read it from the store and need no second copy (cg; no evidence, no --time, and "
+                  "--amplitude for the NTK), or factorized by all ranks of widelimit-mpi together "
+                  "(distributed) [by size and memory: docs/solvers.md]")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Solver>{{"cholesky", Solver::cholesky},
+                                                                {"cg", Solver::conjugate_gradients},
+                                                                {"distributed", Solver::distributed}}))
+      ->type_name("cholesky|cg|distributed");
+  command
+      .add_option("--residual", inference.residual,
+                  "Relative residual at which conjugate gradients stop [1e-10]")
+      ->check(number_between_0_and_1())
+      ->type_name("E");
   add_flip_option(command, inference.flip);
   add_gram_option(command, inference.gram);
 }
@@ -60,6 +72,8 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
 
 void check_criterion(const GpArguments& arguments) {
   const auto& criterion = arguments.inference.criterion;
+  if (arguments.inference.regulariser && !arguments.inference.candidates.empty())
+    throw CLI::ValidationError("--candidates", "there is nothing to choose with --regulariser");
   if (!criterion) return;
   if (arguments.inference.regulariser)
     throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");

@@ -18,12 +18,14 @@ struct GpOptions {
   Kernels kernels = Kernels::both;
   std::optional<double> regulariser;       ///< Relative; absent: chosen by the criterion.
   std::optional<gp::Criterion> criterion;  ///< Absent: accuracy of classes, mean squared error of numbers.
-  std::optional<double> amplitude;         ///< Factor on the kernels; absent: fitted, see below.
-  std::vector<double> times;               ///< Times of the gradient flow, besides infinity.
-  bool flip = false;                       ///< Kernels averaged over images and mirror images.
-  std::filesystem::path gram_folder;       ///< Where Gram matrices are kept; empty: nowhere.
+  std::vector<double> candidates = gp::regulariser_grid();  ///< Relative; what is chosen from.
+  std::optional<double> amplitude;    ///< Factor on the kernels; absent: fitted, see below.
+  std::vector<double> times;          ///< Times of the gradient flow, besides infinity.
+  bool flip = false;                  ///< Kernels averaged over images and mirror images.
+  std::filesystem::path gram_folder;  ///< Where Gram matrices are kept; empty: nowhere.
   int threads = 0;
   Solver solver = Solver::cholesky;
+  double residual = 1e-10;  ///< At which conjugate gradients stop, relative.
   /// Folder for the stores of the Gram matrices, train, validation-train and test-train; empty: they are kept in memory
   /// only.
   std::filesystem::path store = {};
@@ -39,6 +41,12 @@ struct GpScores {
   double mean_squared_error;
   double negative_log_predictive_density;            ///< Of the observation: variance + noise.
   std::optional<double> expected_calibration_error;  ///< Classes only.
+};
+
+/// What the weights of a prediction took: those of all candidates together.
+struct IterativeSolution {
+  int passes;                ///< Over the Gram matrix.
+  double relative_residual;  ///< Of the chosen one.
 };
 
 /// Predictions with one kernel: GP regression with the NNGP, or gradient flow with the NTK.
@@ -57,6 +65,7 @@ struct GpPrediction {
   gp::Criterion criterion;                       ///< Of the choice among the candidates.
   std::vector<gp::RegulariserScore> candidates;  ///< Empty where the regulariser was given.
   double noise_floor = 0;                        ///< Of the candidates.
+  std::optional<IterativeSolution> iterations;   ///< Of conjugate gradients.
 };
 
 struct GpResult {

@@ -52,6 +52,11 @@ inline CLI::Validator positive_number() {
                          [](double number) { return number > 0 && std::isfinite(number); });
 }
 
+inline CLI::Validator number_between_0_and_1() {
+  return number_in_range("a number above 0 and below 1",
+                         [](double number) { return number > 0 && number < 1; });
+}
+
 inline CLI::Validator number_not_negative() {
   return number_in_range("a number of at least 0", [](double number) { return number >= 0; });
 }

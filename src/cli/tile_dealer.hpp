@@ -6,6 +6,8 @@
 
 namespace widelimit::cli {
 
+class RankSolver;
+
 /// Where several processes compute one store together, each calling the same functions in the same order: who of them
 /// gets which tile.
 class TileDealer {
@@ -22,6 +24,8 @@ class TileDealer {
   [[nodiscard]] virtual int threads() const = 0;
   /// "8 ranks, 2 threads each", and what they did together: a sum over all, to be called by all.
   [[nodiscard]] virtual Index sum(Index number) = 0;
+  /// Solving with the memory of all; null where the program cannot.
+  [[nodiscard]] virtual const RankSolver* solver() const = 0;
 };
 
 }  // namespace widelimit::cli

@@ -24,6 +24,21 @@ double largest_part(Index rows, Index columns, int ranks, Index block) {
          static_cast<double>(local_count(columns, block, 0, shape.columns));
 }
 
+/// An entry of a range of rows or columns that lies on this rank, and where.
+struct LocalPlace {
+  Index in_range;
+  Index local;
+};
+
+std::vector<LocalPlace> local_places(Index first, Index count, Index block, int place, int places) {
+  std::vector<LocalPlace> found;
+  for (Index i = 0; i < count; ++i) {
+    const Index number = (first + i) / block;
+    if (number % places == place) found.push_back({i, number / places * block + (first + i) % block});
+  }
+  return found;
+}
+
 }  // namespace
 
 void require_local_parts(Index rows, Index columns, int ranks, Index block) {
@@ -67,6 +82,27 @@ void BlockCyclicMatrix::fill(const Tile& tile, bool lower_triangle) {
     failure = error.what();
   }
   grid_->agree(failure);
+}
+
+void BlockCyclicMatrix::fill_lower(const EachTile& tiles) {
+  tiles([this](Index row, Index column, const Matrix<double>& numbers) {
+    if (!numbers.allFinite())
+      throw NumericalError(fmt::format(
+          "distributed: the matrix must be finite, but the tile at ({}, {}) holds NaN or infinity", row,
+          column));
+    if (row == column)
+      insert(row, column, numbers);
+    else
+      insert(column, row, numbers.transpose());
+  });
+}
+
+void BlockCyclicMatrix::insert(Index row, Index column, const Matrix<double>& numbers) {
+  const auto rows = local_places(row, numbers.rows(), block_, grid_->row(), grid_->shape().rows);
+  for (const LocalPlace& j :
+       local_places(column, numbers.cols(), block_, grid_->column(), grid_->shape().columns))
+    for (const LocalPlace& i : rows)
+      entries_[static_cast<std::size_t>(j.local * local_rows_ + i.local)] = numbers(i.in_range, j.in_range);
 }
 
 void BlockCyclicMatrix::fill_block(const Tile& tile, Index local_row, Index local_column,

@@ -11,6 +11,11 @@ namespace widelimit::distributed {
 /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of a matrix.
 using Tile = std::function<Matrix<double>(Index row, Index rows, Index column, Index columns)>;
 
+/// Gives the tiles on and above the diagonal of a symmetric matrix, each to body(row, column of its first entry, numbers): in
+/// the same order on all ranks, and the same numbers.
+using TileBody = std::function<void(Index row, Index column, const Matrix<double>& numbers)>;
+using EachTile = std::function<void(const TileBody& body)>;
+
 /// Side of the largest square local block: the indices of ScaLAPACK have 32 bits.
 inline constexpr Index largest_local_side = 46'340;
 
@@ -27,6 +32,9 @@ class BlockCyclicMatrix {
   /// This rank's blocks, those with row >= column alone if `lower_triangle`. Numbers that are not finite and what `tile`
   /// throws are a NumericalError on all ranks.
   void fill(const Tile& tile, bool lower_triangle);
+
+  /// The lower triangle, each rank taking its entries of every tile. NumericalError for numbers that are not finite.
+  void fill_lower(const EachTile& tiles);
 
   /// body(global row, global column, entry) for each entry of this rank. A pass over all of them.
   template <typename Body>
@@ -47,6 +55,7 @@ class BlockCyclicMatrix {
   [[nodiscard]] Index global(Index local, int place, int places) const {
     return (local / block_ * places + place) * block_ + local % block_;
   }
+  void insert(Index row, Index column, const Matrix<double>& numbers);
   void fill_block(const Tile& tile, Index local_row, Index local_column, bool lower_triangle);
 
   const ProcessGrid* grid_;

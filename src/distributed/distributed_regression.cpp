@@ -9,6 +9,7 @@
 
 #include "distributed/scalapack.hpp"
 #include "gp/checks.hpp"
+#include "gp/linear_algebra.hpp"
 #include "gp/variances.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 
@@ -31,13 +32,22 @@ Index checked_size(const Matrix<double>& targets, Index block) {
 DistributedRegression::DistributedRegression(const ProcessGrid& grid, const Tile& gram,
                                              const Matrix<double>& targets, const gp::Noise& noise,
                                              Index block)
-    : grid_{grid},
-      block_{block},
-      factor_{grid, checked_size(targets, block), targets.rows(), block},
-      weights_{Matrix<double>::Zero(targets.rows(), targets.cols())} {
+    : grid_{grid}, block_{block}, factor_{grid, checked_size(targets, block), targets.rows(), block} {
   factor_.fill(gram, true);
+  take_targets(targets, noise);
+}
+
+DistributedRegression::DistributedRegression(const ProcessGrid& grid, const EachTile& gram,
+                                             const Matrix<double>& targets, const gp::Noise& noise,
+                                             Index block)
+    : grid_{grid}, block_{block}, factor_{grid, checked_size(targets, block), targets.rows(), block} {
+  factor_.fill_lower(gram);
+  take_targets(targets, noise);
+}
+
+void DistributedRegression::take_targets(const Matrix<double>& targets, const gp::Noise& noise) {
   factorize(noise);
-  solve(targets);
+  weights_ = solved(targets);
   quadratic_form_ = targets.cwiseProduct(weights_).sum();
   if (std::holds_alternative<gp::RelativeRegulariser>(noise))
     amplitude_ = quadratic_form_ / static_cast<double>(targets.size());
@@ -63,59 +73,83 @@ void DistributedRegression::factorize(const gp::Noise& noise) {
   log_determinant_ = 2 * grid_.sum(logs);
 }
 
-void DistributedRegression::solve(const Matrix<double>& targets) {
-  BlockCyclicMatrix b(grid_, targets.rows(), targets.cols(), block_);
-  b.for_each([&](Index i, Index j, double& y) { y = targets(i, j); });
-  const auto n = static_cast<int>(targets.rows()), outputs = static_cast<int>(targets.cols());
+Matrix<double> DistributedRegression::solved(const Matrix<double>& right) const {
+  BlockCyclicMatrix b(grid_, right.rows(), right.cols(), block_);
+  b.for_each([&](Index i, Index j, double& y) { y = right(i, j); });
+  const auto n = static_cast<int>(right.rows()), columns = static_cast<int>(right.cols());
   int info = 0;
-  pdpotrs_("L", &n, &outputs, factor_.data(), &one, &one, factor_.descriptor(), b.data(), &one, &one,
+  pdpotrs_("L", &n, &columns, factor_.data(), &one, &one, factor_.descriptor(), b.data(), &one, &one,
            b.descriptor(), &info);
-  b.for_each([&](Index i, Index j, double w) { weights_(i, j) = w; });
-  grid_.add_up(weights_.data(), weights_.size());
+  Matrix<double> solution = Matrix<double>::Zero(right.rows(), right.cols());
+  b.for_each([&](Index i, Index j, double x) { solution(i, j) = x; });
+  grid_.add_up(solution.data(), solution.size());
+  return solution;
 }
 
-Matrix<double> DistributedRegression::mean(const Tile& cross, Index n_test) const {
-  Matrix<double> result = Matrix<double>::Zero(n_test, weights_.cols());
+Matrix<double> DistributedRegression::rows_of(const gp::CrossGram& cross, Index first, Index count) const {
   std::string failure;
+  Matrix<double> rows;
   try {
-    for (Index first = grid_.rank() * block_; first < n_test; first += grid_.ranks() * block_) {
-      const Index count = std::min(block_, n_test - first);
-      const Matrix<double> k = cross(first, count, 0, weights_.rows());
-      gp::require_shape(k, count, weights_.rows(), regression_place, "the tile of the cross Gram matrix");
-      gp::require_finite(k, regression_place, "the cross Gram matrix");
-      result.middleRows(first, count).noalias() = k * weights_;
-    }
+    if (cross.columns() != weights_.rows())
+      throw ArgumentError(
+          fmt::format("{}: the cross Gram matrix must be [any number of rows, {}], got [{}, {}]",
+                      regression_place, weights_.rows(), cross.rows(), cross.columns()));
+    rows = cross.block(first, count);
   } catch (const std::exception& error) {
     failure = error.what();
   }
   grid_.agree(failure);
-  grid_.add_up(result.data(), result.size());
+  return rows;
+}
+
+Matrix<double> DistributedRegression::mean(const gp::CrossGram& cross) const {
+  Matrix<double> result(cross.rows(), weights_.cols());
+  gp::for_each_row_block(cross.rows(), [&](Index first, Index count) {
+    result.middleRows(first, count) =
+        gp::multiply(rows_of(cross, first, count), gp::Transpose::no, weights_, gp::Transpose::no);
+  });
   return result;
 }
 
-Vector<double> DistributedRegression::variance(const Tile& cross,
+Vector<double> DistributedRegression::variance(const gp::CrossGram& cross,
                                                const Vector<double>& test_variances) const {
-  const Index n = weights_.rows(), n_test = test_variances.size();
+  const Index n = weights_.rows(), n_test = cross.rows();
   gp::require_test_variances(test_variances, n_test, regression_place);
-  const Index stretch = block_ * std::max<Index>(2, grid_.shape().columns);
   Vector<double> explained = Vector<double>::Zero(n_test);
-  for (Index first = 0; first < n_test; first += stretch) {
-    const Index count = std::min(stretch, n_test - first);
+  gp::for_each_row_block(n_test, [&](Index first, Index count) {
+    const Matrix<double> k = rows_of(cross, first, count);
     BlockCyclicMatrix b(grid_, n, count, block_);
-    b.fill(
-        [&](Index row, Index rows, Index column, Index columns) -> Matrix<double> {
-          return cross(first + column, columns, row, rows).transpose();
-        },
-        false);
+    b.for_each([&](Index i, Index j, double& x) { x = k(j, i); });
     const auto rows = static_cast<int>(n), columns = static_cast<int>(count);
     constexpr double factor = 1;
     pdtrsm_("L", "L", "N", "N", &rows, &columns, &factor, factor_.data(), &one, &one, factor_.descriptor(),
             b.data(), &one, &one, b.descriptor());
     b.for_each([&](Index, Index j, double x) { explained(first + j) += x * x; });
-  }
+  });
   grid_.add_up(explained.data(), n_test);
   return amplitude_ *
          gp::without_rounding_below_zero(test_variances - explained, test_variances, regression_place);
+}
+
+Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nngp,
+                                                    const gp::CrossGram& nngp_cross,
+                                                    const gp::CrossGram& ntk_cross,
+                                                    const Vector<double>& nngp_test_variances) const {
+  gp::require_test_variances(nngp_test_variances, ntk_cross.rows(), regression_place);
+  Vector<double> variance = nngp_test_variances;
+  gp::for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
+    const Matrix<double> b = solved(rows_of(ntk_cross, first, count).transpose());
+    Matrix<double> left = nngp.multiply(b);
+    left -= 2 * rows_of(nngp_cross, first, count).transpose();
+    variance.segment(first, count) += left.cwiseProduct(b).colwise().sum().transpose();
+  });
+  return amplitude_ *
+         gp::without_rounding_below_zero(std::move(variance), nngp_test_variances, regression_place);
+}
+
+void DistributedRegression::set_amplitude(double amplitude) {
+  gp::require_amplitude(amplitude, regression_place);
+  amplitude_ = amplitude;
 }
 
 double DistributedRegression::log_marginal_likelihood() const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "distributed/block_cyclic_matrix.hpp"
+#include "widelimit/gp/cross_gram.hpp"
+#include "widelimit/gp/kernel_operator.hpp"
 #include "widelimit/gp/noise.hpp"
 
 namespace widelimit::distributed {
@@ -18,21 +20,38 @@ class DistributedRegression {
   DistributedRegression(const ProcessGrid& grid, const Tile& gram, const Matrix<double>& targets,
                         const gp::Noise& noise, Index block = default_block);
 
-  /// [n_test, outputs]; `cross` gives tiles of K_* [n_test, n].
-  [[nodiscard]] Matrix<double> mean(const Tile& cross, Index n_test) const;
+  /// The same of tiles that all ranks see, larger ones as a rule: from a store, or from the memory of the ranks.
+  DistributedRegression(const ProcessGrid& grid, const EachTile& gram, const Matrix<double>& targets,
+                        const gp::Noise& noise, Index block = default_block);
+
+  /// [n_test, outputs]. All ranks read the same rows of cross Gram matrices, in the same order.
+  [[nodiscard]] Matrix<double> mean(const gp::CrossGram& cross) const;
 
   /// [n_test]; see gp::Regression::variance(). Cost n_test n^2 / 2 over all ranks, in blocks of test inputs.
-  [[nodiscard]] Vector<double> variance(const Tile& cross, const Vector<double>& test_variances) const;
+  [[nodiscard]] Vector<double> variance(const gp::CrossGram& cross,
+                                        const Vector<double>& test_variances) const;
+
+  /// [n_test], of converged networks whose NTK is the matrix here: gp::ConvergedFlow::variance(). `nngp` multiplies on all
+  /// ranks together. Cost 2 n_test n^2 over all ranks, in blocks.
+  [[nodiscard]] Vector<double> flow_variance(const gp::KernelOperator& nngp, const gp::CrossGram& nngp_cross,
+                                             const gp::CrossGram& ntk_cross,
+                                             const Vector<double>& nngp_test_variances) const;
 
   [[nodiscard]] double log_marginal_likelihood() const;
 
+  /// See gp::Regression::with_amplitude().
+  void set_amplitude(double amplitude);
   [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
   [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
   [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
 
  private:
   void factorize(const gp::Noise& noise);
-  void solve(const Matrix<double>& targets);
+  void take_targets(const Matrix<double>& targets, const gp::Noise& noise);
+  /// (K + lambda I)^-1 b on all ranks, for b [n, columns].
+  [[nodiscard]] Matrix<double> solved(const Matrix<double>& b) const;
+  /// Rows of a cross Gram matrix, or an error on all ranks.
+  [[nodiscard]] Matrix<double> rows_of(const gp::CrossGram& cross, Index first, Index count) const;
 
   const ProcessGrid& grid_;
   Index block_;

@@ -33,11 +33,28 @@ ProcessGrid::ProcessGrid(MPI_Comm communicator) : communicator_{communicator} {
 
 ProcessGrid::~ProcessGrid() { Cblacs_gridexit(context_); }
 
-void ProcessGrid::add_up(double* numbers, Index count) const {
+namespace {
+
+/// body(first, count) for pieces that MPI's 32-bit counts can count.
+template <typename Body>
+void for_each_piece(Index count, Body body) {
   constexpr Index most = std::numeric_limits<int>::max() / 2;
   for (Index first = 0; first < count; first += most)
-    MPI_Allreduce(MPI_IN_PLACE, numbers + first, static_cast<int>(std::min(most, count - first)), MPI_DOUBLE,
-                  MPI_SUM, communicator_);
+    body(first, static_cast<int>(std::min(most, count - first)));
+}
+
+}  // namespace
+
+void ProcessGrid::add_up(double* numbers, Index count) const {
+  for_each_piece(count, [&](Index first, int piece) {
+    MPI_Allreduce(MPI_IN_PLACE, numbers + first, piece, MPI_DOUBLE, MPI_SUM, communicator_);
+  });
+}
+
+void ProcessGrid::share(double* numbers, Index count, int from) const {
+  for_each_piece(count, [&](Index first, int piece) {
+    MPI_Bcast(numbers + first, piece, MPI_DOUBLE, from, communicator_);
+  });
 }
 
 double ProcessGrid::sum(double number) const {

@@ -35,6 +35,8 @@ class ProcessGrid {
   /// Sums over all ranks, in place.
   void add_up(double* numbers, Index count) const;
   [[nodiscard]] double sum(double number) const;
+  /// Those of one rank on all.
+  void share(double* numbers, Index count, int from) const;
   /// Throws on all ranks if `failure` is not empty on one: its own text there, or that of the lowest rank.
   void agree(const std::string& failure) const;
 

@@ -9,7 +9,8 @@
 #include "gp/block_conjugate_gradients.hpp"
 #include "gp/checks.hpp"
 #include "gp/linear_algebra.hpp"
-#include "gp/low_rank_preconditioner.hpp"
+#include "gp/rounding_error.hpp"
+#include "gp/shifted_solver.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/stop_request.hpp"
@@ -39,6 +40,13 @@ void require_cg_lambdas(const std::vector<double>& lambdas) {
   for (const double lambda : lambdas) require_not_negative(lambda, cg_place, "every lambda");
 }
 
+void require_right_hand_sides(const Matrix<double>& b, Index n) {
+  require_targets(b, n, cg_place);
+  if (b.cols() > b.rows())
+    throw ArgumentError(fmt::format("{}: expected at most n = {} right-hand sides at a time, got {}",
+                                    cg_place, b.rows(), b.cols()));
+}
+
 Index columns_of(const ConjugateGradientOptions& options, Index n) {
   constexpr Index most = 2000;
   return options.preconditioner_columns.value_or(std::min(n / 10, most));
@@ -61,15 +69,15 @@ auto block(All& all, Index width, std::size_t i) {
 /// All lambdas side by side.
 class ShiftedSolver {
  public:
-  ShiftedSolver(const KernelOperator& gram, const Matrix<double>& b, const std::vector<double>& lambdas,
-                const ConjugateGradientOptions& options)
+  ShiftedSolver(const KernelOperator& gram, const LowRankKernel& kernel, const Matrix<double>& b,
+                const std::vector<double>& lambdas, const ConjugateGradientOptions& options)
       : gram_{gram},
         b_{b},
         norms_{b.colwise().norm().transpose()},
         lambdas_{lambdas},
         options_{options},
-        kernel_{LowRankKernel::of(gram, columns_of(options, b.rows()))} {
-    result_.passes = kernel_.vectors.cols() > 0 ? 1 : 0;
+        kernel_{kernel} {
+    result_.passes = 0;
     result_.solutions.assign(lambdas.size(), Matrix<double>::Zero(b.rows(), b.cols()));
     result_.relative_residuals.assign(lambdas.size(), norms_.isZero(0) ? 0 : 1);
   }
@@ -119,8 +127,17 @@ class ShiftedSolver {
       for (std::size_t k = 0; k < systems.size(); ++k)
         if (!systems[k].iteration.advance(block(products, columns, k)))
           report_negative(systems[k].iteration.lambda());
+      report_progress(systems);
       std::erase_if(systems, [&](const System& system) { return finish(system); });
     }
+  }
+
+  void report_progress(const std::vector<System>& systems) const {
+    if (!options_.progress) return;
+    double largest = 0;
+    for (const System& system : systems)
+      largest = std::max(largest, largest_ratio(system.iteration.residual_norms(), norms_));
+    options_.progress(result_.passes, largest);
   }
 
   /// Adds what it found once it is as good as asked for.
@@ -132,9 +149,10 @@ class ShiftedSolver {
       throw NotConverged(
           fmt::format(
               "{}: after {} passes over the {} x {} Gram matrix the relative residual for lambda = {:.6g} is "
-              "{:.3g}, expected {:.3g}; allow more passes, ask for less, or regularise more",
+              "{:.3g}, expected {:.3g}; {}",
               cg_place, result_.passes, b_.rows(), b_.rows(), system.iteration.lambda(), residual,
-              options_.relative_residual),
+              options_.relative_residual,
+              advice(system.iteration.lambda(), "allow more passes, ask for less, or regularise more")),
           residual);
     result_.solutions[system.number] += system.iteration.solution();
     return true;
@@ -151,19 +169,40 @@ class ShiftedSolver {
     throw NotConverged(
         fmt::format(
             "{}: for lambda = {:.6g} the relative residual stalls at {:.3g}, expected {:.3g}: the condition "
-            "number of K + lambda I leaves no more digits in double; ask for less, or regularise more",
-            cg_place, lambdas_[i], residual, options_.relative_residual),
+            "number of K + lambda I leaves no more digits in double; {}",
+            cg_place, lambdas_[i], residual, options_.relative_residual,
+            advice(lambdas_[i], "ask for less, or regularise more")),
         residual);
   }
 
-  [[noreturn]] static void report_negative(double lambda) {
+  [[noreturn]] void report_negative(double lambda) const {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const double enough = lambda_above_rounding();
+    const bool is_rounding = lambda < enough;
     throw NotPositiveDefinite(
-        fmt::format("{}: the Gram matrix plus lambda = {:.6g} is not positive definite: its rounding errors "
-                    "(of float: "
-                    "6e-8 of its entries) outweigh lambda; regularise more, or compute it in double",
-                    cg_place, lambda),
-        nan, std::nullopt);
+        fmt::format("{}: the Gram matrix plus lambda = {:.6g} is not positive definite; {}", cg_place, lambda,
+                    advice(lambda,
+                           "it has negative eigenvalues beyond its rounding errors: look for the "
+                           "fault in the kernel")),
+        nan, is_rounding ? std::optional(enough / gram_.diagonal().mean()) : std::nullopt);
+  }
+
+  /// From here on K + lambda I stands above the rounding errors of K, as select_regulariser() wants it.
+  [[nodiscard]] double lambda_above_rounding() const {
+    constexpr double signal_to_noise = 10;
+    return signal_to_noise * rounding_error(gram_, gram_.epsilon());
+  }
+
+  /// What to do, where lambda stands below the rounding errors of K, and otherwise.
+  [[nodiscard]] std::string advice(double lambda, const char* otherwise) const {
+    const double enough = lambda_above_rounding();
+    if (lambda >= enough) return otherwise;
+    const bool is_float = gram_.epsilon() > std::numeric_limits<double>::epsilon();
+    return fmt::format(
+        "the rounding errors of K, whose entries are {}, are not small beside lambda: take a relative "
+        "regulariser of {:.2g} or more{}",
+        is_float ? "float" : "double", enough / gram_.diagonal().mean(),
+        is_float ? ", or compute K in double" : "");
   }
 
   const KernelOperator& gram_;
@@ -171,23 +210,38 @@ class ShiftedSolver {
   Vector<double> norms_;
   const std::vector<double>& lambdas_;
   const ConjugateGradientOptions& options_;
-  LowRankKernel kernel_;
+  const LowRankKernel& kernel_;
   ShiftedSolutions result_;
 };
 
 }  // namespace
 
-ShiftedSolutions solve_shifted(const KernelOperator& gram, const Matrix<double>& b,
-                               const std::vector<double>& lambdas, const ConjugateGradientOptions& options) {
+LowRankKernel preconditioner_of(const KernelOperator& gram, const ConjugateGradientOptions& options) {
+  require_cg_options(options, gram.size());
+  const numerics::BlasThreads guard(
+      useful_threads(gram.size(), numerics::resolve_threads(options.threads, cg_place)));
+  return LowRankKernel::of(gram, columns_of(options, gram.size()));
+}
+
+ShiftedSolutions solve_shifted(const KernelOperator& gram, const LowRankKernel& preconditioner,
+                               const Matrix<double>& b, const std::vector<double>& lambdas,
+                               const ConjugateGradientOptions& options) {
   const int threads = numerics::resolve_threads(options.threads, cg_place);
-  require_targets(b, gram.size(), cg_place);
-  if (b.cols() > b.rows())
-    throw ArgumentError(fmt::format("{}: expected at most n = {} right-hand sides at a time, got {}",
-                                    cg_place, b.rows(), b.cols()));
+  require_right_hand_sides(b, gram.size());
   require_cg_lambdas(lambdas);
   require_cg_options(options, b.rows());
   const numerics::BlasThreads guard(useful_threads(b.rows(), threads));
-  return ShiftedSolver(gram, b, lambdas, options).run();
+  return ShiftedSolver(gram, preconditioner, b, lambdas, options).run();
+}
+
+ShiftedSolutions solve_shifted(const KernelOperator& gram, const Matrix<double>& b,
+                               const std::vector<double>& lambdas, const ConjugateGradientOptions& options) {
+  require_right_hand_sides(b, gram.size());
+  require_cg_lambdas(lambdas);
+  const LowRankKernel preconditioner = preconditioner_of(gram, options);
+  ShiftedSolutions result = solve_shifted(gram, preconditioner, b, lambdas, options);
+  if (preconditioner.vectors.cols() > 0) ++result.passes;
+  return result;
 }
 
 }  // namespace widelimit::gp

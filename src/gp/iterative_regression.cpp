@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gp/checks.hpp"
-#include "gp/linear_algebra.hpp"
+#include "gp/shifted_solver.hpp"
 #include "gp/variances.hpp"
 #include "widelimit/error.hpp"
 
@@ -14,17 +14,43 @@ namespace widelimit::gp {
 
 using Eigen::Index;
 
+namespace {
+
+void require_cross_columns(const CrossGram& cross, Index n, const char* where, const char* name) {
+  if (cross.columns() != n)
+    throw ArgumentError(fmt::format("{}: {} must be [any number of rows, {}], got [{}, {}]", where, name, n,
+                                    cross.rows(), cross.columns()));
+}
+
+}  // namespace
+
+IterativeRegression::IterativeRegression(std::shared_ptr<const KernelOperator> gram,
+                                         const ConjugateGradientOptions& options)
+    : gram_{std::move(gram)},
+      options_{options},
+      preconditioner_{std::make_shared<const LowRankKernel>(preconditioner_of(*gram_, options))} {}
+
+void IterativeRegression::take_weights(const ShiftedSolutions& path, std::size_t number,
+                                       const std::vector<double>& lambdas) {
+  weights_ = path.solutions[number];
+  lambda_ = lambdas[number];
+  passes_ = path.passes + (preconditioner_->vectors.cols() > 0 ? 1 : 0);
+  relative_residual_ = path.relative_residuals[number];
+}
+
+void IterativeRegression::fit_amplitude(const Matrix<double>& targets) {
+  amplitude_ = targets.cwiseProduct(weights_).sum() / static_cast<double>(targets.size());
+}
+
 IterativeRegression IterativeRegression::fit(std::shared_ptr<const KernelOperator> gram,
                                              const Matrix<double>& targets, const Noise& noise,
                                              const ConjugateGradientOptions& options) {
   require_targets(targets, gram->size(), "IterativeRegression::fit");
-  IterativeRegression result;
-  result.gram_ = std::move(gram);
-  result.options_ = options;
-  result.lambda_ = gp::noise_variance(noise, result.gram_->diagonal().mean());
-  result.weights_ = solve_shifted(*result.gram_, targets, {result.lambda_}, options).solutions[0];
-  if (std::holds_alternative<RelativeRegulariser>(noise))
-    result.amplitude_ = targets.cwiseProduct(result.weights_).sum() / static_cast<double>(targets.size());
+  const std::vector<double> lambdas{gp::noise_variance(noise, gram->diagonal().mean())};
+  IterativeRegression result(std::move(gram), options);
+  result.take_weights(solve_shifted(*result.gram_, *result.preconditioner_, targets, lambdas, options), 0,
+                      lambdas);
+  if (std::holds_alternative<RelativeRegulariser>(noise)) result.fit_amplitude(targets);
   return result;
 }
 
@@ -35,9 +61,9 @@ IterativeRegression IterativeRegression::with_amplitude(double amplitude) const 
   return result;
 }
 
-Matrix<double> IterativeRegression::mean(const Matrix<double>& cross_gram) const {
-  require_cross_gram(cross_gram, weights_.rows(), "IterativeRegression::mean", "the cross Gram matrix");
-  return multiply(cross_gram, Transpose::no, weights_, Transpose::no);
+Matrix<double> IterativeRegression::mean(const CrossGram& cross_gram) const {
+  require_cross_columns(cross_gram, weights_.rows(), "IterativeRegression::mean", "the cross Gram matrix");
+  return cross_gram.multiply(weights_);
 }
 
 Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) const {
@@ -47,40 +73,47 @@ Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) 
   for (Index first = 0; first < cross_gram.rows(); first += block) {
     const Index count = std::min(block, cross_gram.rows() - first);
     const Matrix<double> b = cross_gram.middleRows(first, count).transpose();
-    result.middleCols(first, count) = solve_shifted(*gram_, b, {lambda_}, options_).solutions[0];
+    result.middleCols(first, count) =
+        solve_shifted(*gram_, *preconditioner_, b, {lambda_}, options_).solutions[0];
   }
   return result;
 }
 
-Vector<double> IterativeRegression::variance(const Matrix<double>& cross_gram,
+Vector<double> IterativeRegression::variance(const CrossGram& cross_gram,
                                              const Vector<double>& test_variances) const {
   constexpr const char* where = "IterativeRegression::variance";
-  require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
+  require_cross_columns(cross_gram, weights_.rows(), where, "the cross Gram matrix");
   require_test_variances(test_variances, cross_gram.rows(), where);
   Vector<double> variance = test_variances;
   for_each_row_block(cross_gram.rows(), [&](Index first, Index count) {
-    const Matrix<double> block = cross_gram.middleRows(first, count);
+    const Matrix<double> block = cross_gram.block(first, count);
     variance.segment(first, count) -=
         block.transpose().cwiseProduct(responses(block)).colwise().sum().transpose();
   });
   return amplitude_ * without_rounding_below_zero(std::move(variance), test_variances, where);
 }
 
-Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp,
-                                                  const Matrix<double>& nngp_cross,
-                                                  const Matrix<double>& ntk_cross,
+Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, const CrossGram& nngp_cross,
+                                                  const CrossGram& ntk_cross,
                                                   const Vector<double>& nngp_test_variances) const {
   constexpr const char* where = "IterativeRegression::flow_variance";
-  require_cross_gram(ntk_cross, weights_.rows(), where, "the cross NTK");
-  require_shape(nngp_cross, ntk_cross.rows(), weights_.rows(), where, "the cross NNGP Gram matrix");
-  require_finite(nngp_cross, where, "the cross NNGP Gram matrix");
+  const Index n = weights_.rows();
+  require_cross_columns(ntk_cross, n, where, "the cross NTK");
+  require_cross_columns(nngp_cross, n, where, "the cross NNGP Gram matrix");
+  if (nngp_cross.rows() != ntk_cross.rows())
+    throw ArgumentError(fmt::format("{}: both cross Gram matrices must have as many rows, got {} and {}",
+                                    where, nngp_cross.rows(), ntk_cross.rows()));
   require_test_variances(nngp_test_variances, ntk_cross.rows(), where);
-  if (nngp.size() != weights_.rows())
-    throw ArgumentError(fmt::format("{}: the NNGP must be as large as the NTK, {}, got {}", where,
-                                    weights_.rows(), nngp.size()));
-  const Matrix<double> b = responses(ntk_cross);
-  const Matrix<double> left = nngp.multiply(b) - 2 * nngp_cross.transpose();
-  const Vector<double> variance = nngp_test_variances + left.cwiseProduct(b).colwise().sum().transpose();
+  if (nngp.size() != n)
+    throw ArgumentError(
+        fmt::format("{}: the NNGP must be as large as the NTK, {}, got {}", where, n, nngp.size()));
+  Vector<double> variance = nngp_test_variances;
+  for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
+    const Matrix<double> b = responses(ntk_cross.block(first, count));
+    Matrix<double> left = nngp.multiply(b);
+    left -= 2 * nngp_cross.block(first, count).transpose();
+    variance.segment(first, count) += left.cwiseProduct(b).colwise().sum().transpose();
+  });
   return amplitude_ * without_rounding_below_zero(variance, nngp_test_variances, where);
 }
 

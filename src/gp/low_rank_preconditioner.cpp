@@ -34,7 +34,7 @@ LowRankKernel LowRankKernel::of(const KernelOperator& gram, Index columns) {
   const auto mean = [&](double rest) { return std::max(rest, 0.0) / static_cast<double>(gram.size()); };
   if (columns == 0) return {Matrix<double>(gram.size(), 0), Vector<double>(0), mean(trace)};
   const std::vector<Index> chosen = random_choice(gram.size(), columns);
-  const Matrix<double> c = gram.columns(chosen);
+  Matrix<double> c = gram.columns(chosen);
   const auto reduce = [&](const Matrix<double>& from, const SymmetricEigen& eigen, double smallest) {
     const Index kept = (eigen.values.array() > smallest).count();
     const Matrix<double> scaled =
@@ -43,6 +43,7 @@ LowRankKernel LowRankKernel::of(const KernelOperator& gram, Index columns) {
   };
   const SymmetricEigen own = symmetric_eigen(c(chosen, Eigen::all), where);
   const Matrix<double> f = reduce(c, own, 10 * rank_tolerance(own.values));
+  c = Matrix<double>();
   const SymmetricEigen eigen = symmetric_eigen(multiply(f, Transpose::yes, f, Transpose::no), where);
   constexpr double smallest_share = 1e-8;  // Of the largest: the vectors below are not orthogonal enough.
   const double smallest = smallest_share * std::max(eigen.values(eigen.values.size() - 1), 0.0);

@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "gp/linear_algebra.hpp"
+#include "gp/rounding_error.hpp"
 #include "gp/selection_scores.hpp"
+#include "gp/shifted_solver.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::gp {
 namespace {
@@ -159,17 +160,6 @@ Selection select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Cri
                 [&](const std::vector<double>& lambdas) { return scores_of(std::move(form), lambdas); });
 }
 
-/// Of rounded entries, see gram_error(); the Frobenius norm from products with random signs, to some percent.
-double rounding_error(const KernelOperator& gram, double entry_epsilon) {
-  constexpr Index products = 32;
-  numerics::RandomStream stream(0);
-  Matrix<double> signs(gram.size(), products);
-  for (Index i = 0; i < signs.rows(); ++i)
-    for (Index j = 0; j < products; ++j) signs(i, j) = stream.uniform() < 0.5 ? -1 : 1;
-  const double norm = gram.multiply(signs).norm() / std::sqrt(static_cast<double>(products));
-  return entry_epsilon * norm / std::sqrt(static_cast<double>(gram.size()));
-}
-
 }  // namespace
 
 bool needs_validation(Criterion criterion) {
@@ -263,31 +253,82 @@ Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Mat
                         });
 }
 
-Selection select_regulariser(const KernelOperator& gram, double entry_epsilon, const Matrix<double>& targets,
-                             const Matrix<double>& validation_cross, const Matrix<double>& validation_targets,
-                             const std::vector<double>& grid, Criterion criterion,
-                             const ConjugateGradientOptions& options) {
+namespace {
+
+/// How the columns of `mean`, `outputs` for each candidate, do on validation data.
+std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
+                                                const Matrix<double>& validation_targets) {
+  const Index outputs = validation_targets.cols();
+  std::vector<RegulariserScore> scores;
+  for (Index first = 0; first < mean.cols(); first += outputs)
+    scores.push_back(validation_score(mean.middleCols(first, outputs), validation_targets));
+  return scores;
+}
+
+Matrix<double> side_by_side(const std::vector<Matrix<double>>& blocks) {
+  const Index columns = blocks.front().cols();
+  Matrix<double> all(blocks.front().rows(), columns * static_cast<Index>(blocks.size()));
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    all.middleCols(static_cast<Index>(i) * columns, columns) = blocks[i];
+  return all;
+}
+
+void require_iterative_selection(const KernelOperator& gram, const Matrix<double>& targets,
+                                 const CrossGram& cross, const Matrix<double>& validation_targets,
+                                 Criterion criterion) {
   if (criterion != Criterion::accuracy && criterion != Criterion::mean_squared_error)
     throw ArgumentError(
         fmt::format("{}: conjugate gradients serve the criteria accuracy and mean_squared_error, got {}",
                     where, name_of(criterion)));
-  require_grid(grid);
   require_targets(targets, gram.size(), where);
-  require_validation(validation_cross, validation_targets, gram.size(), targets.cols());
+  if (cross.rows() < 1 || cross.columns() != gram.size())
+    throw ArgumentError(
+        fmt::format("{}: the validation cross Gram matrix must be [at least one, {}], got [{}, {}]", where,
+                    gram.size(), cross.rows(), cross.columns()));
+  require_shape(validation_targets, cross.rows(), targets.cols(), where, "the validation targets");
+  require_finite(validation_targets, where, "the validation targets");
+}
+
+}  // namespace
+
+RegulariserScore validation_score(const Matrix<double>& mean, const Matrix<double>& validation_targets) {
+  RegulariserScore score = no_scores();
+  score.accuracy = accuracy(mean, validation_targets);
+  score.mean_squared_error = mean_squared_error(mean, validation_targets);
+  return score;
+}
+
+Selection select_by_scores(
+    const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
+    const std::function<std::vector<RegulariserScore>(const std::vector<double>& lambdas)>& scores) {
+  require_grid(grid);
   const double mean_diagonal = gram.diagonal().mean();
   static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
-  return select(
-      {gram.size(), mean_diagonal, 0, rounding_error(gram, entry_epsilon)}, grid, criterion,
-      [&](const std::vector<double>& lambdas) {
-        std::vector<RegulariserScore> scores;
-        for (const Matrix<double>& weights : solve_shifted(gram, targets, lambdas, options).solutions) {
-          const Matrix<double> mean = multiply(validation_cross, Transpose::no, weights, Transpose::no);
-          scores.push_back(no_scores());
-          scores.back().accuracy = accuracy(mean, validation_targets);
-          scores.back().mean_squared_error = mean_squared_error(mean, validation_targets);
-        }
-        return scores;
-      });
+  return select({gram.size(), mean_diagonal, 0, rounding_error(gram, gram.epsilon())}, grid, criterion,
+                scores);
+}
+
+IterativeSelection IterativeRegression::select(std::shared_ptr<const KernelOperator> gram,
+                                               const Matrix<double>& targets,
+                                               const CrossGram& validation_cross,
+                                               const Matrix<double>& validation_targets,
+                                               const std::vector<double>& grid, Criterion criterion,
+                                               const ConjugateGradientOptions& options) {
+  require_iterative_selection(*gram, targets, validation_cross, validation_targets, criterion);
+  IterativeRegression regression(std::move(gram), options);
+  const KernelOperator& k = *regression.gram_;
+  ShiftedSolutions path;
+  std::vector<double> solved;
+  Selection selection = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
+    solved = lambdas;
+    path = solve_shifted(k, *regression.preconditioner_, targets, lambdas, options);
+    return validation_scores(validation_cross.multiply(side_by_side(path.solutions)), validation_targets);
+  });
+  const double best = gp::noise_variance(selection.best, k.diagonal().mean());
+  regression.take_weights(
+      path, static_cast<std::size_t>(std::find(solved.begin(), solved.end(), best) - solved.begin()), solved);
+  regression.fit_amplitude(targets);
+  return {std::move(selection), std::move(regression)};
 }
 
 }  // namespace widelimit::gp

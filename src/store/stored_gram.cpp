@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -24,9 +25,10 @@ GramResult<Scalar> cut(const GramResult<Stored>& kernels, Index rows, Index colu
   return {part(kernels.nngp), part(kernels.ntk), part(kernels.nngp_error), part(kernels.ntk_error)};
 }
 
+/// The numbers of a tile as read, which must be whole.
 template <typename Scalar, typename Stored>
-GramResult<Scalar> whole_tile(const StoreFolder& folder, const StoreFacts& facts, TileIndex tile) {
-  const auto stored = TileFiles<Stored>(folder, facts).read(tile);
+GramResult<Scalar> whole_tile(const StoreFolder& folder, const StoreFacts& facts, TileIndex tile,
+                              const StoredTile<Stored>& stored) {
   if (!stored.damaged.empty())
     throw DataError(
         fmt::format("{}: damaged: its checksum or length is wrong; compute the store again, which takes "
@@ -38,6 +40,15 @@ GramResult<Scalar> whole_tile(const StoreFolder& folder, const StoreFacts& facts
     throw DataError(
         fmt::format("{}: tile ({}, {}) is not computed yet", folder.path().string(), tile.row, tile.column));
   return cut<Scalar>(stored.kernels, rows, columns);
+}
+
+/// Into the whole matrix; of a symmetric one on both sides of the diagonal.
+template <typename Scalar>
+void place_tile(Matrix<Scalar>& whole, const Matrix<Scalar>& numbers, const TileGrid& tiles, TileIndex tile) {
+  const InputRange rows = tiles.rows_of(tile), columns = tiles.columns_of(tile);
+  whole.block(rows.begin, columns.begin, rows.size(), columns.size()) = numbers;
+  if (tiles.is_symmetric() && rows != columns)
+    whole.block(columns.begin, rows.begin, columns.size(), rows.size()) = numbers.transpose();
 }
 
 }  // namespace
@@ -75,31 +86,86 @@ double StoredGram::bytes_there() const {
 
 template <typename Scalar>
 GramResult<Scalar> StoredGram::tile(TileIndex tile) const {
-  return is_float() ? whole_tile<Scalar, float>(open_->folder, open_->facts, tile)
-                    : whole_tile<Scalar, double>(open_->folder, open_->facts, tile);
+  const auto read = [&]<typename Stored>() {
+    return whole_tile<Scalar, Stored>(open_->folder, open_->facts, tile,
+                                      TileFiles<Stored>(open_->folder, open_->facts).read(tile));
+  };
+  return is_float() ? read.template operator()<float>() : read.template operator()<double>();
+}
+
+void StoredGram::require_array(const std::string& array) const {
+  if (std::find(arrays().begin(), arrays().end(), array) == arrays().end())
+    throw ArgumentError(
+        fmt::format("store: expected an array that is there ({}), got {}", fmt::join(arrays(), ", "), array));
+}
+
+template <typename Scalar>
+Matrix<Scalar> StoredGram::tile(const std::string& array, TileIndex tile) const {
+  require_array(array);
+  const auto read = [&]<typename Stored>() {
+    return whole_tile<Scalar, Stored>(open_->folder, open_->facts, tile,
+                                      TileFiles<Stored>(open_->folder, open_->facts).read(array, tile));
+  };
+  auto kernels = is_float() ? read.template operator()<float>() : read.template operator()<double>();
+  return std::move(TileFiles<Scalar>::array_of(kernels, array));
+}
+
+template <typename Scalar>
+Matrix<Scalar> StoredGram::matrix(const std::string& array) const {
+  const TileGrid tiles = grid();
+  require_whole_matrix({array}, sizeof(Scalar));
+  Matrix<Scalar> whole(tiles.rows(), tiles.columns());
+  for (Index t = 0; t < tiles.count(); ++t)
+    place_tile(whole, tile<Scalar>(array, tiles.tile(t)), tiles, tiles.tile(t));
+  return whole;
+}
+
+template <typename Scalar>
+Matrix<Scalar> StoredGram::rows(const std::string& array, InputRange rows) const {
+  const TileGrid tiles = grid();
+  if (rows.begin < 0 || rows.end < rows.begin || rows.end > tiles.rows())
+    throw ArgumentError(
+        fmt::format("store: expected rows within 0 to {}, got {} to {}", tiles.rows(), rows.begin, rows.end));
+  Matrix<Scalar> band(rows.size(), tiles.columns());
+  for (Index row = rows.begin / tiles.side(); row * tiles.side() < rows.end; ++row)
+    for (Index column = 0; column < tiles.tile_columns(); ++column) {
+      const bool mirrored = tiles.is_symmetric() && column < row;
+      const auto numbers = tile<Scalar>(array, mirrored ? TileIndex{column, row} : TileIndex{row, column});
+      const Index first = std::max(rows.begin, row * tiles.side());
+      const Index height = mirrored ? numbers.cols() : numbers.rows();
+      const Index count = std::min(rows.end, row * tiles.side() + height) - first;
+      const Index begin = first - row * tiles.side(), width = mirrored ? numbers.rows() : numbers.cols();
+      auto place = band.block(first - rows.begin, column * tiles.side(), count, width);
+      if (mirrored)
+        place = numbers.middleCols(begin, count).transpose();
+      else
+        place = numbers.middleRows(begin, count);
+    }
+  return band;
+}
+
+void StoredGram::require_whole_matrix(const std::vector<std::string>& wanted, std::size_t entry_bytes) const {
+  const TileGrid tiles = grid();
+  numerics::require_memory(
+      "the store's matrix",
+      fmt::format("{} of {} x {}", fmt::join(wanted, ", "), tiles.rows(), tiles.columns()),
+      static_cast<double>(wanted.size() * entry_bytes) * static_cast<double>(tiles.rows()) *
+          static_cast<double>(tiles.columns()),
+      "take it tile by tile");
 }
 
 template <typename Scalar>
 GramResult<Scalar> StoredGram::matrix() const {
   const TileGrid tiles = grid();
-  numerics::require_memory(
-      "the store's matrix",
-      fmt::format("{} of {} x {}", fmt::join(arrays(), ", "), tiles.rows(), tiles.columns()),
-      static_cast<double>(arrays().size() * sizeof(Scalar)) * static_cast<double>(tiles.rows()) *
-          static_cast<double>(tiles.columns()),
-      "take it tile by tile");
+  require_whole_matrix(arrays(), sizeof(Scalar));
   GramResult<Scalar> whole;
   for (Index t = 0; t < tiles.count(); ++t) {
     const TileIndex index = tiles.tile(t);
     GramResult<Scalar> part = tile<Scalar>(index);
-    const InputRange rows = tiles.rows_of(index), columns = tiles.columns_of(index);
     for (const std::string& array : arrays()) {
       Matrix<Scalar>& target = TileFiles<Scalar>::array_of(whole, array);
-      const Matrix<Scalar>& numbers = TileFiles<Scalar>::array_of(part, array);
       if (target.size() == 0) target.resize(tiles.rows(), tiles.columns());
-      target.block(rows.begin, columns.begin, rows.size(), columns.size()) = numbers;
-      if (tiles.is_symmetric() && rows != columns)
-        target.block(columns.begin, rows.begin, columns.size(), rows.size()) = numbers.transpose();
+      place_tile(target, TileFiles<Scalar>::array_of(part, array), tiles, index);
     }
   }
   return whole;
@@ -107,6 +173,12 @@ GramResult<Scalar> StoredGram::matrix() const {
 
 template GramResult<float> StoredGram::tile(TileIndex) const;
 template GramResult<double> StoredGram::tile(TileIndex) const;
+template Matrix<float> StoredGram::tile(const std::string&, TileIndex) const;
+template Matrix<double> StoredGram::tile(const std::string&, TileIndex) const;
+template Matrix<float> StoredGram::matrix(const std::string&) const;
+template Matrix<double> StoredGram::matrix(const std::string&) const;
+template Matrix<float> StoredGram::rows(const std::string&, InputRange) const;
+template Matrix<double> StoredGram::rows(const std::string&, InputRange) const;
 template GramResult<float> StoredGram::matrix() const;
 template GramResult<double> StoredGram::matrix() const;
 

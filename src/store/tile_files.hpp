@@ -29,18 +29,16 @@ class TileFiles {
 
   [[nodiscard]] StoredTile<Scalar> read(TileIndex tile) const {
     StoredTile<Scalar> stored{empty(), false, {}};
-    for (const std::string& array : facts_.arrays()) {
-      Matrix<Scalar>& numbers = array_of(stored.kernels, array);
-      const auto file = folder_.chunk(array, tile);
-      const ChunkState state = read_chunk(
-          file, std::as_writable_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size()))));
-      if (state == ChunkState::whole) continue;
-      numbers.setConstant(std::numeric_limits<Scalar>::quiet_NaN());
-      if (state == ChunkState::missing)
-        stored.is_missing = true;
-      else
-        stored.damaged.push_back(file.string());
-    }
+    for (const std::string& array : facts_.arrays()) read_array(array, tile, stored);
+    return stored;
+  }
+
+  /// One array alone; the others are empty.
+  [[nodiscard]] StoredTile<Scalar> read(const std::string& array, TileIndex tile) const {
+    StoredTile<Scalar> stored;
+    const Index side = facts_.grid().side();
+    array_of(stored.kernels, array).resize(side, side);
+    read_array(array, tile, stored);
     return stored;
   }
 
@@ -75,6 +73,19 @@ class TileFiles {
   }
 
  private:
+  void read_array(const std::string& array, TileIndex tile, StoredTile<Scalar>& stored) const {
+    Matrix<Scalar>& numbers = array_of(stored.kernels, array);
+    const auto file = folder_.chunk(array, tile);
+    const ChunkState state = read_chunk(
+        file, std::as_writable_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size()))));
+    if (state == ChunkState::whole) return;
+    numbers.setConstant(std::numeric_limits<Scalar>::quiet_NaN());
+    if (state == ChunkState::missing)
+      stored.is_missing = true;
+    else
+      stored.damaged.push_back(file.string());
+  }
+
   const StoreFolder& folder_;
   const StoreFacts& facts_;
 };

@@ -7,6 +7,7 @@
 
 #include "gp/problem.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
 
@@ -41,15 +42,42 @@ TEST_CASE("distributed: means, variances and evidence of Regression, for blocks 
           p.targets, noise, block);
       const gp::Regression expected = gp::Regression::fit(p.nngp, p.targets, noise);
       CHECK(relative_difference(found.weights(), expected.weights()) < 1e-8);
-      CHECK(relative_difference(found.mean(tiles_of(p.nngp_cross), 45), expected.mean(p.nngp_cross)) < 1e-8);
-      CHECK(relative_difference(found.variance(tiles_of(p.nngp_cross), prior),
-                                expected.variance(p.nngp_cross, prior)) < 1e-8);
+      CHECK(relative_difference(found.mean(p.nngp_cross), expected.mean(p.nngp_cross)) < 1e-8);
+      CHECK(relative_difference(found.variance(p.nngp_cross, prior), expected.variance(p.nngp_cross, prior)) <
+            1e-8);
       CHECK(found.log_marginal_likelihood() ==
             doctest::Approx(expected.log_marginal_likelihood()).epsilon(1e-10));
       CHECK(found.amplitude() == doctest::Approx(expected.amplitude()).epsilon(1e-10));
       CHECK(found.noise_variance() == doctest::Approx(expected.noise_variance()).epsilon(1e-10));
     }
   }
+}
+
+TEST_CASE("distributed: tiles that all ranks see, and converged networks") {
+  const ProcessGrid grid(MPI_COMM_WORLD);
+  const Problem p = make_problem(110, 30, 2, 103);
+  const Vector<double> prior = p.nngp_test.diagonal();
+  const gp::Noise noise = gp::RelativeRegulariser(1e-3);
+  for (const Index side : {13, 40, 200})
+    for (const Index block : {8, 32}) {
+      CAPTURE(side);
+      CAPTURE(block);
+      const EachTile tiles = [&](const TileBody& body) {
+        for (Index row = 0; row < 110; row += side)
+          for (Index column = row; column < 110; column += side)
+            body(row, column,
+                 p.ntk.block(row, column, std::min(side, 110 - row), std::min(side, 110 - column)));
+      };
+      const DistributedRegression found(grid, tiles, p.targets, noise, block);
+      const gp::ConvergedFlow expected = gp::ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise);
+      CHECK(relative_difference(found.mean(p.ntk_cross), expected.mean(p.ntk_cross)) < 1e-8);
+      const Vector<double> variance =
+          found.flow_variance(gp::MatrixOperator<double>(p.nngp), p.nngp_cross, p.ntk_cross, prior);
+      CHECK(relative_difference(
+                variance, found.amplitude() * expected.variance(p.nngp_cross, p.ntk_cross, prior)) < 1e-8);
+    }
+  const EachTile hole = [](const TileBody& body) { body(0, 0, Matrix<double>::Constant(110, 110, NAN)); };
+  CHECK_THROWS_AS(DistributedRegression(grid, hole, p.targets, noise, 8), NumericalError);
 }
 
 TEST_CASE("distributed: what fails on one rank is an error on all") {
@@ -71,12 +99,15 @@ TEST_CASE("distributed: what fails on one rank is an error on all") {
                   gp::NotPositiveDefinite);
   CHECK_THROWS_AS(DistributedRegression(grid, tiles_of(p.nngp), p.targets, noise, 0), ArgumentError);
   const DistributedRegression fitted(grid, tiles_of(p.nngp), p.targets, noise, 8);
-  const Tile too_narrow = [&](Index row, Index rows, Index, Index columns) -> Matrix<double> {
-    return p.nngp_cross.block(row, 0, rows, columns - 1);
-  };
-  CHECK_THROWS_WITH_AS((void)fitted.mean(too_narrow, 5),
-                       doctest::Contains("the tile of the cross Gram matrix must be [5, 40], got [5, 39]"),
-                       NumericalError);
+  const Matrix<double> narrow = p.nngp_cross.leftCols(39);
+  CHECK_THROWS_WITH_AS(
+      (void)fitted.mean(narrow),
+      doctest::Contains("the cross Gram matrix must be [any number of rows, 40], got [5, 39]"),
+      NumericalError);
+  const gp::CrossGram breaks(
+      5, 40, [](Index, Index) -> Matrix<double> { throw std::runtime_error("the rows are damaged"); });
+  CHECK_THROWS_WITH_AS((void)fitted.variance(breaks, Vector<double>::Ones(5)),
+                       doctest::Contains("the rows are damaged"), NumericalError);
 }
 
 TEST_CASE("distributed: parts that 32-bit indices cannot count are refused, with the ranks that would do") {

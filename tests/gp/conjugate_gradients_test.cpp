@@ -140,3 +140,33 @@ TEST_CASE("conjugate gradients: arguments that do not fit") {
                         "(3, 2) is nan and entry (2, 3) is 0."),
       ArgumentError);
 }
+
+TEST_CASE("conjugate gradients: below the rounding errors of float, the message says what would do") {
+  const Matrix<double> x = random_matrix(80, 5, 91);
+  const Matrix<double> k = x * x.transpose();  // Of rank 5: all other eigenvalues are errors.
+  const Matrix<float> rounded = k.cast<float>();
+  const Matrix<double> b = random_matrix(80, 2, 92);
+  for (const double lambda : {1e-9, 1e-7}) {
+    CAPTURE(lambda);
+    try {
+      (void)solve_shifted(MatrixOperator<float>(rounded), b, {lambda}, {.most_passes = 100});
+      FAIL("float cannot carry this");
+    } catch (const NumericalError& error) {
+      const std::string text = error.what();
+      CAPTURE(text);
+      CHECK(text.find(
+                "whose entries are float, are not small beside lambda: take a relative regulariser of ") !=
+            std::string::npos);
+      CHECK(text.find("or compute K in double") != std::string::npos);
+    }
+  }
+  Matrix<double> indefinite = k;
+  indefinite.diagonal().array() -= 2;
+  CHECK_THROWS_WITH_AS((void)solve_shifted(MatrixOperator<double>(indefinite), b, {0.1}),
+                       doctest::Contains("look for the fault in the kernel"), NotPositiveDefinite);
+  int heard = 0;
+  const auto found = solve_shifted(MatrixOperator<double>(k), b, {0.1},
+                                   {.progress = [&heard](int passes, double) { heard = passes; }});
+  CHECK(heard > 0);
+  CHECK(heard < found.passes);
+}

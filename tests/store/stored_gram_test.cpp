@@ -106,6 +106,31 @@ TEST_CASE("whole matrices as .npy, symmetric or not, and only of what is there")
                        "store: expected an array that is there (nngp, ntk), got ntk_error", ArgumentError);
 }
 
+TEST_CASE("one array of a store: tiles, rows and the whole, without a look at the others") {
+  const TemporaryFolder folder;
+  const auto x = images(7), x2 = images(5, 2);
+  static_cast<void>(GramStore<float>(folder.path() / "s", image_network(), x, {.tile_side = 3}).compute());
+  static_cast<void>(
+      GramStore<float>(folder.path() / "r", image_network(), x, x2, {.tile_side = 3}).compute());
+  std::filesystem::remove_all(folder.path() / "s" / "nngp" / "c");
+  const StoredGram symmetric(folder.path() / "s"), rectangular(folder.path() / "r");
+  const Matrix<float> ntk = gram(image_network(), x).ntk;
+  const Matrix<float> cross = gram(image_network(), x, x2).ntk;
+  CHECK(symmetric.matrix<float>("ntk") == ntk);
+  CHECK(symmetric.matrix<double>("ntk") == ntk.cast<double>());
+  CHECK(symmetric.tile<float>("ntk", {0, 2}) == ntk.block(0, 6, 3, 1));
+  CHECK(rectangular.matrix<float>("ntk") == cross);
+  for (Index begin = 0; begin < 7; ++begin)
+    for (Index end = begin; end <= 7; ++end) {
+      CHECK(symmetric.rows<float>("ntk", {begin, end}) == ntk.middleRows(begin, end - begin));
+      CHECK(rectangular.rows<float>("ntk", {begin, end}) == cross.middleRows(begin, end - begin));
+    }
+  CHECK_THROWS_AS((void)symmetric.matrix<float>("nngp"), DataError);
+  CHECK_THROWS_AS((void)symmetric.tile<float>("ntk_error", {0, 0}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)symmetric.rows<float>("ntk", {5, 8}),
+                       "store: expected rows within 0 to 7, got 5 to 8", ArgumentError);
+}
+
 TEST_CASE("zarr-python opens a store, finds NaN where nothing is, and refuses a flipped bit") {
   const std::string python = WIDELIMIT_PYTHON;
   if (python.empty() || std::system((python + " -c 'import zarr' 2>/dev/null").c_str()) != 0) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -18,6 +19,8 @@ struct ConjugateGradientOptions {
   std::optional<Index> preconditioner_columns = {};
   int threads = 0;            ///< 0: all of the machine's.
   std::stop_token stop = {};  ///< Throws Cancelled between passes.
+  /// Hears of every pass: how many there were, and the largest relative residual as the recurrences have it.
+  std::function<void(int passes, double relative_residual)> progress = {};
 };
 
 /// The residual asked for was not reached.
@@ -44,7 +47,9 @@ struct ShiftedSolutions {
 /// Memory  4 n columns numbers a lambda, and n numbers for each column of the preconditioner.
 /// Errors  ArgumentError for shapes, numbers that are not finite, lambdas below 0 and options out of range;
 ///         NotPositiveDefinite where x^T (K + lambda I) x <= 0 shows up: rounding, as of Gram matrices in float, outweighs
-///         lambda; NotConverged if the residual stalls above the one asked for, or after most_passes.
+///         lambda; NotConverged if the residual stalls above the one asked for, or after most_passes. Where lambda stands
+///         below ten times the rounding errors of K (KernelOperator::epsilon()), the message says so, and which
+///         regulariser would do.
 /// Source  Dubrulle 2001, Retooling the method of block conjugate gradients (BCGrQ).
 [[nodiscard]] ShiftedSolutions solve_shifted(const KernelOperator& gram, const Matrix<double>& b,
                                              const std::vector<double>& lambdas,

@@ -16,6 +16,10 @@ class DoubleMatrix {
  public:
   DoubleMatrix(Matrix<double> matrix) : matrix_(std::move(matrix)) {}
 
+  /// Numbers that were rounded before, to a type of machine epsilon `epsilon`: read from files of float, say.
+  DoubleMatrix(Matrix<double> matrix, double epsilon)
+      : matrix_(std::move(matrix)), epsilon_(std::max(std::numeric_limits<double>::epsilon(), epsilon)) {}
+
   template <typename Derived>
   DoubleMatrix(const Eigen::MatrixBase<Derived>& matrix)
       : matrix_(matrix.template cast<double>()),

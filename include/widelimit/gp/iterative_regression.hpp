@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "widelimit/gp/conjugate_gradients.hpp"
+#include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/selection.hpp"
@@ -12,29 +13,45 @@
 
 namespace widelimit::gp {
 
+struct IterativeSelection;
+struct LowRankKernel;
+
 /// Regression where the Gram matrix cannot be factorized: everything is solved by conjugate gradients (solve_shifted()),
 /// with its errors. No n x n matrix is held here. What takes a determinant is not to be had: no log marginal likelihood.
-/// Conventions, amplitude and errors are those of Regression.
+/// Conventions, amplitude and errors are those of Regression. Cross Gram matrices are read a block of rows at a time.
+/// Copies are cheap but for the weights: they share the preconditioner.
 class IterativeRegression {
  public:
   [[nodiscard]] static IterativeRegression fit(std::shared_ptr<const KernelOperator> gram,
                                                const Matrix<double>& targets, const Noise& noise,
                                                const ConjugateGradientOptions& options = {});
 
+  /// select_regulariser() by accuracy or mean squared error on validation data (ArgumentError for another criterion), and
+  /// the regression with its choice, for which nothing is solved again: the whole grid is solved at once. Without
+  /// eigenvalues, the smallest one counts as 0: values of the grid below ten times the rounding errors of K
+  /// (KernelOperator::epsilon()) are left out even where K alone would stand above them.
+  [[nodiscard]] static IterativeSelection select(std::shared_ptr<const KernelOperator> gram,
+                                                 const Matrix<double>& targets,
+                                                 const CrossGram& validation_cross,
+                                                 const Matrix<double>& validation_targets,
+                                                 const std::vector<double>& grid = regulariser_grid(),
+                                                 Criterion criterion = Criterion::accuracy,
+                                                 const ConjugateGradientOptions& options = {});
+
   /// See Regression::with_amplitude().
   [[nodiscard]] IterativeRegression with_amplitude(double amplitude) const;
 
   /// [n_test, outputs].
-  [[nodiscard]] Matrix<double> mean(const Matrix<double>& cross_gram) const;
+  [[nodiscard]] Matrix<double> mean(const CrossGram& cross_gram) const;
 
   /// [n_test]; see Regression::variance(). Solves for every test input: some tens of passes over K a block of 256.
-  [[nodiscard]] Vector<double> variance(const Matrix<double>& cross_gram,
+  [[nodiscard]] Vector<double> variance(const CrossGram& cross_gram,
                                         const Vector<double>& test_variances) const;
 
   /// [n_test], of converged networks whose NTK is the matrix here: ConvergedFlow::variance(). One pass over the NNGP
-  /// besides, n n_test numbers.
-  [[nodiscard]] Vector<double> flow_variance(const KernelOperator& nngp, const Matrix<double>& nngp_cross,
-                                             const Matrix<double>& ntk_cross,
+  /// besides a block of 512.
+  [[nodiscard]] Vector<double> flow_variance(const KernelOperator& nngp, const CrossGram& nngp_cross,
+                                             const CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
   /// (K + lambda I)^-1 K_*^T, [n, n_test], in blocks of test inputs as above.
@@ -44,27 +61,28 @@ class IterativeRegression {
   [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
   /// (K + lambda I)^-1 y, [n, outputs].
   [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
+  /// What the weights took, and how good they are; see ShiftedSolutions.
+  [[nodiscard]] int passes() const noexcept { return passes_; }
+  [[nodiscard]] double relative_residual() const noexcept { return relative_residual_; }
 
  private:
-  IterativeRegression() = default;
+  IterativeRegression(std::shared_ptr<const KernelOperator> gram, const ConjugateGradientOptions& options);
+  void take_weights(const ShiftedSolutions& path, std::size_t number, const std::vector<double>& lambdas);
+  void fit_amplitude(const Matrix<double>& targets);
 
   std::shared_ptr<const KernelOperator> gram_;
   ConjugateGradientOptions options_;
+  std::shared_ptr<const LowRankKernel> preconditioner_;
   Matrix<double> weights_;
   double lambda_ = 0;
   double amplitude_ = 1;
+  int passes_ = 0;
+  double relative_residual_ = 0;
 };
 
-/// select_regulariser() by accuracy or mean squared error on validation data (ArgumentError for another criterion), the
-/// whole grid at once by conjugate gradients. `entry_epsilon` is the machine epsilon of the type of K's entries. Without
-/// eigenvalues, the smallest one counts as 0: values of the grid below ten times the rounding errors of K are left out
-/// even where K alone would stand above them.
-[[nodiscard]] Selection select_regulariser(const KernelOperator& gram, double entry_epsilon,
-                                           const Matrix<double>& targets,
-                                           const Matrix<double>& validation_cross,
-                                           const Matrix<double>& validation_targets,
-                                           const std::vector<double>& grid = regulariser_grid(),
-                                           Criterion criterion = Criterion::accuracy,
-                                           const ConjugateGradientOptions& options = {});
+struct IterativeSelection {
+  Selection selection;
+  IterativeRegression regression;
+};
 
 }  // namespace widelimit::gp

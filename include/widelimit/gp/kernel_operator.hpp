@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 
 #include "widelimit/matrix.hpp"
@@ -23,6 +24,9 @@ class KernelOperator {
 
   /// These columns of K, [n, count]. By multiply() unless a class knows better.
   [[nodiscard]] virtual Matrix<double> columns(std::span<const Index> indices) const;
+
+  /// Machine epsilon of the type that the entries are rounded to: that of double, unless a class knows better.
+  [[nodiscard]] virtual double epsilon() const { return std::numeric_limits<double>::epsilon(); }
 };
 
 /// A Gram matrix in memory, which must outlive this; float is converted block by block, so no copy in double exists.
@@ -36,6 +40,9 @@ class MatrixOperator final : public KernelOperator {
   [[nodiscard]] Matrix<double> multiply(const Matrix<double>& x) const override;
   [[nodiscard]] Vector<double> diagonal() const override { return gram_.diagonal().template cast<double>(); }
   [[nodiscard]] Matrix<double> columns(std::span<const Index> indices) const override;
+  [[nodiscard]] double epsilon() const override {
+    return static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+  }
 
  private:
   const Matrix<Scalar>& gram_;

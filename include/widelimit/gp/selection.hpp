@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
+
+class KernelOperator;
 
 /// What makes one regulariser better than another.
 enum class Criterion {
@@ -70,6 +73,17 @@ struct Selection {
                                            const Matrix<double>& validation_targets,
                                            const std::vector<double>& grid = regulariser_grid(),
                                            Criterion criterion = Criterion::accuracy, int threads = 0);
+
+/// Accuracy and mean squared error of means [n_validation, outputs]; the rest is NaN.
+[[nodiscard]] RegulariserScore validation_score(const Matrix<double>& mean,
+                                                const Matrix<double>& validation_targets);
+
+/// The choice among values of the grid that a solver scores: scores(lambdas) gives one for each variance lambda, in one
+/// call. Without eigenvalues, the smallest one counts as 0: values below ten times the rounding errors of K
+/// (KernelOperator::epsilon()) are not scored, even where K alone would stand above them. Errors as above.
+[[nodiscard]] Selection select_by_scores(
+    const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
+    const std::function<std::vector<RegulariserScore>(const std::vector<double>& lambdas)>& scores);
 
 /// Validation inputs as a Regression sees them.
 struct ValidationKernel {

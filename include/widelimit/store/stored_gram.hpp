@@ -54,6 +54,18 @@ class StoredGram {
   template <typename Scalar>
   [[nodiscard]] GramResult<Scalar> matrix() const;
 
+  /// One array of a tile: no other file is read. Several threads may read. ArgumentError for an array that is not there.
+  template <typename Scalar>
+  [[nodiscard]] Matrix<Scalar> tile(const std::string& array, TileIndex tile) const;
+
+  /// The whole matrix of one array, read straight into Scalar. Errors as of the others.
+  template <typename Scalar>
+  [[nodiscard]] Matrix<Scalar> matrix(const std::string& array) const;
+
+  /// Some of its rows, [rows, columns]. Reads the tiles that hold them.
+  template <typename Scalar>
+  [[nodiscard]] Matrix<Scalar> rows(const std::string& array, InputRange rows) const;
+
   /// Reads every file and says what is missing or damaged. Cancelled on request.
   [[nodiscard]] StoreCheck check(const std::function<void(Index done, Index tiles)>& progress = {},
                                  std::stop_token stop = {}) const;
@@ -69,9 +81,14 @@ class StoredGram {
                  std::stop_token stop = {}) const;
   /// The arrays that there are: of "nngp", "ntk", "nngp_error", "ntk_error".
   [[nodiscard]] const std::vector<std::string>& arrays() const;
+  /// ArgumentError unless it is one of them.
+  void require_array(const std::string& array) const;
 
  private:
   struct Open;
+
+  void require_whole_matrix(const std::vector<std::string>& wanted, std::size_t entry_bytes) const;
+
   std::unique_ptr<Open> open_;
 };
 

@@ -6,6 +6,10 @@
 #include <chrono>
 #include <stop_token>
 
+#ifdef WIDELIMIT_SCALAPACK
+#include "cli/mpi/mpi_solver.hpp"
+#endif
+
 namespace widelimit::cli {
 
 MpiDealer::MpiDealer() : threads_{share_of_cores()} {
@@ -13,6 +17,9 @@ MpiDealer::MpiDealer() : threads_{share_of_cores()} {
   const MPI_Aint bytes = rank_ == 0 ? sizeof *counter_ : 0;
   MPI_Win_allocate(bytes, sizeof *counter_, MPI_INFO_NULL, MPI_COMM_WORLD, &counter_, &window_);
   MPI_Win_lock_all(0, window_);
+#ifdef WIDELIMIT_SCALAPACK
+  solver_ = std::make_unique<MpiSolver>(threads_);
+#endif
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   if (rank_ != 0 || provided < MPI_THREAD_MULTIPLE) return;

@@ -2,8 +2,10 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <thread>
 
+#include "cli/rank_solver.hpp"
 #include "cli/tile_dealer.hpp"
 
 namespace widelimit::cli {
@@ -23,6 +25,7 @@ class MpiDealer final : public TileDealer {
   [[nodiscard]] bool is_first() const override { return rank_ == 0; }
   [[nodiscard]] int threads() const override { return threads_; }
   [[nodiscard]] Index sum(Index number) override;
+  [[nodiscard]] const RankSolver* solver() const override { return solver_.get(); }
 
   [[nodiscard]] int rank() const { return rank_; }
 
@@ -34,6 +37,7 @@ class MpiDealer final : public TileDealer {
 
   int rank_ = 0;
   int threads_ = 1;
+  std::unique_ptr<RankSolver> solver_;  ///< Null where there is no ScaLAPACK.
   std::int64_t* counter_ = nullptr;
   MPI_Win window_ = MPI_WIN_NULL;
   std::jthread progress_;  ///< Of rank 0: over some networks the counter is reached only while it calls MPI.

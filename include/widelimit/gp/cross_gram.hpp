@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/shape.hpp"
+
+namespace widelimit::gp {
+
+/// The Gram matrix of test inputs with the training inputs, [rows, columns], as iterative solvers see it: rows at a time,
+/// in double. It need not be held as a whole.
+class CrossGram {
+ public:
+  /// Rows first .. first + count - 1, [count, columns].
+  using Rows = std::function<Matrix<double>(Index first, Index count)>;
+
+  CrossGram(Index rows, Index columns, Rows rows_of);
+
+  /// One in memory, of float or double, which must outlive this. Implicit on purpose: functions take either.
+  template <typename Derived>
+  CrossGram(const Eigen::MatrixBase<Derived>& matrix)
+      : CrossGram(matrix.rows(), matrix.cols(), [&matrix](Index first, Index count) -> Matrix<double> {
+          return matrix.middleRows(first, count).template cast<double>();
+        }) {}
+
+  [[nodiscard]] Index rows() const noexcept { return rows_; }
+  [[nodiscard]] Index columns() const noexcept { return columns_; }
+
+  /// Some rows. ArgumentError for NaN, infinity or another shape.
+  [[nodiscard]] Matrix<double> block(Index first, Index count) const;
+
+  /// The matrix times x [columns, any], in blocks of rows.
+  [[nodiscard]] Matrix<double> multiply(const Matrix<double>& x) const;
+
+ private:
+  Index rows_;
+  Index columns_;
+  Rows rows_of_;
+};
+
+}  // namespace widelimit::gp

@@ -1,0 +1,73 @@
+#include "cli/gp_gram.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "widelimit/gp/stored_operator.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+template <typename Scalar>
+class MemoryGram final : public GpGram {
+ public:
+  explicit MemoryGram(GramResult<Scalar> kernels) : kernels_{std::move(kernels)} {}
+
+  [[nodiscard]] gp::DoubleMatrix matrix(const std::string& kernel) const override { return of(kernel); }
+  [[nodiscard]] gp::DoubleMatrix take(const std::string& kernel) override {
+    Matrix<Scalar>& held = kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
+    gp::DoubleMatrix taken(std::move(held));
+    held = Matrix<Scalar>();
+    return taken;
+  }
+  [[nodiscard]] std::shared_ptr<const gp::KernelOperator> as_operator(
+      const std::string& kernel) const override {
+    return std::make_shared<const gp::MatrixOperator<Scalar>>(of(kernel));
+  }
+  [[nodiscard]] gp::CrossGram as_cross(const std::string& kernel) const override { return of(kernel); }
+
+ private:
+  [[nodiscard]] const Matrix<Scalar>& of(const std::string& kernel) const {
+    return kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
+  }
+
+  GramResult<Scalar> kernels_;
+};
+
+class StoreGram final : public GpGram {
+ public:
+  explicit StoreGram(const std::filesystem::path& folder)
+      : stored_{std::make_shared<const store::StoredGram>(folder)} {}
+
+  [[nodiscard]] gp::DoubleMatrix matrix(const std::string& kernel) const override {
+    const double epsilon = stored_->is_float() ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                               : std::numeric_limits<double>::epsilon();
+    return {stored_->matrix<double>(kernel), epsilon};
+  }
+  [[nodiscard]] std::shared_ptr<const gp::KernelOperator> as_operator(
+      const std::string& kernel) const override {
+    return std::make_shared<const gp::StoredOperator>(stored_, kernel);
+  }
+  [[nodiscard]] gp::CrossGram as_cross(const std::string& kernel) const override {
+    return gp::stored_cross_gram(stored_, kernel);
+  }
+
+ private:
+  std::shared_ptr<const store::StoredGram> stored_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+std::unique_ptr<GpGram> gram_in_memory(GramResult<Scalar> kernels) {
+  return std::make_unique<MemoryGram<Scalar>>(std::move(kernels));
+}
+
+std::unique_ptr<GpGram> gram_in_store(const std::filesystem::path& folder) {
+  return std::make_unique<StoreGram>(folder);
+}
+
+template std::unique_ptr<GpGram> gram_in_memory(GramResult<float>);
+template std::unique_ptr<GpGram> gram_in_memory(GramResult<double>);
+
+}  // namespace widelimit::cli

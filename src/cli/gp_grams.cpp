@@ -1,0 +1,99 @@
+#include "cli/gp_grams.hpp"
+
+#include <utility>
+
+#include "cli/compute_store.hpp"
+#include "cli/gp_kernel.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/rank_gram.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+/// Which inputs meet the training inputs, and what their store is called.
+template <typename Scalar>
+struct GramJob {
+  const GpSet<Scalar>* others;  ///< Null: the training inputs themselves.
+  const char* name;
+  Index pairs;
+};
+
+/// Kept by the ranks that computed it.
+template <typename Scalar>
+std::unique_ptr<GpGram> dealt_gram(const GramJob<Scalar>& job, const Network& network,
+                                   const GpTask<Scalar>& task, const GpOptions& options,
+                                   const GramOptions& gram_options) {
+  const Inputs<Scalar> train = task.train.inputs();
+  TileDealer& dealer = *options.dealer;
+  return std::make_unique<RankGram>(
+      *dealer.solver(),
+      job.others == nullptr
+          ? rank_tiles_in_memory<Scalar>(dealer, network, train, nullptr, gram_options)
+          : rank_tiles_in_memory<Scalar>(dealer, network, job.others->inputs(), &train, gram_options));
+}
+
+template <typename Scalar>
+std::unique_ptr<GpGram> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
+                                     const Network& network, const GpTask<Scalar>& task,
+                                     const GpOptions& options, const GramOptions& gram_options) {
+  const bool together = options.solver == Solver::distributed;
+  if (options.store.empty() && together) return dealt_gram(job, network, task, options, gram_options);
+  if (options.store.empty())
+    return gram_in_memory(job.others == nullptr ? kernel.gram(task.train, gram_options)
+                                                : kernel.gram(*job.others, task.train, gram_options));
+  const Inputs<Scalar> train = task.train.inputs();
+  const auto folder = options.store / job.name;
+  if (job.others == nullptr)
+    compute_store<Scalar>(folder, network, train, nullptr, gram_options, options.dealer);
+  else
+    compute_store<Scalar>(folder, network, job.others->inputs(), &train, gram_options, options.dealer);
+  if (!together) return gram_in_store(folder);
+  const RankSolver& ranks = *options.dealer->solver();
+  return std::make_unique<RankGram>(ranks, rank_tiles_in_store(ranks, folder));
+}
+
+}  // namespace
+
+gp::Criterion criterion_of(const GpOptions& options, TargetKind kind) {
+  return options.criterion.value_or(kind == TargetKind::classes ? gp::Criterion::accuracy
+                                                                : gp::Criterion::mean_squared_error);
+}
+
+template <typename Scalar>
+GpGrams compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
+                      const Interrupt& interrupt) {
+  const bool validate = !options.regulariser && gp::needs_validation(criterion_of(options, task.kind));
+  const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
+  const Index n_validation = validate ? task.validation->inputs().size() : 0;
+  const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
+  ProgressBar bar(network.name(), options.store.empty() ? InLogs::nothing : InLogs::line_a_minute);
+  Index before = 0, now = 0;  // Pairs of the Gram matrices before this one, and of this one.
+  GramOptions gram_options;
+  // The covariance of gradient flow is made of both kernels.
+  gram_options.kernels = options.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
+  gram_options.threads = options.threads;
+  gram_options.stop = interrupt.token();
+  gram_options.progress = [&](const GramProgress& progress) {
+    const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
+    bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
+  };
+  GpKernel<Scalar> kernel(network, task, options.flip, gram_options, options.gram_folder);
+  const auto compute = [&](const GramJob<Scalar>& job) {
+    before += std::exchange(now, job.pairs);
+    return compute_gram(job, kernel, network, task, options, gram_options);
+  };
+  GpGrams grams;
+  grams.train = compute({nullptr, "train", n * (n + 1) / 2});
+  if (validate) grams.validation = compute({&*task.validation, "validation-train", n_validation * n});
+  grams.test = compute({&task.test, "test-train", n_test * n});
+  gram_options.kernels = Kernels::nngp;
+  gram_options.progress = nullptr;
+  if (validate) grams.validation_variances = kernel.variances(*task.validation, gram_options);
+  grams.test_variances = kernel.variances(task.test, gram_options);
+  return grams;
+}
+
+template GpGrams compute_grams(const Network&, const GpTask<float>&, const GpOptions&, const Interrupt&);
+template GpGrams compute_grams(const Network&, const GpTask<double>&, const GpOptions&, const Interrupt&);
+
+}  // namespace widelimit::cli

@@ -1,0 +1,50 @@
+#include "cli/mpi/mpi_solver.hpp"
+
+#include "distributed/distributed_regression.hpp"
+#include "numerics/blas_threads.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+class MpiRegression final : public RankRegression {
+ public:
+  MpiRegression(const distributed::ProcessGrid& grid, const EachTile& gram, const Matrix<double>& targets,
+                const gp::Noise& noise, int threads)
+      : threads_{threads}, regression_{grid, gram, targets, noise} {}
+
+  void set_amplitude(double amplitude) override { regression_.set_amplitude(amplitude); }
+  [[nodiscard]] double amplitude() const override { return regression_.amplitude(); }
+  [[nodiscard]] double noise_variance() const override { return regression_.noise_variance(); }
+  [[nodiscard]] double log_marginal_likelihood() const override {
+    return regression_.log_marginal_likelihood();
+  }
+  [[nodiscard]] Matrix<double> mean(const gp::CrossGram& cross) const override {
+    const numerics::BlasThreads guard(threads_);
+    return regression_.mean(cross);
+  }
+  [[nodiscard]] Vector<double> variance(const gp::CrossGram& cross,
+                                        const Vector<double>& test_variances) const override {
+    const numerics::BlasThreads guard(threads_);
+    return regression_.variance(cross, test_variances);
+  }
+  [[nodiscard]] Vector<double> flow_variance(const gp::KernelOperator& nngp, const gp::CrossGram& nngp_cross,
+                                             const gp::CrossGram& ntk_cross,
+                                             const Vector<double>& nngp_test_variances) const override {
+    const numerics::BlasThreads guard(threads_);
+    return regression_.flow_variance(nngp, nngp_cross, ntk_cross, nngp_test_variances);
+  }
+
+ private:
+  int threads_;
+  distributed::DistributedRegression regression_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankRegression> MpiSolver::factorize(const EachTile& gram, const Matrix<double>& targets,
+                                                     const gp::Noise& noise) const {
+  const numerics::BlasThreads guard(threads_);
+  return std::make_unique<MpiRegression>(grid_, gram, targets, noise, threads_);
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "cli/rank_solver.hpp"
+#include "distributed/process_grid.hpp"
+
+namespace widelimit::cli {
+
+/// Solving over the ranks of MPI, by ScaLAPACK.
+class MpiSolver final : public RankSolver {
+ public:
+  /// Collective. `threads`: of each rank, for its blocks.
+  explicit MpiSolver(int threads) : grid_{MPI_COMM_WORLD}, threads_{threads} {}
+
+  [[nodiscard]] int rank() const override { return grid_.rank(); }
+  [[nodiscard]] int ranks() const override { return grid_.ranks(); }
+  void add_up(double* numbers, Index count) const override { grid_.add_up(numbers, count); }
+  void share(double* numbers, Index count, int from) const override { grid_.share(numbers, count, from); }
+  void agree(const std::string& failure) const override { grid_.agree(failure); }
+  [[nodiscard]] std::unique_ptr<RankRegression> factorize(const EachTile& gram, const Matrix<double>& targets,
+                                                          const gp::Noise& noise) const override;
+
+ private:
+  distributed::ProcessGrid grid_;
+  int threads_;
+};
+
+}  // namespace widelimit::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "widelimit/gp/cross_gram.hpp"
+#include "widelimit/gp/kernel_operator.hpp"
+#include "widelimit/gp/noise.hpp"
+
+namespace widelimit::cli {
+
+/// Gives the tiles on and above the diagonal of a Gram matrix, each to body(row, column of its first entry, numbers).
+using TileBody = std::function<void(Index row, Index column, const Matrix<double>& numbers)>;
+using EachTile = std::function<void(const TileBody& body)>;
+
+/// A regression that all ranks hold together: distributed::DistributedRegression.
+class RankRegression {
+ public:
+  virtual ~RankRegression() = default;
+
+  virtual void set_amplitude(double amplitude) = 0;
+  [[nodiscard]] virtual double amplitude() const = 0;
+  [[nodiscard]] virtual double noise_variance() const = 0;
+  [[nodiscard]] virtual double log_marginal_likelihood() const = 0;
+  [[nodiscard]] virtual Matrix<double> mean(const gp::CrossGram& cross) const = 0;
+  [[nodiscard]] virtual Vector<double> variance(const gp::CrossGram& cross,
+                                                const Vector<double>& test_variances) const = 0;
+  [[nodiscard]] virtual Vector<double> flow_variance(const gp::KernelOperator& nngp,
+                                                     const gp::CrossGram& nngp_cross,
+                                                     const gp::CrossGram& ntk_cross,
+                                                     const Vector<double>& nngp_test_variances) const = 0;
+};
+
+/// What the ranks of a program solve together. All call each function, in the same order and with the same arguments.
+class RankSolver {
+ public:
+  virtual ~RankSolver() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+  /// Sums over all ranks, in place.
+  virtual void add_up(double* numbers, Index count) const = 0;
+  /// Those of one rank on all.
+  virtual void share(double* numbers, Index count, int from) const = 0;
+  /// Throws on all ranks if `failure` is not empty on one.
+  virtual void agree(const std::string& failure) const = 0;
+  /// Errors of gp::Regression::fit(). All ranks see the same tiles.
+  [[nodiscard]] virtual std::unique_ptr<RankRegression> factorize(const EachTile& gram,
+                                                                  const Matrix<double>& targets,
+                                                                  const gp::Noise& noise) const = 0;
+};
+
+}  // namespace widelimit::cli
