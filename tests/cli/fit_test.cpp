@@ -134,6 +134,15 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
   CHECK((probabilities.rowwise().sum().array() - 1).abs().maxCoeff() < 1e-9);
   const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
   CHECK(rows[0].starts_with("index,class,probability,standard_deviation,mean_"));
+  // Preprocessing would read what is masked.
+  data::write_npy(folder / "mask.npy", xt::xarray<std::uint8_t>(xt::ones<std::uint8_t>({3, 4, 4})));
+  const auto masked = run_program("predict --model " + (folder / "model").string() + " --x " +
+                                  (folder / "images.npy").string() + " --mask " +
+                                  (folder / "mask.npy").string() + " --out " + (folder / "masked").string());
+  CHECK(masked.code == 1);
+  CHECK(masked.errors == "widelimit: " + (folder / "mask.npy").string() +
+                             ": expected inputs of which every position counts, since the model's "
+                             "preprocessing (zca) reads all\n");
 }
 
 TEST_CASE("fit --flip: mirror images are predicted alike; the search's table knows of it") {

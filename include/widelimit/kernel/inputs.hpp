@@ -69,7 +69,8 @@ class Inputs {
   /// inputs hold elsewhere is never read. Behind every layer a position is masked if the middle of its window is, its
   /// covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
   /// (docs/layers.md). Copies the inputs. Throws ArgumentError unless they have one shape with positions, the mask has
-  /// it too, and every input has a position that counts.
+  /// it too, and every input has a position that counts. What computes kernels throws NetworkError, naming input and
+  /// layer, if a layer leaves none of an input.
   template <std::same_as<xt::xarray<bool>> Mask>
   Inputs(const Inputs& inputs, const Mask& mask) : Inputs(inputs, MaskArgument{mask}) {}
   /// The same inputs, which carry a graph each: positions of input i, which has one spatial axis, are the nodes of

@@ -18,8 +18,10 @@ struct PoolingOptions {
 
 /// Mean over windows of positions: K' = mean of K over the pairs of positions of two windows, T' likewise; the divisor
 /// is the whole window, padding included, unless edges are normalised. Circular padding and normalised edges cost as
-/// positions_map() does, the others a few operations an entry. ArgumentError for bad options; NetworkError where inputs have another number
-/// of axes or are smaller than a valid window.
+/// positions_map() does, the others a few operations an entry. Of inputs with masks, a position behind a window counts if
+/// the one in the window's middle does, floor((size - 1) / 2) of each axis; masked ones are zeros, and are divided by.
+/// ArgumentError for bad options; NetworkError where inputs have another number of axes or are smaller than a valid
+/// window.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3, for all of this header.
 [[nodiscard]] Layer average_pool(const PoolingOptions& options);
