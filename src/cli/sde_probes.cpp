@@ -115,6 +115,13 @@ json gradients_json(const GradientSetup::Network& network, const GradientNorms& 
   return result;
 }
 
+/// A label may hold what CSV takes for its own.
+std::string quoted_label(const std::string& label) {
+  std::string quoted = "\"";
+  for (const char c : label) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
 /// "label,parameter,layer,squared_norm,standard_error" rows; layer 0 of "tokens" is the input.
 void append_gradients(std::string& csv, const std::string& label, const GradientNorms& norms) {
   const auto append = [&](const std::string& parameter, const std::vector<Estimate>& layers, Index first) {
@@ -236,7 +243,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
     return read;
   });
   for (std::size_t k = 0; k < norms.size(); ++k) {
-    append_gradients(csv, setup.networks[k].label, norms[k]);
+    append_gradients(csv, quoted_label(setup.networks[k].label), norms[k]);
     networks.push_back(gradients_json(setup.networks[k], norms[k]));
     fmt::print(
         "{:<24} gradient at the input {:.4g}, of the last block's {} in the first layer {:.4g}, in the last "
