@@ -91,7 +91,8 @@ ProbabilityInterval binomial_interval(std::ptrdiff_t successes, std::ptrdiff_t t
   const auto n = static_cast<double>(trials), share = static_cast<double>(successes) / n;
   const double centre = share + z * z / (2 * n), scale = 1 + z * z / n;
   const double half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  return {std::max(0.0, (centre - half) / scale), std::min(1.0, (centre + half) / scale)};
+  // At the ends centre and half are equal but for rounding.
+  return {successes == 0 ? 0 : (centre - half) / scale, successes == trials ? 1 : (centre + half) / scale};
 }
 
 double kolmogorov_smirnov_distance(std::span<const double> first, std::span<const double> second) {
