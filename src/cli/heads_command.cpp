@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct HeadsArguments {
   std::filesystem::path out;
   std::filesystem::path plot;
   int threads = 0;
+  InLogs progress = InLogs::nothing;
 };
 
 /// An experiment, what it is for and how its table is drawn: columns whose names begin with one of `curves`
@@ -54,6 +56,11 @@ const std::vector<HeadsExperiment>& experiments() {
        "Specialisation times over the size of the start",
        "log_scale",
        {"specialisation_time"},
+       "set style data points\n"},
+      {"feature-times",
+       "Specialisation times of each feature over the size of the start",
+       "log_scale",
+       {"feature_time"},
        "set style data points\n"}};
   return list;
 }
@@ -85,10 +92,22 @@ void write_table(const ExperimentTable& table, const Origin& origin, const std::
   files::replace_file(path, path.extension() == ".json" ? json_text(table, origin) : csv_text(table, origin));
 }
 
+/// SGD as points and its flow as a line, those of one overlap in one colour; nothing for others.
+std::string curve_style(const std::string& column, std::map<std::string, std::size_t>& colours) {
+  for (const auto& [prefix, style] : {std::pair{"m_sgd_", "points pt 7"}, std::pair{"m_flow_", "lines lw 2"}})
+    if (column.starts_with(prefix)) {
+      const auto place =
+          colours.try_emplace(column.substr(std::string(prefix).size()), colours.size() + 1).first;
+      return fmt::format("with {} lc {}", style, place->second);
+    }
+  return "";
+}
+
 std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable& table) {
   std::size_t x = 0;
   while (table.columns.at(x) != experiment.x) ++x;
   std::string data = "$table << EOD\n", curves;
+  std::map<std::string, std::size_t> colours;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     // An empty line ends the curves of one start.
     if (i > 0 && table.columns.front() == "start" && table.rows[i][0] != table.rows[i - 1][0]) data += "\n";
@@ -97,23 +116,14 @@ std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable
   for (std::size_t column = 0; column < table.columns.size(); ++column)
     for (const std::string& prefix : experiment.curves)
       if (table.columns[column].rfind(prefix, 0) == 0)
-        fmt::format_to(std::back_inserter(curves), "$table using {}:{} title '{}', ", x + 1, column + 1,
-                       table.columns[column]);
+        fmt::format_to(std::back_inserter(curves), "$table using {}:{} {} title '{}', ", x + 1, column + 1,
+                       curve_style(table.columns[column], colours), table.columns[column]);
   return fmt::format(
       "set terminal pngcairo size 1000,650 noenhanced\nset grid\nset key outside\nset style "
       "data linespoints\nset pointsize 0.4\nset "
       "xlabel '{}'\n"
       "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
       experiment.x, experiment.style, data, curves);
-}
-
-/// "  name: values [default], meaning", a line a field.
-std::string fields_text(const char* experiment) {
-  std::string text = "Configuration (fields without a default must be given):\n";
-  for (const ExperimentField& field : experiment_fields(experiment))
-    fmt::format_to(std::back_inserter(text), "  {}: {}{}; {}\n", field.name, field.values,
-                   *field.otherwise == 0 ? "" : fmt::format(" [{}]", field.otherwise), field.meaning);
-  return text;
 }
 
 /// Complains before the work rather than after it.
@@ -130,7 +140,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
   const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
     origin.configuration = config;
-    ProgressBar bar(experiment.name);
+    ProgressBar bar(experiment.name, arguments.progress);
     return run_experiment(
         experiment.name, config,
         {.threads = arguments.threads,
@@ -168,7 +178,10 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
         ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
         ->check(thread_count())
         ->type_name("N");
-    command->footer(fields_text(experiment.name));
+    command->add_flag_callback(
+        "--progress", [arguments] { arguments->progress = InLogs::line_a_minute; },
+        "A line a minute on standard error where it is no terminal (there a bar is shown anyway)");
+    command->footer(config_fields_help(experiment_fields(experiment.name)));
     command->callback([&experiment, arguments, &context] { run(experiment, *arguments, context); });
   }
   heads->footer(

@@ -40,6 +40,26 @@ std::uint64_t seed_of(FieldReader& in) {
   return static_cast<std::uint64_t>(seed);
 }
 
+Index starts_of(FieldReader& in, Index otherwise) {
+  const Index starts = in.integer("starts", otherwise);
+  require_at_least("config", "starts", starts, 1);
+  require_at_most("config", "starts", starts, 100'000);
+  return starts;
+}
+
+void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise) {
+  if (starts_of(in, otherwise) > 1) table.columns.insert(table.columns.begin(), "start");
+}
+
+void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row) {
+  if (table.columns.front() == "start") row.insert(row.begin(), static_cast<double>(start));
+  table.rows.push_back(std::move(row));
+}
+
+json spread_json(const Spread& spread) {
+  return {{"median", spread.median}, {"least", spread.least}, {"greatest", spread.greatest}};
+}
+
 SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise) {
   if (!in.has("symmetry")) return otherwise;
   return choice<SampleSymmetry>(in, "symmetry",

@@ -17,6 +17,7 @@
 #include "widelimit/network/field_reader.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/samples.hpp"
+#include "widelimit/specialization/trained_starts.hpp"
 
 /// What the experiments share: reading of their common fields and naming of columns.
 namespace widelimit::cli {
@@ -50,6 +51,14 @@ HeadActivation activation_of(FieldReader& in);
 Prior prior_of(FieldReader& in);
 std::uint64_t seed_of(FieldReader& in);
 SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
+
+/// "starts", from 1 to 100000.
+Index starts_of(FieldReader& in, Index otherwise);
+/// Puts a first column "start" in front of the others where there are several starts; rows are appended with the number of
+/// theirs.
+void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise = 1);
+void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row);
+nlohmann::json spread_json(const Spread& spread);
 
 /// Number of steps of a size, which the given field has set, in the time "tau", or where there is none in
 /// `otherwise`.
@@ -86,6 +95,9 @@ ExperimentTable prune_experiment(FieldReader& in, const RunControl& run);
 /// Experiments on SGD, in heads_sgd.cpp.
 ExperimentTable sgd_experiment(FieldReader& in, const RunControl& run);
 ExperimentTable compare_experiment(FieldReader& in, const RunControl& run);
+
+/// Times of flows over the size of their starts, in heads_times.cpp.
 ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& run);
+ExperimentTable feature_times_experiment(FieldReader& in, const RunControl& run);
 
 }  // namespace widelimit::cli

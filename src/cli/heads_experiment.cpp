@@ -48,14 +48,15 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
 
 using Experiment = ExperimentTable (*)(FieldReader&, const RunControl&);
 
-constexpr std::array<std::pair<const char*, Experiment>, 7> kExperiments = {
+constexpr std::array<std::pair<const char*, Experiment>, 8> kExperiments = {
     {{"flow", flow_experiment},
      {"sgd", sgd_experiment},
      {"compare", compare_experiment},
      {"bayes", bayes_experiment},
      {"hessian", hessian_experiment},
      {"prune", prune_experiment},
-     {"phase-transition", phase_transition_experiment}}};
+     {"phase-transition", phase_transition_experiment},
+     {"feature-times", feature_times_experiment}}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/config_fields.hpp"
 #include "widelimit/run_control.hpp"
 
 namespace widelimit::cli {
@@ -18,19 +19,11 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
   std::uint64_t seed = 0;                 ///< Given or not.
 };
 
-/// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition".
+/// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times".
 [[nodiscard]] const std::vector<std::string>& experiment_names();
 
-/// One field of an experiment's JSON description.
-struct ExperimentField {
-  const char* name;
-  const char* values;     ///< What it may be, e.g. "integer >= 1".
-  const char* otherwise;  ///< Its default; empty if it must be given.
-  const char* meaning;
-};
-
 /// All fields of an experiment. ArgumentError for an unknown one.
-[[nodiscard]] const std::vector<ExperimentField>& experiment_fields(std::string_view experiment);
+[[nodiscard]] const ConfigFields& experiment_fields(std::string_view experiment);
 
 /// Runs an experiment described in JSON by its experiment_fields().
 ///
@@ -43,6 +36,7 @@ struct ExperimentField {
 ///   bayes             Bayes risk
 ///   hessian           constants and rates at the origin; the prior gives the eigenvalues
 ///   phase-transition  specialisation times of flows from random starts of D dimensions
+///   feature-times     the same for each feature
 ///
 /// Progress is that of each part of an experiment.
 ///

@@ -9,15 +9,9 @@ namespace widelimit::cli {
 
 namespace {
 
-using Fields = std::vector<ExperimentField>;
+using Fields = ConfigFields;
 
 constexpr const char* kRequired = "";
-
-Fields joined(const std::vector<Fields>& parts) {
-  Fields all;
-  for (const Fields& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
 
 Fields task_fields() {
   return {{"prior",
@@ -33,19 +27,19 @@ Fields model_fields() {
           {"heads", "integer >= 1", kRequired, "H"}};
 }
 
-ExperimentField samples_field(const char* otherwise) {
+ConfigField samples_field(const char* otherwise) {
   return {"samples", "integer >= 1", otherwise, "training set, drawn once and kept for the whole flow"};
 }
 
-ExperimentField symmetry_field(const char* otherwise) {
+ConfigField symmetry_field(const char* otherwise) {
   return {"symmetry", "plain or closed", otherwise,
           "closed: the samples are completed under cyclic shifts of the heads and signs of features, so that "
           "they do not pull heads apart"};
 }
 
-ExperimentField step_field() { return {"step", "number > 0", "0.1", "of the flow, in tau"}; }
+ConfigField step_field() { return {"step", "number > 0", "0.1", "of the flow, in tau"}; }
 
-ExperimentField eta_field() { return {"eta", "number >= 0", "1", "length of a head at the random start"}; }
+ConfigField eta_field() { return {"eta", "number >= 0", "1", "length of a head at the random start"}; }
 
 Fields flow_fields(const char* starts) {
   return {
@@ -80,18 +74,22 @@ Fields sgd_fields() {
           {"records", "integer >= 1", "100", "rows, at even times"},
           {"form", "gram or vector", "gram",
            "gram: the same process in distribution without vectors of length D"},
-          {"planted_m", "H x F", "random", "overlaps at the start"}};
+          {"planted_m", "H x F", "random", "overlaps at the start"},
+          {"starts", "integer >= 1", "1",
+           "runs, each from a start and batches of its own (seed, seed + 1, ...); ranges are over them"}};
 }
 
-Fields transition_fields() {
-  return {{"dimension", "integer >= H + F", kRequired, "D of the random starts"},
-          {"etas", "list of numbers > 0", kRequired, "lengths of the heads at the start"},
-          {"tau", "number >= 0", kRequired, "last time of a flow"},
-          {"runs", "integer >= 1", "2", "starts for each of etas"},
-          {"delta", "number >= 0", "0.2", "distance of two heads that counts as specialised"},
-          step_field(),
-          samples_field("20000"),
-          symmetry_field("closed")};
+Fields transition_fields(const char* delta) {
+  return {
+      {"dimension", "integer >= H + F", kRequired, "D of the random starts"},
+      {"etas", "list of numbers > 0", kRequired, "lengths of the heads at the start"},
+      {"tau", "number >= 0", kRequired, "last time of a flow"},
+      {"starts", "integer >= 1", "2", "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
+      {"delta", "number >= 0", delta,
+       "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
+      step_field(),
+      samples_field("20000"),
+      symmetry_field("closed")};
 }
 
 using FieldMap = std::map<std::string, Fields, std::less<>>;
@@ -101,21 +99,25 @@ FieldMap all_fields() {
   const Fields normaliser = {
       {"normaliser", "kept_heads or full_model", "kept_heads",
        "whether bayes weights are normalised over the heads that are left or over all"}};
+  const Fields activations = {
+      {"activations", "list of activations", "activation", "several, in place of activation, side by side"}};
   const Fields risk = {{"samples", "integer >= 1", "1000000", "draws of the estimate"}};
   return {
-      {"flow", joined({task, model, flow_fields("1")})},
-      {"prune", joined({task, model, flow_fields("5"), normaliser})},
-      {"sgd", joined({task, model, sgd_fields()})},
+      {"flow", joined_fields({task, model, flow_fields("1")})},
+      {"prune", joined_fields({task, model, flow_fields("5"), normaliser})},
+      {"sgd", joined_fields({task, model, sgd_fields()})},
       {"compare",
-       joined({task, model, sgd_fields(), {step_field(), samples_field("100000"), symmetry_field("plain")}})},
-      {"bayes", joined({task, risk})},
-      {"hessian", joined({task, model})},
-      {"phase-transition", joined({task, model, transition_fields()})}};
+       joined_fields(
+           {task, model, sgd_fields(), {step_field(), samples_field("100000"), symmetry_field("plain")}})},
+      {"bayes", joined_fields({task, risk})},
+      {"hessian", joined_fields({task, model})},
+      {"phase-transition", joined_fields({task, model, activations, transition_fields("0.2")})},
+      {"feature-times", joined_fields({task, model, transition_fields("1")})}};
 }
 
 }  // namespace
 
-const std::vector<ExperimentField>& experiment_fields(std::string_view experiment) {
+const ConfigFields& experiment_fields(std::string_view experiment) {
   static const FieldMap fields = all_fields();
   const auto place = fields.find(experiment);
   if (place != fields.end()) return place->second;
@@ -126,7 +128,7 @@ const std::vector<ExperimentField>& experiment_fields(std::string_view experimen
 void allow_fields_of(std::string_view experiment, const nlohmann::json& config) {
   const FieldReader fields(config, "config");
   std::vector<std::string_view> known;
-  for (const ExperimentField& field : experiment_fields(experiment)) known.emplace_back(field.name);
+  for (const ConfigField& field : experiment_fields(experiment)) known.emplace_back(field.name);
   for (const auto& [name, value] : config.items())
     if (std::find(known.begin(), known.end(), name) == known.end())
       fields.fail(name, fmt::format("unknown field; known are {}", fmt::join(known, ", ")));

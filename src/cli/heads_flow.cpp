@@ -73,9 +73,7 @@ FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   setup.fresh_samples = in.integer("fresh_samples", 200'000);
   setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
   setup.eta = in.number("eta", 1);
-  setup.starts = in.integer("starts", starts);
-  require_at_least("config", "starts", setup.starts, 1);
-  require_at_most("config", "starts", setup.starts, 100'000);
+  setup.starts = starts_of(in, starts);
   require_at_most("config", "heads", setup.heads, 1'000);
   setup.seed = seed_of(in);
   auto trained = in.has("start") ? train_from_starts(setup, given_start(in, setup.activation, setup.heads))
@@ -104,10 +102,6 @@ json start_summary(const TrainedStart& start) {
           {"v", to_json(end.parameters.v)}};
 }
 
-json spread_json(const Spread& spread) {
-  return {{"median", spread.median}, {"least", spread.least}, {"greatest", spread.greatest}};
-}
-
 /// The start with the median loss in full, the spread of the losses, and every start.
 json flow_summary(const std::vector<TrainedStart>& starts) {
   json summary = start_summary(starts[median_start(starts)]);
@@ -118,16 +112,6 @@ json flow_summary(const std::vector<TrainedStart>& starts) {
   return summary;
 }
 
-/// Several starts stand one below the other, told apart by a first column of their numbers.
-void name_starts(ExperimentTable& table, const std::vector<TrainedStart>& starts) {
-  if (starts.size() > 1) table.columns.insert(table.columns.begin(), "start");
-}
-
-void append_row(ExperimentTable& table, std::size_t start, std::vector<double> row) {
-  if (table.columns.front() == "start") row.insert(row.begin(), static_cast<double>(start));
-  table.rows.push_back(std::move(row));
-}
-
 }  // namespace
 
 ExperimentTable flow_experiment(FieldReader& in, const RunControl& control) {
@@ -135,7 +119,7 @@ ExperimentTable flow_experiment(FieldReader& in, const RunControl& control) {
   ExperimentTable table;
   table.columns = trajectory_columns(run.setup.heads, run.setup.prior.features(),
                                      scale_count(run.setup.activation, run.setup.heads));
-  name_starts(table, run.starts);
+  name_start_column(in, table);
   for (std::size_t k = 0; k < run.starts.size(); ++k)
     for (const FlowPoint& point : run.starts[k].points)
       append_row(table, k,
@@ -153,7 +137,7 @@ ExperimentTable prune_experiment(FieldReader& in, const RunControl& control) {
   const SampleSet<float> fresh = fresh_samples(run.setup);
   ExperimentTable table;
   table.columns = {"removed", "loss", "head"};
-  name_starts(table, run.starts);
+  name_start_column(in, table, 5);
   std::vector<std::vector<double>> losses(static_cast<std::size_t>(run.setup.heads));
   for (std::size_t k = 0; k < run.starts.size(); ++k) {
     const PruneResult result =

@@ -6,8 +6,8 @@
 
 namespace widelimit::cli {
 
-/// Adds `sde simulate|network|compare|stopping-time`. The configuration fields are listed in each command's
-/// --help.
+/// Adds `sde simulate|network|compare|stopping-time|output|entropy|explosion|law|flow|gradients`. The configuration
+/// fields are listed in each command's --help.
 void add_sde_command(CLI::App& program, const RunContext& context);
 
 }  // namespace widelimit::cli

@@ -2,10 +2,13 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
+#include "widelimit/covariance_sde/gradient_norms.hpp"
 #include "widelimit/covariance_sde/simulate.hpp"
 #include "widelimit/network/field_reader.hpp"
 
@@ -16,8 +19,16 @@ namespace widelimit::cli {
 /// The parsed file. DataError if it cannot be opened or is not a JSON object.
 [[nodiscard]] nlohmann::json read_sde_config(const std::filesystem::path& file);
 
+/// The attention block of a model.
+struct ModelAttention {
+  covariance_sde::ResidualWeights residual;
+  double temperature;
+  Index heads;
+};
+
 struct SdeSetup {
   covariance_sde::SdeModel model;
+  std::optional<ModelAttention> attention;
   Matrix<double> v0;
   covariance_sde::SimulationOptions options;
 };
@@ -31,9 +42,40 @@ struct NetworkSetup {
 /// Each reads its fields from the configuration and leaves the rest unread; call finish() on the reader
 /// afterwards.
 [[nodiscard]] SdeSetup read_sde_setup(FieldReader& fields);
+/// The same with the fine steps that probabilities of explosion need.
+[[nodiscard]] SdeSetup read_explosion_setup(FieldReader& fields);
+/// Without what only sampling has.
+[[nodiscard]] SdeSetup read_law_setup(FieldReader& fields);
 [[nodiscard]] NetworkSetup read_network_setup(FieldReader& fields);
 
-/// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none.
+/// How the limit of a network is simulated beside it.
+[[nodiscard]] covariance_sde::SimulationOptions read_limit_options(FieldReader& fields,
+                                                                   const NetworkSetup& setup);
+
+/// The deterministic flow of the drift or, without a model, the commuting limit.
+struct FlowSetup {
+  std::optional<covariance_sde::SdeModel> model;
+  covariance_sde::Shortcut shortcut = covariance_sde::Shortcut::unit;
+  Matrix<double> v0;
+  std::vector<double> times;
+};
+[[nodiscard]] FlowSetup read_flow_setup(FieldReader& fields);
+
+/// Networks whose gradients are compared.
+struct GradientSetup {
+  struct Network {
+    std::string label;
+    covariance_sde::NetworkSpec network;
+  };
+  std::vector<Network> networks;
+  Matrix<double> v0;
+  covariance_sde::GradientOptions options;
+};
+[[nodiscard]] GradientSetup read_gradient_setup(FieldReader& fields);
+
+/// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none. The same of
+/// "temperatures" and "temperature".
 [[nodiscard]] std::vector<double> take_gammas(nlohmann::json& config);
+[[nodiscard]] std::vector<double> take_temperatures(nlohmann::json& config);
 
 }  // namespace widelimit::cli

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "covariance_sde/arguments.hpp"
+#include "numerics/memory.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -100,6 +101,9 @@ void require_reduction(std::string_view where, const NetworkSpec& network, Index
     throw ArgumentError(fmt::format(
         "{}: Pre-LN with {} heads has no reduction, sample it by explicit weights", where, heads));
   require_at_least(where, "width / heads", network.width / heads, tokens);
+  const auto m = static_cast<double>(tokens);
+  numerics::require_memory(where, fmt::format("Gram matrices of the slices of {} heads", heads),
+                           static_cast<double>(heads) * m * m * sizeof(double), "take fewer heads");
 }
 
 void require_network(std::string_view where, const NetworkSpec& network, Index tokens) {

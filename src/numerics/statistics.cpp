@@ -83,6 +83,18 @@ Estimate quantile(std::span<const double> ascending, double p) {
           (interpolated(ascending, p + spread) - interpolated(ascending, p - spread)) / 4};
 }
 
+ProbabilityInterval binomial_interval(std::ptrdiff_t successes, std::ptrdiff_t trials) {
+  if (trials < 1 || successes < 0 || successes > trials)
+    throw ArgumentError(fmt::format(
+        "binomial_interval: expected 0 to trials successes of at least 1, got {} of {}", successes, trials));
+  constexpr double z = 1.959963984540054;  // 97.5 % of the standard normal distribution
+  const auto n = static_cast<double>(trials), share = static_cast<double>(successes) / n;
+  const double centre = share + z * z / (2 * n), scale = 1 + z * z / n;
+  const double half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+  // At the ends centre and half are equal but for rounding.
+  return {successes == 0 ? 0 : (centre - half) / scale, successes == trials ? 1 : (centre + half) / scale};
+}
+
 double kolmogorov_smirnov_distance(std::span<const double> first, std::span<const double> second) {
   require_sample("kolmogorov_smirnov_distance", first, 1);
   require_sample("kolmogorov_smirnov_distance", second, 1);

@@ -142,7 +142,7 @@ TEST_CASE("experiment: every other experiment runs on small sizes") {
 TEST_CASE("experiment: the slope of specialisation times is the inverse rate at the saddle") {
   const json config =
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 5,
-                                      "heads": 2, "dimension": 10000, "etas": [1e-2, 1e-4], "runs": 1, "tau": 70,
+                                      "heads": 2, "dimension": 10000, "etas": [1e-2, 1e-4], "starts": 1, "tau": 70,
                                       "step": 0.2, "samples": 16000})");
   const ExperimentTable table = run_experiment("phase-transition", config);
   REQUIRE(table.rows.size() == 2);
@@ -153,6 +153,81 @@ TEST_CASE("experiment: the slope of specialisation times is the inverse rate at 
   CHECK(table.summary["inverse_rate"].get<double>() == doctest::Approx(1 / 0.2505).scale(0).epsilon(0.005));
 }
 
+TEST_CASE("experiment: specialisation times of several activations and starts, with their spread") {
+  const json config =
+      json::parse(R"({"activations": ["bayes", "softmax1"], "prior": {"kind": "flip2", "nu1": 2, "nu2": 2},
+                      "tokens": 5, "heads": 2, "dimension": 1000, "etas": [0.3, 0.03], "starts": 3, "tau": 30,
+                      "step": 0.5, "samples": 2000})");
+  const ExperimentTable table = run_experiment("phase-transition", config);
+  CHECK(table.columns == std::vector<std::string>{"eta", "start", "log_scale", "specialisation_time_bayes",
+                                                  "ratio_bayes", "specialisation_time_softmax1",
+                                                  "ratio_softmax1"});
+  REQUIRE(table.rows.size() == 6);
+  const json bayes = table.summary["bayes"];
+  REQUIRE(bayes["times"].size() == 2);
+  std::vector<double> times;
+  for (std::size_t i = 0; i < 3; ++i) times.push_back(table.rows[i][3]);
+  std::sort(times.begin(), times.end());
+  CHECK(bayes["times"][0]["median"] == times[1]);
+  CHECK(bayes["times"][0]["least"] == times[0]);
+  CHECK(bayes["times"][0]["greatest"] == times[2]);
+  CHECK(bayes["times"][0]["values"].size() == 3);
+  CHECK(bayes["times"][1]["median"].get<double>() > times[1]);
+  CHECK(bayes["inverse_rate"].get<double>() > 0);
+  // The start of a seed is that of one activation alone.
+  json single = config;
+  single.erase("activations");
+  single["activation"] = "softmax1";
+  const ExperimentTable alone = run_experiment("phase-transition", single);
+  CHECK(alone.columns[3] == "specialisation_time");
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK((alone.rows[i][3] == table.rows[i][5] ||
+           (std::isnan(alone.rows[i][3]) && std::isnan(table.rows[i][5]))));
+  single["activations"] = {"bayes"};
+  CHECK(error_of("phase-transition", single) == "config.activation: give either activation or activations");
+}
+
+TEST_CASE("experiment: stronger features specialise earlier") {
+  const json config =
+      json::parse(R"({"activation": "bayes", "prior": {"kind": "gaussian", "variances": [8, 1]}, "tokens": 4,
+                      "heads": 4, "dimension": 1000, "etas": [0.1], "starts": 2, "tau": 40, "step": 0.4,
+                      "samples": 2000, "delta": 0.5})");
+  const ExperimentTable table = run_experiment("feature-times", config);
+  CHECK(table.columns.size() == 3 + 4);
+  REQUIRE(table.rows.size() == 2);
+  for (const auto& row : table.rows) {
+    REQUIRE_FALSE(std::isnan(row[3]));
+    CHECK((std::isnan(row[5]) || row[5] > row[3]));
+    CHECK(row[4] == doctest::Approx(row[3] / row[2]));
+  }
+  CHECK(table.summary["features"].size() == 2);
+  CHECK(table.summary["features"][0]["times"][0]["values"].size() == 2);
+}
+
+TEST_CASE("experiment: SGD and its comparison take several starts") {
+  json config =
+      json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
+                      "heads": 2, "tau": 0.4, "dimension": 400, "records": 2, "starts": 3})");
+  const ExperimentTable trained = run_experiment("sgd", config);
+  CHECK(trained.columns[0] == "start");
+  CHECK(trained.rows.size() == 9);
+  CHECK(trained.summary["starts"].size() == 3);
+  CHECK(trained.summary["m"] == trained.summary["starts"][0]["m"]);
+  json second = config;
+  second["starts"] = 1;
+  second["seed"] = 2;
+  const ExperimentTable alone = run_experiment("sgd", second);
+  CHECK(alone.columns[0] == "tau");
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(std::equal(alone.rows[i].begin(), alone.rows[i].end(), trained.rows[3 + i].begin() + 1));
+  config["samples"] = 2000;
+  const ExperimentTable beside = run_experiment("compare", config);
+  CHECK(beside.rows.size() == 9);
+  const json spread = beside.summary["spread"]["largest_difference_m"];
+  CHECK(spread["least"].get<double>() < spread["median"].get<double>());
+  CHECK(beside.summary["spread"]["values"] == 3);
+}
+
 TEST_CASE("experiment: rejections name the field") {
   const auto changed = [](const char* field, const json& value) {
     json config = experiment_config();
@@ -160,7 +235,8 @@ TEST_CASE("experiment: rejections name the field") {
     return config;
   };
   CHECK(error_of("fly", {}) ==
-        "experiment: expected flow, sgd, compare, bayes, hessian, prune, phase-transition, got \"fly\"");
+        "experiment: expected flow, sgd, compare, bayes, hessian, prune, phase-transition, feature-times, "
+        "got \"fly\"");
   CHECK(error_of("flow", json::array()) == "config: expected a JSON object, got array");
   CHECK(error_of("flow", changed("activation", "gelu")) ==
         "activation: expected softmax, softmaxv, softmax1 or bayes, got \"gelu\"");

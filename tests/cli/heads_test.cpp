@@ -182,6 +182,8 @@ TEST_CASE("heads: pictures") {
   }
   CHECK(run_heads(folder, "flow", flow_config(), "--plot " + picture).code == 0);
   CHECK(file_text(folder / "picture.png").rfind("\x89PNG", 0) == 0);
+  const json beside = changed(sgd_config(), {{"samples", 500}, {"step", 0.02}});
+  CHECK(run_heads(folder, "compare", beside, "--progress --plot " + picture).code == 0);
 }
 
 TEST_CASE("heads: priors that are none") {
@@ -295,6 +297,7 @@ TEST_CASE("heads: files and usage") {
   CHECK(run_program("heads fly x.json").code == 2);
   const ProgramResult help = run_program("heads --help");
   CHECK(help.code == 0);
-  for (const char* name : {"flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition"})
+  for (const char* name :
+       {"flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times"})
     CHECK(help.output.find(name) != std::string::npos);
 }

@@ -56,7 +56,7 @@ class LongWork : public TemporaryFolder {
     write_attention("gelu.json", R"("weights": "gelu")");
     write("sde.json", R"({"model": "transformer", "gamma_squared": 0.125, "horizon": 1, "tokens": 8,
       "paths": 1000000, "max_step": 1e-4})");
-    write("network.json", R"({"network": "unshaped_pre_ln", "gamma": 1, "lambda": 1, "width": 200,
+    write("network.json", R"({"network": "shaped_transformer", "gamma_squared": 0.125, "width": 200,
       "depth": 150, "samples": 1000000})");
     const std::string prior = R"("prior": {"kind": "flip2", "nu1": 2, "nu2": 2})";
     write("flow.json",

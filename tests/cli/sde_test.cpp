@@ -4,57 +4,20 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "cli/program.hpp"
+#include "cli/sde_program.hpp"
 #include "widelimit/version.hpp"
 
 using nlohmann::json;
+using widelimit::testing::check_sde_fails;
+using widelimit::testing::column;
 using widelimit::testing::comments_of;
-using widelimit::testing::file_text;
 using widelimit::testing::run_program;
+using widelimit::testing::SdeRun;
 using widelimit::testing::TemporaryFolder;
 using widelimit::testing::without_comments;
 
 namespace {
-
-/// A configuration in a folder of its own, and what `widelimit sde COMMAND` makes of it.
-struct SdeRun : TemporaryFolder {
-  SdeRun(const std::string& command, const json& config, const std::string& options = "--no-pictures") {
-    std::ofstream(*this / "config.json") << config;
-    const auto result = run_program("sde " + command + " " + (*this / "config.json").string() + " --out " +
-                                    (*this / "out").string() + " " + options);
-    code = result.code;
-    output = result.output;
-    errors = result.errors;
-  }
-
-  [[nodiscard]] std::string text(const std::string& file) const { return file_text(*this / "out" / file); }
-  [[nodiscard]] json read(const std::string& file) const { return json::parse(text(file)); }
-  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path() / name; }
-
-  int code = -1;
-  std::string output;
-  std::string errors;
-};
-
-/// Column of a CSV file whose rows all hold numbers there.
-std::vector<double> column(const std::string& text, const std::string& name) {
-  std::istringstream stream(without_comments(text));
-  std::string line, cell;
-  std::getline(stream, line);
-  std::istringstream header(line);
-  int place = 0;
-  while (std::getline(header, cell, ',') && cell != name) ++place;
-  REQUIRE(cell == name);
-  std::vector<double> values;
-  while (std::getline(stream, line)) {
-    std::istringstream row(line);
-    for (int i = 0; i <= place; ++i) std::getline(row, cell, ',');
-    values.push_back(std::stod(cell));
-  }
-  return values;
-}
 
 json attention(int samples) {
   return {{"network", "shaped_attention"},
@@ -63,18 +26,6 @@ json attention(int samples) {
           {"depth", 50},
           {"samples", samples},
           {"seed", 3}};
-}
-
-/// Exit code 1, nothing on standard output, one line of error with the message behind the configuration's
-/// path, and behind "config" if it begins with a dot.
-void check_sde_fails(const std::string& command, const json& config, const std::string& message) {
-  CAPTURE(command);
-  CAPTURE(config);
-  const SdeRun run(command, config);
-  CHECK(run.code == 1);
-  CHECK(run.output.empty());
-  const std::string place = (run / "config.json").string() + ": " + (message.front() == '.' ? "config" : "");
-  CHECK(run.errors == "widelimit: " + place + message + "\n");
 }
 
 }  // namespace
@@ -143,12 +94,12 @@ TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed an
         without_comments(one.text("samples.csv")));
 }
 
-TEST_CASE("sde simulate: the causal mask runs with the dense scheme, which it needs") {
+TEST_CASE("sde simulate: the causal mask runs by Euler-Maruyama, the geometric scheme refuses it") {
   json config{{"model", "attention"}, {"gamma", 0.5}, {"mask", "causal"}, {"horizon", 0.05}, {"paths", 20}};
-  check_sde_fails(
-      "simulate", config,
-      "simulate: needs full attention, got a causal mask; take the Euler-Maruyama scheme with a dense "
-      "root for it");
+  CHECK(SdeRun("simulate", config).code == 0);
+  config["scheme"] = "geometric";
+  check_sde_fails("simulate", config,
+                  "simulate: needs full attention, got a causal mask; take the Euler-Maruyama scheme for it");
   config["scheme"] = "euler_maruyama_dense";
   CHECK(SdeRun("simulate", config).code == 0);
 }
@@ -249,11 +200,11 @@ TEST_CASE("sde network: interventions go by the names of the list") {
   config["network"] = "centring only";
   CHECK(SdeRun("network", config).code == 0);
   config["network"] = "vit";
-  check_sde_fails(
-      "network", config,
-      ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, unshaped, "
-      "unshaped_pre_ln, shaped, no identity, no centring, no width in temperature, identity only, "
-      "centring only, width in temperature only, standard softmax; got vit");
+  check_sde_fails("network", config,
+                  ".network: must be one of shaped_transformer, shaped_attention, shaped_resnet, unshaped, "
+                  "unshaped_pre_ln, unshaped_post_ln, shaped, no identity, no centring, no width in "
+                  "temperature, identity only, "
+                  "centring only, width in temperature only, standard softmax; got vit");
 }
 
 TEST_CASE("sde compare: a network agrees with its limit, and not with another time") {

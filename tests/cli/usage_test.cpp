@@ -23,10 +23,11 @@ TEST_CASE("usage: a word that is no command is named") {
               "foo: no such command; there are gp, fit, predict, gram, store, explain, networks, sde, heads, "
               "propagation, check");
   check_usage("sde foo x.json",
-              "sde foo: no such command; there are simulate, network, compare, stopping-time");
+              "sde foo: no such command; there are simulate, network, compare, stopping-time, output, "
+              "entropy, explosion, law, flow, gradients");
   check_usage("heads fly",
               "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, "
-              "phase-transition");
+              "phase-transition, feature-times");
   check_usage("", "A subcommand is required");
 }
 

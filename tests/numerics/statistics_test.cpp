@@ -136,6 +136,20 @@ TEST_CASE("statistics: a kernel density has mass one and approaches the density"
   CHECK(point(100) == 0);
 }
 
+TEST_CASE("statistics: the interval of a probability") {
+  // Wilson's score for 10 of 100: (0.055229, 0.174366).
+  const ProbabilityInterval ten = binomial_interval(10, 100);
+  CHECK(ten.lower == Approx(0.0552291).scale(0).epsilon(1e-5));
+  CHECK(ten.upper == Approx(0.1743657).scale(0).epsilon(1e-5));
+  const ProbabilityInterval none = binomial_interval(0, 50), all = binomial_interval(50, 50);
+  CHECK(none.lower == 0);
+  CHECK(none.upper == Approx(3.8415 / (50 + 3.8415)).scale(0).epsilon(1e-4));
+  CHECK(all.upper == 1);
+  CHECK(all.lower == Approx(1 - none.upper));
+  CHECK_THROWS_AS((void)binomial_interval(3, 2), ArgumentError);
+  CHECK_THROWS_AS((void)binomial_interval(0, 0), ArgumentError);
+}
+
 TEST_CASE("statistics: errors say what is wrong with a sample") {
   CHECK_THROWS_WITH_AS((void)mean(std::vector<double>{1}), "mean: a sample needs at least 2 values, got 1",
                        ArgumentError);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <vector>
@@ -27,6 +28,16 @@ struct Estimate {
 /// a quarter of the distance of the quantiles at p -+ 2 sqrt(p (1 - p) / N), cut at the ends of the sample,
 /// and needs no density estimate; it varies by N^{-1/4} of itself. Expects 0 <= p <= 1.
 [[nodiscard]] Estimate quantile(std::span<const double> ascending, double p);
+
+/// Bounds of a probability.
+struct ProbabilityInterval {
+  double lower = 0;
+  double upper = 1;
+};
+
+/// The 95 % interval of a probability after `successes` of `trials` independent ones, by Wilson's score: it covers as it
+/// says for few successes too, none of them included. ArgumentError unless 0 <= successes <= trials, trials >= 1.
+[[nodiscard]] ProbabilityInterval binomial_interval(std::ptrdiff_t successes, std::ptrdiff_t trials);
 
 /// The two-sample Kolmogorov-Smirnov distance, ties allowed, O(N log N).
 [[nodiscard]] double kolmogorov_smirnov_distance(std::span<const double> first,

@@ -1,0 +1,191 @@
+#include "cli/sde_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "widelimit/error.hpp"
+
+namespace widelimit::cli {
+
+namespace {
+
+ConfigFields residual_fields() {
+  return {{"gamma_squared", "number in [0, 1]", "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
+          {"gamma", "number in [0, 1]", "its root", "residual weight: give one of the two"},
+          {"lambda", "number >= 0", "sqrt(1 - gamma^2)",
+           "shortcut weight; checked, and 1 beside gamma 1 in unshaped networks only"},
+          {"gamma_squared_feedforward, gamma_feedforward, lambda_feedforward", "as above",
+           "those of attention", "residual weights of the feedforward block where both blocks are there"}};
+}
+
+ConfigFields shape_fields() {
+  return {{"temperature", "number > 0", "1", "tau_0, with attention"},
+          {"heads", "integer >= 1", "1", "H heads with slices of the values, no output matrix"},
+          {"mask", "full or causal", "full", "what tokens attend to"},
+          {"c_plus", "number", "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
+          {"c_minus", "number", "-1", "the same below 0"}};
+}
+
+ConfigFields model_fields_of(const char* models) {
+  return joined_fields(
+      {{{"model", models, "", "which blocks"}},
+       residual_fields(),
+       shape_fields(),
+       {{"hidden_ratio", "number > 0", "1", "hidden width over width, with a residual feedforward"},
+        {"finite_width_drift", "integer >= 1", "none", "a width whose exact ReLU drift to take"}}});
+}
+
+ConfigFields network_body() {
+  return joined_fields({{{"network",
+                          "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, "
+                          "unshaped_post_ln, or "
+                          "an intervention of figure 3 (an unknown name lists them)",
+                          "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
+                        residual_fields(),
+                        shape_fields(),
+                        {{"key_width", "integer >= 0", "0", "of a head; 0: width / heads"},
+                         {"hidden_width", "integer >= 0", "0", "of the feedforward block; 0: width"}}});
+}
+
+ConfigField width_field() { return {"width", "integer >= tokens", "", "n"}; }
+
+ConfigFields start_fields() {
+  return {{"V0", "m x m", "none", "covariance of the inputs, in place of the next three"},
+          {"tokens", "integer >= 1", "2", "m"},
+          {"variance", "number > 0", "1", "of each token"},
+          {"rho0", "number in [-1, 1]", "0.2", "correlation of any two tokens"}};
+}
+
+ConfigFields time_fields() {
+  return {{"times", "list of increasing numbers > 0", "horizon", "times of which results are kept"},
+          {"horizon", "number > 0", "depth / width", "the only time, where times is not given"},
+          {"depth", "integer >= 1", "none", "with width, where neither times nor horizon is given"},
+          {"width", "integer >= 1", "none", "see depth"}};
+}
+
+ConfigFields seed_and_bounds(const char* lower, const char* upper) {
+  return {{"seed", "integer >= 0", "0", "of all that is drawn"},
+          {"lower", "number >= 0", lower, "a path stops once an eigenvalue is below; 0: never"},
+          {"upper", "number > lower", upper, "a path stops once an eigenvalue is above"}};
+}
+
+ConfigFields step_fields(const char* step_control) {
+  return {{"max_step", "number > 0", "0.01", "largest step of the SDE"},
+          {"step_control", "0 or number >= 1e-6", step_control,
+           "steps are cut to this over the rate of attention; 0: never"},
+          {"scheme", "geometric, euler_maruyama or euler_maruyama_dense",
+           "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
+}
+
+ConfigFields path_fields(const char* step_control) {
+  return joined_fields({{{"paths", "integer >= 1", "4096", "of the SDE"}},
+                        step_fields(step_control),
+                        seed_and_bounds("0", "1e4")});
+}
+
+ConfigFields layer_fields() {
+  return {{"layers", "list of increasing integers >= 1", "depth", "layers behind which results are kept"},
+          {"depth", "integer >= 1", "none", "the only layer, where layers is not given"},
+          {"samples", "integer >= 1", "4096", "networks"},
+          {"sampling", "reduced or explicit_weights", "reduced; explicit_weights with Post-LN",
+           "reduced: m x m matrices of the same distribution"}};
+}
+
+ConfigFields network_fields() {
+  return joined_fields(
+      {network_body(), {width_field()}, start_fields(), layer_fields(), seed_and_bounds("0", "1e300")});
+}
+
+constexpr const char* model_names = "transformer, attention, resnet or mlp";
+constexpr const char* default_control = "0.02 with attention, 0 without";
+
+using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
+
+CommandFields all_sde_fields() {
+  const ConfigFields simulation = joined_fields(
+      {model_fields_of(model_names), start_fields(), time_fields(), path_fields(default_control)});
+  const ConfigFields law =
+      joined_fields({model_fields_of("attention, resnet or mlp"), start_fields(), time_fields()});
+  const ConfigFields grid = {
+      {"gammas", "list of numbers in [0, 1]", "gamma", "residual weights of both blocks, in place of gamma"},
+      {"temperatures", "list of numbers > 0", "temperature",
+       "in place of temperature; beside gammas a grid"}};
+  const ConfigFields gradients = {
+      {"networks", "list of objects with the fields of sde network's networks, and label", "",
+       "network, residual weights, temperature, heads, mask, c_plus, c_minus, key_width and hidden_width of "
+       "each"},
+      width_field(),
+      {"depth", "integer >= 1", "", "layers"},
+      {"samples", "integer >= 2", "32", "networks of each kind"},
+      {"seed", "integer >= 0", "0", "of all that is drawn"}};
+  return {{"simulate", simulation},
+          {"network", network_fields()},
+          {"compare", joined_fields({network_fields(),
+                                     {{"paths", "integer >= 1", "samples", "of the SDE"}},
+                                     step_fields(default_control)})},
+          {"stopping-time", joined_fields({grid,
+                                           network_body(),
+                                           {width_field()},
+                                           start_fields(),
+                                           layer_fields(),
+                                           seed_and_bounds("1e-4", "1e4")})},
+          {"output",
+           joined_fields({{{"outputs", "integer from 1 to 1000000", "1", "outputs of each network or path"},
+                           {"network", "see sde network", "none",
+                            "with the fields of sde network; without it those of sde simulate:"}},
+                          simulation})},
+          {"entropy", network_fields()},
+          {"explosion", joined_fields({model_fields_of(model_names), start_fields(), time_fields(),
+                                       path_fields("0.005")})},
+          {"law", law},
+          {"flow",
+           joined_fields({{{"flow", "drift or commuting", "drift",
+                            "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "
+                            "gamma = 1 / sqrt(depth), of times layer / depth, without the fields of a model"},
+                           {"shortcut", "unit or variance_preserving", "unit",
+                            "of the commuting limit: lambda = 1, or lambda^2 = 1 - 1 / depth"}},
+                          model_fields_of(model_names),
+                          start_fields(),
+                          time_fields()})},
+          {"gradients", joined_fields({gradients, start_fields()})}};
+}
+
+const char* sde_example(std::string_view command) {
+  if (command == "simulate" || command == "explosion" || command == "output")
+    return R"({"model": "transformer", "gamma_squared": 0.125, "width": 200, "depth": 150})";
+  if (command == "law")
+    return R"({"model": "attention", "gamma_squared": 0.125, "rho0": 0.2, "times": [0.25, 0.75]})";
+  if (command == "flow") return R"({"flow": "commuting", "rho0": 0.2, "times": [0.25, 0.5, 1]})";
+  if (command == "gradients")
+    return R"({"width": 64, "depth": 24, "networks": [
+    {"network": "shaped_transformer", "gamma_squared": 0.1},
+    {"network": "unshaped_pre_ln", "gamma": 1, "lambda": 1}, {"network": "unshaped_post_ln", "gamma": 1, "lambda": 1},
+    {"label": "Post-LN, causal", "network": "unshaped_post_ln", "gamma": 1, "lambda": 1, "mask": "causal"}]})";
+  if (command == "stopping-time")
+    return R"({"network": "shaped_attention", "gammas": [0.1, 0.3, 0.5], "temperatures": [1, 4], "width": 200,
+    "depth": 200, "tokens": 4, "variance": 100, "samples": 200})";
+  return R"({"network": "shaped_transformer", "gamma_squared": 0.125, "heads": 4, "width": 200, "depth": 150})";
+}
+
+}  // namespace
+
+const std::vector<std::string>& sde_command_names() {
+  static const std::vector<std::string> names = {"simulate", "network",  "compare",   "stopping-time",
+                                                 "output",   "entropy",  "explosion", "law",
+                                                 "flow",     "gradients"};
+  return names;
+}
+
+const ConfigFields& sde_fields(std::string_view command) {
+  static const CommandFields fields = all_sde_fields();
+  const auto place = fields.find(command);
+  if (place == fields.end()) throw ArgumentError(fmt::format("sde: there is no command {}", command));
+  return place->second;
+}
+
+std::string sde_fields_help(std::string_view command) {
+  return config_fields_help(sde_fields(command)) + "Example: " + sde_example(command);
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+
+#include "cli/sde_run.hpp"
+#include "widelimit/covariance_sde/deterministic_limit.hpp"
+#include "widelimit/covariance_sde/exact_distributions.hpp"
+#include "widelimit/numerics/statistics.hpp"
+
+namespace widelimit::cli {
+
+using namespace covariance_sde;
+using nlohmann::json;
+
+namespace {
+
+bool has_attention(const SdeModel& model) { return model.attention_drift > 0; }
+bool has_feedforward(const SdeModel& model) { return model.relu_drift > 0; }
+
+/// Gap of two tokens, (V^11 + V^22 - 2 V^12) / 4.
+double gap_of(const Matrix<double>& v) { return (v(0, 0) + v(1, 1) - 2 * v(0, 1)) / 4; }
+
+/// What the exact laws know of the explosion: two tokens under one head of full attention alone.
+bool has_gap_law(const SdeSetup& setup) {
+  return setup.attention && setup.attention->heads == 1 && setup.model.mask == AttentionMask::full &&
+         has_attention(setup.model) && !has_feedforward(setup.model) && setup.v0.rows() == 2 &&
+         gap_of(setup.v0) > 0;
+}
+
+/// Paths that have exploded by a time.
+Index exploded_by(const CovarianceEnsemble& ensemble, double time) {
+  Index count = 0;
+  for (Index path = 0; path < ensemble.paths(); ++path) {
+    const PathOutcome& outcome = ensemble.outcome(path);
+    const bool above = outcome.end == PathEnd::above || outcome.end == PathEnd::not_finite;
+    if (above && outcome.stop_time <= time) ++count;
+  }
+  return count;
+}
+
+/// A row a time: how many paths exploded by then, and what the exact law says.
+json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, LinePlot& plot) {
+  json rows = json::array();
+  for (const double time : ensemble.times()) {
+    const Index exploded = exploded_by(ensemble, time);
+    const double share = static_cast<double>(exploded) / static_cast<double>(ensemble.paths());
+    const auto interval = numerics::binomial_interval(exploded, ensemble.paths());
+    json row{{"time", time},
+             {"exploded", exploded},
+             {"probability", share},
+             {"interval_95", {interval.lower, interval.upper}}};
+    plot.x.push_back(time);
+    plot.curves[0].values.push_back(share);
+    plot.curves[1].values.push_back(interval.lower);
+    plot.curves[2].values.push_back(interval.upper);
+    if (has_gap_law(setup)) {
+      const double exact = 1 - gap_distribution(setup.attention->residual, setup.attention->temperature,
+                                                gap_of(setup.v0), time)
+                                   .total_mass();
+      row["exact"] = exact;
+      plot.curves[3].values.push_back(exact);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// The exact laws of two tokens at one time.
+DiffusionDistribution law_at(const SdeSetup& setup, double time) {
+  if (has_gap_law(setup))
+    return gap_distribution(setup.attention->residual, setup.attention->temperature, gap_of(setup.v0), time);
+  const Matrix<double>& v = setup.v0;
+  return correlation_distribution(setup.model, v(0, 1) / std::sqrt(v(0, 0) * v(1, 1)), time);
+}
+
+void require_law(const SdeSetup& setup) {
+  if (setup.v0.rows() != 2)
+    throw ArgumentError(
+        fmt::format("config: sde law is of two tokens, got a start of {}; give tokens 2 or a V0 of two rows",
+                    setup.v0.rows()));
+  if (has_attention(setup.model) && !has_gap_law(setup))
+    throw ArgumentError(
+        "config: sde law knows attention alone, with one head, a full mask and a gap above 0 (model "
+        "attention), and models without attention (resnet, mlp)");
+}
+
+constexpr double law_probabilities[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
+constexpr int law_points = 200;
+
+/// Densities between the outer quantiles.
+std::string law_script(const std::vector<DiffusionDistribution>& laws, const std::vector<double>& times,
+                       const char* quantity) {
+  std::string script = gnuplot_canvas(760, 480) + "set grid\n", plots = "plot ";
+  for (std::size_t k = 0; k < laws.size(); ++k) {
+    const double mass = laws[k].total_mass(), from = laws[k].quantile(0.002 * mass),
+                 to = laws[k].quantile(0.99 * mass);
+    script += fmt::format("$d{} << end\n", k);
+    for (int i = 0; i <= law_points; ++i) {
+      const double x = from + (to - from) * i / law_points;
+      fmt::format_to(std::back_inserter(script), "{} {}\n", x, laws[k].density(x));
+    }
+    script += "end\n";
+    plots += fmt::format("$d{} using 1:2 with lines lw 2 title 'T = {:.4g}', ", k, times[k]);
+  }
+  return script + fmt::format("set xlabel '{}'\nset ylabel 'density'\n{}\n", quantity, plots);
+}
+
+/// Entries on and above the diagonal at each time, a curve each.
+struct FlowTable {
+  LinePlot plot{"time", "entry of V", {}, {}};
+  std::string csv = "time";
+};
+
+FlowTable flow_table(const std::vector<double>& times, const std::vector<Matrix<double>>& states) {
+  FlowTable table;
+  for (Index a = 0; a < states.front().rows(); ++a)
+    for (Index b = a; b < states.front().cols(); ++b) {
+      table.plot.curves.push_back({fmt::format("V{}_{}", a, b), {}});
+      table.csv += "," + table.plot.curves.back().name;
+    }
+  table.csv += "\n";
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    table.plot.x.push_back(times[k]);
+    table.csv += fmt::format("{}", times[k]);
+    std::size_t curve = 0;
+    for (Index a = 0; a < states[k].rows(); ++a)
+      for (Index b = a; b < states[k].cols(); ++b) {
+        table.plot.curves[curve++].values.push_back(states[k](a, b));
+        table.csv += fmt::format(",{:.17g}", states[k](a, b));
+      }
+    table.csv += "\n";
+  }
+  return table;
+}
+
+}  // namespace
+
+void run_sde_explosion(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, "explosion", {"explosion.json"}, "explosion.png");
+  LinePlot plot{"time", "exploded by then", {}, {{"paths", {}}, {"95 %, from", {}}, {"95 %, to", {}}}};
+  Matrix<double> v0;
+  json report = with_config(arguments, [&] {
+    SdeSetup setup = run.read_setup(arguments, context, read_explosion_setup);
+    if (has_gap_law(setup)) plot.curves.push_back({"exact", {}});
+    v0 = setup.v0;
+    const CovarianceEnsemble ensemble = simulate(setup.model, setup.v0, setup.options);
+    json result{{"explosion", explosion_rows(setup, ensemble, plot)}, {"counts", ensemble_counts(ensemble)}};
+    if (has_gap_law(setup))
+      result["exact_at_any_time"] =
+          explosion_probability(setup.attention->residual, setup.attention->temperature, gap_of(setup.v0));
+    return result;
+  });
+  for (const json& row : report["explosion"])
+    fmt::print("time {:<8g} exploded {:.4f}  95 % {:.4f} to {:.4f}{}\n", row["time"].get<double>(),
+               row["probability"].get<double>(), row["interval_95"][0].get<double>(),
+               row["interval_95"][1].get<double>(),
+               row.contains("exact") ? fmt::format("  exact {:.4f}", row["exact"].get<double>()) : "");
+  run.write_report("explosion.json", report);
+  run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}}, [&] { return lines_script(plot); });
+}
+
+void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, "law", {"law.csv", "law.json"}, "law.png");
+  std::vector<DiffusionDistribution> laws;
+  std::vector<double> times;
+  const char* quantity = "rho01";
+  with_config(arguments, [&] {
+    FieldReader fields(run.config, "config");
+    const SdeSetup setup = read_law_setup(fields);
+    fields.finish();
+    require_law(setup);
+    if (has_gap_law(setup)) quantity = "gap";
+    times = setup.options.times;
+    for (const double time : times) laws.push_back(law_at(setup, time));
+  });
+  std::string csv = "time,observable,probability,quantile\n";
+  json masses = json::array();
+  for (std::size_t k = 0; k < laws.size(); ++k) {
+    masses.push_back({{"time", times[k]}, {"not_exploded", laws[k].total_mass()}});
+    for (const double p : law_probabilities)
+      if (p < laws[k].total_mass())
+        fmt::format_to(std::back_inserter(csv), "{},{},{},{:.12g}\n", times[k], quantity, p,
+                       laws[k].quantile(p));
+  }
+  run.write_csv("law.csv", csv);
+  run.write_report("law.json", {{"observable", quantity}, {"laws", masses}});
+  fmt::print("{}", csv);
+  run.finish({{"times", times.size()}}, [&] { return law_script(laws, times, quantity); });
+}
+
+void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
+  SdeRun run(arguments, context, "flow", {"flow.csv"}, "flow.png");
+  std::vector<double> times;
+  const std::vector<Matrix<double>> states = with_config(arguments, [&] {
+    FieldReader fields(run.config, "config");
+    const FlowSetup setup = read_flow_setup(fields);
+    fields.finish();
+    times = setup.times;
+    std::vector<Matrix<double>> result;
+    for (const double time : times)
+      result.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
+                                   : commuting_limit(setup.v0, time, setup.shortcut));
+    return result;
+  });
+  const FlowTable table = flow_table(times, states);
+  run.write_csv("flow.csv", table.csv);
+  fmt::print("{}", table.csv);
+  run.finish({{"V0", {states.front().rows(), states.front().cols()}}, {"times", times.size()}},
+             [&] { return lines_script(table.plot); });
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,257 @@
+#include <cmath>
+
+#include "cli/sde_fields.hpp"
+#include "cli/sde_program.hpp"
+
+using nlohmann::json;
+using widelimit::testing::check_sde_fails;
+using widelimit::testing::column;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::SdeRun;
+using widelimit::testing::without_comments;
+
+namespace {
+
+json transformer_network() {
+  return {{"network", "shaped_transformer"},
+          {"gamma_squared", 0.25},
+          {"width", 48},
+          {"depth", 24},
+          {"samples", 300}};
+}
+
+json with(json config, const json& change) {
+  config.merge_patch(change);
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("sde: every field of every command is in its help and in the documentation") {
+  const std::string page = file_text(WIDELIMIT_SOURCE_DIR "/docs/sde.md");
+  for (const std::string& command : widelimit::cli::sde_command_names()) {
+    const std::string help = run_program("sde " + command + " --help").output;
+    const std::size_t begin = page.find("\n## " + command + "\n");
+    REQUIRE(begin != std::string::npos);
+    const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+    for (const auto& field : widelimit::cli::sde_fields(command)) {
+      CAPTURE(command);
+      CAPTURE(field.name);
+      CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);
+      const std::string row = std::string("| `") + field.name + "` | " + field.values + " | " +
+                              field.otherwise + " | " + field.meaning + " |";
+      CHECK(section.find(row) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("sde compare: heads, masks, hidden widths and two residual weights go to the limit as well") {
+  const json config = with(transformer_network(), {{"heads", 4},
+                                                   {"key_width", 3},
+                                                   {"mask", "causal"},
+                                                   {"hidden_width", 24},
+                                                   {"gamma_feedforward", 0.2},
+                                                   {"tokens", 3},
+                                                   {"samples", 1000}});
+  const SdeRun run("compare", config);
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  for (const json& one : run.read("compare.json")["kolmogorov_smirnov"])
+    CHECK(one["p_value"].get<double>() > 1e-4);
+  CHECK(SdeRun("network", with(config, {{"network", "unshaped_post_ln"}, {"c_plus", nullptr}})).code == 0);
+}
+
+TEST_CASE("sde simulate: models take what networks take, and refuse what they do not have") {
+  const json config{{"model", "transformer"}, {"gamma", 0.5},     {"gamma_feedforward", 0.2}, {"heads", 4},
+                    {"hidden_ratio", 2},      {"mask", "causal"}, {"horizon", 0.1},           {"paths", 50}};
+  CHECK(SdeRun("simulate", config).code == 0);
+  check_sde_fails("simulate", with(config, {{"heads", 0}}),
+                  "attention_model: heads must be at least 1, got 0");
+  check_sde_fails("simulate", with(config, {{"hidden_ratio", 0}}),
+                  "resnet_model: hidden_ratio must be positive and finite, got 0");
+  check_sde_fails("simulate", with(config, {{"model", "attention"}, {"hidden_ratio", nullptr}}),
+                  ".gamma_feedforward: unknown field");
+  check_sde_fails("simulate", with(config, {{"gamma_squared_feedforward", 0.1}}),
+                  ".gamma_squared_feedforward: give either gamma_squared_feedforward or gamma_feedforward");
+  check_sde_fails("simulate", with(config, {{"times", {0.1}}}), ".horizon: unknown field");
+  check_sde_fails("network", with(transformer_network(), {{"heads", 5}}),
+                  "sample_networks: heads must divide the width, got 5 and 48");
+}
+
+TEST_CASE("sde law: the quantiles of the note") {
+  // docs/theory/covariance-sde.md, section 7.
+  const SdeRun correlation("law",
+                           {{"model", "resnet"}, {"gamma_squared", 0.5}, {"depth", 100}, {"width", 300}});
+  REQUIRE(correlation.code == 0);
+  const auto quantiles = column(correlation.text("law.csv"), "quantile");
+  REQUIRE(quantiles.size() == 7);
+  CHECK(quantiles[1] == doctest::Approx(-0.62593541).scale(0).epsilon(1e-7));
+  CHECK(quantiles[5] == doctest::Approx(0.85061109).scale(0).epsilon(1e-7));
+  const SdeRun gap("law", {{"model", "attention"}, {"gamma_squared", 0.125}, {"times", {0.75}}});
+  REQUIRE(gap.code == 0);
+  CHECK(column(gap.text("law.csv"), "quantile")[3] == doctest::Approx(0.33800129).scale(0).epsilon(1e-6));
+  CHECK(gap.read("law.json")["observable"] == "gap");
+  check_sde_fails(
+      "law", {{"model", "transformer"}, {"gamma", 0.5}, {"horizon", 1}},
+      "config: sde law knows attention alone, with one head, a full mask and a gap above 0 (model "
+      "attention), and models without attention (resnet, mlp)");
+  check_sde_fails("law", {{"model", "resnet"}, {"gamma", 0.5}, {"horizon", 1}, {"tokens", 3}},
+                  "config: sde law is of two tokens, got a start of 3; give tokens 2 or a V0 of two rows");
+}
+
+TEST_CASE("sde explosion: the interval holds the exact probability") {
+  const SdeRun run("explosion", {{"model", "attention"},
+                                 {"gamma_squared", 0.125},
+                                 {"temperature", 0.25},
+                                 {"times", {2, 30}},
+                                 {"max_step", 0.05},
+                                 {"paths", 400},
+                                 {"seed", 2}});
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  const json report = run.read("explosion.json");
+  CHECK(report["exact_at_any_time"].get<double>() == doctest::Approx(0.6139009606).epsilon(1e-8).scale(0));
+  for (const json& row : report["explosion"]) {
+    CHECK(row["interval_95"][0].get<double>() - 0.03 < row["exact"].get<double>());
+    CHECK(row["exact"].get<double>() < row["interval_95"][1].get<double>() + 0.03);
+    CHECK(row["interval_95"][0].get<double>() < row["probability"].get<double>());
+  }
+  CHECK(report["explosion"][1]["probability"].get<double>() > 0.5);
+}
+
+TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
+  const SdeRun limit("flow", {{"flow", "commuting"}, {"times", {0.5, 1}}});
+  REQUIRE(limit.code == 0);
+  const auto v01 = column(limit.text("flow.csv"), "V0_1"), v00 = column(limit.text("flow.csv"), "V0_0");
+  CHECK(v01[1] / v00[1] == doctest::Approx(0.3839566908).scale(0).epsilon(1e-9));
+  CHECK(v00[1] == doctest::Approx(std::exp(1)));
+  const SdeRun drift("flow", {{"model", "transformer"}, {"gamma", 0.5}, {"times", {0.1, 0.2}}});
+  CHECK(drift.code == 0);
+  check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"gamma", 0.5}}, ".gamma: unknown field");
+}
+
+TEST_CASE("sde output: one token's kurtosis, of the SDE and of networks") {
+  const SdeRun run("output", {{"model", "resnet"},
+                              {"gamma_squared", 0.5},
+                              {"tokens", 1},
+                              {"horizon", 0.25},
+                              {"paths", 4000},
+                              {"outputs", 2}});
+  REQUIRE(run.code == 0);
+  // 3 exp(2 s T), s = 2 gamma^2 = 1; the relative error of E V^2 is some 4 / sqrt(4000).
+  CHECK(run.read("output.json")["kurtosis"][0].get<double>() ==
+        doctest::Approx(3 * std::exp(0.5)).scale(0).epsilon(0.2));
+  CHECK(column(run.text("outputs.csv"), "x0").size() == 8000);
+  CHECK(SdeRun("output", with(transformer_network(), {{"outputs", 3}})).code == 0);
+  check_sde_fails("output", with(transformer_network(), {{"outputs", 0}}),
+                  ".outputs: must be from 1 to 1000000, got 0");
+}
+
+TEST_CASE("sde entropy: near ln m, and below by what the expansion says") {
+  const SdeRun run("entropy", {{"network", "shaped_attention"},
+                               {"gamma_squared", 0.125},
+                               {"width", 100},
+                               {"layers", {1, 20}},
+                               {"samples", 2000}});
+  REQUIRE(run.code == 0);
+  const auto entropy = column(run.text("entropy.csv"), "entropy"),
+             expansion = column(run.text("entropy.csv"), "expansion"),
+             error = column(run.text("entropy.csv"), "standard_error");
+  REQUIRE(entropy.size() == 4);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(entropy[i] < std::log(2));
+    CHECK(std::abs(entropy[i] - expansion[i]) < 4 * error[i] + 0.1 * (std::log(2) - expansion[i]));
+  }
+  check_sde_fails("entropy", {{"network", "shaped_resnet"}, {"gamma", 0.5}, {"width", 9}, {"depth", 1}},
+                  "softmax_entropy_expansion: the network must have an attention block, got none");
+}
+
+TEST_CASE("sde gradients: networks side by side") {
+  const json config{{"width", 16},
+                    {"depth", 4},
+                    {"samples", 6},
+                    {"tokens", 3},
+                    {"networks",
+                     {{{"network", "shaped_transformer"}, {"gamma_squared", 0.1}, {"heads", 4}},
+                      {{"network", "unshaped_pre_ln"}, {"gamma", 1}, {"lambda", 1}},
+                      {{"label", "Post-LN, causal"},
+                       {"network", "unshaped_post_ln"},
+                       {"gamma", 1},
+                       {"lambda", 1},
+                       {"mask", "causal"}}}}};
+  const SdeRun run("gradients", config);
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  const json networks = run.read("gradients.json")["networks"];
+  REQUIRE(networks.size() == 3);
+  CHECK(networks[2]["label"] == "Post-LN, causal");
+  for (const json& network : networks) {
+    CHECK(network["tokens"].size() == 5);
+    for (const char* parameter : {"query", "key", "value", "hidden", "output"})
+      CHECK(network["parameters"][parameter].size() == 4);
+  }
+  const auto lines = widelimit::testing::lines_of(without_comments(run.text("gradients.csv")));
+  CHECK(lines.size() == 1 + 3 * (5 + 5 * 4));
+  CHECK(lines.back().starts_with("\"Post-LN, causal\",output,4,"));
+  check_sde_fails("gradients",
+                  with(config, {{"networks", {{{"network", "unshaped"}, {"gamma", 0.5}, {"width", 3}}}}}),
+                  "config.networks[0].width: unknown field");
+  check_sde_fails("gradients", with(config, {{"networks", json::array()}}),
+                  ".networks: must be a list of networks, got []");
+}
+
+TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
+  const json config{{"network", "shaped_attention"},
+                    {"gammas", {0.2, 0.6}},
+                    {"temperatures", {0.5, 4}},
+                    {"width", 40},
+                    {"depth", 40},
+                    {"tokens", 4},
+                    {"variance", 100},
+                    {"samples", 60}};
+  const SdeRun run("stopping-time", config);
+  CAPTURE(run.errors);
+  REQUIRE(run.code == 0);
+  const json rows = run.read("stopping_times.json")["stopping_times"];
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[1]["gamma"] == 0.6);
+  CHECK(rows[2]["temperature"] == 4);
+  const auto median = [&](std::size_t i) { return rows[i]["quantiles"][1]["time"].get<double>(); };
+  CHECK(median(1) < median(0));
+  CHECK(median(0) <= median(2));
+  check_sde_fails("stopping-time", with(config, {{"temperature", 1}}),
+                  ".temperatures: stands beside temperature; give one of them");
+  check_sde_fails("stopping-time", with(config, {{"temperatures", {1, 0}}}),
+                  ".temperatures: must be positive and finite, got 0");
+}
+
+TEST_CASE("sde: pictures of the other commands") {
+  if (std::system("gnuplot --version >/dev/null 2>&1") != 0) {
+    MESSAGE("skipped: gnuplot is not installed");
+    return;
+  }
+  const auto drawn = [](const std::string& command, const json& config, const std::string& picture) {
+    CAPTURE(command);
+    const SdeRun run(command, config, "");
+    CAPTURE(run.errors);
+    CHECK(run.code == 0);
+    CHECK(run.text(picture).rfind("\x89PNG", 0) == 0);
+  };
+  const json model{{"model", "attention"}, {"gamma", 0.4}, {"times", {0.1, 0.2}}};
+  drawn("law", model, "law.png");
+  drawn("flow", model, "flow.png");
+  drawn("explosion", with(model, {{"paths", 20}}), "explosion.png");
+  drawn("output", with(model, {{"paths", 50}}), "output.png");
+  const json network = with(transformer_network(), {{"samples", 40}, {"depth", 4}});
+  drawn("entropy", network, "entropy.png");
+  drawn("stopping-time",
+        with(network, {{"temperatures", {1, 2}}, {"gammas", {0.1, 0.2}}, {"gamma_squared", nullptr}}),
+        "stopping_times.png");
+  drawn("gradients",
+        {{"width", 8},
+         {"depth", 3},
+         {"samples", 2},
+         {"networks", {{{"network", "shaped_resnet"}, {"gamma", 0.5}}}}},
+        "gradients.png");
+}
