@@ -304,7 +304,7 @@ TEST_CASE("gp: arrays with integer labels and no test labels") {
   const auto result = run_program("gp --network fcn --data npy --regulariser 1e-3 --path " + folder.string() +
                                   " --out " + (folder / "out").string());
   REQUIRE(result.code == 0);
-  CHECK(lines_of(result.output)[5].find(" - ") != std::string::npos);
+  CHECK(lines_of(result.output)[6].find(" - ") != std::string::npos);
   CHECK(shape_in(folder / "out/mean_nngp.npy") == std::vector<std::size_t>{5, 3});
   CHECK(file_text(folder / "out/predictions.csv").find("index,id,nngp_class,nngp_probability,") == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
