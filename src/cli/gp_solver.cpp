@@ -24,8 +24,9 @@ double factorized_matrices(const SolverNeeds& needs) {
 std::string gigabytes(double bytes) { return fmt::format("{:.3g} GB", 1e-9 * bytes); }
 
 Solver best_solver(const SolverNeeds& needs, double usable_bytes) {
-  constexpr Index large = 8192;  // Below it one rank factorizes in seconds.
-  if (needs.ranks > 1 && needs.against_distributed.empty() && needs.inputs >= large)
+  constexpr Index large =
+      8192;  // Below it one rank factorizes in seconds, if it can read what all have computed.
+  if (needs.ranks > 1 && needs.against_distributed.empty() && (needs.inputs >= large || !needs.in_store))
     return Solver::distributed;
   return solver_bytes(Solver::cholesky, needs) <= usable_bytes ? Solver::cholesky
                                                                : Solver::conjugate_gradients;

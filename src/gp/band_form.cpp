@@ -69,29 +69,23 @@ void BandForm::reduce_panel(Index first, Index width) {
 }
 
 // A row-major x is the column-major x^T, so Q stands at its right.
+void BandForm::reflect(std::size_t panel, char transpose, Matrix<double>& x, Matrix<double>& work) const {
+  const Index n = size(), first = static_cast<Index>(panel) * bandwidth_, below = first + bandwidth_;
+  const blasint count = band_int(factors_[panel].rows()), columns = band_int(x.cols());
+  LAPACKE_dgemqrt_work(LAPACK_COL_MAJOR, 'R', transpose, columns, band_int(n - below), count, count,
+                       reflectors_.data() + first * n + below, band_int(n), factors_[panel].data(), count,
+                       x.data() + below * x.cols(), columns, work.data());
+}
+
 Matrix<double> BandForm::to_band(Matrix<double> x) const {
-  const Index n = size();
   Matrix<double> work(bandwidth_, x.cols());
-  for (std::size_t k = 0; k < factors_.size(); ++k) {
-    const Index first = static_cast<Index>(k) * bandwidth_, below = first + bandwidth_;
-    const blasint count = band_int(factors_[k].rows()), columns = band_int(x.cols());
-    LAPACKE_dgemqrt_work(LAPACK_COL_MAJOR, 'R', 'N', columns, band_int(n - below), count, count,
-                         reflectors_.data() + first * n + below, band_int(n), factors_[k].data(), count,
-                         x.data() + below * x.cols(), columns, work.data());
-  }
+  for (std::size_t k = 0; k < factors_.size(); ++k) reflect(k, 'N', x, work);
   return x;
 }
 
 Matrix<double> BandForm::from_band(Matrix<double> x) const {
-  const Index n = size();
   Matrix<double> work(bandwidth_, x.cols());
-  for (std::size_t k = factors_.size(); k-- > 0;) {
-    const Index first = static_cast<Index>(k) * bandwidth_, below = first + bandwidth_;
-    const blasint count = band_int(factors_[k].rows()), columns = band_int(x.cols());
-    LAPACKE_dgemqrt_work(LAPACK_COL_MAJOR, 'R', 'T', columns, band_int(n - below), count, count,
-                         reflectors_.data() + first * n + below, band_int(n), factors_[k].data(), count,
-                         x.data() + below * x.cols(), columns, work.data());
-  }
+  for (std::size_t k = factors_.size(); k-- > 0;) reflect(k, 'T', x, work);
   return x;
 }
 

@@ -49,6 +49,8 @@ class BandForm {
   friend class BandCholesky;
 
   void reduce_panel(Eigen::Index first, Eigen::Index width);
+  /// x becomes Q_k^T x ('N') or Q_k x ('T') for panel k.
+  void reflect(std::size_t panel, char transpose, Matrix<double>& x, Matrix<double>& work) const;
 
   Matrix<double> reflectors_;             ///< As LAPACK's dgeqrt leaves them, below the band.
   Eigen::Index bandwidth_;                ///< Rows of all blocks but the last.

@@ -265,7 +265,7 @@ std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
   return scores;
 }
 
-Matrix<double> side_by_side(const std::vector<Matrix<double>>& blocks) {
+Matrix<double> all_columns(const std::vector<Matrix<double>>& blocks) {
   const Index columns = blocks.front().cols();
   Matrix<double> all(blocks.front().rows(), columns * static_cast<Index>(blocks.size()));
   for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -322,7 +322,7 @@ IterativeSelection IterativeRegression::select(std::shared_ptr<const KernelOpera
   Selection selection = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
     solved = lambdas;
     path = solve_shifted(k, *regression.preconditioner_, targets, lambdas, options);
-    return validation_scores(validation_cross.multiply(side_by_side(path.solutions)), validation_targets);
+    return validation_scores(validation_cross.multiply(all_columns(path.solutions)), validation_targets);
   });
   const double best = gp::noise_variance(selection.best, k.diagonal().mean());
   regression.take_weights(

@@ -53,26 +53,87 @@ TEST_CASE("gp: what the solvers do not serve is refused before anything is compu
   CHECK(unknown.errors.find("--solver") != std::string::npos);
   const auto told = run_program(command + "--kernel nngp --solver cg");
   REQUIRE(told.code == 0);
-  CHECK(told.output.find("\nsolver: cg (") != std::string::npos);
+  CHECK(told.output.find("\nsolver: cg, given (") != std::string::npos);
+  const auto alone = run_program(command + "--kernel nngp --solver distributed");
+  CHECK(alone.code != 0);
+  CHECK(alone.errors.find("--solver distributed: the ranks of widelimit-mpi factorize together: mpirun -n N "
+                          "widelimit-mpi gp ...") != std::string::npos);
+  const auto nothing_to_choose = run_program(command + "--regulariser 0.1 --candidates 0.1,1");
+  CHECK(nothing_to_choose.code != 0);
+  CHECK(nothing_to_choose.errors.find("there is nothing to choose with --regulariser") != std::string::npos);
+  const auto residual = run_program(command + "--residual 2");
+  CHECK(residual.code != 0);
+  CHECK(residual.errors.find("must be a number above 0 and below 1, got 2") != std::string::npos);
 }
 
-TEST_CASE("gp solver: memory decides where nobody does, and is said where it matters") {
+TEST_CASE("gp: conjugate gradients and Cholesky read their kernels from stores") {
+  const TemporaryFolder stores;
+  const std::string at_hand = predictions(" --solver cholesky --candidates 0.01,0.1").dump();
+  const nlohmann::json expected = nlohmann::json::parse(at_hand);
+  const std::string store = " --candidates 0.01,0.1 --store " + stores.string();
+  const nlohmann::json factorized = predictions(store + " --solver cholesky");
+  const nlohmann::json found = predictions(store + " --solver cg --residual 1e-11");
+  REQUIRE(found.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(found[i].at("candidates").size() == 2);
+    CHECK(found[i].at("passes").get<int>() > 1);
+    CHECK(found[i].at("relative_residual").get<double>() <= 1e-11);
+    CHECK_FALSE(expected[i].contains("passes"));
+    for (const char* number :
+         {"regulariser", "accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+      CAPTURE(number);
+      const double value = expected[i].at(number).get<double>();
+      CHECK(factorized[i].at(number).get<double>() == value);
+      CHECK(found[i].at(number).get<double>() == doctest::Approx(value).epsilon(1e-8));
+    }
+  }
+}
+
+TEST_CASE("gp solver: memory decides where nobody does, and is said") {
   const SolverNeeds both{.inputs = 60'000, .entry_bytes = 4, .kernels = Kernels::both, .finite_times = false};
   const double cholesky = solver_bytes(Solver::cholesky, both), n = 60'000;
   CHECK(cholesky == doctest::Approx(n * n * (2 * 4 + 2.1 * 8)));
   CHECK(solver_bytes(Solver::conjugate_gradients, both) < 0.5 * cholesky);
   const SolverChoice small = choose_solver({}, both, 24e9);
   CHECK(small.solver == Solver::conjugate_gradients);
-  CHECK(small.text.find("solver: cg (") == 0);
-  CHECK(small.text.find("; cholesky would take 89.3 GB") != std::string::npos);
+  CHECK(small.text.find("solver: cg, chosen (") == 0);
+  CHECK(small.text.find("; cholesky would take 89.3 GB)") != std::string::npos);
   const SolverChoice enough = choose_solver({}, both, 128e9);
   CHECK(enough.solver == Solver::cholesky);
-  CHECK(enough.text.find("solver: cholesky (89.3 GB for 60000 inputs, of 128 GB)") == 0);
-  CHECK(choose_solver({}, both, 1e12).text.empty());
+  CHECK(enough.text == "solver: cholesky, chosen (89.3 GB for 60000 inputs, of 128 GB)");
   CHECK(choose_solver(Solver::cholesky, both, 24e9).solver == Solver::cholesky);
-  CHECK(choose_solver(Solver::conjugate_gradients, both, 1e12).text.find("solver: cg") == 0);
+  CHECK(choose_solver(Solver::conjugate_gradients, both, 1e12).text.find("solver: cg, given (") == 0);
   SolverNeeds times = both;
   times.finite_times = true;
   CHECK(solver_bytes(Solver::cholesky, times) > 1.5 * cholesky);
   CHECK(physical_memory_bytes() > 1e8);
+}
+
+TEST_CASE("gp solver: out of a store, 60,000 inputs are solved for within 6 GB") {
+  const SolverNeeds stored{
+      .inputs = 60'000, .entry_bytes = 4, .kernels = Kernels::both, .finite_times = false, .in_store = true};
+  CHECK(solver_bytes(Solver::conjugate_gradients, stored) < 6e9);
+  CHECK(solver_bytes(Solver::cholesky, stored) == doctest::Approx(2.1 * 8 * 3.6e9));
+}
+
+TEST_CASE("gp solver: ranks solve large matrices together, if they can") {
+  SolverNeeds needs{.inputs = 20'000,
+                    .entry_bytes = 4,
+                    .kernels = Kernels::nngp,
+                    .finite_times = false,
+                    .in_store = true,
+                    .ranks = 4,
+                    .against_distributed = ""};
+  const SolverChoice together = choose_solver({}, needs, 24e9);
+  CHECK(together.solver == Solver::distributed);
+  CHECK(together.text == "solver: distributed, chosen (0.88 GB a rank for 20000 inputs, of 24 GB)");
+  needs.against_distributed = "it knows networks after training only, no --time";
+  const SolverChoice alone = choose_solver({}, needs, 24e9);
+  CHECK(alone.solver == Solver::cholesky);
+  CHECK(alone.text.find("; not distributed: it knows networks after training only") != std::string::npos);
+  needs.against_distributed = "";
+  needs.inputs = 2000;
+  CHECK(choose_solver({}, needs, 24e9).solver == Solver::cholesky);
+  needs.in_store = false;
+  CHECK(choose_solver({}, needs, 24e9).solver == Solver::distributed);
 }

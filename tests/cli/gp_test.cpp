@@ -68,16 +68,17 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   REQUIRE(result.code == 0);
   CHECK(result.errors.empty());
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 9);
+  REQUIRE(lines.size() == 10);
   CHECK(
       lines[0] ==
       "sample: 40 training, 20 validation, 20 test images of 6x6x3, 10 classes, seed 3, preprocessing zca 1, "
       "float");
   CHECK(lines[1].find("amplitude of the kernels: fitted to the training targets") == 0);
-  CHECK(lines[3] == "conv-gap");
+  CHECK(lines[2].starts_with("solver: cholesky, chosen ("));
+  CHECK(lines[4] == "conv-gap");
   for (const char* column :
        {"kernel", "time", "regulariser", "amplitude", "accuracy", "MSE", "NLPD", "Gram s", "solve s"})
-    CHECK(lines[4].find(column) != std::string::npos);
+    CHECK(lines[5].find(column) != std::string::npos);
 
   const auto results = results_in(folder.path());
   CHECK(results["results"].size() == 4);
@@ -98,10 +99,10 @@ TEST_CASE("gp: several networks have a block each and a folder each") {
                                   small_sample + "--kernel nngp --no-pictures --out " + folder.string());
   REQUIRE(result.code == 0);
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 14);
-  CHECK(lines[3] == "fcn");
-  CHECK(lines[7] == "fcn:depth=1");
-  CHECK(lines[11] == "conv-flatten:depth=1");
+  REQUIRE(lines.size() == 15);
+  CHECK(lines[4] == "fcn");
+  CHECK(lines[8] == "fcn:depth=1");
+  CHECK(lines[12] == "conv-flatten:depth=1");
   for (const char* name : {"fcn", "fcn-2", "conv-flatten"}) {
     CAPTURE(name);
     CHECK(std::filesystem::exists(folder / (std::string(name) + "/mean_nngp.npy")));
@@ -320,7 +321,7 @@ TEST_CASE("gp: arrays with integer labels and no test labels") {
   const auto result = run_program("gp --network fcn --data npy --regulariser 1e-3 --path " + folder.string() +
                                   " --out " + (folder / "out").string());
   REQUIRE(result.code == 0);
-  CHECK(lines_of(result.output)[5].find(" - ") != std::string::npos);
+  CHECK(lines_of(result.output)[6].find(" - ") != std::string::npos);
   CHECK(shape_in(folder / "out/mean_nngp.npy") == std::vector<std::size_t>{5, 3});
   CHECK(file_text(folder / "out/predictions.csv").find("index,id,nngp_class,nngp_probability,") == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "support/random_inputs.hpp"
@@ -84,6 +85,46 @@ TEST_CASE("widelimit-mpi gp: the table and files of widelimit gp") {
   CHECK(result.code == 0);
   for (const char* name : {"mean_nngp.npy", "mean_ntk.npy", "variance_ntk.npy"})
     CHECK(file_text(folder / "out" / name) == file_text(folder / "plain" / name));
+}
+
+TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memory of the ranks") {
+  if (mpi_is_missing()) return;
+  const TemporaryFolder folder;
+  const std::string gp =
+      "gp --data sample --train 60 --validation 20 --test 20 --size 6 --network fcn --precision double "
+      "--candidates 0.01,0.1 --amplitude 2 --no-report --no-pictures --out " +
+      folder.string();
+  const auto results_of = [&](const std::string& name, const testing::ProgramResult& result) {
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    return nlohmann::json::parse(file_text(folder / name / "results.json")).at("results");
+  };
+  const nlohmann::json expected = results_of("plain", run_program(gp + "/plain"));
+  const std::string together = " --solver distributed";
+  for (const char* ranks : {"1", "3"})
+    for (const std::string& store : {std::string(), " --store " + (folder / "stores").string()}) {
+      CAPTURE(ranks);
+      CAPTURE(store);
+      const auto result =
+          run_ranks(std::string("ranks ") + ranks + " " + gp + "/out --force" + together + store);
+      if (result.errors.find("without ScaLAPACK") != std::string::npos) return;
+      const nlohmann::json found = results_of("out", result);
+      CHECK(result.output.find("solver: distributed, given (") != std::string::npos);
+      REQUIRE(found.size() == 2);
+      for (std::size_t i = 0; i < 2; ++i)
+        for (const char* number :
+             {"regulariser", "accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+          CAPTURE(number);
+          CHECK(found[i].at(number).get<double>() ==
+                doctest::Approx(expected[i].at(number).get<double>()).epsilon(1e-8));
+        }
+    }
+  const auto amplitude = run_ranks(
+      "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
+      "--network fcn --solver distributed");
+  CHECK(amplitude.code == 1);
+  CHECK(amplitude.errors.find("it cannot fit the amplitude of the NTK; give --amplitude") !=
+        std::string::npos);
 }
 
 TEST_CASE("a rank that is killed ends the run with an error, and loses the tiles in work only") {

@@ -206,9 +206,9 @@ TEST_CASE("errors inside branches, repeats and attention name the whole path") {
   CHECK(network_error(attention + R"("samples": 10}])") ==
         "layers[0].samples: belongs to softmax weights with inverse_sqrt_width only");
   CHECK(network_error(attention + R"("rotary": {"frequencies": [1], "base": 2}}])") ==
-        "layers[0].sequence.rotary.base: unknown field");
+        "layers[0].rotary.base: unknown field");
   CHECK(network_error(attention + R"("rotary": {"base": 100}}])") ==
-        "layers[0].sequence.rotary.pairs: expected this field, got none");
+        "layers[0].rotary.pairs: expected this field, got none");
   CHECK(network_error(attention + R"("mask": [[true, false], [true]]}])") ==
         "layers[0].mask: expected 2 rows of 2 values, got 1 in row 1");
   CHECK(network_error(attention + R"("mask": [[1]]}])") ==
