@@ -49,8 +49,10 @@ nb::tuple checked(const Network& network, const std::vector<Index>& widths, Inde
   options.shapes = shapes;
   options.channels = channels;
   options.seed = seed;
-  const finite::LimitReport report =
-      run_interruptibly([&](std::stop_token) { return finite::check_limit(network, options); });
+  const finite::LimitReport report = run_interruptibly([&](std::stop_token stop) {
+    options.stop = std::move(stop);
+    return finite::check_limit(network, options);
+  });
   return nb::make_tuple(report.passed(), to_string(report));
 }
 

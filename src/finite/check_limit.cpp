@@ -17,6 +17,7 @@
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -129,6 +130,7 @@ KernelSamples samples_of(const Subject& subject, const Inputs<double>& x, const 
     sampling.draws = options.draws;
     sampling.threads = options.threads;
     sampling.on_draw = [&](Index, const Matrix<double>& drawn_nngp, const Matrix<double>& drawn_ntk) {
+      StopRequest(options.stop).check();
       nngp_distances.push_back((drawn_nngp - nngp.value).squaredNorm() / nngp.value.squaredNorm());
       ntk_distances.push_back((drawn_ntk - ntk.value).squaredNorm() / ntk.value.squaredNorm());
     };

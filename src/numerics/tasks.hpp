@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <mutex>
 
+#include "numerics/thread_arena.hpp"
 #include "widelimit/run_control.hpp"
 #include "widelimit/stop_request.hpp"
 
@@ -25,7 +26,7 @@ inline int threads_at_once(int arena_threads) {
 template <typename Body>
 auto on_threads(int threads, const Body& body) {
   if (threads == 0) return body();
-  return tbb::task_arena(std::min(threads, tbb::this_task_arena::max_concurrency())).execute(body);
+  return ThreadArena(std::min(threads, tbb::this_task_arena::max_concurrency())).execute(body);
 }
 
 /// body(i) for i < count, `grain` of them at least a thread at a time. Throws Cancelled before the next one

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <stop_token>
 
 #include "finite/layer_zoo.hpp"
 #include "widelimit/error.hpp"
@@ -216,6 +217,14 @@ TEST_CASE("a whole network is checked, and the report is a table") {
   CHECK(table.find("two layers") != std::string::npos);
   CHECK(table.find("w=96") != std::string::npos);
   CHECK(table.find("passed") != std::string::npos);
+}
+
+TEST_CASE("a check that is asked to stop ends before its next network") {
+  std::stop_source source;
+  source.request_stop();
+  LimitOptions options = quick_options({});
+  options.stop = source.get_token();
+  CHECK_THROWS_AS(static_cast<void>(check_limit(dense(), options)), Cancelled);
 }
 
 TEST_CASE("what cannot be checked is an error") {

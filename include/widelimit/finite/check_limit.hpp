@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct LimitOptions {
   /// are enough and below -2 at widths so small that the third one shows; a wrong limit adds a constant,
   /// which pulls the slope towards 0. Only that side is a failure.
   double slope_tolerance = 0.25;
+  std::stop_token stop = {};  ///< Asked for between networks: Cancelled.
 };
 
 /// One kernel of one network.

@@ -171,12 +171,12 @@ Index GramComputation<Scalar, Result>::block_end(const OrderedInputs<Result>& x,
 template <typename Scalar, typename Result>
 template <typename Body>
 void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
-  const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(arena_.max_concurrency()));
+  const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(arena_.threads()));
   // In order, whoever is free: with the largest tasks first, threads finish together.
   std::atomic<Index> next = 0;
   try {
     arena_.execute([&] {
-      tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+      tbb::parallel_for(0, arena_.threads(), [&](int) {
         while (!options_.stop.stop_requested()) {
           const Index i = next++;
           if (i >= count) return;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/task_arena.h>
 
 #include <atomic>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include "kernel/run/pair_worker.hpp"
 #include "kernel/run/progress_counter.hpp"
 #include "kernel/run/state_worker.hpp"
+#include "numerics/thread_arena.hpp"
 
 namespace widelimit {
 
@@ -116,7 +116,7 @@ class GramComputation {
 
   const GramPlan& plan_;
   const GramOptions& options_;
-  tbb::task_arena arena_;
+  numerics::ThreadArena arena_;
   ProgressCounter& progress_;
   std::atomic<bool> is_finite_ = true;
   tbb::enumerable_thread_specific<StateWorker<Scalar>> state_workers_;
