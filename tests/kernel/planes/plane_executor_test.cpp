@@ -119,7 +119,7 @@ TEST_CASE("plane executor: the NNGP alone, and all offsets whether they are need
   const Tile<double> tile = tile_of(inputs, inputs);
   PlaneExecutor<double> both(engine.program, {Purpose::result, Kernel::with_ntk, false}, 9),
       alone(engine.program, {Purpose::result, Kernel::nngp_only, false}, 9),
-      everything(engine.program, {Purpose::result, Kernel::with_ntk, true}, 3);
+      everything(engine.program, {Purpose::result, Kernel::with_ntk, true}, 9);
   for (PlaneExecutor<double>* executor : {&both, &alone, &everything}) executor->run(tile);
   for (Index pair = 0; pair < tile.pair_count(); ++pair) {
     CHECK(alone.readout(readout, pair).nngp == both.readout(readout, pair).nngp);
