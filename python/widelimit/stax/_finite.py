@@ -1,5 +1,7 @@
 """init_fn and apply_fn: networks of finite width."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from .._arrays import numbers
@@ -44,30 +46,43 @@ class FiniteFunctions:
     def apply_fn(self, params, x, rng=None, **kwargs):
         if kwargs:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
-        network, batches, value = self._prepared(params, numbers(x, name="inputs"))
-        outputs = network(*batches, draw=0 if rng is None else seed_of(rng))
+        with self._prepared(params, numbers(x, name="inputs")) as (network, batches, value):
+            outputs = network(*batches, draw=0 if rng is None else seed_of(rng))
         return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
         left = numbers(x1, name="x1")
-        network, batches, _ = self._prepared(params, left, left if x2 is None else numbers(x2, name="x2"))
-        return getattr(network, name)(*batches)
+        right = left if x2 is None else numbers(x2, name="x2")
+        with self._prepared(params, left, right) as (network, batches, _):
+            return getattr(network, name)(*batches)
 
     def jacobian(self, params, x):
         """Gradients of all outputs, [n, outputs, parameters]."""
-        network, batches, _ = self._prepared(params, numbers(x, name="inputs"))
-        return np.stack([network.jacobian(*batches, output=k) for k in range(network.outputs)], axis=1)
+        with self._prepared(params, numbers(x, name="inputs")) as (network, batches, _):
+            return np.stack([network.jacobian(*batches, output=k) for k in range(network.outputs)], axis=1)
 
+    @contextmanager
     def _prepared(self, params, *batches):
-        """The network with these parameters, the batches with channels last, and the value behind the network."""
+        """A network with these parameters that nobody else uses meanwhile, the batches with channels last, and the value
+        behind the network."""
         first = start(self.module, batches[0].shape)
+        value, idle = self._idle(first)
+        try:
+            network = idle.pop()
+        except IndexError:
+            network = self._made(first, value)
+        try:
+            network.parameters = numbers(params[0] if isinstance(params, (list, tuple)) else params, name="params")
+            yield network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
+        finally:
+            idle.append(network)
+
+    def _idle(self, first):
+        """The value behind the network, and the networks that no call uses: as many as calls ran at once."""
         if first not in self._networks:
-            value = self._behind(first)
-            self._networks[first] = self._made(first, value), value
-        network, value = self._networks[first]
-        network.parameters = numbers(params[0] if isinstance(params, (list, tuple)) else params, name="params")
-        return network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
+            self._networks.setdefault(first, (self._behind(first), []))
+        return self._networks[first]
 
     def _behind(self, first):
         value = self.module.apply(first)
