@@ -1,11 +1,11 @@
 """gp_inference."""
 
-from collections import namedtuple
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._named import by_name
 from ._flow import Solver, regularised
 from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
 
@@ -15,11 +15,6 @@ class Gaussian(NamedTuple):
 
     mean: Any
     covariance: Any
-
-
-def by_name(get, values):
-    """One value for a string, a named tuple for a tuple of names."""
-    return values[get] if isinstance(get, str) else namedtuple("Gaussians", values)(**values)
 
 
 def names_of(get, known):
@@ -58,7 +53,8 @@ class _Posterior:
 
     def __call__(self, get=None, k_test_train=None, k_test_test=None):
         names = names_of(get, ("nngp", "ntk", "ntkgp"))
-        return by_name(get, {name: self._of(name, k_test_train, k_test_test) for name in names})
+        return by_name("Gaussians", names if get is None else get, {name: self._of(name, k_test_train, k_test_test)
+                                                                    for name in names})
 
     def _of(self, name, k_test_train, k_test_test):
         kernel = "ntk" if name == "ntkgp" else name

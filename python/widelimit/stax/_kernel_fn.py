@@ -1,14 +1,14 @@
 """kernel_fn: Gram matrices of a stax network."""
 
-from collections import namedtuple
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from .. import _core
 from .._arrays import element_type
 from .._jax import called_back, is_traced
+from .._named import by_name
 from ._diagonal import NO
 from ._inputs import batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel
@@ -65,7 +65,7 @@ class KernelFunction:
             return Kernel(**fields, **request.facts(), origin=(self.module, x1, x2, options))
         if not set(names) <= set(ARRAYS):
             fields.update({name: value for name, value in request.facts().items() if name in names})
-        return _by_name(get, fields)
+        return by_name("AnalyticKernel", get, fields)
 
     def _traced(self, x1, x2, get, names, options):
         """Within a function that JAX compiles: arrays, computed when it runs."""
@@ -80,7 +80,7 @@ class KernelFunction:
         present = [name for name in names if shapes[name] is not None]
         found = called_back(lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
                             [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
-        return _by_name(get, {name: found[present.index(name)] if name in present else None for name in names})
+        return by_name("AnalyticKernel", get, {name: found[present.index(name)] if name in present else None for name in names})
 
     def _continued(self, kernel, x2, get, options):
         if kernel.origin is None or x2 is not None:
@@ -121,16 +121,6 @@ class KernelFunction:
         if any(other.patterns != aggregates[0].patterns for other in aggregates):
             raise NotImplementedError("Aggregate: expected layers with the same arguments in one network")
         return aggregates[0].patterns.dense(pattern, int(np.prod(first.shape)))
-
-
-def _by_name(get, fields):
-    """The value of one name, or a named tuple."""
-    return fields[get] if isinstance(get, str) else _tuple_of(tuple(get))(*(fields[name] for name in get))
-
-
-@lru_cache
-def _tuple_of(names):
-    return namedtuple("AnalyticKernel", names)
 
 
 def _aggregates(module):
