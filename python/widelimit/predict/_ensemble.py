@@ -5,6 +5,7 @@ from threading import RLock
 
 import numpy as np
 
+from .._jax import refuse_traced
 from .._named import by_name
 from ._flow import Flow, checked_times, precision_of, regularised
 from ._gp import Gaussian, gp_inference, names_of
@@ -27,6 +28,7 @@ class _Ensemble:
         self._lock = RLock()  # Of what is kept between calls, which may come from several threads.
 
     def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
+        refuse_traced("predict_fn", t, x_test)
         names = names_of(get, ("nngp", "ntk"))
         t = None if t is None else checked_times(t)
         needed = tuple(name for name in ("nngp", "ntk") if name in names or (name == "nngp" and compute_cov))

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._jax import refuse_traced
 from .._named import by_name
 from ._flow import Solver, regularised
 from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
@@ -52,6 +53,7 @@ class _Posterior:
         return Solver(regularised(as_matrix(self._train(name)), *self._regularisation))
 
     def __call__(self, get=None, k_test_train=None, k_test_test=None):
+        refuse_traced("predict_fn", k_test_train, k_test_test)
         names = names_of(get, ("nngp", "ntk", "ntkgp"))
         return by_name("Gaussians", names if get is None else get, {name: self._of(name, k_test_train, k_test_test)
                                                                     for name in names})

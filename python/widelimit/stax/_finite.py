@@ -6,21 +6,24 @@ import numpy as np
 
 from .._arrays import numbers
 from .._core import Network
+from .._jax import called_back, is_traced, refuse_traced
 from ..finite import FiniteNetwork
 from ._inputs import batch_of
 from ._module import start
+from ._request import counted
 from ._widths import chosen_widths
 
 
-def seed_of(key):
+def seed_of(key, name="key"):
     """The seed of an integer, or of a key of JAX (an array of integers, or a typed key)."""
+    refuse_traced(name, key)
     if hasattr(key, "dtype") and "key" in str(key.dtype):
         import jax
 
         key = jax.random.key_data(key)
     words = np.atleast_1d(np.asarray(key))
     if words.dtype.kind not in "iu":
-        raise TypeError(f"key: expected an integer or a JAX key, got {key!r}")
+        raise TypeError(f"{name}: expected an integer or a JAX key, got {key!r}")
     seed = 0
     for word in words.ravel():
         seed = (seed * 0x9E3779B97F4A7C15 + int(word)) % 2**63
@@ -46,9 +49,21 @@ class FiniteFunctions:
     def apply_fn(self, params, x, rng=None, **kwargs):
         if kwargs:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
+        if is_traced(params, x, *(params if isinstance(params, (list, tuple)) else ())):
+            return self._traced(params, x, rng)
         with self._prepared(params, numbers(x, name="inputs")) as (network, batches, value):
-            outputs = network(*batches, draw=0 if rng is None else seed_of(rng))
+            outputs = network(*batches, draw=0 if rng is None else seed_of(rng, "rng"))
         return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
+
+    def _traced(self, params, x, rng):
+        """Within a function that JAX compiles: an array, computed when it runs."""
+        refuse_traced("rng", rng)
+        first = start(self.module, np.shape(x))
+        value, _ = self._idle(first)
+        count = counted(np.shape(x)[first.batch_axis], value.rows)
+        shape = tuple(count if size == -1 else size for size in value.full_shape)
+        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)], [shape],
+                           params[0] if isinstance(params, (list, tuple)) else params, x)[0]
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""

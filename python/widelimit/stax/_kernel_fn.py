@@ -78,8 +78,9 @@ class KernelFunction:
         shapes = array_shapes(self.network(first)[1], first, x1.shape, None if x2 is None else x2.shape,
                               is_diagonal, options["diagonal_batch"] is not False)
         present = [name for name in names if shapes[name] is not None]
-        found = called_back(lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
-                            [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
+        found = called_back(
+            "kernel_fn", lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
+            [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
         return by_name("AnalyticKernel", get, {name: found[present.index(name)] if name in present else None for name in names})
 
     def _continued(self, kernel, x2, get, options):
