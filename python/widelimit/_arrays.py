@@ -40,12 +40,20 @@ def _numpy(array, name="inputs"):
 
 def numbers(array, dtype=np.float64, name="array"):
     """A row-major array of `dtype`; not copied if it is one already."""
+    if array is None:
+        raise TypeError(f"{name}: expected an array of real numbers, got None")
     array = _numpy(array, name)
     if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
     return np.ascontiguousarray(array, dtype=dtype)
+
+
+def check_callable(name, function):
+    """That something can be called."""
+    if not callable(function):
+        raise TypeError(f"{name}: expected a function, got {function!r}")
 
 
 def is_ragged(inputs):

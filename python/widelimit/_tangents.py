@@ -110,14 +110,16 @@ def _counts(n_samples):
 
 
 def _expansion(f, params, degree):
+    from .stax._finite import only_part
+
     functions = _finite_functions(f)
-    origin = [np.array(numbers(part, name="params")) for part in params]
+    origin = [np.array(numbers(only_part(params), name="params"))]
 
     def expanded(new_params, x, **kwargs):
         outputs = functions.apply_fn(origin, x)
         if degree == 0:
             return outputs
-        shift = numbers(new_params[0], name="params") - origin[0]
+        shift = numbers(only_part(new_params), name="params") - origin[0]
         return outputs + functions.jacobian(origin, x) @ shift
 
     return expanded

@@ -17,7 +17,7 @@ class FiniteNetwork:
     heads            of attention
     seed             equal seeds give equal bits for any number of threads
 
-    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart.
+    One thread at a time may use it while its parameters are set. Raises NetworkError where the network does not fit the form or has layers without a finite counterpart.
     """
 
     def __init__(self, network, shape, channels, hidden=256, outputs=1, widths=(), heads=8, seed=0, threads=0):
@@ -36,7 +36,11 @@ class FiniteNetwork:
 
     @parameters.setter
     def parameters(self, values):
-        self._network.parameters = numbers(values, name="parameters")
+        values = numbers(values, name="parameters")
+        if values.shape != (self._network.parameter_count,):
+            raise ValueError(f"parameters: expected {self._network.parameter_count} numbers, got an array of shape "
+                             f"{values.shape}")
+        self._network.parameters = values
 
     def __call__(self, x, lengths=None, graphs=None, draw=0):
         """Outputs [n, outputs]; `draw` numbers the draws of dropout."""

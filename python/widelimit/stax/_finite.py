@@ -30,6 +30,15 @@ def seed_of(key, name="key"):
     return seed
 
 
+def only_part(params):
+    """The array in a list of parameters, or the array itself."""
+    if not isinstance(params, (list, tuple)):
+        return params
+    if len(params) != 1:
+        raise ValueError(f"params: expected a list with one array, as init_fn gives it, got {len(params)} of them")
+    return params[0]
+
+
 class FiniteFunctions:
     """init_fn(key, input_shape) -> (output_shape, parameters); apply_fn(parameters, x) -> outputs.
 
@@ -63,7 +72,7 @@ class FiniteFunctions:
         count = counted(np.shape(x)[first.batch_axis], value.rows)
         shape = tuple(count if size == -1 else size for size in value.full_shape)
         return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)], [shape],
-                           params[0] if isinstance(params, (list, tuple)) else params, x)[0]
+                           only_part(params), x)[0]
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
@@ -88,7 +97,7 @@ class FiniteFunctions:
         except IndexError:
             network = self._made(first, value)
         try:
-            network.parameters = numbers(params[0] if isinstance(params, (list, tuple)) else params, name="params")
+            network.parameters = numbers(only_part(params), name="params")
             yield network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
         finally:
             idle.append(network)

@@ -50,6 +50,8 @@ class KernelFunction:
     def __call__(self, x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None,
                  diagonal_spatial=None, precision=None, threads=0, store=None, **others):
         _check_unused(others)
+        if x1 is None:
+            raise TypeError("x1: expected an array of inputs, got None")
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
         if store is not None and (isinstance(x1, Kernel) or is_traced(x1, x2)):
@@ -98,6 +100,7 @@ class KernelFunction:
         patterns = (None, None) if pattern is None else pattern
         first = start(self.module, arrays[0].shape, is_diagonal=is_diagonal, has_masks=mask_constant is not None,
                       has_patterns=patterns[0] is not None)
+        _check_shapes(*arrays, first)
         network, value = self.network(first)
         batches = [None if x is None else batch_of(x, first, mask_constant, self._graphs(graphs, first)).chosen(value.rows)
                    for x, graphs in zip(arrays, patterns)]
@@ -122,6 +125,13 @@ class KernelFunction:
         if any(other.patterns != aggregates[0].patterns for other in aggregates):
             raise NotImplementedError("Aggregate: expected layers with the same arguments in one network")
         return aggregates[0].patterns.dense(pattern, int(np.prod(first.shape)))
+
+
+def _check_shapes(x1, x2, first):
+    """That both inputs have the same axes, and as many channels."""
+    if x2 is not None and (x1.ndim != x2.ndim or x1.shape[first.channel_axis] != x2.shape[first.channel_axis]):
+        raise ValueError(f"kernel_fn: expected inputs with the same axes and channels, got x1 of shape {x1.shape} and x2 of "
+                         f"shape {x2.shape}")
 
 
 def _aggregates(module):
