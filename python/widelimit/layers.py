@@ -4,6 +4,7 @@ Every function returns a Layer, an immutable value. Fields, units and formulas a
 (docs/network-format.md, docs/layers.md); values out of range raise NetworkError.
 """
 
+import copyreg
 import json
 from typing import Sequence
 
@@ -18,6 +19,21 @@ def _layer(kind, **fields):
     """The layer that a network file describes; fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
     return _core.layer_from_json(json.dumps({"layer": kind, **given}))
+
+
+def _of_pickle(text):
+    return _core.Network.from_json(text).layers[0]
+
+
+def _pickled(layer):
+    """By its JSON, which layers of a user's functions have not."""
+    try:
+        return _of_pickle, (_core.Network([layer]).to_json(),)
+    except _core.Error as error:
+        raise TypeError(f"{layer!r}: layers made of functions cannot be pickled: {error}") from error
+
+
+copyreg.pickle(_core.Layer, _pickled)
 
 
 def dense(weight_variance=1.0, bias_variance=0.0):

@@ -24,8 +24,12 @@ class _Ensemble:
     def __init__(self, kernel_fn, x_train, targets, rate, regularisation, kwargs):
         self._kernel_fn, self._x_train, self._kwargs = kernel_fn, x_train, kwargs
         self._targets, self._rate, self._regularisation = targets, rate, regularisation
+        self._made_of = kernel_fn, x_train, targets, rate, regularisation, kwargs
         self._train, self._flows, self._posterior = {}, {}, {}
         self._lock = RLock()  # Of what is kept between calls, which may come from several threads.
+
+    def __reduce__(self):
+        return _Ensemble, self._made_of
 
     def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
         refuse_traced("predict_fn", t, x_test)

@@ -45,6 +45,9 @@ class _Posterior:
         self._regularisation = diag_reg, diag_reg_absolute_scale
         self._solver = lru_cache(2)(self._make_solver)
 
+    def __reduce__(self):
+        return _Posterior, (self._kernels, self._targets, *self._regularisation)
+
     def _train(self, name):
         kernel = square_kernel(_part(self._kernels, name, "k_train_train"), "k_train_train")
         return self._targets.check(kernel, "k_train_train")

@@ -50,6 +50,9 @@ class FiniteFunctions:
         self.module = module
         self._networks = {}
 
+    def __reduce__(self):
+        return FiniteFunctions, (self.module,)
+
     def init_fn(self, key, input_shape):
         first = start(self.module, input_shape)
         value = self._behind(first)

@@ -36,6 +36,9 @@ class KernelFunction:
         self.module = module
         self._networks = {}
 
+    def __reduce__(self):
+        return KernelFunction, (self.module,)
+
     @cached_property
     def _needs(self):
         return self.module.diagonal
