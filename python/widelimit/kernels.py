@@ -46,7 +46,7 @@ def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progre
     mask1, mask2        [n, spatial...] of bool: positions that count
     graphs1, graphs2    one a input, for networks with aggregate layers: Graph objects or adjacency matrices
 
-    Returns a Gram of matrices [n1, n2] that own their memory. Raises NetworkError where the network does not fit such
+    Returns a Gram of matrices [n1, n2], of memory that nothing else uses. Raises NetworkError where the network does not fit such
     inputs, ArgumentError for inputs that are not finite, NumericalError where a result is not; Ctrl-C stops it.
     """
     if progress is not None:

@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._arrays import numbers
 from ._core import Network, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
@@ -34,7 +35,7 @@ class NetworkKernel(Kernel):
         self.shape = shape
 
     def _inputs(self, x):
-        x = np.asarray(x, float)
+        x = numbers(x, name="X")
         return x if self.shape is None else x.reshape((len(x), *self.shape))
 
     def _network(self):
@@ -170,15 +171,15 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         return self._fit_targets(X, np.eye(len(self.classes_))[indices] - 1 / len(self.classes_))
 
     def _scores(self, X):
-        """Posterior means in standard deviations of observations, [n, classes]."""
+        """Posterior means in standard deviations of observations, [n, classes], and the places of the largest means."""
         mean, deviation = self._mean_and_deviation(X, True)
         # Without noise the outputs at training inputs are certain.
-        return mean / np.maximum(deviation, 1e-100)[:, None]
+        return mean / np.maximum(deviation, 1e-100)[:, None], mean.argmax(1)
 
     def decision_function(self, X):
         """Posterior means in standard deviations of observations, [n, classes]; for two classes the second less the first
         in standard deviations of this difference, [n], of which the probability is the normal distribution function."""
-        scores = self._scores(X)
+        scores, _ = self._scores(X)
         return (scores[:, 1] - scores[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else scores
 
     def predict(self, X):
@@ -187,13 +188,13 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
 
     def predict_proba(self, X):
         """Probabilities of the classes, [n, classes]."""
-        scores = self._scores(X)
+        scores, best = self._scores(X)
         if scores.shape[1] == 2:
             difference = (scores[:, 1] - scores[:, 0]) / np.sqrt(2)
             result = np.stack([ndtr(-difference), ndtr(difference)], axis=1)
         else:
             result = largest_probabilities(scores)
         # Where rounding makes two of them equal, the larger mean is still the winner.
-        rows, best = np.arange(len(result)), scores.argmax(1)
+        rows = np.arange(len(result))
         result[rows, best] = np.where(result.argmax(1) == best, result[rows, best], np.nextafter(result.max(1), 2))
         return result

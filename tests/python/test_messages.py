@@ -68,6 +68,7 @@ def test_functions_must_be_functions():
     (lambda: mlp()[1]([np.ones(3)], X), ValueError, r"parameters: expected 56 numbers, got an array of shape \(3,\)"),
     (lambda: mlp()[1](np.ones((7, 8)), X), ValueError, r"parameters: expected 56 numbers, got an array of shape \(7, 8"),
     (lambda: mlp()[1](None, X), TypeError, "params: expected an array of real numbers, got None"),
+    (lambda: mlp()[2](X, None, 5), TypeError, "get: expected a name, a tuple of names or None, got 5"),
     (lambda: mlp()[2](None), TypeError, "x1: expected an array of inputs, got None"),
     (lambda: mlp()[2](X, X.reshape(4, 2, 3), "ntk"), ValueError, r"x1 of shape \(4, 6\) .*x2 of shape \(4, 2, 3\)"),
     (lambda: mlp()[2](X, X[:, :5], "ntk"), ValueError, r"x1 of shape \(4, 6\) .*x2 of shape \(4, 5\)"),
