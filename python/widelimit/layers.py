@@ -21,19 +21,24 @@ def _layer(kind, **fields):
     return _core.layer_from_json(json.dumps({"layer": kind, **given}))
 
 
-def _of_pickle(text):
+def _layer_of(text):
     return _core.Network.from_json(text).layers[0]
 
 
-def _pickled(layer):
-    """By its JSON, which layers of a user's functions have not."""
+def _network_of(text):
+    return _core.Network.from_json(text)
+
+
+def _json_of(network):
+    """For pickles; layers of a user's functions have none."""
     try:
-        return _of_pickle, (_core.Network([layer]).to_json(),)
+        return (network.to_json(),)
     except _core.Error as error:
-        raise TypeError(f"{layer!r}: layers made of functions cannot be pickled: {error}") from error
+        raise TypeError(f"layers made of functions cannot be pickled or copied: {error}") from error
 
 
-copyreg.pickle(_core.Layer, _pickled)
+copyreg.pickle(_core.Layer, lambda layer: (_layer_of, _json_of(_core.Network([layer]))))
+copyreg.pickle(_core.Network, lambda network: (_network_of, _json_of(network)))
 
 
 def dense(weight_variance=1.0, bias_variance=0.0):

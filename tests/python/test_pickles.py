@@ -94,7 +94,7 @@ def test_models_and_predictions(random):
 
 def test_layers_of_functions_say_that_they_cannot():
     for value in (layers.elementwise(np.tanh), nt.Network([layers.dense(), layers.elementwise(np.tanh)])):
-        with pytest.raises((TypeError, nt.NetworkError), match="made of functions|elementwise"):
+        with pytest.raises(TypeError, match="layers made of functions cannot be pickled or copied: .*elementwise"):
             pickle.dumps(value)
 
 
