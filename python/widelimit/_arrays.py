@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import _core
+from ._jax import refuse_traced
 
 _ELEMENT = {"float": np.float32, "float32": np.float32, "double": np.float64, "float64": np.float64}
 
@@ -18,13 +19,18 @@ def element_type(precision, *arrays):
 
 
 def _is_narrow(dtype):
-    return dtype == np.float32 or dtype.name in ("float16", "bfloat16")
+    """Of either order of bytes."""
+    return (dtype.kind == "f" and dtype.itemsize <= 4) or dtype.name == "bfloat16"
 
 
-def _numpy(array):
+def _numpy(array, name="inputs"):
     """A view where there is one: of NumPy, of JAX and PyTorch on the host, of anything with __array__ or DLPack."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name}: expected an array without a mask of its own, got a numpy.ma.MaskedArray; fill it, and give "
+                        "mask_constant to kernel_fn, or mask1 and mask2 to gram")
     if isinstance(array, np.ndarray):
         return array
+    refuse_traced(name, array)
     if getattr(array, "requires_grad", False):  # PyTorch's tensors under differentiation.
         array = array.detach()
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
@@ -34,12 +40,20 @@ def _numpy(array):
 
 def numbers(array, dtype=np.float64, name="array"):
     """A row-major array of `dtype`; not copied if it is one already."""
-    array = _numpy(array)
+    if array is None:
+        raise TypeError(f"{name}: expected an array of real numbers, got None")
+    array = _numpy(array, name)
     if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected an array of real numbers, got elements of type {array.dtype}")
     return np.ascontiguousarray(array, dtype=dtype)
+
+
+def check_callable(name, function):
+    """That something can be called."""
+    if not callable(function):
+        raise TypeError(f"{name}: expected a function, got {function!r}")
 
 
 def is_ragged(inputs):

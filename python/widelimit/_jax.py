@@ -39,8 +39,16 @@ def is_traced(*values):
     return jax is not None and any(isinstance(value, jax.core.Tracer) for value in values)
 
 
-def called_back(function, shapes, *arguments):
-    """function(*arguments), arrays of the given shapes in a list, called from within a function that JAX compiles."""
+def refuse_traced(name, *values):
+    """NotImplementedError where one of the values stands for an array in a function that JAX compiles."""
+    if is_traced(*values):
+        raise NotImplementedError(f"{name}: expected arrays and numbers outside of functions that JAX transforms (jit, "
+                                  "grad, vmap): take the transformation away; only kernel_fn and apply_fn are called back")
+
+
+def called_back(name, function, shapes, *arguments):
+    """function(*arguments), arrays of the given shapes in a list, called from within a function that JAX compiles. It has
+    no derivatives: an error that starts with `name`."""
     jax = importlib.import_module("jax")
     numbers = jax.numpy.result_type(float)
     forms = [jax.ShapeDtypeStruct(shape, numbers) for shape in shapes]
@@ -49,4 +57,11 @@ def called_back(function, shapes, *arguments):
         return [numpy.asarray(array, numbers) for array in function(*arrays)]
 
     kwargs = {"vmap_method": "sequential"} if hasattr(jax, "enable_x64") else {}
-    return jax.pure_callback(on_host, forms, *arguments, **kwargs)
+    call = jax.custom_jvp(lambda *arrays: jax.pure_callback(on_host, forms, *arrays, **kwargs))
+
+    def no_derivatives(primals, tangents):
+        raise NotImplementedError(f"{name}: JAX has no derivatives of it; those of finite networks in their parameters are "
+                                  "in linearize, empirical_ntk_fn and FiniteNetwork.jacobian")
+
+    call.defjvp(no_derivatives)
+    return call(*arguments)

@@ -2,11 +2,12 @@
 
 from enum import IntEnum
 from functools import partial
+from operator import index
 
 import numpy as np
 
 from ._arrays import numbers
-from .kernels import Gram
+from ._named import by_name
 
 
 def batch(kernel_fn, batch_size=0, device_count=-1, store_on_device=True, store=None):
@@ -32,11 +33,16 @@ def _finite_functions(apply_fn):
     return functions
 
 
-def _selected(get, kernels):
-    if isinstance(get, str):
-        return kernels(get)
-    names = ("nngp", "ntk") if get is None else tuple(get)
-    return Gram(**{name: kernels(name) if name in names else None for name in ("nngp", "ntk")})
+def _wanted(get):
+    """What is asked for: 'nngp' or 'ntk', or a tuple of them; None: both."""
+    wanted = ("nngp", "ntk") if get is None else get if isinstance(get, str) else tuple(get if np.iterable(get) else ())
+    if not set(_names(wanted)) or not set(_names(wanted)) <= {"nngp", "ntk"}:
+        raise ValueError(f"get: expected 'nngp', 'ntk', a tuple of them or None, got {get!r}")
+    return wanted
+
+
+def _names(wanted):
+    return (wanted,) if isinstance(wanted, str) else wanted
 
 
 def empirical_kernel_fn(f, trace_axes=(-1,), diagonal_axes=(), vmap_axes=None, implementation=None):
@@ -46,7 +52,9 @@ def empirical_kernel_fn(f, trace_axes=(-1,), diagonal_axes=(), vmap_axes=None, i
     functions = _finite_functions(f)
 
     def kernel_fn(x1, x2, get, params, **kwargs):
-        return _selected(get, lambda name: functions.empirical(params, x1, x2, name))
+        wanted = _wanted(get)
+        return by_name("EmpiricalKernel", wanted,
+                       {name: functions.empirical(params, x1, x2, name) for name in _names(wanted)})
 
     return kernel_fn
 
@@ -70,35 +78,48 @@ def monte_carlo_kernel_fn(init_fn, apply_fn, key, n_samples, batch_size=0, devic
     from .stax._finite import seed_of
 
     one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)
-    counts = sorted(n_samples) if hasattr(n_samples, "__iter__") else [int(n_samples)]
+    counts = _counts(n_samples)
     seed = seed_of(key)
 
-    def means(x1, x2, get):
-        names = ("nngp", "ntk") if get is None else (get,) if isinstance(get, str) else tuple(get)
-        sums, shape = {name: 0.0 for name in names}, (-1, *np.shape(x1)[1:])
+    def means(x1, x2, wanted):
+        names, shape = _names(wanted), (-1, *np.shape(x1)[1:])
+        sums = {name: 0.0 for name in names}
         for draw in range(counts[-1]):
             _, params = init_fn(seed_of(np.array([seed, draw])), shape)
             for name in names:
                 sums[name] = sums[name] + one(x1, x2, name, params)
             if draw + 1 in counts:
-                yield _selected(get, lambda name: sums[name] / (draw + 1))
+                yield by_name("EmpiricalKernel", wanted, {name: sums[name] / (draw + 1) for name in names})
 
     def kernel_fn(x1, x2=None, get=None):
-        found = means(numbers(x1, name="x1"), x2, get)
+        found = means(numbers(x1, name="x1"), x2, _wanted(get))
         return found if hasattr(n_samples, "__iter__") else next(found)
 
     return kernel_fn
 
 
+def _counts(n_samples):
+    """Numbers of networks after which a mean is given."""
+    try:
+        counts = sorted(index(count) for count in (n_samples if np.iterable(n_samples) else [n_samples]))
+    except TypeError:
+        raise TypeError(f"n_samples: expected an integer or several, got {n_samples!r}") from None
+    if not counts or counts[0] < 1:
+        raise ValueError(f"n_samples: expected at least 1, got {n_samples!r}")
+    return counts
+
+
 def _expansion(f, params, degree):
+    from .stax._finite import only_part
+
     functions = _finite_functions(f)
-    origin = [np.array(numbers(part, name="params")) for part in params]
+    origin = [np.array(numbers(only_part(params), name="params"))]
 
     def expanded(new_params, x, **kwargs):
         outputs = functions.apply_fn(origin, x)
         if degree == 0:
             return outputs
-        shift = numbers(new_params[0], name="params") - origin[0]
+        shift = numbers(only_part(new_params), name="params") - origin[0]
         return outputs + functions.jacobian(origin, x) @ shift
 
     return expanded

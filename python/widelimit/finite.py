@@ -17,12 +17,19 @@ class FiniteNetwork:
     heads            of attention
     seed             equal seeds give equal bits for any number of threads
 
-    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart.
+    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart. Threads may
+    share one as long as none of them sets its parameters.
     """
 
     def __init__(self, network, shape, channels, hidden=256, outputs=1, widths=(), heads=8, seed=0, threads=0):
-        self._network = _core.FiniteNetwork(network, list(shape), channels, hidden, outputs, list(widths), heads, seed,
-                                            threads)
+        self._made_of = network, list(shape), channels, hidden, outputs, list(widths), heads, seed, threads
+        self._network = _core.FiniteNetwork(*self._made_of)
+
+    def __reduce__(self):
+        return FiniteNetwork, self._made_of, self.parameters
+
+    def __setstate__(self, parameters):
+        self.parameters = parameters
 
     @property
     def outputs(self):
@@ -36,7 +43,11 @@ class FiniteNetwork:
 
     @parameters.setter
     def parameters(self, values):
-        self._network.parameters = numbers(values, name="parameters")
+        values = numbers(values, name="parameters")
+        if values.shape != (self._network.parameter_count,):
+            raise ValueError(f"parameters: expected {self._network.parameter_count} numbers, got an array of shape "
+                             f"{values.shape}")
+        self._network.parameters = values
 
     def __call__(self, x, lengths=None, graphs=None, draw=0):
         """Outputs [n, outputs]; `draw` numbers the draws of dropout."""

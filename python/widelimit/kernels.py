@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._arrays import batch, type_of_inputs
+from ._arrays import batch, check_callable, type_of_inputs
 
 
 class Gram(NamedTuple):
@@ -46,9 +46,11 @@ def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progre
     mask1, mask2        [n, spatial...] of bool: positions that count
     graphs1, graphs2    one a input, for networks with aggregate layers: Graph objects or adjacency matrices
 
-    Returns a Gram of matrices [n1, n2] that own their memory. Raises NetworkError where the network does not fit such
+    Returns a Gram of matrices [n1, n2], of memory that nothing else uses. Raises NetworkError where the network does not fit such
     inputs, ArgumentError for inputs that are not finite, NumericalError where a result is not; Ctrl-C stops it.
     """
+    if progress is not None:
+        check_callable("progress", progress)
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)

@@ -4,10 +4,14 @@ Every function returns a Layer, an immutable value. Fields, units and formulas a
 (docs/network-format.md, docs/layers.md); values out of range raise NetworkError.
 """
 
+import copyreg
 import json
 from typing import Sequence
 
+import numpy as np
+
 from . import _core
+from ._arrays import check_callable
 from ._jax import in_double
 
 
@@ -15,6 +19,26 @@ def _layer(kind, **fields):
     """The layer that a network file describes; fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
     return _core.layer_from_json(json.dumps({"layer": kind, **given}))
+
+
+def _layer_of(text):
+    return _core.Network.from_json(text).layers[0]
+
+
+def _network_of(text):
+    return _core.Network.from_json(text)
+
+
+def _json_of(network):
+    """For pickles; layers of a user's functions have none."""
+    try:
+        return (network.to_json(),)
+    except _core.Error as error:
+        raise TypeError(f"layers made of functions cannot be pickled or copied: {error}") from error
+
+
+copyreg.pickle(_core.Layer, lambda layer: (_layer_of, _json_of(_core.Network([layer]))))
+copyreg.pickle(_core.Network, lambda network: (_network_of, _json_of(network)))
 
 
 def dense(weight_variance=1.0, bias_variance=0.0):
@@ -72,21 +96,41 @@ def tanh():
     return _layer("tanh")
 
 
+def _real(name, function):
+    """The function, computed in double precision, with a check of what it returns."""
+    check_callable(name, function)
+    computed = in_double(function)
+    return lambda *arguments: _real_numbers(name, computed(*arguments))
+
+
+def _real_numbers(name, result):
+    if type(result) is np.ndarray and result.dtype == np.float64:  # Called often: no detours.
+        return result
+    array = np.asanyarray(result)
+    if result is None or isinstance(array, np.ma.MaskedArray):
+        got = "None" if result is None else "a numpy.ma.MaskedArray"
+    elif array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        got = f"elements of type {array.dtype}"
+    else:
+        return np.asarray(array, float)
+    raise TypeError(f"{name}: expected the function to return an array of real numbers, got {got}")
+
+
 def elementwise(phi, derivative=None, breakpoints=(), kind="elementwise"):
     """A nonlinearity of your own; its dual comes by quadrature.
 
     phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by differences. breakpoints: where
     either is not smooth. They are called thousands of times while tables are made, then seldom.
     """
-    slope = None if derivative is None else in_double(derivative)
-    return _core.nonlinearity_from_function(kind, in_double(phi), slope, [float(b) for b in breakpoints])
+    slope = None if derivative is None else _real("elementwise: derivative", derivative)
+    return _core.nonlinearity_from_function(kind, _real("elementwise: phi", phi), slope, [float(b) for b in breakpoints])
 
 
 def elementwise_dual(nngp, derivative=None, kind="elementwise_dual"):
     """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
     E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK."""
-    slope = None if derivative is None else in_double(derivative)
-    return _core.nonlinearity_from_dual(kind, in_double(nngp), slope)
+    slope = None if derivative is None else _real("elementwise_dual: derivative", derivative)
+    return _core.nonlinearity_from_dual(kind, _real("elementwise_dual: nngp", nngp), slope)
 
 
 def pair(transform, needs_gaussian=False, leaves="not_gaussian", kind="pair"):
@@ -97,7 +141,15 @@ def pair(transform, needs_gaussian=False, leaves="not_gaussian", kind="pair"):
     needs_gaussian: whether channels in front must be Gaussian. leaves: what they are behind, 'gaussian', 'as_it_was' or
     'not_gaussian'.
     """
-    return _core.pair_from_function(kind, transform, needs_gaussian, leaves)
+    check_callable("pair: transform", transform)
+
+    def called(*arguments):
+        parts = transform(*arguments)
+        if not isinstance(parts, (tuple, list)):
+            return parts
+        return tuple(None if part is None else _real_numbers("pair: transform", part) for part in parts)
+
+    return _core.pair_from_function(kind, called, needs_gaussian, leaves)
 
 
 def average_pool(window, strides=None, padding="valid", normalize_edges=None):

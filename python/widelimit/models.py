@@ -1,5 +1,7 @@
 """Networks fitted to data: predictions with uncertainty, saved and loaded."""
 
+import pathlib
+import tempfile
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -160,6 +162,14 @@ class Model:
         than a model."""
         self._model.save(folder)
 
+    def __reduce__(self):
+        """By the files that save() writes."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder) / "model"
+            self.save(place)
+            files = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*") if file.is_file()}
+        return _of_files, (files,)
+
     def _batch(self, x, lengths, mask, graphs):
         return _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
 
@@ -218,6 +228,15 @@ class Model:
 
     def __repr__(self):
         return f"<{self.kind} model of {self.network!r}, {len(self)} training inputs>"
+
+
+def _of_files(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            file = pathlib.Path(folder) / "model" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        return Model.load(pathlib.Path(folder) / "model")
 
 
 class Trial(NamedTuple):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import widelimit
+import widelimit as nt
 from widelimit import layers, predict, stax
 
 
@@ -47,6 +48,47 @@ def test_kernel_fn_in_a_function_that_jax_compiles(random):
         assert both.cov2 is None
     with pytest.raises(NotImplementedError, match="get to be of nngp"):
         jax.jit(network[2])(x1)
+
+
+def test_apply_fn_in_a_function_that_jax_compiles(random):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    x = random.normal(size=(3, 2, 5, 4)).astype(np.float32)
+    init_fn, apply_fn, _ = stax.serial(stax.Conv(8, (2, 2), dimension_numbers=("NCHW", "OIHW", "NCHW")), stax.Relu(),
+                                       stax.Flatten(), stax.Dense(3))
+    params = init_fn(0, x.shape)[1]
+    expected = apply_fn(params, x)
+    np.testing.assert_allclose(jax.jit(apply_fn)(params, x), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(lambda p: apply_fn(p, x))(params), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.vmap(lambda row: apply_fn(params, row[None])[0])(x), expected, rtol=1e-5)
+    turned = stax.serial(stax.Dense(4, batch_axis=1, channel_axis=0), stax.Index(stax.Slice[:, ::2], 1, 0))
+    params = turned[0](0, (2, 5))[1]
+    np.testing.assert_allclose(jax.jit(turned[1])(params, x[0, 0, :2]), turned[1](params, x[0, 0, :2]), rtol=1e-5)
+
+
+def test_what_jax_cannot_transform_says_what_to_use(random):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    x, y = random.normal(size=(3, 4)).astype(np.float32), np.ones((3, 1), np.float32)
+    init_fn, apply_fn, kernel = stax.serial(stax.Dense(8), stax.Erf(), stax.Dense(1))
+    params, (nngp, ntk) = init_fn(0, x.shape)[1], kernel(x, None, ("nngp", "ntk"))
+    ensemble = predict.gradient_descent_mse_ensemble(kernel, x, y)
+    flow, loss = predict.gradient_descent_mse(ntk, y), lambda fx, y: ((fx - y)**2).sum()
+    for transformed, message in (
+            (lambda: jax.grad(lambda p: apply_fn(p, x).sum())(params), "apply_fn: .*derivatives.*empirical_ntk_fn"),
+            (lambda: jax.jit(jax.grad(lambda a: apply_fn(params, a).sum()))(x), "apply_fn: .*derivatives"),
+            (lambda: jax.grad(lambda a: kernel(a, None, "ntk").sum())(x), "kernel_fn: .*derivatives"),
+            (lambda: jax.jit(lambda a, key: apply_fn(params, a, rng=key))(x, 3), "rng: .*outside"),
+            (lambda: jax.vmap(lambda key: init_fn(key, (-1, 4))[1][0])(np.arange(3)), "key: .*outside"),
+            (lambda: jax.jit(lambda a: ensemble(x_test=a, get="ntk"))(x), "predict_fn: .*outside"),
+            (lambda: jax.jit(flow)(1.0), "predict_fn: .*outside"),
+            (lambda: jax.jit(lambda k: predict.gp_inference(k, y)("ntk", ntk))(ntk), "k_train_train: .*outside"),
+            (lambda: jax.jit(lambda k: predict.gp_inference(ntk, y)("ntk", k))(ntk), "predict_fn: .*outside"),
+            (lambda: jax.jit(lambda f: predict.gradient_descent(loss, ntk, y)(1.0, f))(y), "predict_fn: .*outside"),
+            (lambda: jax.jit(lambda k: predict.max_learning_rate(k))(ntk), "ntk_train_train: .*outside"),
+            (lambda: jax.jit(lambda a: nt.empirical_ntk_fn(apply_fn)(a, None, params))(x), "x1: .*outside"),
+            (lambda: jax.jit(lambda s: stax.Dense(3, s)[2](x, None, "nngp"))(2.0), "Dense: W_std: .*outside"),
+            (lambda: jax.jit(lambda a: widelimit.gram(widelimit.Network([layers.dense()]), a))(x), "outside")):
+        with pytest.raises(NotImplementedError, match=message):
+            transformed()
 
 
 def test_functions_of_jax_are_computed_in_double(random):

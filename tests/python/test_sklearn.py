@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+from scipy.special import ndtr
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
-from widelimit.sklearn import NetworkKernel, WideNetworkClassifier, WideNetworkRegressor
+from widelimit.sklearn import NetworkKernel, WideNetworkClassifier, WideNetworkRegressor, largest_probabilities
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", [WideNetworkRegressor(), WideNetworkClassifier()])
-def test_estimators_obey_scikit_learns_rules(estimator):
-    failed = [result for result in check_estimator(estimator, on_fail=None) if result["status"] == "failed"]
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+@pytest.mark.parametrize("kind", [WideNetworkRegressor, WideNetworkClassifier])
+def test_estimators_obey_scikit_learns_rules(kind, kernel):
+    failed = [result for result in check_estimator(kind(kernel=kernel), on_fail=None) if result["status"] == "failed"]
     assert failed == []
 
 
@@ -39,3 +41,34 @@ def test_classes_and_probabilities(random):
     probabilities = model.predict_proba(test)
     np.testing.assert_allclose(probabilities.sum(1), 1)
     assert np.mean(probabilities.max(1)[model.predict(test) != expected]) < np.mean(probabilities.max(1))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+def test_probabilities_agree_with_what_is_predicted(random, count, kernel):
+    x = random.normal(size=(80, 2))
+    y = random.integers(0, count, size=80)
+    model = WideNetworkClassifier(kernel=kernel, regularizer=0.1).fit(x, y)
+    test = np.concatenate([x, random.normal(size=(300, 2))])
+    probabilities, scores = model.predict_proba(test), model.decision_function(test)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(1)], model.predict(test))
+    if count == 2:
+        order = np.argsort(scores)
+        assert (np.diff(probabilities[order, 1]) >= 0).all()
+    else:
+        np.testing.assert_array_equal(probabilities.argsort(1), scores.argsort(1))
+
+
+def test_probabilities_are_those_of_the_largest_of_gaussian_outputs(random):
+    scores = random.normal(size=(6, 4))
+    found = largest_probabilities(scores)
+    draws = random.standard_normal((400000, 4))
+    for row, probabilities in zip(scores, found):
+        frequencies = np.bincount((row + draws).argmax(1), minlength=4) / len(draws)
+        np.testing.assert_allclose(probabilities, frequencies, atol=0.004)
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-14)
+    # Two are in closed form; a third that cannot win changes nothing, and equal ones share.
+    two = largest_probabilities(np.array([[0.3, -0.9, -60.0]]))[0]
+    np.testing.assert_allclose(two, [ndtr(1.2 / np.sqrt(2)), ndtr(-1.2 / np.sqrt(2)), 0], rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(largest_probabilities(np.full((1, 50), 7e3)), 1 / 50, rtol=1e-12)
+    np.testing.assert_array_equal(largest_probabilities(np.array([[0.0, 1e100, 3.0]])), [[0, 1, 0]])

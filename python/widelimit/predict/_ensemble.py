@@ -1,11 +1,14 @@
 """gradient_descent_mse_ensemble."""
 
 from collections import namedtuple
+from threading import RLock
 
 import numpy as np
 
+from .._jax import refuse_traced
+from .._named import by_name
 from ._flow import Flow, checked_times, precision_of, regularised
-from ._gp import Gaussian, by_name, gp_inference, names_of
+from ._gp import Gaussian, gp_inference, names_of
 from ._layout import Targets, as_covariance, as_matrix, square_kernel
 
 _Kernels = namedtuple("Kernels", ("nngp", "ntk"), defaults=(None, None))
@@ -21,9 +24,15 @@ class _Ensemble:
     def __init__(self, kernel_fn, x_train, targets, rate, regularisation, kwargs):
         self._kernel_fn, self._x_train, self._kwargs = kernel_fn, x_train, kwargs
         self._targets, self._rate, self._regularisation = targets, rate, regularisation
+        self._made_of = kernel_fn, x_train, targets, rate, regularisation, kwargs
         self._train, self._flows, self._posterior = {}, {}, {}
+        self._lock = RLock()  # Of what is kept between calls, which may come from several threads.
+
+    def __reduce__(self):
+        return _Ensemble, self._made_of
 
     def __call__(self, t=None, x_test=None, get=None, compute_cov=False, **test_kwargs):
+        refuse_traced("predict_fn", t, x_test)
         names = names_of(get, ("nngp", "ntk"))
         t = None if t is None else checked_times(t)
         needed = tuple(name for name in ("nngp", "ntk") if name in names or (name == "nngp" and compute_cov))
@@ -32,17 +41,20 @@ class _Ensemble:
         if t is None:
             return self._at_the_end(train, needed)(names if get is None else get, cross, prior)
         values = {name: self._at(t, name, train, cross, prior) for name in names}
-        return by_name(get, values)
+        return by_name("Gaussians", names if get is None else get, values)
 
     def _train_kernels(self, names):
-        wanted = tuple(name for name in names if name not in self._train)
-        if wanted:
-            found = self._kernel_fn(self._x_train, None, wanted, **self._kwargs)
-            for name in wanted:
-                kernel = square_kernel(getattr(found, name), name)
-                self._train[name] = self._targets.check(kernel, name)
-                self._flows[name] = precision_of(getattr(found, name))
-        return _Kernels(**self._train)
+        with self._lock:
+            wanted = tuple(name for name in names if name not in self._train)
+            if wanted:
+                self._keep(wanted, self._kernel_fn(self._x_train, None, wanted, **self._kwargs))
+            return _Kernels(**self._train)
+
+    def _keep(self, names, found):
+        for name in names:
+            kernel = square_kernel(getattr(found, name), name)
+            self._train[name] = self._targets.check(kernel, name)
+            self._flows[name] = precision_of(getattr(found, name))
 
     def _test_kernels(self, x_test, names, compute_cov, test_kwargs):
         """Of test with training inputs, and of test inputs with each other where wanted; None: on the training inputs."""
@@ -56,15 +68,18 @@ class _Ensemble:
         return cross, self._kernel_fn(x_test, None, "nngp", **among) if compute_cov else None
 
     def _at_the_end(self, train, names):
-        if names not in self._posterior:
-            self._posterior[names] = gp_inference(train, self._targets.y, *self._regularisation, self._targets.trace_axes)
-        return self._posterior[names]
+        with self._lock:
+            if names not in self._posterior:
+                self._posterior[names] = gp_inference(train, self._targets.y, *self._regularisation,
+                                                      self._targets.trace_axes)
+            return self._posterior[names]
 
     def _flow(self, name):
-        if not isinstance(self._flows[name], Flow):
-            matrix = regularised(as_matrix(self._train[name]), *self._regularisation)
-            self._flows[name] = Flow(matrix, self._rate, self._flows[name])
-        return self._flows[name]
+        with self._lock:
+            if not isinstance(self._flows[name], Flow):
+                matrix = regularised(as_matrix(self._train[name]), *self._regularisation)
+                self._flows[name] = Flow(matrix, self._rate, self._flows[name])
+            return self._flows[name]
 
     def _at(self, t, name, train, cross, prior):
         flow, y = self._flow(name), self._targets.rows(self._targets.y)

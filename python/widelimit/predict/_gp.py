@@ -1,11 +1,12 @@
 """gp_inference."""
 
-from collections import namedtuple
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._jax import refuse_traced
+from .._named import by_name
 from ._flow import Solver, regularised
 from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
 
@@ -15,11 +16,6 @@ class Gaussian(NamedTuple):
 
     mean: Any
     covariance: Any
-
-
-def by_name(get, values):
-    """One value for a string, a named tuple for a tuple of names."""
-    return values[get] if isinstance(get, str) else namedtuple("Gaussians", values)(**values)
 
 
 def names_of(get, known):
@@ -49,6 +45,9 @@ class _Posterior:
         self._regularisation = diag_reg, diag_reg_absolute_scale
         self._solver = lru_cache(2)(self._make_solver)
 
+    def __reduce__(self):
+        return _Posterior, (self._kernels, self._targets, *self._regularisation)
+
     def _train(self, name):
         kernel = square_kernel(_part(self._kernels, name, "k_train_train"), "k_train_train")
         return self._targets.check(kernel, "k_train_train")
@@ -57,8 +56,10 @@ class _Posterior:
         return Solver(regularised(as_matrix(self._train(name)), *self._regularisation))
 
     def __call__(self, get=None, k_test_train=None, k_test_test=None):
+        refuse_traced("predict_fn", k_test_train, k_test_test)
         names = names_of(get, ("nngp", "ntk", "ntkgp"))
-        return by_name(get, {name: self._of(name, k_test_train, k_test_test) for name in names})
+        return by_name("Gaussians", names if get is None else get, {name: self._of(name, k_test_train, k_test_test)
+                                                                    for name in names})
 
     def _of(self, name, k_test_train, k_test_test):
         kernel = "ntk" if name == "ntkgp" else name

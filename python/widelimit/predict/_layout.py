@@ -41,6 +41,8 @@ class Targets:
 
     def __init__(self, y, trace_axes):
         self.y = numbers(y, name="y_train")
+        if not np.isfinite(self.y).all():
+            raise ValueError(f"y_train: expected finite numbers, got {np.sum(~np.isfinite(self.y))} that are not")
         axes = (trace_axes,) if isinstance(trace_axes, int) else tuple(trace_axes)
         if any(not -self.y.ndim <= axis < self.y.ndim for axis in axes):
             raise ValueError(f"trace_axes={trace_axes!r}: expected axes of y_train, which has shape {self.y.shape}")

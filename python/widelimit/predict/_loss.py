@@ -1,11 +1,11 @@
 """Gradient flow of any loss in function space, by an ODE solver (needs SciPy)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._jax import in_double
+from .._jax import in_double, refuse_traced
 from ._flow import checked_times
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
 from ._mse import check_start
@@ -19,6 +19,18 @@ class ODEState:
     fx_test: Any = None
     qx_train: Any = None
     qx_test: Any = None
+
+    def replace(self, **changes):
+        """The state with other fields."""
+        return replace(self, **changes)
+
+    def asdict(self):
+        """Its fields by their names, not copied."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def astuple(self):
+        """Its fields in their order, not copied."""
+        return tuple(self.asdict().values())
 
 
 def _gradient_of(loss, y):
@@ -59,6 +71,7 @@ class _LossFlow:
     def __call__(self, t=None, fx_train_or_state_0=0.0, fx_test_0=None, k_test_train=None):
         if t is None:
             raise NotImplementedError("t=None: expected finite times; only gradient_descent_mse has a closed form")
+        refuse_traced("predict_fn", t, fx_train_or_state_0, fx_test_0, k_test_train)
         begin = fx_train_or_state_0
         if isinstance(begin, ODEState):
             if fx_test_0 is not None:
@@ -66,6 +79,8 @@ class _LossFlow:
             fx_train_0, fx_test_0 = begin.fx_train, begin.fx_test
         else:
             fx_train_0 = begin
+        if isinstance(begin, ODEState):
+            refuse_traced("predict_fn", *begin.astuple())
         check_start(fx_train_0, fx_test_0, k_test_train)
         state = begin if isinstance(begin, ODEState) else ODEState()
         if self._friction is None and (state.qx_train is not None or state.qx_test is not None):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._jax import refuse_traced
 from ._flow import Flow, Solver, checked_times, precision_of, regularised
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
 
@@ -37,6 +38,7 @@ class _Prediction:
         return self._flow
 
     def __call__(self, t=None, fx_train_0=0.0, fx_test_0=None, k_test_train=None):
+        refuse_traced("predict_fn", t, fx_train_0, fx_test_0, k_test_train)
         check_start(fx_train_0, fx_test_0, k_test_train)
         t = None if t is None else checked_times(t)
         targets = self._targets

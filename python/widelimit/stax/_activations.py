@@ -114,10 +114,24 @@ def Elementwise(fn=None, nngp_fn=None, d_nngp_fn=None):
     if nngp_fn is None:
         if fn is None:
             raise ValueError("Elementwise: expected fn or nngp_fn")
-        return triple(Simple("Elementwise", layers.elementwise(fn)))
+        return triple(_OfFunctions("Elementwise", layers.elementwise, (fn,)))
+    return triple(_OfFunctions("Elementwise", _dual, (nngp_fn, d_nngp_fn)))
+
+
+class _OfFunctions(Simple):
+    """A nonlinearity made of a user's functions; pickled with these, where they can be."""
+
+    def __init__(self, name, make, functions):
+        super().__init__(name, make(*functions))
+        self._made_of = name, make, functions
+
+    def __reduce__(self):
+        return _OfFunctions, self._made_of
+
+
+def _dual(nngp_fn, d_nngp_fn):
     slope = _slope_of(nngp_fn) if d_nngp_fn is None else d_nngp_fn
-    layer = layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: slope(c, p, q))
-    return triple(Simple("Elementwise", layer))
+    return layers.elementwise_dual(lambda p, q, c: nngp_fn(c, p, q), lambda p, q, c: slope(c, p, q))
 
 
 def _slope_of(nngp_fn):
@@ -143,4 +157,4 @@ def _difference(nngp_fn, c, p, q):
 def ElementwiseNumerical(fn, deg, df=None, do_backprop=False):
     """A nonlinearity from fn, and perhaps its derivative df, by quadrature; deg is not needed. Functions of arrays of
     NumPy, or made of JAX's."""
-    return triple(Simple("ElementwiseNumerical", layers.elementwise(fn, df)))
+    return triple(_OfFunctions("ElementwiseNumerical", layers.elementwise, (fn, df)))

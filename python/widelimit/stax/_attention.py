@@ -9,7 +9,7 @@ from .. import layers
 from .._jax import in_double
 from ._diagonal import NO, Diagonal
 from ._enums import AttentionMechanism, PositionalEmbedding, choice
-from ._module import WithAxes, variance
+from ._module import WithAxes, check_deviations, variance
 from ._triple import triple
 
 
@@ -81,6 +81,8 @@ def GlobalSelfAttention(n_chan_out, n_chan_key, n_chan_val, n_heads, linear_scal
                         pos_emb_type="NONE", pos_emb_p_norm=2, pos_emb_decay_fn=None, n_chan_pos_emb=None,
                         W_pos_emb_std=1.0, val_pos_emb=False, batch_axis=0, channel_axis=-1):
     """Multi-head self-attention, with logits scaled by 1/width (linear_scaling) or 1/sqrt(width)."""
+    check_deviations("GlobalSelfAttention", W_key_std=W_key_std, W_value_std=W_value_std, W_query_std=W_query_std,
+                     W_out_std=W_out_std, b_std=b_std, W_pos_emb_std=W_pos_emb_std)
     weights = choice("GlobalSelfAttention: attention_mechanism", AttentionMechanism, attention_mechanism)
     fields = {"scaling": "inverse_width" if linear_scaling else "inverse_sqrt_width", "weights": weights.name.lower(),
               "query_key_std": float(W_key_std * W_query_std),

@@ -1,28 +1,42 @@
 """init_fn and apply_fn: networks of finite width."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from .._arrays import numbers
 from .._core import Network
+from .._jax import called_back, is_traced, refuse_traced
 from ..finite import FiniteNetwork
 from ._inputs import batch_of
 from ._module import start
+from ._request import counted
 from ._widths import chosen_widths
 
 
-def seed_of(key):
+def seed_of(key, name="key"):
     """The seed of an integer, or of a key of JAX (an array of integers, or a typed key)."""
+    refuse_traced(name, key)
     if hasattr(key, "dtype") and "key" in str(key.dtype):
         import jax
 
         key = jax.random.key_data(key)
     words = np.atleast_1d(np.asarray(key))
     if words.dtype.kind not in "iu":
-        raise TypeError(f"key: expected an integer or a JAX key, got {key!r}")
+        raise TypeError(f"{name}: expected an integer or a JAX key, got {key!r}")
     seed = 0
     for word in words.ravel():
         seed = (seed * 0x9E3779B97F4A7C15 + int(word)) % 2**63
     return seed
+
+
+def only_part(params):
+    """The array in a list of parameters, or the array itself."""
+    if not isinstance(params, (list, tuple)):
+        return params
+    if len(params) != 1:
+        raise ValueError(f"params: expected a list with one array, as init_fn gives it, got {len(params)} of them")
+    return params[0]
 
 
 class FiniteFunctions:
@@ -36,6 +50,9 @@ class FiniteFunctions:
         self.module = module
         self._networks = {}
 
+    def __reduce__(self):
+        return FiniteFunctions, (self.module,)
+
     def init_fn(self, key, input_shape):
         first = start(self.module, input_shape)
         value = self._behind(first)
@@ -44,30 +61,55 @@ class FiniteFunctions:
     def apply_fn(self, params, x, rng=None, **kwargs):
         if kwargs:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
-        network, batches, value = self._prepared(params, numbers(x, name="inputs"))
-        outputs = network(*batches, draw=0 if rng is None else seed_of(rng))
+        if is_traced(params, x, *(params if isinstance(params, (list, tuple)) else ())):
+            return self._traced(params, x, rng)
+        with self._prepared(params, numbers(x, name="inputs")) as (network, batches, value):
+            outputs = network(*batches, draw=0 if rng is None else seed_of(rng, "rng"))
         return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
+
+    def _traced(self, params, x, rng):
+        """Within a function that JAX compiles: an array, computed when it runs."""
+        refuse_traced("rng", rng)
+        first = start(self.module, np.shape(x))
+        value, _ = self._idle(first)
+        count = counted(np.shape(x)[first.batch_axis], value.rows)
+        shape = tuple(count if size == -1 else size for size in value.full_shape)
+        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)], [shape],
+                           only_part(params), x)[0]
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
         left = numbers(x1, name="x1")
-        network, batches, _ = self._prepared(params, left, left if x2 is None else numbers(x2, name="x2"))
-        return getattr(network, name)(*batches)
+        right = left if x2 is None else numbers(x2, name="x2")
+        with self._prepared(params, left, right) as (network, batches, _):
+            return getattr(network, name)(*batches)
 
     def jacobian(self, params, x):
         """Gradients of all outputs, [n, outputs, parameters]."""
-        network, batches, _ = self._prepared(params, numbers(x, name="inputs"))
-        return np.stack([network.jacobian(*batches, output=k) for k in range(network.outputs)], axis=1)
+        with self._prepared(params, numbers(x, name="inputs")) as (network, batches, _):
+            return np.stack([network.jacobian(*batches, output=k) for k in range(network.outputs)], axis=1)
 
+    @contextmanager
     def _prepared(self, params, *batches):
-        """The network with these parameters, the batches with channels last, and the value behind the network."""
+        """A network with these parameters that nobody else uses meanwhile, the batches with channels last, and the value
+        behind the network."""
         first = start(self.module, batches[0].shape)
+        value, idle = self._idle(first)
+        try:
+            network = idle.pop()
+        except IndexError:
+            network = self._made(first, value)
+        try:
+            network.parameters = numbers(only_part(params), name="params")
+            yield network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
+        finally:
+            idle.append(network)
+
+    def _idle(self, first):
+        """The value behind the network, and the networks that no call uses: as many as calls ran at once."""
         if first not in self._networks:
-            value = self._behind(first)
-            self._networks[first] = self._made(first, value), value
-        network, value = self._networks[first]
-        network.parameters = numbers(params[0] if isinstance(params, (list, tuple)) else params, name="params")
-        return network, [batch_of(batch, first, None, None).chosen(value.rows).array for batch in batches], value
+            self._networks.setdefault(first, (self._behind(first), []))
+        return self._networks[first]
 
     def _behind(self, first):
         value = self.module.apply(first)

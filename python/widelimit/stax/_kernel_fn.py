@@ -1,14 +1,14 @@
 """kernel_fn: Gram matrices of a stax network."""
 
-from collections import namedtuple
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from .. import _core
 from .._arrays import element_type
 from .._jax import called_back, is_traced
+from .._named import by_name
 from ._diagonal import NO
 from ._inputs import batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel
@@ -36,6 +36,9 @@ class KernelFunction:
         self.module = module
         self._networks = {}
 
+    def __reduce__(self):
+        return KernelFunction, (self.module,)
+
     @cached_property
     def _needs(self):
         return self.module.diagonal
@@ -50,6 +53,8 @@ class KernelFunction:
     def __call__(self, x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None,
                  diagonal_spatial=None, precision=None, threads=0, store=None, **others):
         _check_unused(others)
+        if x1 is None:
+            raise TypeError("x1: expected an array of inputs, got None")
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
         if store is not None and (isinstance(x1, Kernel) or is_traced(x1, x2)):
@@ -65,7 +70,7 @@ class KernelFunction:
             return Kernel(**fields, **request.facts(), origin=(self.module, x1, x2, options))
         if not set(names) <= set(ARRAYS):
             fields.update({name: value for name, value in request.facts().items() if name in names})
-        return _by_name(get, fields)
+        return by_name("AnalyticKernel", get, fields)
 
     def _traced(self, x1, x2, get, names, options):
         """Within a function that JAX compiles: arrays, computed when it runs."""
@@ -78,9 +83,10 @@ class KernelFunction:
         shapes = array_shapes(self.network(first)[1], first, x1.shape, None if x2 is None else x2.shape,
                               is_diagonal, options["diagonal_batch"] is not False)
         present = [name for name in names if shapes[name] is not None]
-        found = called_back(lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
-                            [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
-        return _by_name(get, {name: found[present.index(name)] if name in present else None for name in names})
+        found = called_back(
+            "kernel_fn", lambda *inputs: [getattr(self(*inputs, get=tuple(present), **options), name) for name in present],
+            [shapes[name] for name in present], x1, *(() if x2 is None else (x2,)))
+        return by_name("AnalyticKernel", get, {name: found[present.index(name)] if name in present else None for name in names})
 
     def _continued(self, kernel, x2, get, options):
         if kernel.origin is None or x2 is not None:
@@ -97,6 +103,7 @@ class KernelFunction:
         patterns = (None, None) if pattern is None else pattern
         first = start(self.module, arrays[0].shape, is_diagonal=is_diagonal, has_masks=mask_constant is not None,
                       has_patterns=patterns[0] is not None)
+        _check_shapes(*arrays, first)
         network, value = self.network(first)
         batches = [None if x is None else batch_of(x, first, mask_constant, self._graphs(graphs, first)).chosen(value.rows)
                    for x, graphs in zip(arrays, patterns)]
@@ -123,14 +130,11 @@ class KernelFunction:
         return aggregates[0].patterns.dense(pattern, int(np.prod(first.shape)))
 
 
-def _by_name(get, fields):
-    """The value of one name, or a named tuple."""
-    return fields[get] if isinstance(get, str) else _tuple_of(tuple(get))(*(fields[name] for name in get))
-
-
-@lru_cache
-def _tuple_of(names):
-    return namedtuple("AnalyticKernel", names)
+def _check_shapes(x1, x2, first):
+    """That both inputs have the same axes, and as many channels."""
+    if x2 is not None and (x1.ndim != x2.ndim or x1.shape[first.channel_axis] != x2.shape[first.channel_axis]):
+        raise ValueError(f"kernel_fn: expected inputs with the same axes and channels, got x1 of shape {x1.shape} and x2 of "
+                         f"shape {x2.shape}")
 
 
 def _aggregates(module):
@@ -140,6 +144,8 @@ def _aggregates(module):
 
 
 def _wanted(get):
+    if get is not None and not np.iterable(get):
+        raise TypeError(f"get: expected a name, a tuple of names or None, got {get!r}")
     names = ARRAYS if get is None else (get,) if isinstance(get, str) else tuple(get)
     for name in names:
         if name not in FIELDS:

@@ -10,12 +10,34 @@ def missing(name, instead):
     return absent
 
 
+class _Absent(type):
+    """Of classes that are not here: whatever is done with one says what to use instead."""
+
+    def __call__(cls, *args, **kwargs):
+        raise NotImplementedError(cls.__doc__)
+
+    def __instancecheck__(cls, instance):
+        raise NotImplementedError(cls.__doc__)
+
+    def __subclasscheck__(cls, other):
+        raise NotImplementedError(cls.__doc__)
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotImplementedError(cls.__doc__)
+
+
+def missing_class(name, instead):
+    return _Absent(name.split(".")[-1], (), {"__doc__": f"{name}: {instead}"})
+
+
 layer = missing("stax.layer", "write a layer with widelimit.layers.elementwise() or elementwise_dual()")
 requires = missing("stax.requires", "requirements are found from the layers")
 supports_masking = missing("stax.supports_masking", "all layers know masks")
-Bool = missing("stax.Bool", "requirements are found from the layers")
-Diagonal = missing("stax.Diagonal", "requirements are found from the layers; kernel_fn takes diagonal_spatial")
-MaskedArray = missing("stax.MaskedArray", "give inputs with a mask_constant")
+Bool = missing_class("stax.Bool", "requirements are found from the layers")
+Diagonal = missing_class("stax.Diagonal", "requirements are found from the layers; kernel_fn takes diagonal_spatial")
+MaskedArray = missing_class("stax.MaskedArray", "give inputs with a mask_constant")
 
 
 def unmask_fn(fn):

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Optional, Tuple
 
+import numpy as np
+
+from .._jax import refuse_traced
 from ._diagonal import Diagonal, folded
 
 
@@ -136,6 +139,14 @@ def check_axis(name, value, what, axis):
     axes, expected = len(value.shape) + 2, getattr(value, what)
     if not -axes <= axis < axes or axis % axes != expected:
         raise ValueError(f"{name}: {what}={axis}: expected {expected}, where it is in shape {value.full_shape}")
+
+
+def check_deviations(name, **deviations):
+    """That standard deviations are finite numbers, or None."""
+    for what, std in deviations.items():
+        refuse_traced(f"{name}: {what}", std)
+        if std is not None and not np.isfinite(float(std)):
+            raise ValueError(f"{name}: {what}: expected a finite number, got {std!r}")
 
 
 def variance(std):

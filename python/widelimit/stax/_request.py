@@ -84,7 +84,7 @@ def array_shapes(value, first, shape1, shape2, is_diagonal, diagonal_batch):
     """Shapes of ARRAYS for inputs of full shapes at `first`, behind the network; None for cov2 without x2."""
     order = value.shape[::-1] if value.is_reversed else value.shape
     positions = tuple(size for size in order for _ in range(1 if is_diagonal else 2))
-    n1, n2 = (None if shape is None else _count(shape[first.batch_axis], value.rows) for shape in (shape1, shape2))
+    n1, n2 = (None if shape is None else counted(shape[first.batch_axis], value.rows) for shape in (shape1, shape2))
     pairs = (n1, n1 if n2 is None else n2, *positions)
 
     def variances(n):
@@ -93,7 +93,8 @@ def array_shapes(value, first, shape1, shape2, is_diagonal, diagonal_batch):
     return {"nngp": pairs, "ntk": pairs, "cov1": variances(n1), "cov2": variances(n2)}
 
 
-def _count(n, slices):
+def counted(n, slices):
+    """How many of n inputs slices of the batch leave."""
     for rows in slices:
         n = len(range(n)[rows])
     return n

@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 from .. import layers
 from ._diagonal import MAYBE, NO, YES, Diagonal
 from ._enums import Padding, choice
-from ._module import WithAxes, parametrisation, variance
+from ._module import WithAxes, check_deviations, parametrisation, variance
 from ._triple import triple
 
 
@@ -32,6 +32,7 @@ class _Dense(WithAxes):
 
 def Dense(out_dim, W_std=1.0, b_std=None, batch_axis=0, channel_axis=-1, parameterization="ntk", s=(1, 1)):
     """A dense layer at every position."""
+    check_deviations("Dense", W_std=W_std, b_std=b_std)
     return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
 
 
@@ -107,6 +108,7 @@ def _layout(name, dimension_numbers, axes):
 
 def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                  parameterization, s):
+    check_deviations(name, W_std=W_std, b_std=b_std)
     filter_shape = tuple(filter_shape)
     strides = (1,) * len(filter_shape) if strides is None else tuple(strides)
     batch_axis, channel_axis, order = _layout(name, dimension_numbers, len(filter_shape))

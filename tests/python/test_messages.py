@@ -1,0 +1,90 @@
+"""What is wrong says where, and what was expected."""
+
+import numpy as np
+import pytest
+
+import widelimit as nt
+from widelimit import layers, predict, stax
+
+
+def mlp():
+    return stax.serial(stax.Dense(8), stax.Relu(), stax.Dense(1))
+
+
+X = np.random.default_rng(0).normal(size=(4, 6))
+
+
+def gram_of(*middle, **options):
+    return nt.gram(nt.Network([layers.dense(), *middle, layers.dense()]), X, **options)
+
+
+@pytest.mark.parametrize("array", [np.ma.masked_array(X, mask=X > 1), np.ma.masked_array(X)])
+def test_masked_arrays_are_errors(array):
+    for call in (lambda: mlp()[2](array, None, "ntk"), lambda: nt.gram(nt.Network([layers.dense()]), array),
+                 lambda: mlp()[2](X, array, "ntk"), lambda: predict.gp_inference(np.eye(4), array[:, :1])):
+        with pytest.raises(TypeError, match="numpy.ma.MaskedArray; fill it, and give mask_constant .*mask1"):
+            call()
+
+
+def test_the_order_of_bytes_does_not_matter():
+    for array in (X.astype(">f4"), X.astype("<f4")):
+        found = mlp()[2](array, None, "ntk")
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, mlp()[2](X.astype(np.float32), None, "ntk"))
+    assert mlp()[2](X.astype(">f8"), None, "ntk").dtype == np.float64
+
+
+@pytest.mark.parametrize("result, word", [(lambda z: z + 1j, "complex128"), (lambda z: None, "None"),
+                                          (lambda z: "a", "<U1"), (lambda z: np.ma.masked_array(z), "MaskedArray")])
+def test_functions_must_return_real_numbers(result, word):
+    for name, make in (("elementwise: phi", lambda: layers.elementwise(result)),
+                       ("elementwise: derivative", lambda: layers.elementwise(np.tanh, result)),
+                       ("elementwise_dual: nngp", lambda: layers.elementwise_dual(lambda p, q, c: result(c))),
+                       ("elementwise_dual: derivative",
+                        lambda: layers.elementwise_dual(lambda p, q, c: c, lambda p, q, c: result(c))),
+                       ("pair", lambda: layers.pair(lambda nngp, ntk, v1, v2: (result(nngp), ntk)))):
+        if name == "pair" and word == "None":
+            continue
+        with pytest.raises(TypeError, match=f"{name}.*: expected the function to return .*real numbers, got .*{word}"):
+            gram_of(make(), kernels="both" if "derivative" in name or name == "pair" else "nngp")
+
+
+def test_functions_must_be_functions():
+    for make, name in ((lambda: layers.elementwise(3), "elementwise: phi"),
+                       (lambda: layers.elementwise(np.tanh, 3), "elementwise: derivative"),
+                       (lambda: layers.elementwise_dual(3), "elementwise_dual: nngp"),
+                       (lambda: layers.pair(3), "pair: transform"),
+                       (lambda: gram_of(progress=3), "progress")):
+        with pytest.raises(TypeError, match=f"{name}: expected a function.*, got 3"):
+            make()
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: stax.Dense(3, W_std=np.nan), ValueError, "Dense: W_std: expected a finite number, got nan"),
+    (lambda: stax.Conv(3, (3,), b_std=np.inf), ValueError, "Conv: b_std: expected a finite number, got inf"),
+    (lambda: stax.GlobalSelfAttention(3, 1, 1, 1, W_key_std=np.nan), ValueError, "GlobalSelfAttention: W_key_std"),
+    (lambda: mlp()[1]([], X), ValueError, "params: expected a list with one array, as init_fn gives it, got 0"),
+    (lambda: mlp()[1]([np.ones(56), np.ones(3)], X), ValueError, "params: expected a list with one array, .*got 2"),
+    (lambda: mlp()[1]([np.ones(3)], X), ValueError, r"parameters: expected 56 numbers, got an array of shape \(3,\)"),
+    (lambda: mlp()[1](np.ones((7, 8)), X), ValueError, r"parameters: expected 56 numbers, got an array of shape \(7, 8"),
+    (lambda: mlp()[1](None, X), TypeError, "params: expected an array of real numbers, got None"),
+    (lambda: mlp()[2](X, None, 5), TypeError, "get: expected a name, a tuple of names or None, got 5"),
+    (lambda: mlp()[2](None), TypeError, "x1: expected an array of inputs, got None"),
+    (lambda: mlp()[2](X, X.reshape(4, 2, 3), "ntk"), ValueError, r"x1 of shape \(4, 6\) .*x2 of shape \(4, 2, 3\)"),
+    (lambda: mlp()[2](X, X[:, :5], "ntk"), ValueError, r"x1 of shape \(4, 6\) .*x2 of shape \(4, 5\)"),
+    (lambda: stax.Bool.YES, NotImplementedError, "stax.Bool"),
+    (lambda: isinstance(X, stax.MaskedArray), NotImplementedError, "stax.MaskedArray.*mask_constant"),
+    (lambda: stax.MaskedArray(X, X), NotImplementedError, "stax.MaskedArray.*mask_constant"),
+    (lambda: predict.gp_inference(np.eye(2), np.array([[1.0], [np.nan]])), ValueError, "y_train: expected finite numbers"),
+])
+def test_what_is_wrong_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_states_of_the_ode_are_data_classes():
+    state = predict.ODEState(fx_train=np.zeros(2), fx_test=1.0)
+    other = state.replace(fx_test=3.0)
+    assert other.fx_test == 3.0 and state.fx_test == 1.0
+    assert other.asdict() == {"fx_train": state.fx_train, "fx_test": 3.0, "qx_train": None, "qx_test": None}
+    assert other.astuple()[1:] == (3.0, None, None) and other.astuple()[0] is state.fx_train
