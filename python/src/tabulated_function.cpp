@@ -15,6 +15,9 @@ constexpr int order = 24;
 constexpr int octaves = 15;  // |x| < 1, [1, 2), [2, 4), ... [2^13, 2^14).
 constexpr int deepest = 40;
 constexpr std::size_t most_series = 4096;
+constexpr std::size_t most_exact_series = 512;
+constexpr std::size_t most_unresolved = 64;
+constexpr double rounding = 2e-15;
 
 using Coefficients = std::array<double, order>;
 
@@ -65,11 +68,29 @@ Coefficients chebyshev_series(const Coefficients& values) {
   return series;
 }
 
-/// Whether the last coefficients have fallen to rounding.
-bool has_converged(const Coefficients& series, double largest) {
-  const auto is_small = [&](double coefficient) { return std::abs(coefficient) <= 1e-14 * largest; };
+/// Whether the last coefficients have fallen to a tolerance.
+bool has_converged(const Coefficients& series, double tolerance) {
+  const auto is_small = [&](double coefficient) { return std::abs(coefficient) <= tolerance; };
   return std::all_of(series.end() - 4, series.end(), is_small);
 }
+
+Coefficients places_of(double begin, double end) {
+  Coefficients places;
+  for (std::size_t k = 0; k < order; ++k) places[k] = 0.5 * (begin + end) + 0.5 * (end - begin) * nodes()[k];
+  return places;
+}
+
+/// The intervals of one octave while they are found.
+struct Search {
+  std::size_t most_series;  ///< More are too many.
+  double noise;  ///< What counts as rounding of the function, beside 1e-14 of an interval's largest value.
+  std::size_t
+      most_unresolved;  ///< Intervals of the least length without a series; more are noise, not kinks.
+  std::size_t unresolved = 0;
+  std::vector<Interval> intervals{};
+
+  bool is_hopeless() const { return intervals.size() >= most_series || unresolved > most_unresolved; }
+};
 
 }  // namespace
 
@@ -101,21 +122,38 @@ class TabulatedFunction::Series {
 
   void make(Octave& octave, int number, bool is_negative) const {
     const double near = number == 0 ? 0 : std::ldexp(1.0, number - 1), far = std::ldexp(1.0, number);
-    std::vector<Interval> intervals;
-    if (add(is_negative ? -far : near, is_negative ? -near : far, deepest, intervals))
-      octave.intervals = std::move(intervals);
+    const double begin = is_negative ? -far : near, end = is_negative ? -near : far;
+    // Where terms cancel, as in 1 + tanh(x) for x < 0, values have less than 1e-14 of themselves right: there the
+    // terms' rounding is all that a series can come to.
+    Search exact{most_exact_series, 0, most_unresolved}, rounded{most_series, 0, most_series};
+    if (add(begin, end, deepest, exact)) {
+      octave.intervals = std::move(exact.intervals);
+      return;
+    }
+    rounded.noise = rounding * far * largest_near_zero();
+    if (add(begin, end, deepest, rounded)) octave.intervals = std::move(rounded.intervals);
   }
 
-  /// Adds series of [begin, end) to `intervals`; false if there is no table of it.
-  bool add(double begin, double end, int depth, std::vector<Interval>& intervals) const {
-    if (intervals.size() >= most_series) return false;
+  /// Over [-1, 1], of the values that are finite.
+  double largest_near_zero() const {
+    const Coefficients places = places_of(-1, 1);
+    Coefficients values;
+    function_(places, values.data());
+    double largest = 0;
+    for (const double value : values)
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    return largest;
+  }
+
+  /// Adds series of [begin, end) to the search; false if there is no table of it.
+  bool add(double begin, double end, int depth, Search& search) const {
+    if (search.is_hopeless()) return false;
     const auto breakpoint = std::upper_bound(breakpoints_.begin(), breakpoints_.end(), begin);
     if (breakpoint != breakpoints_.end() && *breakpoint < end)
-      return add(begin, *breakpoint, depth, intervals) && add(*breakpoint, end, depth, intervals);
+      return add(begin, *breakpoint, depth, search) && add(*breakpoint, end, depth, search);
 
-    Coefficients places, values;
-    for (std::size_t k = 0; k < order; ++k)
-      places[k] = 0.5 * (begin + end) + 0.5 * (end - begin) * nodes()[k];
+    const Coefficients places = places_of(begin, end);
+    Coefficients values;
     function_(places, values.data());
     double largest = 0;
     for (const double value : values) {
@@ -123,10 +161,13 @@ class TabulatedFunction::Series {
       largest = std::max(largest, std::abs(value));
     }
     const Coefficients series = chebyshev_series(values);
-    const double middle = 0.5 * (begin + end);
-    if (depth > 0 && begin < middle && middle < end && !has_converged(series, largest))
-      return add(begin, middle, depth - 1, intervals) && add(middle, end, depth - 1, intervals);
-    intervals.push_back({begin, end, series});
+    if (!has_converged(series, std::max(1e-14 * largest, search.noise))) {
+      const double middle = 0.5 * (begin + end);
+      if (depth > 0 && begin < middle && middle < end)
+        return add(begin, middle, depth - 1, search) && add(middle, end, depth - 1, search);
+      ++search.unresolved;
+    }
+    search.intervals.push_back({begin, end, series});
     return true;
   }
 

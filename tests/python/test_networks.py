@@ -55,6 +55,25 @@ def test_a_nonlinearity_from_its_function(random):
         np.testing.assert_allclose(result.ntk, expected.ntk, rtol=1e-7)
 
 
+def test_a_function_whose_terms_cancel_is_tabulated(random):
+    """1 + tanh(x) has lost its digits where x is far below 0; there the table is right to what is lost."""
+    alone = []
+
+    def cancelling(z):
+        alone.extend(z[np.abs(z) < 2**14] if z.size == 1 else [])
+        return z * 0.5 * (1 + np.tanh(0.75 * z))
+
+    def stable(z):
+        with np.errstate(over="ignore"):
+            return z / (1 + np.exp(-1.5 * z))
+
+    x = random.normal(size=(5, 4))
+    found, expected = (kernels_of(layers.elementwise(phi), x) for phi in (cancelling, stable))
+    assert not alone
+    np.testing.assert_allclose(found.nngp, expected.nngp, rtol=1e-11)
+    np.testing.assert_allclose(found.ntk, expected.ntk, rtol=1e-9)
+
+
 def test_a_nonlinearity_from_its_dual(random):
     x = random.normal(size=(5, 4))
     expected = kernels_of(layers.nonlinearity("exp"), x)

@@ -35,6 +35,33 @@ def test_every_reference_case_has_a_source():
     assert set(SOURCES) == set(TOLERANCES)
 
 
+@pytest.mark.parametrize("behind", [
+    lambda block: stax.serial(stax.FanOut(2), stax.parallel(block, stax.Dense(4, W_std=0.5)), stax.FanInConcat()),
+    lambda block: stax.serial(block, stax.Dense(2, parameterization="standard")),
+])
+def test_channels_do_not_depend_on_whether_an_elementwise_function_is_known(behind):
+    """neural-tangents loses the channels behind a block with a function of which it knows nothing but kernels."""
+    def block(*fn, **kernel):
+        return stax.serial(stax.Dense(5), stax.Elementwise(*fn, **kernel), stax.Dense(9, W_std=1.5))
+
+    def nngp_fn(c, p, q):
+        return (p * q + 2 * c * c) / 4 + c
+
+    x = np.random.default_rng(0).normal(size=(3, 3))
+    known = behind(block(lambda z: z, nngp_fn=nngp_fn))[2](x, None, ("nngp", "ntk"))
+    unknown = behind(block(nngp_fn=nngp_fn))[2](x, None, ("nngp", "ntk"))
+    np.testing.assert_array_equal(unknown.nngp, known.nngp)
+    np.testing.assert_array_equal(unknown.ntk, known.ntk)
+
+
+def test_unshared_weights_have_the_channels_that_they_are_told():
+    local = stax.ConvLocal(4, (2,), padding="SAME", parameterization="standard", s=(1, 3))
+    init_fn, apply_fn, kernel_fn = stax.serial(local, stax.Flatten())
+    x = np.ones((2, 5, 3))
+    shape, params = init_fn(0, x.shape)
+    assert shape[1:] == (20,) and apply_fn(params, x).shape == kernel_fn(x, None).shape1 == (2, 20)
+
+
 def mlp():
     return stax.serial(stax.Dense(128, W_std=1.5, b_std=0.1), stax.Relu(), stax.Dense(96), stax.Erf(), stax.Dense(2))
 

@@ -79,7 +79,9 @@ class _Convolution(WithAxes):
                                    bias_variance=variance(self.b_std), **fields)
         behind = _positions_behind_transposed if self.kind == "conv_transpose" else positions_behind
         shape = tuple(behind(*sizes, self.padding) for sizes in zip(value.shape, self.filter_shape, self.strides))
-        width = int(self.out_chan * (self.s[1] if fields else 1))
+        # As in neural-tangents, whose unshared weights, unlike shared ones, are of out_chan channels whatever s[1] is.
+        scaled = fields and self.kind != "local_conv"
+        width = int(self.out_chan * (self.s[1] if scaled else 1))
         reverses = self.kind != "local_conv" and not value.is_diagonal
         return value.then(layer, shape=shape, channels=width, places=value.places + (width,), is_gaussian=True,
                           is_reversed=value.is_reversed != reverses)
