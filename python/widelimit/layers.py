@@ -119,8 +119,8 @@ def _real_numbers(name, result):
 def elementwise(phi, derivative=None, breakpoints=(), kind="elementwise"):
     """A nonlinearity of your own; its dual comes by quadrature.
 
-    phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by differences. breakpoints: where
-    either is not smooth. They are called thousands of times while tables are made, then seldom.
+    phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by
+    differences. breakpoints: where either is not smooth. They are called thousands of times while tables are made, then seldom.
     """
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
     return _core.nonlinearity_from_function(kind, _real("elementwise: phi", phi), slope, [float(b) for b in breakpoints])

@@ -19,7 +19,6 @@ using namespace widelimit::numerics;
 
 namespace {
 
-
 enum class Jump { None, AtZero };
 
 struct Case {
