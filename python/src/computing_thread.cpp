@@ -4,32 +4,62 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace widelimit::python {
 namespace {
 
-/// One Python thread's, and the process in which it was made.
-struct Owned {
-  std::unique_ptr<ComputingThread> thread;
-  pid_t process = 0;
+/// A thread, and the process in which it was made.
+class OwnedThread {
+ public:
+  OwnedThread() = default;
+  OwnedThread(OwnedThread&& other) noexcept : thread_{std::move(other.thread_)}, process_{other.process_} {}
+  OwnedThread& operator=(OwnedThread&&) = delete;
+  ~OwnedThread() { forget_if_forked(); }
 
-  ~Owned() { forget_if_forked(); }
+  ComputingThread& get() {
+    forget_if_forked();
+    if (thread_ == nullptr) {
+      thread_ = std::make_unique<ComputingThread>();
+      process_ = getpid();
+    }
+    return *thread_;
+  }
+
+ private:
   /// Of another process only its object is here: joining it would wait for ever.
   void forget_if_forked() {
-    if (process != getpid()) static_cast<void>(thread.release());
+    if (process_ != getpid()) static_cast<void>(thread_.release());
   }
+
+  std::unique_ptr<ComputingThread> thread_;
+  pid_t process_ = 0;
 };
+
+OwnedThread& own_thread() {
+  static thread_local OwnedThread owned;
+  return owned;
+}
+
+/// Of all Python threads; joined when the process ends.
+struct LeftThreads {
+  std::mutex mutex;
+  std::vector<OwnedThread> threads;
+};
+
+LeftThreads& left_threads() {
+  static LeftThreads left;
+  return left;
+}
 
 }  // namespace
 
-ComputingThread& ComputingThread::of_this_thread() {
-  static thread_local Owned owned;
-  owned.forget_if_forked();
-  if (owned.thread == nullptr) {
-    owned.thread = std::make_unique<ComputingThread>();
-    owned.process = getpid();
-  }
-  return *owned.thread;
+ComputingThread& ComputingThread::of_this_thread() { return own_thread().get(); }
+
+void ComputingThread::leave() {
+  LeftThreads& left = left_threads();
+  const std::scoped_lock lock(left.mutex);
+  left.threads.push_back(std::move(own_thread()));
 }
 
 ComputingThread::ComputingThread() : thread_{[this] { work(); }} {}

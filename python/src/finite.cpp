@@ -3,12 +3,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "arrays.hpp"
 #include "batches.hpp"
 #include "interruptible.hpp"
 #include "widelimit/finite/check_limit.hpp"
 #include "widelimit/finite/empirical_kernel.hpp"
 #include "widelimit/finite/finite_network.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::python {
 
@@ -28,8 +32,24 @@ void make_network(FiniteNetwork<double>* self, const Network& network, const Sha
                                    {.count = heads}, seed, threads);
 }
 
-nb::object forward(const FiniteNetwork<double>& network, const Batch<double>& x, std::uint64_t pass) {
-  return array_of(run_interruptibly([&](std::stop_token) { return network.forward(x.inputs, pass); }));
+/// Part by part of the batch, between which it may be stopped. Parts are whole pieces of those that the network itself
+/// takes at a time (about 256 positions), so that numbers do not depend on them.
+nb::object forward(const FiniteNetwork<double>& network, const Batch<double>& batch, std::uint64_t pass) {
+  const Inputs<double>& x = batch.inputs;
+  const Index piece =
+      std::clamp<Index>(256 / std::max<Index>(position_count(network.input().shape), 1), 1, 256);
+  const Index most = 32 * piece;  // work for as many threads
+  return array_of(run_interruptibly([&](const std::stop_token& stop) {
+    Matrix<double> all;
+    for (Index begin = 0; begin < x.size(); begin += most) {
+      StopRequest(stop).check();
+      const Matrix<double> part =
+          network.forward(x.slice(begin, std::min(x.size(), begin + most)), pass, begin);
+      if (begin == 0) all.resize(x.size(), part.cols());
+      all.middleRows(begin, part.rows()) = part;
+    }
+    return all;
+  }));
 }
 
 nb::object empirical(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>& x2,

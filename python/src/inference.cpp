@@ -34,17 +34,18 @@ gp::Regression fit_regression(const Numbers& gram, const Numbers& targets, std::
                               std::optional<double> noise_variance, int threads) {
   const auto noise = noise_of(regulariser, noise_variance);
   if (!noise) throw ArgumentError("Regression: expected regulariser or noise_variance, got neither");
-  const nb::gil_scoped_release unlocked;
-  return gp::Regression::fit(matrix_of(gram), matrix_of(targets), *noise, threads);
+  return run_or_leave([gram = matrix_of(gram), targets = matrix_of(targets), noise, threads](
+                          std::stop_token) { return gp::Regression::fit(gram, targets, *noise, threads); });
 }
 
 gp::GradientFlow fit_flow(const Numbers& nngp, const Numbers& ntk, const Numbers& targets,
                           std::optional<double> regulariser, std::optional<double> noise_variance,
                           double learning_rate, int threads) {
   const auto noise = noise_of(regulariser, noise_variance);
-  const nb::gil_scoped_release unlocked;
-  return gp::GradientFlow::fit(matrix_of(nngp), matrix_of(ntk), matrix_of(targets), noise, learning_rate,
-                               threads);
+  return run_or_leave([nngp = matrix_of(nngp), ntk = matrix_of(ntk), targets = matrix_of(targets), noise,
+                       learning_rate, threads](std::stop_token) {
+    return gp::GradientFlow::fit(nngp, ntk, targets, noise, learning_rate, threads);
+  });
 }
 
 /// compute() without the interpreter's lock, as an array.

@@ -92,6 +92,19 @@ void bind_options(nb::module_& module) {
       .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; });
 }
 
+ModelOptions with_stop(ModelOptions options, std::stop_token stop) {
+  options.gram.stop = std::move(stop);
+  return options;
+}
+
+/// The Python objects whose arrays batches refer to.
+template <typename Scalar>
+std::vector<nb::object> holders_of(const Batch<Scalar>& x, const Batch<Scalar>* other) {
+  std::vector<nb::object> holders{nb::find(x)};
+  if (other != nullptr) holders.push_back(nb::find(*other));
+  return holders;
+}
+
 template <typename Scalar>
 gp::LabelledInputs<Scalar> labelled(const Batch<Scalar>& x, const Numbers& y) {
   return {x.inputs, matrix_of(y)};
@@ -99,24 +112,26 @@ gp::LabelledInputs<Scalar> labelled(const Batch<Scalar>& x, const Numbers& y) {
 
 template <typename Scalar>
 Model fit(const Network& network, const Batch<Scalar>& x, const Numbers& y, const Batch<Scalar>* validation_x,
-          const std::optional<Numbers>& validation_y, ModelOptions options) {
-  const auto train = labelled(x, y);
+          const std::optional<Numbers>& validation_y, const ModelOptions& options) {
   std::optional<gp::LabelledInputs<Scalar>> validation;
   if (validation_x != nullptr && validation_y) validation = labelled(*validation_x, *validation_y);
-  return run_interruptibly([&](std::stop_token stop) {
-    options.gram.stop = std::move(stop);
-    return validation ? Model::fit(network, train, *validation, options)
-                      : Model::fit(network, train.x, train.y, options);
-  });
+  return run_or_leave(
+      [network, train = labelled(x, y), validation, options](std::stop_token stop) {
+        const ModelOptions stoppable = with_stop(options, std::move(stop));
+        return validation ? Model::fit(network, train, *validation, stoppable)
+                          : Model::fit(network, train.x, train.y, stoppable);
+      },
+      holders_of(x, validation_x));
 }
 
 template <typename Scalar>
 Model fit_classes(const Network& network, const Batch<Scalar>& x, const std::vector<int>& labels,
-                  ModelOptions options) {
-  return run_interruptibly([&](std::stop_token stop) {
-    options.gram.stop = std::move(stop);
-    return Model::fit(network, x.inputs, labels, options);
-  });
+                  const ModelOptions& options) {
+  return run_or_leave(
+      [network, inputs = x.inputs, labels, options](std::stop_token stop) {
+        return Model::fit(network, inputs, labels, with_stop(options, std::move(stop)));
+      },
+      holders_of<Scalar>(x, nullptr));
 }
 
 /// (best, noise floor, scores: one dictionary a regulariser).
@@ -140,14 +155,14 @@ nb::object described(const std::optional<gp::Selection>& selection) {
 template <typename Scalar>
 nb::object select(const Network& network, const Batch<Scalar>& x, const Numbers& y,
                   const Batch<Scalar>* validation_x, const std::optional<Numbers>& validation_y,
-                  ModelOptions options) {
-  const auto train = labelled(x, y);
+                  const ModelOptions& options) {
   std::optional<gp::LabelledInputs<Scalar>> validation;
   if (validation_x != nullptr && validation_y) validation = labelled(*validation_x, *validation_y);
-  return described(run_interruptibly([&](std::stop_token stop) {
-    options.gram.stop = std::move(stop);
-    return std::optional(Model::select(network, train, validation, options));
-  }));
+  return described(run_or_leave(
+      [network, train = labelled(x, y), validation, options](std::stop_token stop) {
+        return std::optional(Model::select(network, train, validation, with_stop(options, std::move(stop))));
+      },
+      holders_of(x, validation_x)));
 }
 
 /// Functions, [count, n, outputs].
