@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gp/linear_algebra.hpp"
+#include "numerics/rows/linear_rows.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::gp {
@@ -40,7 +41,7 @@ void StoredOperator::for_each_tile(Body body) const {
   for (Index t = 0; t < grid.count(); ++t) {
     const Matrix<double> numbers = next.get();
     if (t + 1 < grid.count()) next = std::async(std::launch::async, read, grid.tile(t + 1));
-    if (!numbers.allFinite())
+    if (!numerics::linear_rows<double>().all_finite(numbers.data(), static_cast<std::size_t>(numbers.size())))
       throw NumericalError(fmt::format("StoredOperator: tile ({}, {}) of {} holds infinity", grid.tile(t).row,
                                        grid.tile(t).column, array_));
     body(grid.rows_of(grid.tile(t)), grid.columns_of(grid.tile(t)), numbers);
