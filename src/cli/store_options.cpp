@@ -2,25 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
+#include "cli/text_parts.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
 
 store::StorePart read_part(const std::string& text) {
-  const char* const end = text.data() + text.size();
-  store::StorePart part;
-  const auto number = std::from_chars(text.data(), end, part.number);
-  const bool slash = number.ec == std::errc{} && number.ptr != end && *number.ptr == '/';
-  const auto parts = slash ? std::from_chars(number.ptr + 1, end, part.parts) : number;
-  if (!slash || parts.ec != std::errc{} || parts.ptr != end || part.number < 1 || part.number > part.parts)
+  const auto part = two_integers(text, '/');
+  if (!part || part->first < 1 || part->first > part->second)
     throw ArgumentError(fmt::format("--part: expected K/N with K from 1 to N, got {}", text));
-  return part;
+  return {part->first, part->second};
 }
 
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {

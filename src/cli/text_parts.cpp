@@ -24,4 +24,14 @@ std::optional<double> whole_text_number(std::string_view text) {
   return number;
 }
 
+std::optional<std::pair<Index, Index>> two_integers(std::string_view text, char separator) {
+  const char* const end = text.data() + text.size();
+  Index first = 0, second = 0;
+  const auto front = std::from_chars(text.data(), end, first);
+  if (front.ec != std::errc{} || front.ptr == end || *front.ptr != separator) return std::nullopt;
+  const auto back = std::from_chars(front.ptr + 1, end, second);
+  if (back.ec != std::errc{} || back.ptr != end) return std::nullopt;
+  return std::pair(first, second);
+}
+
 }  // namespace widelimit::cli

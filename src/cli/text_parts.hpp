@@ -3,7 +3,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "widelimit/network/shape.hpp"
 
 /// Taking option values apart.
 namespace widelimit::cli {
@@ -14,5 +17,8 @@ namespace widelimit::cli {
 /// The number that the whole text is, as std::from_chars reads it ("inf" and "nan" as well); nothing where something
 /// else stands in front of it, behind it or in its place.
 [[nodiscard]] std::optional<double> whole_text_number(std::string_view text);
+
+/// The two integers that the whole text is, with the separator between them; nothing where it is something else.
+[[nodiscard]] std::optional<std::pair<Index, Index>> two_integers(std::string_view text, char separator);
 
 }  // namespace widelimit::cli

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "kernel/run/gram_plan.hpp"
 #include "store/input_facts.hpp"
@@ -31,6 +34,25 @@ std::vector<std::string> array_names(Kernels kernels, bool has_errors) {
   return names;
 }
 
+/// input_facts() of parts of one batch, each taken once: hashes of all numbers take seconds, and a store may be looked at
+/// many times until it can be opened.
+template <typename Scalar>
+class KnownInputFacts {
+ public:
+  explicit KnownInputFacts(const Inputs<Scalar>& x) : x_{x} {}
+
+  const nlohmann::json& of(InputRange range) {
+    const auto [known, is_new] = facts_.try_emplace({range.begin, range.end});
+    if (is_new) known->second = input_facts(x_, range);
+    return known->second;
+  }
+  const nlohmann::json& of_all() { return of({0, x_.size()}); }
+
+ private:
+  const Inputs<Scalar>& x_;
+  std::map<std::pair<Index, Index>, nlohmann::json> facts_;
+};
+
 /// Opens or makes one store.
 template <typename Scalar>
 class StoreOpening {
@@ -39,8 +61,11 @@ class StoreOpening {
       : folder_{folder},
         inputs_{inputs},
         options_{options},
+        rows_(inputs.x1),
         tiles_{inputs.x2 ? GramTiles<Scalar>(inputs.network, inputs.x1, *inputs.x2, options.gram)
-                         : GramTiles<Scalar>(inputs.network, inputs.x1, options.gram)} {}
+                         : GramTiles<Scalar>(inputs.network, inputs.x1, options.gram)} {
+    if (inputs.x2) columns_.emplace(*inputs.x2);
+  }
 
   /// Other processes may make or enlarge the same store meanwhile: it is looked at again until it is as this one wants
   /// it, and nobody changes it.
@@ -62,8 +87,8 @@ class StoreOpening {
   }
 
  private:
-  /// What the store would be if it were made now. Its side of the tiles is that of `existing`, if that is given.
-  [[nodiscard]] nlohmann::json wanted(const nlohmann::json& row_steps, Index tile_side) const {
+  /// What the store would be if it were made now, with these steps of its rows.
+  [[nodiscard]] nlohmann::json wanted(const nlohmann::json& row_steps, Index tile_side) {
     const nlohmann::json network = nlohmann::json::parse(to_json(inputs_.network));
     nlohmann::json facts{{"format", store_format},
                          {"format_version", store_format_version},
@@ -76,10 +101,7 @@ class StoreOpening {
                          {"symmetric", !inputs_.x2},
                          {"tile_side", tile_side},
                          {"rows", batch_facts(inputs_.x1, row_steps)}};
-    if (inputs_.x2) {
-      const nlohmann::json all = input_facts(*inputs_.x2, {0, inputs_.x2->size()});
-      facts["columns"] = batch_facts(*inputs_.x2, nlohmann::json::array({all}));
-    }
+    if (columns_) facts["columns"] = batch_facts(*inputs_.x2, nlohmann::json::array({columns_->of_all()}));
     return facts;
   }
 
@@ -98,11 +120,9 @@ class StoreOpening {
   }
 
   /// False if another process is about to make it.
-  [[nodiscard]] bool made() const {
-    const Index count = inputs_.x1.size();
-    const StoreFacts facts(
-        wanted(nlohmann::json::array({input_facts(inputs_.x1, {0, count})}), new_tile_side()),
-        folder_.path().string());
+  [[nodiscard]] bool made() {
+    const StoreFacts facts(wanted(nlohmann::json::array({rows_.of_all()}), new_tile_side()),
+                           folder_.path().string());
     folder_.make_folders(facts);
     TileClaims claims(folder_.claims_file(facts));
     if (!claims.change_shape()) return false;
@@ -110,7 +130,7 @@ class StoreOpening {
     return true;
   }
 
-  void require_same(const StoreFacts& facts) const {
+  void require_same(const StoreFacts& facts) {
     const nlohmann::json& there = facts.document();
     const Index rows = facts.steps().back(), given = inputs_.x1.size();
     if (given < rows) refuse(fmt::format("it has {} rows, {} inputs were given", rows, given));
@@ -118,7 +138,7 @@ class StoreOpening {
     nlohmann::json steps = nlohmann::json::array();
     for (std::size_t s = 0; s < facts.steps().size(); ++s) {
       const GrowthStep step = growth_step(facts.steps(), s);
-      steps.push_back(input_facts(inputs_.x1, {step.begin, step.end}));
+      steps.push_back(rows_.of({step.begin, step.end}));
     }
     const Index side = options_.tile_side > 0 ? options_.tile_side : facts.grid().side();
     std::vector<const char*> compared{"library_version", "network", "arrays",    "precision",
@@ -137,11 +157,11 @@ class StoreOpening {
   }
 
   /// Lets the rows join and writes whole documents; false if others use the store, or have changed it meanwhile.
-  [[nodiscard]] bool changed(StoreFacts& facts) const {
+  [[nodiscard]] bool changed(StoreFacts& facts) {
     TileClaims claims(folder_.claims_file(facts));
     if (!claims.change_shape() || folder_.facts().steps() != facts.steps()) return false;
     const Index rows = facts.steps().back(), given = inputs_.x1.size();
-    if (given > rows) facts = facts.with_step(input_facts(inputs_.x1, {rows, given}));
+    if (given > rows) facts = facts.with_step(rows_.of({rows, given}));
     folder_.write_documents(facts);
     return true;
   }
@@ -154,6 +174,8 @@ class StoreOpening {
   const StoreFolder& folder_;
   const StoreInputs<Scalar>& inputs_;
   const StoreOptions& options_;
+  KnownInputFacts<Scalar> rows_;
+  std::optional<KnownInputFacts<Scalar>> columns_;
   GramTiles<Scalar> tiles_;
 };
 

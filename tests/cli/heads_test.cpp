@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/documented_fields.hpp"
 #include "cli/heads_experiment.hpp"
 #include "cli/program.hpp"
 #include "widelimit/version.hpp"
@@ -266,21 +267,8 @@ TEST_CASE("heads: SGD that cannot run") {
 }
 
 TEST_CASE("heads: every field of every experiment is in its help and in the documentation") {
-  const std::string page = file_text(WIDELIMIT_SOURCE_DIR "/docs/heads.md");
-  for (const std::string& experiment : widelimit::cli::experiment_names()) {
-    const std::string help = run_program("heads " + experiment + " --help").output;
-    const std::size_t begin = page.find("\n## " + experiment + "\n");
-    REQUIRE(begin != std::string::npos);
-    const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
-    for (const auto& field : widelimit::cli::experiment_fields(experiment)) {
-      CAPTURE(experiment);
-      CAPTURE(field.name);
-      CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);
-      const std::string row = std::string("| `") + field.name + "` | " + field.values + " | " +
-                              field.otherwise + " | " + field.meaning + " |";
-      CHECK(section.find(row) != std::string::npos);
-    }
-  }
+  for (const std::string& name : widelimit::cli::experiment_names())
+    widelimit::testing::check_fields_are_documented("heads", name, widelimit::cli::experiment_fields(name));
 }
 
 TEST_CASE("heads: files and usage") {

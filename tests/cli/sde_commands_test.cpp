@@ -1,13 +1,12 @@
 #include <cmath>
 
+#include "cli/documented_fields.hpp"
 #include "cli/sde_fields.hpp"
 #include "cli/sde_program.hpp"
 
 using nlohmann::json;
 using widelimit::testing::check_sde_fails;
 using widelimit::testing::column;
-using widelimit::testing::file_text;
-using widelimit::testing::run_program;
 using widelimit::testing::SdeRun;
 using widelimit::testing::without_comments;
 
@@ -29,21 +28,8 @@ json with(json config, const json& change) {
 }  // namespace
 
 TEST_CASE("sde: every field of every command is in its help and in the documentation") {
-  const std::string page = file_text(WIDELIMIT_SOURCE_DIR "/docs/sde.md");
-  for (const std::string& command : widelimit::cli::sde_command_names()) {
-    const std::string help = run_program("sde " + command + " --help").output;
-    const std::size_t begin = page.find("\n## " + command + "\n");
-    REQUIRE(begin != std::string::npos);
-    const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
-    for (const auto& field : widelimit::cli::sde_fields(command)) {
-      CAPTURE(command);
-      CAPTURE(field.name);
-      CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);
-      const std::string row = std::string("| `") + field.name + "` | " + field.values + " | " +
-                              field.otherwise + " | " + field.meaning + " |";
-      CHECK(section.find(row) != std::string::npos);
-    }
-  }
+  for (const std::string& name : widelimit::cli::sde_command_names())
+    widelimit::testing::check_fields_are_documented("sde", name, widelimit::cli::sde_fields(name));
 }
 
 TEST_CASE("sde compare: heads, masks, hidden widths and two residual weights go to the limit as well") {
