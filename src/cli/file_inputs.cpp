@@ -12,23 +12,6 @@ namespace widelimit::cli {
 namespace {
 
 template <typename Scalar>
-xt::xarray<Scalar> preprocessed(xt::xarray<Scalar> x, const gp::Preprocessing& preprocessing,
-                                const InputFiles& files) {
-  if (preprocessing.kind() == gp::PreprocessingKind::none) return x;
-  for (const auto& other : {files.mask, files.lengths})
-    if (!other.empty())
-      fail_in(
-          other,
-          "expected inputs of which every position counts, since the model's preprocessing ({}) reads all",
-          gp::to_string(preprocessing.kind()));
-  try {
-    return preprocessing.apply(x);
-  } catch (const ArgumentError& error) {
-    fail_in(files.x, "{}", error.what());
-  }
-}
-
-template <typename Scalar>
 Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& files) {
   Inputs<Scalar> inputs = cut_inputs(inputs_of(array, files.x), files.lengths);
   if (!files.mask.empty()) inputs = masked_inputs(inputs, read_mask(files.mask), files.mask);
@@ -39,9 +22,12 @@ Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& f
 }  // namespace
 
 template <typename Scalar>
-FileInputs<Scalar>::FileInputs(const InputFiles& files, const gp::Preprocessing& preprocessing)
-    : array_{files.x.empty() ? xt::xarray<Scalar>()
-                             : preprocessed(read_numbers<Scalar>(files.x), preprocessing, files)},
+FileInputs<Scalar>::FileInputs(const InputFiles& files)
+    : FileInputs(files, files.x.empty() ? xt::xarray<Scalar>() : read_numbers<Scalar>(files.x)) {}
+
+template <typename Scalar>
+FileInputs<Scalar>::FileInputs(const InputFiles& files, xt::xarray<Scalar> array)
+    : array_{std::move(array)},
       graphs_{files.graphs.empty() ? data::GraphFolder<Scalar>() : data::read_graphs<Scalar>(files.graphs)},
       inputs_{files.graphs.empty() ? sequences_of(array_, files)
                                    : Inputs<Scalar>(Inputs<Scalar>(graphs_.features), graphs_.graphs)} {}

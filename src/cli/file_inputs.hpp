@@ -6,7 +6,6 @@
 #include <xtensor/xarray.hpp>
 
 #include "widelimit/data/graph_folder.hpp"
-#include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/kernel/inputs.hpp"
 
 namespace widelimit::cli {
@@ -25,8 +24,9 @@ struct InputFiles {
 template <typename Scalar>
 class FileInputs {
  public:
-  /// The numbers of x are put through the preprocessing; graphs and masked inputs take none.
-  explicit FileInputs(const InputFiles& files, const gp::Preprocessing& preprocessing = {});
+  explicit FileInputs(const InputFiles& files);
+  /// With `array` in place of what files.x, named in messages, holds.
+  FileInputs(const InputFiles& files, xt::xarray<Scalar> array);
   // The inputs refer to the arrays.
   FileInputs(const FileInputs&) = delete;
   FileInputs& operator=(const FileInputs&) = delete;

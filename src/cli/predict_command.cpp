@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/file_inputs.hpp"
 #include "cli/gp_predictions_csv.hpp"
+#include "cli/model_inputs.hpp"
 #include "cli/model_scores.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
@@ -25,6 +26,7 @@ namespace {
 struct PredictArguments {
   std::filesystem::path model;
   InputFiles files;
+  std::filesystem::path table;
   std::filesystem::path out;
   Index samples = 0;
   Index prior_samples = 0;
@@ -41,11 +43,13 @@ const std::vector<std::string>& prediction_file_names() {
   return names;
 }
 
-/// One row an input: class and its probability, deviation, means.
-std::string predictions_csv(const gp::Model& model, const gp::ModelPrediction& prediction) {
+/// One row an input: its number and name, if it has one, class and its probability, deviation, means.
+std::string predictions_csv(const gp::Model& model, const gp::ModelPrediction& prediction,
+                            const std::vector<std::string>& names) {
   const bool classes = !model.class_names().empty();
   const std::vector<int> chosen = classes ? gp::classes_of(prediction.mean) : std::vector<int>{};
-  std::string text = classes ? "index,class,probability,standard_deviation" : "index,standard_deviation";
+  std::string text = names.empty() ? "index" : "index,id";
+  text += classes ? ",class,probability,standard_deviation" : ",standard_deviation";
   for (Index k = 0; k < prediction.mean.cols(); ++k)
     text += classes && prediction.mean.cols() > 1
                 ? fmt::format(",{}", csv_field("mean_" + model.class_names()[static_cast<std::size_t>(k)]))
@@ -54,6 +58,7 @@ std::string predictions_csv(const gp::Model& model, const gp::ModelPrediction& p
   const auto out = std::back_inserter(text);
   for (Index i = 0; i < prediction.mean.rows(); ++i) {
     fmt::format_to(out, "{}", i);
+    if (!names.empty()) fmt::format_to(out, ",{}", csv_field(names[static_cast<std::size_t>(i)]));
     if (classes) {
       const int c = chosen[static_cast<std::size_t>(i)];
       fmt::format_to(out, ",{},{:.17g}", csv_field(model.class_names()[static_cast<std::size_t>(c)]),
@@ -81,19 +86,22 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   run.threads = arguments.threads;
   run.stop = context.interrupt.token();
   const gp::Model model = gp::Model::load(arguments.model, run);
-  const FileInputs<double> inputs(arguments.files, model.preprocessing());
+  ModelInputs prepared = read_model_inputs(model, arguments.files, arguments.table);
+  InputFiles files = arguments.files;
+  if (!arguments.table.empty()) files.x = arguments.table;
+  const FileInputs<double> inputs(files, std::move(prepared.x));
   const Inputs<double>& x = inputs.inputs();
   OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
   ProgressBar bar("predict");
   run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
-  const std::filesystem::path& file = arguments.files.x.empty() ? arguments.files.graphs : arguments.files.x;
+  const std::filesystem::path& file = files.x.empty() ? files.graphs : files.x;
   const gp::ModelPrediction prediction = naming_errors(file.string(), [&] { return model.predict(x, run); });
   folder.write("mean.npy", prediction.mean);
   folder.write("standard_deviation.npy", prediction.standard_deviation());
   if (prediction.class_probabilities.size() > 0)
     folder.write("class_probabilities.npy", prediction.class_probabilities);
-  folder.write("predictions.csv", predictions_csv(model, prediction));
+  folder.write("predictions.csv", predictions_csv(model, prediction, prepared.names));
   if (arguments.samples > 0)
     write_samples(folder, "samples.npy", model.samples(x, arguments.samples, arguments.seed, sampling, run));
   if (arguments.prior_samples > 0)
@@ -106,13 +114,21 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   flush_standard_output();
 }
 
-void add_input_options(CLI::App& command, InputFiles& files) {
+void add_input_options(CLI::App& command, InputFiles& files, std::filesystem::path& table) {
   CLI::Option* x =
       command
           .add_option("--x", files.x,
                       "Inputs [n, spatial..., channels], or [n, channels], as those of the training before "
-                      "their preprocessing, which the model applies; .npy of any numeric type")
+                      "their preprocessing, which the model applies; .npy of any numeric type. Images are "
+                      "reduced to the size of the training images, and bytes divided by 255")
           ->type_name("FILE");
+  CLI::Option* csv =
+      command
+          .add_option("--csv", table,
+                      "In place of --x: rows of a table with the columns of the training table, for models "
+                      "of fit --data csv; the column of the targets may be missing")
+          ->type_name("FILE")
+          ->excludes(x);
   command
       .add_option("--lengths", files.lengths,
                   "True lengths [n] of padded sequences [n, longest, channels]; .npy of integers")
@@ -125,7 +141,8 @@ void add_input_options(CLI::App& command, InputFiles& files) {
       ->needs(x);
   command.add_option("--graphs", files.graphs, "In place of --x: a folder of graphs (docs/graphs.md)")
       ->type_name("DIR")
-      ->excludes(x);
+      ->excludes(x)
+      ->excludes(csv);
 }
 
 }  // namespace
@@ -136,7 +153,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
       ->required()
       ->type_name("DIR");
-  add_input_options(*command, arguments->files);
+  add_input_options(*command, arguments->files, arguments->table);
   const auto count = [&](const char* name, Index& target, const char* description) {
     command->add_option(name, target, description)->check(whole_number<Index>(0, 1'000'000))->type_name("N");
   };
@@ -156,9 +173,13 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
       ->required()
       ->type_name("DIR");
   add_force_option(*command, arguments->other_files);
-  command->footer("Example:\n  widelimit predict --model model --x new.npy --samples 10 --out predictions");
+  command->footer(
+      "Examples:\n"
+      "  widelimit predict --model model --x new.npy --samples 10 --out predictions\n"
+      "  widelimit predict --model model --csv new.csv --out predictions");
   command->callback([arguments, &context] {
-    if (!arguments->files.given()) throw CLI::RequiredError("--x FILE or --graphs DIR");
+    if (!arguments->files.given() && arguments->table.empty())
+      throw CLI::RequiredError("--x FILE, --csv FILE or --graphs DIR");
     run_predict(*arguments, context);
   });
 }

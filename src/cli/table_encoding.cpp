@@ -75,10 +75,30 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
   if (train.table.rows.empty()) throw DataError(fmt::format("{}: there are no rows", train.file.string()));
   for (const std::string& name : train.table.columns)
     if (!is_left_out(name)) columns_.push_back(column_of(train, name));
-  for (const Column& column : columns_) width_ += std::max<std::size_t>(1, column.categories.size());
+  for (const Column& column : columns_) width_ += column.width();
   if (columns_.empty())
     throw DataError(
         fmt::format("{}: there are no columns besides the target and those left out", train.file.string()));
+}
+
+TableEncoding::TableEncoding(const JsonValue& json) {
+  choice_.target = json.at("target").get<std::string>();
+  if (json.contains("id")) choice_.id = json.at("id").get<std::string>();
+  for (std::string& name : json.at("ignored").get<std::vector<std::string>>())
+    choice_.ignored.insert(std::move(name));
+  for (const JsonValue& column : json.at("columns").list()) {
+    columns_.push_back({column.at("name"), column.at("categories")});
+    width_ += columns_.back().width();
+  }
+}
+
+nlohmann::ordered_json TableEncoding::to_json() const {
+  nlohmann::ordered_json json{{"target", choice_.target}};
+  if (choice_.id) json["id"] = *choice_.id;
+  json["ignored"] = choice_.ignored;
+  for (const Column& column : columns_)
+    json["columns"].push_back({{"name", column.name}, {"categories", column.categories}});
+  return json;
 }
 
 bool TableEncoding::is_left_out(const std::string& name) const {
@@ -129,7 +149,7 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
       else
         x(row, first + category_number(named, row, column.name, column.categories, fields[row])) = 1;
     }
-    first += std::max<std::size_t>(1, column.categories.size());
+    first += column.width();
   }
   return x;
 }

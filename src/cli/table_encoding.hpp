@@ -7,6 +7,7 @@
 #include <vector>
 #include <xtensor/xarray.hpp>
 
+#include "json/json_value.hpp"
 #include "widelimit/data/csv.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -34,6 +35,12 @@ class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
 
+  /// What to_json() wrote.
+  explicit TableEncoding(const JsonValue& json);
+
+  /// All that inputs() and names() need, for models that are kept.
+  [[nodiscard]] nlohmann::ordered_json to_json() const;
+
   /// [rows, numbers]. Columns are found by their names. Errors: a column that is missing or unknown, a field that is
   /// empty, no finite number, or a category that the training table does not have.
   [[nodiscard]] xt::xarray<double> inputs(const NamedTable& named) const;
@@ -45,6 +52,9 @@ class TableEncoding {
   struct Column {
     std::string name;
     std::vector<std::string> categories;  ///< Sorted; empty for numbers.
+
+    /// Numbers that it becomes.
+    [[nodiscard]] std::size_t width() const { return categories.empty() ? 1 : categories.size(); }
   };
 
   [[nodiscard]] Column column_of(const NamedTable& train, const std::string& name) const;

@@ -209,7 +209,7 @@ TEST_CASE("fit and predict: graphs and masks go through the folder") {
   REQUIRE(predict(" --graphs " + (folder / "test").string()).errors == "");
   const Inputs<double> x(Inputs<double>(graphs.features), graphs.graphs);
   CHECK(matrix_in(folder / "out/mean.npy") == gp::Model::load(folder / "model").mean(x));
-  CHECK(predict("").errors.find("--x FILE or --graphs DIR is required") != std::string::npos);
+  CHECK(predict("").errors.find("--x FILE, --csv FILE or --graphs DIR is required") != std::string::npos);
 
   xt::xarray<double> sequences = xt::xarray<double>::from_shape({10, 4, 2});
   for (std::size_t i = 0; i < sequences.size(); ++i) sequences.flat(i) = std::sin(static_cast<double>(i * i));

@@ -1,0 +1,136 @@
+// widelimit predict: new inputs are prepared as those of the training were.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
+#include "widelimit/data/preprocessing.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+void write_table(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
+
+double first_number(int row) { return std::sin(1.0 + 3.1 * row); }
+double second_number(int row) { return 100 * std::cos(2.3 * row); }
+
+/// The columns without the target.
+std::string table_row(int row) {
+  return fmt::format("\"row, {}\",{:.17g},{},{:.17g}", row, first_number(row), row % 3 == 0 ? "red" : "blue",
+                     second_number(row));
+}
+
+/// A model of 40 rows, whose kind is to be predicted.
+std::string fitted_table_model(const TemporaryFolder& folder) {
+  std::string text = "name,a,colour,b,note,kind\n";
+  for (int row = 0; row < 40; ++row)
+    text +=
+        table_row(row) + ",x," + (10 * first_number(row) + second_number(row) > 0 ? "large" : "small") + "\n";
+  std::filesystem::create_directory(folder / "tables");
+  write_table(folder / "tables/train.csv", text);
+  const std::string model = (folder / "model").string();
+  const auto fitted = run_program(
+      "fit --network fcn --precision double --data csv --target kind --id name --ignore note --path " +
+      (folder / "tables").string() + " --model " + model);
+  REQUIRE(fitted.errors == "");
+  return model;
+}
+
+std::string prediction_error(const std::string& model, const std::string& input,
+                             const TemporaryFolder& folder) {
+  const auto result =
+      run_program("predict --model " + model + " " + input + " --out " + (folder / "bad").string());
+  CHECK(result.code == 1);
+  CHECK(!std::filesystem::exists(folder / "bad"));
+  return result.errors;
+}
+
+/// mean.npy of a prediction that goes well.
+xt::xarray<double> predicted_mean(const std::string& model, const std::string& input,
+                                  const std::filesystem::path& out) {
+  const auto result = run_program("predict --model " + model + " " + input + " --out " + out.string());
+  REQUIRE(result.errors == "");
+  REQUIRE(result.code == 0);
+  return data::read_npy<double>(out / "mean.npy");
+}
+
+}  // namespace
+
+TEST_CASE("predict --csv: rows become the numbers that the training rows became, and keep their names") {
+  const TemporaryFolder folder;
+  const std::string model = fitted_table_model(folder);
+  std::string text = "b,colour,name,a\n";
+  xt::xarray<double> encoded = xt::zeros<double>({5, 4});
+  for (int row = 50; row < 55; ++row) {
+    const auto i = static_cast<std::size_t>(row - 50);
+    text += fmt::format("{:.17g},{},\"row, {}\",{:.17g}\n", second_number(row), row % 3 == 0 ? "red" : "blue",
+                        row, first_number(row));
+    encoded(i, 0) = first_number(row);
+    encoded(i, row % 3 == 0 ? 2 : 1) = 1;
+    encoded(i, 3) = second_number(row);
+  }
+  write_table(folder / "new.csv", text);
+  data::write_npy(folder / "new.npy", encoded);
+  const auto from_table =
+      predicted_mean(model, "--csv " + (folder / "new.csv").string(), folder / "from_table");
+  CHECK(from_table == predicted_mean(model, "--x " + (folder / "new.npy").string(), folder / "from_array"));
+  const auto rows = lines_of(file_text(folder / "from_table/predictions.csv"));
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[0].starts_with("index,id,class,probability,standard_deviation,mean_"));
+  CHECK(rows[2].starts_with("1,\"row, 51\","));
+  const auto plain_rows = lines_of(file_text(folder / "from_array/predictions.csv"));
+  CHECK(plain_rows[0].starts_with("index,class,probability,"));
+}
+
+TEST_CASE("predict --csv: what does not fit the training table is an error with file, line and column") {
+  const TemporaryFolder folder;
+  const std::string model = fitted_table_model(folder);
+  const std::string file = (folder / "new.csv").string();
+  const auto error = [&](const std::string& text) {
+    write_table(file, text);
+    return prediction_error(model, "--csv " + file, folder);
+  };
+  CHECK(error("name,a,colour,b\nr,1,red,2\ns,1,green,2\n") ==
+        "widelimit: " + file +
+            ": line 3: column 'colour': the category 'green' is not among those of the training table\n");
+  CHECK(error("name,a,colour\nr,1,red\n") ==
+        "widelimit: " + file +
+            ": expected a column 'b' as in the training table; there are name, a, colour\n");
+  CHECK(error("name,a,colour,b,c\nr,1,red,2,3\n") ==
+        "widelimit: " + file + ": found a column 'c' that the training table does not have\n");
+  CHECK(error("name,a,colour,b\nr,1,red,\n") ==
+        "widelimit: " + file + ": line 2: column 'b': expected a value, found none\n");
+  CHECK(error("name,a,colour,b\n") == "widelimit: " + file + ": there are no rows\n");
+  CHECK(error("a,colour,b\n1,red,2\n").find("'name'") != std::string::npos);
+  CHECK(run_program("predict --model m --out o --csv a.csv --x x.npy").code == 2);
+}
+
+TEST_CASE("predict: images are reduced as those of the training were, bytes divided by 255") {
+  const TemporaryFolder folder;
+  const std::string model = (folder / "model").string();
+  const auto fitted = run_program(
+      "fit --network fcn --precision double --data sample --train 30 --validation 10 --test 10 --size 4 "
+      "--model " +
+      model);
+  REQUIRE(fitted.errors == "");
+  xt::xarray<std::uint8_t> bytes = xt::xarray<std::uint8_t>::from_shape({3, 12, 10, 3});
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes.flat(i) = static_cast<std::uint8_t>(i * 37 % 251);
+  const xt::xtensor<float, 4> pixels = xt::cast<double>(bytes) / 255.0;
+  const xt::xarray<float> small = data::resize_anti_aliased(pixels, 4, 4);
+  data::write_npy(folder / "bytes.npy", bytes);
+  data::write_npy(folder / "small.npy", small);
+  CHECK(predicted_mean(model, "--x " + (folder / "bytes.npy").string(), folder / "a") ==
+        predicted_mean(model, "--x " + (folder / "small.npy").string(), folder / "b"));
+  data::write_npy(folder / "flat.npy", xt::xarray<float>(xt::zeros<float>({3, 48})));
+  CHECK(prediction_error(model, "--x " + (folder / "flat.npy").string(), folder) ==
+        "widelimit: " + (folder / "flat.npy").string() +
+            ": expected images [n, height, width, channels], got 2 axes\n");
+  write_table(folder / "t.csv", "a\n1\n");
+  CHECK(prediction_error(model, "--csv " + (folder / "t.csv").string(), folder)
+            .find("t.csv: a table, but the model was not fitted to one") != std::string::npos);
+}
+
+}  // namespace widelimit::testing
