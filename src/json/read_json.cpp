@@ -169,6 +169,8 @@ void rethrow_named(const std::string& name) {
     throw_named(name, error);
   } catch (const DataError& error) {
     throw_named(name, error);
+  } catch (const NumericalError& error) {
+    throw_named(name, error);
   } catch (const json::exception& error) {
     throw DataError(fmt::format("{}: {}", name, error.what()));
   }
