@@ -8,6 +8,7 @@
 
 #include "cli/confusion_picture.hpp"
 #include "cli/gp_predictions_csv.hpp"
+#include "cli/grid_edge.hpp"
 #include "cli/inference_options.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
@@ -51,6 +52,8 @@ Json prediction_json(const GpPrediction& prediction) {
   if (prediction.candidates.empty()) return json;
   json["criterion"] = criterion_name(prediction.criterion);
   json["smallest_reliable_regulariser"] = prediction.noise_floor;
+  if (const GridEdge edge = edge_of(prediction.regulariser, prediction.candidates); edge != GridEdge::none)
+    json["regulariser_at_edge"] = edge_name(edge);
   for (const gp::RegulariserScore& candidate : prediction.candidates)
     json["candidates"].push_back(
         {{"regulariser", candidate.relative_regulariser},

@@ -70,6 +70,10 @@ class RankPredictor {
     const auto start = std::chrono::steady_clock::now();
     const ChosenRegulariser chosen = regulariser(kernel);
     const auto regression = fit(kernel, chosen.value);
+    if (kernel != prior_kernel && !options_.amplitude) {
+      interrupt_.check();
+      regression->set_amplitude(regression->flow_leave_one_out_amplitude(*train_.as_operator(prior_kernel)));
+    }
     const gp::CrossGram cross = grams_.test->as_cross(kernel);
     Posterior posterior{.name = kernel,
                         .amplitude = regression->amplitude(),
