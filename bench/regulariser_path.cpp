@@ -130,8 +130,9 @@ void measure_nngp(const Kernels3& kernels, const Task& task, int threads) {
   table.finish(factorization_of(kernels.train.nngp, threads));
 }
 
-void measure_ntk(const Kernels3& kernels, const Task& task, int threads) {
-  fmt::print("NTK\n");
+/// With the amplitude fitted or, which spares the inverse, given.
+void measure_ntk(const Kernels3& kernels, const Task& task, int threads, bool is_fitted) {
+  fmt::print("NTK, amplitude {}\n", is_fitted ? "fitted" : "given");
   Table table(factorization_of(kernels.train.ntk, threads));
   std::optional<gp::RelativeRegulariser> best;
   std::optional<gp::ConvergedFlow> flow;
@@ -141,9 +142,12 @@ void measure_ntk(const Kernels3& kernels, const Task& task, int threads) {
                .best;
   });
   table.time("fit", [&] {
-    flow = gp::ConvergedFlow::fit(kernels.train.nngp, kernels.train.ntk, task.train.y, *best, threads);
+    flow = gp::ConvergedFlow::fit(
+        kernels.train.nngp, kernels.train.ntk, task.train.y, *best, threads,
+        is_fitted ? gp::ConvergedFlow::Holds::inverse : gp::ConvergedFlow::Holds::factor);
   });
-  table.time("amplitude", [&] { flow = flow->with_amplitude(flow->leave_one_out_amplitude()); });
+  if (is_fitted)
+    table.time("amplitude", [&] { flow = flow->with_amplitude(flow->leave_one_out_amplitude()); });
   const gp::DoubleMatrix nngp = kernels.test.nngp, ntk = kernels.test.ntk;
   table.time("means", [&] { static_cast<void>(flow->mean(ntk)); });
   table.time("variances", [&] { static_cast<void>(flow->variance(nngp, ntk, kernels.test_variances)); });
@@ -169,5 +173,6 @@ int main(int argc, char** argv) {
   kernels.test_variances = gram_diagonal<float>(network, task.test.x, options).nngp.cast<double>();
   fmt::print("{} training images; clock, in factorizations; processor, in factorizations\n", n);
   measure_nngp(kernels, task, threads);
-  measure_ntk(kernels, task, threads);
+  measure_ntk(kernels, task, threads, true);
+  measure_ntk(kernels, task, threads, false);
 }

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "cli/solver_progress.hpp"
+#include "gp/rounding_error.hpp"
+#include "numerics/blas_threads.hpp"
 #include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
@@ -46,8 +48,13 @@ class Predictor {
 
   /// What was given, or what select(criterion) chooses.
   template <typename Select>
-  ChosenRegulariser regulariser(const Select& select) const {
-    if (options_.regulariser) return ChosenRegulariser(*options_.regulariser);
+  ChosenRegulariser regulariser(const char* kernel, const Select& select) const {
+    if (options_.regulariser) {
+      ChosenRegulariser given(*options_.regulariser);
+      const numerics::BlasThreads guard(numerics::resolve_threads(options_.threads, "gp"));
+      given.noise_floor = gp::noise_floor(*grams_.train->as_operator(kernel));
+      return given;
+    }
     const ChosenRegulariser chosen(select(criterion()));
     interrupt_.check();
     return chosen;
@@ -88,7 +95,7 @@ class Predictor {
   void regress() {
     const Stopwatch watch;
     const ChosenRegulariser chosen =
-        regulariser([this](gp::Criterion by) { return select_regression("nngp", by); });
+        regulariser("nngp", [this](gp::Criterion by) { return select_regression("nngp", by); });
     auto regression = gp::Regression::fit(nngp_of_regression(), targets_.train,
                                           gp::RelativeRegulariser(chosen.value), options_.threads);
     if (options_.amplitude) regression = regression.with_amplitude(*options_.amplitude);
@@ -105,7 +112,7 @@ class Predictor {
 
   void converge() {
     const Stopwatch watch;
-    const ChosenRegulariser chosen = regulariser([this](gp::Criterion by) { return select_flow(by); });
+    const ChosenRegulariser chosen = regulariser("ntk", [this](gp::Criterion by) { return select_flow(by); });
     auto flow = gp::ConvergedFlow::fit(
         grams_.train->take("nngp"), grams_.train->take("ntk"), targets_.train,
         gp::RelativeRegulariser(chosen.value), options_.threads,
@@ -125,7 +132,7 @@ class Predictor {
 
   void flow() {
     Stopwatch watch;
-    ChosenRegulariser chosen = regulariser([this](gp::Criterion by) { return select_flow(by); });
+    ChosenRegulariser chosen = regulariser("ntk", [this](gp::Criterion by) { return select_flow(by); });
     auto flow = gp::GradientFlow::fit(grams_.train->take("nngp"), grams_.train->take("ntk"), targets_.train,
                                       gp::RelativeRegulariser(chosen.value), 1, options_.threads);
     flow = flow.with_amplitude(options_.amplitude ? *options_.amplitude : flow.leave_one_out_amplitude());
@@ -142,6 +149,7 @@ class Predictor {
            .variance = flow.variance(times[i], nngp, ntk, grams_.test_variances)},
           chosen, watch);
       chosen.candidates.clear();
+      chosen.noise_floor = 0;
       watch = Stopwatch();
     }
   }

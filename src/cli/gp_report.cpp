@@ -38,7 +38,9 @@ std::string gp_table(const GpResult& result) {
 std::string edge_notes(const GpResult& result) {
   std::string text;
   for (const GpPrediction& prediction : result.predictions)
-    text += edge_text(prediction.name, prediction.regulariser, prediction.candidates, "--candidates");
+    text += prediction.candidates.empty()
+                ? below_floor_text(prediction.name, prediction.regulariser, prediction.noise_floor)
+                : edge_text(prediction.name, prediction.regulariser, prediction.candidates, "--candidates");
   return text;
 }
 

@@ -26,4 +26,7 @@ enum class GridEdge {
                                     const std::vector<gp::RegulariserScore>& candidates,
                                     const std::string& remedy);
 
+/// A line for people about a regulariser that was given, or "": below `floor` predictions may follow rounding errors.
+[[nodiscard]] std::string below_floor_text(const std::string& kernel, double given, double floor);
+
 }  // namespace widelimit::cli

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/rank_gram.hpp"
+#include "gp/rounding_error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 
 namespace widelimit::cli {
@@ -52,8 +53,12 @@ class RankPredictor {
 
   /// A factorization for each candidate. What the first rank chooses counts: another kind of processor could differ.
   [[nodiscard]] ChosenRegulariser regulariser(const std::string& kernel) const {
-    if (options_.regulariser) return ChosenRegulariser(*options_.regulariser);
     const auto gram = train_.as_operator(kernel);
+    if (options_.regulariser) {
+      ChosenRegulariser given(*options_.regulariser);
+      given.noise_floor = gp::noise_floor(*gram);
+      return given;
+    }
     const double mean_diagonal = gram->diagonal().mean();
     ChosenRegulariser chosen(gp::select_by_scores(*gram, options_.candidates, criterion(),
                                                   [&](const std::vector<double>& lambdas) {

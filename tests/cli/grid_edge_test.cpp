@@ -52,6 +52,14 @@ TEST_CASE("grid edge: a line for people, and none where there is nothing to say"
         "of the kernel: with --precision double smaller ones count\n");
 }
 
+TEST_CASE("grid edge: a regulariser that was given is compared with the rounding errors") {
+  CHECK(below_floor_text("nngp", 1e-3, 1e-3) == "");
+  CHECK(below_floor_text("nngp", 1e-7, 5.68e-6) ==
+        "nngp: the regulariser 1e-07 is less than ten times the rounding errors of the kernel: unless the "
+        "kernel's own eigenvalues stand above them, predictions follow them; take 5.7e-06 or more, or "
+        "--precision double\n");
+}
+
 TEST_CASE("gp and fit: say that the best regulariser is at an end of the grid") {
   const TemporaryFolder folder;
   const std::string data = " --network fcn --data sample --train 40 --validation 20 --test 20 --size 6 ";
@@ -66,6 +74,11 @@ TEST_CASE("gp and fit: say that the best regulariser is at an end of the grid") 
   REQUIRE(given.code == 0);
   CHECK(given.output.find("the best regulariser") == std::string::npos);
   // By chance: one of 19 is at an end.
+  const auto rounded = run_program("gp" + data + "--regulariser 1e-7 --solver cholesky");
+  REQUIRE(rounded.code == 0);
+  for (const char* kernel : {"\nnngp", "\nntk"})
+    CHECK(rounded.output.find(std::string(kernel) + ": the regulariser 1e-07 is less than ten times the "
+                                                    "rounding errors of the kernel") != std::string::npos);
   const auto fitted = run_program("fit" + data + "--criterion mse --model " + (folder / "model").string());
   REQUIRE(fitted.code == 0);
   const bool at_end = fitted.output.find("regulariser 1e-07, ") != std::string::npos ||

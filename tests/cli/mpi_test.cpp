@@ -119,6 +119,12 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
                 doctest::Approx(expected[i].at(number).get<double>()).epsilon(1e-8));
         }
     }
+  const auto rounded = run_ranks(
+      "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
+      "--network fcn --kernel nngp --solver distributed --regulariser 1e-8");
+  REQUIRE(rounded.code == 0);
+  CHECK(rounded.output.find("\nnngp: the regulariser 1e-08 is less than ten times the rounding errors") !=
+        std::string::npos);
   const auto times = run_ranks(
       "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
       "--network fcn --solver distributed --time 2");
