@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_arguments.hpp"
 #include "cli/fit_search.hpp"
+#include "cli/grid_edge.hpp"
 #include "cli/inference_options.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/model_scores.hpp"
@@ -199,9 +200,13 @@ void draw_reliability(const std::vector<Checked>& checked, const FitArguments& a
 
 std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
   if (!model.selection()) return "";
-  return fmt::format("regulariser {:.6g}, chosen by {} among {}{}\n", model.selection()->best.value(),
-                     criterion_name(criterion_of(arguments)), model.selection()->scores.size(),
-                     arguments.refit ? "; fitted again with the validation data" : "");
+  const gp::Selection& selection = *model.selection();
+  const std::string text =
+      fmt::format("regulariser {:.6g}, chosen by {} among {}{}\n", selection.best.value(),
+                  criterion_name(criterion_of(arguments)), selection.scores.size(),
+                  arguments.refit ? "; fitted again with the validation data" : "");
+  return text + edge_text(arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk", selection.best.value(),
+                          selection.scores, "give --regulariser");
 }
 
 template <typename Scalar>

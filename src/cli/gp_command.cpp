@@ -230,7 +230,17 @@ class GpRun {
       throw ArgumentError(fmt::format(
           "gp with several processes needs --store, in which they meet, or --solver distributed{}",
           needs.against_distributed.empty() ? "" : ": " + needs.against_distributed));
-    return choice.text;
+    return choice.text + amplitude_cost(choice.solver);
+  }
+
+  /// Where conjugate gradients solve for every training input.
+  [[nodiscard]] std::string amplitude_cost(Solver solver) const {
+    constexpr std::size_t together = 256;
+    if (solver != Solver::conjugate_gradients || options_.kernels == Kernels::nngp || options_.amplitude)
+      return "";
+    return fmt::format(
+        "; the NTK's amplitude solves for all {} inputs, {} at a time: --amplitude A spares that",
+        task_.train.size(), together);
   }
 
   [[nodiscard]] bool has_rank_solver() const {
@@ -245,8 +255,6 @@ class GpRun {
       return "this widelimit-mpi was built without ScaLAPACK (Debian: libscalapack-openmpi-dev)";
     if (!options_.times.empty()) return "it knows networks after training only, no --time";
     if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
-    if (options_.kernels != Kernels::nngp && !options_.amplitude)
-      return "it cannot fit the amplitude of the NTK; give --amplitude, or take --kernel nngp";
     const auto by = options_.criterion;
     if (by && (*by == gp::Criterion::negative_log_predictive_density || *by == gp::Criterion::leave_one_out))
       return fmt::format("it chooses regularisers by accuracy, mean squared error or evidence, not by {}",
@@ -255,11 +263,11 @@ class GpRun {
   }
 
   void require_iterative(const SolverChoice& choice) const {
-    if (!options_.times.empty() || (options_.kernels != Kernels::nngp && !options_.amplitude))
-      throw ArgumentError(
-          fmt::format("{}; cg knows no --time and takes --amplitude for the NTK: give it, take "
-                      "--kernel nngp, or --solver cholesky all the same",
-                      choice.text));
+    if (!options_.times.empty())
+      throw ArgumentError(fmt::format(
+          "{}; cg knows networks after training only, no --time: leave it out, or give --solver cholesky "
+          "all the same",
+          choice.text));
     const auto by = options_.criterion;
     if (!options_.regulariser && by && *by != gp::Criterion::accuracy &&
         *by != gp::Criterion::mean_squared_error)
@@ -291,7 +299,7 @@ class GpRun {
                                 context_.interrupt));
       output_->write_report(*report_);
     }
-    fmt::print("{}", gp_table(result));
+    fmt::print("{}{}", gp_table(result), edge_notes(result));
     flush_standard_output();
   }
 

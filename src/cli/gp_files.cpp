@@ -8,6 +8,7 @@
 
 #include "cli/confusion_picture.hpp"
 #include "cli/gp_predictions_csv.hpp"
+#include "cli/grid_edge.hpp"
 #include "cli/inference_options.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/version.hpp"
@@ -48,9 +49,12 @@ Json prediction_json(const GpPrediction& prediction) {
     json["passes"] = iterations->passes;
     json["relative_residual"] = iterations->relative_residual;
   }
+  if (prediction.noise_floor > 0 || !prediction.candidates.empty())
+    json["smallest_reliable_regulariser"] = prediction.noise_floor;
   if (prediction.candidates.empty()) return json;
   json["criterion"] = criterion_name(prediction.criterion);
-  json["smallest_reliable_regulariser"] = prediction.noise_floor;
+  if (const GridEdge edge = edge_of(prediction.regulariser, prediction.candidates); edge != GridEdge::none)
+    json["regulariser_at_edge"] = edge_name(edge);
   for (const gp::RegulariserScore& candidate : prediction.candidates)
     json["candidates"].push_back(
         {{"regulariser", candidate.relative_regulariser},

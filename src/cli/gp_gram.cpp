@@ -36,8 +36,8 @@ class MemoryGram final : public GpGram {
 
 class StoreGram final : public GpGram {
  public:
-  explicit StoreGram(const std::filesystem::path& folder)
-      : stored_{std::make_shared<const store::StoredGram>(folder)} {}
+  StoreGram(const std::filesystem::path& folder, int threads)
+      : stored_{std::make_shared<const store::StoredGram>(folder)}, threads_{threads} {}
 
   [[nodiscard]] gp::DoubleMatrix matrix(const std::string& kernel) const override {
     const double epsilon = stored_->is_float() ? static_cast<double>(std::numeric_limits<float>::epsilon())
@@ -46,7 +46,7 @@ class StoreGram final : public GpGram {
   }
   [[nodiscard]] std::shared_ptr<const gp::KernelOperator> as_operator(
       const std::string& kernel) const override {
-    return std::make_shared<const gp::StoredOperator>(stored_, kernel);
+    return std::make_shared<const gp::StoredOperator>(stored_, kernel, threads_);
   }
   [[nodiscard]] gp::CrossGram as_cross(const std::string& kernel) const override {
     return gp::stored_cross_gram(stored_, kernel);
@@ -54,6 +54,7 @@ class StoreGram final : public GpGram {
 
  private:
   std::shared_ptr<const store::StoredGram> stored_;
+  int threads_;
 };
 
 }  // namespace
@@ -63,8 +64,8 @@ std::unique_ptr<GpGram> gram_in_memory(GramResult<Scalar> kernels) {
   return std::make_unique<MemoryGram<Scalar>>(std::move(kernels));
 }
 
-std::unique_ptr<GpGram> gram_in_store(const std::filesystem::path& folder) {
-  return std::make_unique<StoreGram>(folder);
+std::unique_ptr<GpGram> gram_in_store(const std::filesystem::path& folder, int threads) {
+  return std::make_unique<StoreGram>(folder, threads);
 }
 
 template std::unique_ptr<GpGram> gram_in_memory(GramResult<float>);

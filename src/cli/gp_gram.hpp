@@ -32,7 +32,8 @@ class GpGram {
 template <typename Scalar>
 [[nodiscard]] std::unique_ptr<GpGram> gram_in_memory(GramResult<Scalar> kernels);
 
-/// In a store that is complete: nothing of it is held, and each call reads what it needs.
-[[nodiscard]] std::unique_ptr<GpGram> gram_in_store(const std::filesystem::path& folder);
+/// In a store that is complete: nothing of it is held, and each call reads what it needs; operators on so
+/// many threads.
+[[nodiscard]] std::unique_ptr<GpGram> gram_in_store(const std::filesystem::path& folder, int threads);
 
 }  // namespace widelimit::cli

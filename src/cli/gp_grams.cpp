@@ -47,7 +47,7 @@ std::unique_ptr<GpGram> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar
     compute_store<Scalar>(folder, network, train, nullptr, gram_options, options.dealer);
   else
     compute_store<Scalar>(folder, network, job.others->inputs(), &train, gram_options, options.dealer);
-  if (!together) return gram_in_store(folder);
+  if (!together) return gram_in_store(folder, options.threads);
   const RankSolver& ranks = *options.dealer->solver();
   return std::make_unique<RankGram>(ranks, rank_tiles_in_store(ranks, folder));
 }

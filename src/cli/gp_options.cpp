@@ -38,11 +38,12 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       ->check(number_not_negative())
       ->type_name("T1,T2,...");
   command
-      .add_option("--solver", inference.solver,
-                  "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which "
-                  "read it from the store and need no second copy (cg; no evidence, no --time, and "
-                  "--amplitude for the NTK), or factorized by all ranks of widelimit-mpi together "
-                  "(distributed) [by size and memory: docs/solvers.md]")
+      .add_option(
+          "--solver", inference.solver,
+          "How the Gram matrix is solved with: factorized (cholesky), by conjugate gradients, which "
+          "read it from the store and need no second copy (cg; no evidence, no --time), or factorized "
+          "by all ranks of widelimit-mpi together "
+          "(distributed) [by size and memory: docs/solvers.md]")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, Solver>{{"cholesky", Solver::cholesky},
                                                                 {"cg", Solver::conjugate_gradients},
@@ -119,15 +120,8 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
     throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
   if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-  if (arguments.inference.solver == Solver::conjugate_gradients) {
-    if (!arguments.inference.times.empty())
-      throw CLI::ValidationError("--solver",
-                                 "cg knows networks after training only, no --time; take cholesky");
-    if (arguments.kernel.kernels != Kernels::nngp && !arguments.inference.amplitude)
-      throw CLI::ValidationError(
-          "--solver",
-          "cg cannot fit the amplitude of the NTK; give --amplitude, take --kernel nngp, or cholesky");
-  }
+  if (arguments.inference.solver == Solver::conjugate_gradients && !arguments.inference.times.empty())
+    throw CLI::ValidationError("--solver", "cg knows networks after training only, no --time; take cholesky");
 }
 
 }  // namespace widelimit::cli

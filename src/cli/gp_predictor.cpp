@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "cli/solver_progress.hpp"
+#include "gp/rounding_error.hpp"
+#include "numerics/blas_threads.hpp"
 #include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
@@ -46,18 +48,27 @@ class Predictor {
 
   /// What was given, or what select(criterion) chooses.
   template <typename Select>
-  ChosenRegulariser regulariser(const Select& select) const {
-    if (options_.regulariser) return ChosenRegulariser(*options_.regulariser);
+  ChosenRegulariser regulariser(const char* kernel, const Select& select) const {
+    if (options_.regulariser) {
+      ChosenRegulariser given(*options_.regulariser);
+      const numerics::BlasThreads guard(numerics::resolve_threads(options_.threads, "gp"));
+      given.noise_floor = gp::noise_floor(*grams_.train->as_operator(kernel));
+      return given;
+    }
     const ChosenRegulariser chosen(select(criterion()));
     interrupt_.check();
     return chosen;
   }
 
-  /// Of a Regression with one of the kernels.
+  /// Of a Regression with one of the kernels. Densities of validation inputs cost nearly as much as all the rest and, of
+  /// the NTK, would be those of another model: they are computed where the choice is by them.
   [[nodiscard]] gp::Selection select_regression(const char* kernel, gp::Criterion by) const {
     std::optional<gp::ValidationKernel> seen;
     if (gp::needs_validation(by))
-      seen.emplace(gp::ValidationKernel{grams_.validation->matrix(kernel), grams_.validation_variances,
+      seen.emplace(gp::ValidationKernel{grams_.validation->matrix(kernel),
+                                        by == gp::Criterion::negative_log_predictive_density
+                                            ? grams_.validation_variances
+                                            : Vector<double>(),
                                         *targets_.validation});
     return gp::select_regulariser(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
                                   options_.candidates, options_.threads);
@@ -84,7 +95,7 @@ class Predictor {
   void regress() {
     const Stopwatch watch;
     const ChosenRegulariser chosen =
-        regulariser([this](gp::Criterion by) { return select_regression("nngp", by); });
+        regulariser("nngp", [this](gp::Criterion by) { return select_regression("nngp", by); });
     auto regression = gp::Regression::fit(nngp_of_regression(), targets_.train,
                                           gp::RelativeRegulariser(chosen.value), options_.threads);
     if (options_.amplitude) regression = regression.with_amplitude(*options_.amplitude);
@@ -101,9 +112,11 @@ class Predictor {
 
   void converge() {
     const Stopwatch watch;
-    const ChosenRegulariser chosen = regulariser([this](gp::Criterion by) { return select_flow(by); });
-    auto flow = gp::ConvergedFlow::fit(grams_.train->take("nngp"), grams_.train->take("ntk"), targets_.train,
-                                       gp::RelativeRegulariser(chosen.value), options_.threads);
+    const ChosenRegulariser chosen = regulariser("ntk", [this](gp::Criterion by) { return select_flow(by); });
+    auto flow = gp::ConvergedFlow::fit(
+        grams_.train->take("nngp"), grams_.train->take("ntk"), targets_.train,
+        gp::RelativeRegulariser(chosen.value), options_.threads,
+        options_.amplitude ? gp::ConvergedFlow::Holds::factor : gp::ConvergedFlow::Holds::inverse);
     interrupt_.check();
     flow = flow.with_amplitude(options_.amplitude ? *options_.amplitude : flow.leave_one_out_amplitude());
     interrupt_.check();
@@ -119,7 +132,7 @@ class Predictor {
 
   void flow() {
     Stopwatch watch;
-    ChosenRegulariser chosen = regulariser([this](gp::Criterion by) { return select_flow(by); });
+    ChosenRegulariser chosen = regulariser("ntk", [this](gp::Criterion by) { return select_flow(by); });
     auto flow = gp::GradientFlow::fit(grams_.train->take("nngp"), grams_.train->take("ntk"), targets_.train,
                                       gp::RelativeRegulariser(chosen.value), 1, options_.threads);
     flow = flow.with_amplitude(options_.amplitude ? *options_.amplitude : flow.leave_one_out_amplitude());
@@ -136,6 +149,7 @@ class Predictor {
            .variance = flow.variance(times[i], nngp, ntk, grams_.test_variances)},
           chosen, watch);
       chosen.candidates.clear();
+      chosen.noise_floor = 0;
       watch = Stopwatch();
     }
   }
@@ -171,14 +185,11 @@ class Predictor {
             .iterations = IterativeSolution{regression.passes(), regression.relative_residual()}};
   }
 
-  [[nodiscard]] gp::IterativeRegression scaled(const gp::IterativeRegression& regression) const {
-    return options_.amplitude ? regression.with_amplitude(*options_.amplitude) : regression;
-  }
-
   void regress_iteratively() {
     const Stopwatch watch;
     const auto [fitted, chosen] = fit_iteratively("nngp");
-    const gp::IterativeRegression regression = scaled(fitted);
+    const gp::IterativeRegression regression =
+        options_.amplitude ? fitted.with_amplitude(*options_.amplitude) : fitted;
     Posterior posterior = posterior_of(regression, "nngp");
     posterior.variance = regression.variance(grams_.test->as_cross("nngp"), grams_.test_variances);
     add(std::move(posterior), chosen, watch);
@@ -187,12 +198,13 @@ class Predictor {
   void flow_iteratively() {
     const Stopwatch watch;
     const auto [fitted, chosen] = fit_iteratively("ntk");
-    const gp::IterativeRegression regression = scaled(fitted);
+    const auto nngp = grams_.train->as_operator("nngp");
+    const gp::IterativeRegression regression = fitted.with_amplitude(
+        options_.amplitude ? *options_.amplitude : fitted.flow_leave_one_out_amplitude(*nngp));
     Posterior posterior = posterior_of(regression, "ntk");
     posterior.time = gp::infinite_time;
-    posterior.variance =
-        regression.flow_variance(*grams_.train->as_operator("nngp"), grams_.test->as_cross("nngp"),
-                                 grams_.test->as_cross("ntk"), grams_.test_variances);
+    posterior.variance = regression.flow_variance(*nngp, grams_.test->as_cross("nngp"),
+                                                  grams_.test->as_cross("ntk"), grams_.test_variances);
     add(std::move(posterior), chosen, watch);
   }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "cli/grid_edge.hpp"
+
 namespace widelimit::cli {
 namespace {
 
@@ -30,6 +32,15 @@ std::string gp_table(const GpResult& result) {
         scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
         fmt::format("{:.2f}", result.gram_seconds), fmt::format("{:.2f}", prediction.solve_seconds));
   }
+  return text;
+}
+
+std::string edge_notes(const GpResult& result) {
+  std::string text;
+  for (const GpPrediction& prediction : result.predictions)
+    text += prediction.candidates.empty()
+                ? below_floor_text(prediction.name, prediction.regulariser, prediction.noise_floor)
+                : edge_text(prediction.name, prediction.regulariser, prediction.candidates, "--candidates");
   return text;
 }
 

@@ -64,7 +64,7 @@ struct GpPrediction {
   double solve_seconds;
   gp::Criterion criterion;                       ///< Of the choice among the candidates.
   std::vector<gp::RegulariserScore> candidates;  ///< Empty where the regulariser was given.
-  double noise_floor = 0;                        ///< Of the candidates.
+  double noise_floor = 0;                        ///< Of the candidates, or of the one that was given.
   std::optional<IterativeSolution> iterations;   ///< Of conjugate gradients.
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/rank_gram.hpp"
+#include "gp/rounding_error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 
 namespace widelimit::cli {
@@ -52,8 +53,12 @@ class RankPredictor {
 
   /// A factorization for each candidate. What the first rank chooses counts: another kind of processor could differ.
   [[nodiscard]] ChosenRegulariser regulariser(const std::string& kernel) const {
-    if (options_.regulariser) return ChosenRegulariser(*options_.regulariser);
     const auto gram = train_.as_operator(kernel);
+    if (options_.regulariser) {
+      ChosenRegulariser given(*options_.regulariser);
+      given.noise_floor = gp::noise_floor(*gram);
+      return given;
+    }
     const double mean_diagonal = gram->diagonal().mean();
     ChosenRegulariser chosen(gp::select_by_scores(*gram, options_.candidates, criterion(),
                                                   [&](const std::vector<double>& lambdas) {
@@ -70,6 +75,10 @@ class RankPredictor {
     const auto start = std::chrono::steady_clock::now();
     const ChosenRegulariser chosen = regulariser(kernel);
     const auto regression = fit(kernel, chosen.value);
+    if (kernel != prior_kernel && !options_.amplitude) {
+      interrupt_.check();
+      regression->set_amplitude(regression->flow_leave_one_out_amplitude(*train_.as_operator(prior_kernel)));
+    }
     const gp::CrossGram cross = grams_.test->as_cross(kernel);
     Posterior posterior{.name = kernel,
                         .amplitude = regression->amplitude(),

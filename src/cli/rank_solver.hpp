@@ -30,6 +30,7 @@ class RankRegression {
                                                      const gp::CrossGram& nngp_cross,
                                                      const gp::CrossGram& ntk_cross,
                                                      const Vector<double>& nngp_test_variances) const = 0;
+  [[nodiscard]] virtual double flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const = 0;
 };
 
 /// What the ranks of a program solve together. All call each function, in the same order and with the same arguments.

@@ -9,6 +9,7 @@
 
 #include "distributed/scalapack.hpp"
 #include "gp/checks.hpp"
+#include "gp/flow_leave_one_out.hpp"
 #include "gp/linear_algebra.hpp"
 #include "gp/variances.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
@@ -145,6 +146,13 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
   });
   return amplitude_ *
          gp::without_rounding_below_zero(std::move(variance), nngp_test_variances, regression_place);
+}
+
+double DistributedRegression::flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const {
+  constexpr Index columns = 512;
+  return gp::solved_leave_one_out(nngp, weights_, lambda_, columns,
+                                  [this](const Matrix<double>& b) { return solved(b); })
+      .most_likely_scale(regression_place);
 }
 
 void DistributedRegression::set_amplitude(double amplitude) {

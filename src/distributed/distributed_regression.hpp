@@ -37,6 +37,10 @@ class DistributedRegression {
                                              const gp::CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
+  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out_amplitude(). `nngp` multiplies on
+  /// all ranks together. Cost 2 n^3 over all ranks, in blocks.
+  [[nodiscard]] double flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const;
+
   [[nodiscard]] double log_marginal_likelihood() const;
 
   /// See gp::Regression::with_amplitude().

@@ -43,8 +43,9 @@ void require_cg_lambdas(const std::vector<double>& lambdas) {
 void require_right_hand_sides(const Matrix<double>& b, Index n) {
   require_targets(b, n, cg_place);
   if (b.cols() > b.rows())
-    throw ArgumentError(fmt::format("{}: expected at most n = {} right-hand sides at a time, got {}",
-                                    cg_place, b.rows(), b.cols()));
+    throw ArgumentError(fmt::format(
+        "{}: expected at most n = {} right-hand sides at a time, got {}; factorize so small a matrix",
+        cg_place, b.rows(), b.cols()));
 }
 
 Index columns_of(const ConjugateGradientOptions& options, Index n) {

@@ -1,5 +1,8 @@
 #include "widelimit/gp/converged_flow.hpp"
 
+#include <optional>
+#include <utility>
+
 #include "gp/checks.hpp"
 #include "gp/linear_algebra.hpp"
 #include "gp/variances.hpp"
@@ -13,11 +16,25 @@ using numerics::BlasThreads;
 
 struct ConvergedFlow::Matrices {
   Matrix<double> nngp;
-  Matrix<double> inverse;  ///< (T + lambda I)^-1.
+  Matrix<double> inverse;          ///< (T + lambda I)^-1, or empty:
+  std::optional<Cholesky> factor;  ///< then that of T + lambda I.
 };
 
+namespace {
+
+/// Columns first .. first + count - 1 of (T + lambda I)^-1.
+template <typename Matrices>
+Matrix<double> inverse_columns(const Matrices& of, Index first, Index count) {
+  if (!of.factor) return of.inverse.middleCols(first, count);
+  Matrix<double> unit = Matrix<double>::Zero(of.nngp.rows(), count);
+  unit.middleRows(first, count).setIdentity();
+  return of.factor->solve(std::move(unit));
+}
+
+}  // namespace
+
 ConvergedFlow ConvergedFlow::fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
-                                 const Noise& regulariser, int threads) {
+                                 const Noise& regulariser, int threads, Holds holds) {
   constexpr const char* where = "ConvergedFlow::fit";
   ConvergedFlow result;
   result.threads_ = numerics::resolve_threads(threads, where);
@@ -30,9 +47,18 @@ ConvergedFlow ConvergedFlow::fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matr
   const BlasThreads guard(result.threads_);
   Cholesky cholesky(std::move(t), result.lambda_, where);
   result.weights_ = cholesky.solve(targets);
-  result.matrices_ =
-      std::make_shared<const Matrices>(Matrices{std::move(k), std::move(cholesky).take_inverse(where)});
+  Matrices matrices{std::move(k), {}, std::nullopt};
+  if (holds == Holds::inverse)
+    matrices.inverse = std::move(cholesky).take_inverse(where);
+  else
+    matrices.factor = std::move(cholesky);
+  result.matrices_ = std::make_shared<const Matrices>(std::move(matrices));
   return result;
+}
+
+Matrix<double> ConvergedFlow::response(const Matrix<double>& x) const {
+  if (matrices_->factor) return matrices_->factor->solve(x);
+  return multiply(matrices_->inverse, Transpose::no, x, Transpose::no);
 }
 
 ConvergedFlow ConvergedFlow::with_amplitude(double amplitude) const {
@@ -44,11 +70,11 @@ ConvergedFlow ConvergedFlow::with_amplitude(double amplitude) const {
 
 LeaveOneOut ConvergedFlow::leave_one_out() const {
   const BlasThreads guard(threads_);
-  const Vector<double> g = matrices_->inverse.diagonal();
-  Vector<double> variances(g.size());
+  Vector<double> g(weights_.rows()), variances(weights_.rows());
   for_each_row_block(g.size(), [&](Index first, Index count) {
-    variances.segment(first, count) =
-        quadratic_forms(matrices_->nngp, matrices_->inverse.middleCols(first, count)).cwiseMax(0);
+    const Matrix<double> columns = inverse_columns(*matrices_, first, count);
+    g.segment(first, count) = columns.middleRows(first, count).diagonal();
+    variances.segment(first, count) = quadratic_forms(matrices_->nngp, columns).cwiseMax(0);
   });
   return {g.cwiseInverse().asDiagonal() * weights_,
           amplitude_ * (variances.array() / g.array().square() + lambda_)};
@@ -75,8 +101,7 @@ Vector<double> ConvergedFlow::variance(const DoubleMatrix& nngp_cross, const Dou
   const BlasThreads guard(threads_);
   Vector<double> variance = nngp_test_variances;
   for_each_row_block(n_test, [&](Index first, Index count) {
-    const Matrix<double> b = multiply(matrices_->inverse, Transpose::no,
-                                      ntk_cross.matrix().middleRows(first, count), Transpose::yes);
+    const Matrix<double> b = response(ntk_cross.matrix().middleRows(first, count).transpose());
     const Matrix<double> k = nngp_cross.matrix().middleRows(first, count).transpose();
     variance.segment(first, count) +=
         quadratic_forms(matrices_->nngp, b) - 2 * b.cwiseProduct(k).colwise().sum().transpose();

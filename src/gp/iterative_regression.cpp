@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gp/checks.hpp"
+#include "gp/flow_leave_one_out.hpp"
 #include "gp/shifted_solver.hpp"
 #include "gp/variances.hpp"
 #include "widelimit/error.hpp"
@@ -15,6 +16,14 @@ namespace widelimit::gp {
 using Eigen::Index;
 
 namespace {
+
+constexpr Index right_hand_sides = 256;  ///< Solved for at a time.
+
+void require_nngp_size(const KernelOperator& nngp, Index n, const char* where) {
+  if (nngp.size() != n)
+    throw ArgumentError(
+        fmt::format("{}: the NNGP must be as large as the NTK, {}, got {}", where, n, nngp.size()));
+}
 
 void require_cross_columns(const CrossGram& cross, Index n, const char* where, const char* name) {
   if (cross.columns() != n)
@@ -66,15 +75,26 @@ Matrix<double> IterativeRegression::mean(const CrossGram& cross_gram) const {
   return cross_gram.multiply(weights_);
 }
 
+Matrix<double> IterativeRegression::solved(const Matrix<double>& b) const {
+  return solve_shifted(*gram_, *preconditioner_, b, {lambda_}, options_).solutions[0];
+}
+
+double IterativeRegression::flow_leave_one_out_amplitude(const KernelOperator& nngp) const {
+  constexpr const char* where = "IterativeRegression::flow_leave_one_out_amplitude";
+  const Index n = weights_.rows();
+  require_nngp_size(nngp, n, where);
+  return solved_leave_one_out(nngp, weights_, lambda_, std::min(right_hand_sides, n),
+                              [this](const Matrix<double>& b) { return solved(b); })
+      .most_likely_scale(where);
+}
+
 Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) const {
   require_cross_gram(cross_gram, weights_.rows(), "IterativeRegression::responses", "the cross Gram matrix");
-  const Index n = weights_.rows(), block = std::min<Index>(256, n);
+  const Index n = weights_.rows(), block = std::min(right_hand_sides, n);
   Matrix<double> result(n, cross_gram.rows());
   for (Index first = 0; first < cross_gram.rows(); first += block) {
     const Index count = std::min(block, cross_gram.rows() - first);
-    const Matrix<double> b = cross_gram.middleRows(first, count).transpose();
-    result.middleCols(first, count) =
-        solve_shifted(*gram_, *preconditioner_, b, {lambda_}, options_).solutions[0];
+    result.middleCols(first, count) = solved(cross_gram.middleRows(first, count).transpose());
   }
   return result;
 }
@@ -104,9 +124,7 @@ Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, co
     throw ArgumentError(fmt::format("{}: both cross Gram matrices must have as many rows, got {} and {}",
                                     where, nngp_cross.rows(), ntk_cross.rows()));
   require_test_variances(nngp_test_variances, ntk_cross.rows(), where);
-  if (nngp.size() != n)
-    throw ArgumentError(
-        fmt::format("{}: the NNGP must be as large as the NTK, {}, got {}", where, n, nngp.size()));
+  require_nngp_size(nngp, n, where);
   Vector<double> variance = nngp_test_variances;
   for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
     const Matrix<double> b = responses(ntk_cross.block(first, count));

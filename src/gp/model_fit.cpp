@@ -105,8 +105,11 @@ class ModelFit {
 
   [[nodiscard]] Selection select_bayesian() const {
     std::optional<ValidationKernel> seen;
+    // Densities cost nearly as much as all the rest.
+    const bool densities = options_.criterion == Criterion::negative_log_predictive_density;
     if (validation_ != nullptr)
-      seen.emplace(ValidationKernel{cross_.nngp, validation_variances_, validation_->y});
+      seen.emplace(ValidationKernel{cross_.nngp, densities ? validation_variances_ : Vector<double>(),
+                                    validation_->y});
     return select_regulariser(gram_.nngp, train_.y, std::move(seen), options_.criterion, options_.grid,
                               options_.gram.threads);
   }

@@ -17,4 +17,8 @@ double rounding_error(const KernelOperator& gram, double entry_epsilon) {
   return entry_epsilon * norm / std::sqrt(static_cast<double>(gram.size()));
 }
 
+double noise_floor(const KernelOperator& gram) {
+  return signal_to_noise * rounding_error(gram, gram.epsilon()) / gram.diagonal().mean();
+}
+
 }  // namespace widelimit::gp

@@ -33,10 +33,6 @@ void require_grid(const std::vector<double>& grid) {
                       where, i, grid[i]));
 }
 
-/// How far K + lambda I must stand above the error of K: predictions from directions that are nothing but
-/// error then have a tenth of the targets' size, and their squares no weight.
-constexpr double signal_to_noise = 10;
-
 bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, Criterion criterion) {
   if (!candidate.above_noise || !best.above_noise) return candidate.above_noise;
   switch (criterion) {

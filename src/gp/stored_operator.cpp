@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <future>
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "gp/linear_algebra.hpp"
+#include "numerics/blas_threads.hpp"
 #include "numerics/rows/linear_rows.hpp"
+#include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::gp {
@@ -17,8 +19,10 @@ using store::StoredGram;
 using store::TileGrid;
 using store::TileIndex;
 
-StoredOperator::StoredOperator(std::shared_ptr<const StoredGram> gram, std::string array)
-    : gram_{std::move(gram)}, array_{std::move(array)} {
+StoredOperator::StoredOperator(std::shared_ptr<const StoredGram> gram, std::string array, int threads)
+    : gram_{std::move(gram)},
+      array_{std::move(array)},
+      threads_{numerics::resolve_threads(threads, "StoredOperator")} {
   if (!gram_->grid().is_symmetric())
     throw ArgumentError(
         "StoredOperator: expected the store of a symmetric Gram matrix, got one of two batches");
@@ -32,32 +36,53 @@ double StoredOperator::epsilon() const {
                            : std::numeric_limits<double>::epsilon();
 }
 
-/// body(tile, numbers), in order; the tile behind is read meanwhile.
+Matrix<double> StoredOperator::tile(Index number) const {
+  const TileIndex tile = gram_->grid().tile(number);
+  Matrix<double> numbers = gram_->tile<double>(array_, tile);
+  if (!numerics::linear_rows<double>().all_finite(numbers.data(), static_cast<std::size_t>(numbers.size())))
+    throw NumericalError(
+        fmt::format("StoredOperator: tile ({}, {}) of {} holds infinity", tile.row, tile.column, array_));
+  return numbers;
+}
+
 template <typename Body>
-void StoredOperator::for_each_tile(Body body) const {
-  const TileGrid grid = gram_->grid();
-  const auto read = [this](TileIndex tile) { return gram_->tile<double>(array_, tile); };
-  std::future<Matrix<double>> next = std::async(std::launch::async, read, grid.tile(0));
-  for (Index t = 0; t < grid.count(); ++t) {
-    const Matrix<double> numbers = next.get();
-    if (t + 1 < grid.count()) next = std::async(std::launch::async, read, grid.tile(t + 1));
-    if (!numerics::linear_rows<double>().all_finite(numbers.data(), static_cast<std::size_t>(numbers.size())))
-      throw NumericalError(fmt::format("StoredOperator: tile ({}, {}) of {} holds infinity", grid.tile(t).row,
-                                       grid.tile(t).column, array_));
-    body(grid.rows_of(grid.tile(t)), grid.columns_of(grid.tile(t)), numbers);
-  }
+void StoredOperator::for_each_tile(Index first, Index last, const Body& body) const {
+  const numerics::BlasThreads guard(1, threads_);
+  numerics::on_threads(threads_, [&] {
+    numerics::for_each_task(last - first, RunControl{}, [&](std::ptrdiff_t i) { body(first + i); });
+  });
 }
 
 Matrix<double> StoredOperator::multiply(const Matrix<double>& x) const {
-  Matrix<double> product = Matrix<double>::Zero(size(), x.cols());
-  for_each_tile([&](InputRange rows, InputRange columns, const Matrix<double>& k) {
-    product.middleRows(rows.begin, rows.size()) +=
-        gp::multiply(k, Transpose::no, x.middleRows(columns.begin, columns.size()), Transpose::no);
-    if (rows != columns)
-      product.middleRows(columns.begin, columns.size()) +=
-          gp::multiply(k, Transpose::yes, x.middleRows(rows.begin, rows.size()), Transpose::no);
-  });
-  return product;
+  /// What a tile gives to its rows and, off the diagonal, as its mirror image to its columns.
+  struct Products {
+    Matrix<double> rows, columns;
+  };
+  const TileGrid grid = gram_->grid();
+  // Threads wait for each other after so many tiles each, whose products are held.
+  constexpr Index tiles_a_thread = 4;
+  std::vector<Products> products(static_cast<std::size_t>(tiles_a_thread * threads_));
+  Matrix<double> sum = Matrix<double>::Zero(size(), x.cols());
+  const auto part = [](auto& matrix, InputRange range) {
+    return matrix.middleRows(range.begin, range.size());
+  };
+  for (Index first = 0; first < grid.count(); first += std::ssize(products)) {
+    const Index last = std::min<Index>(first + std::ssize(products), grid.count());
+    for_each_tile(first, last, [&](Index number) {
+      const Matrix<double> k = tile(number);
+      const InputRange rows = grid.rows_of(grid.tile(number)), columns = grid.columns_of(grid.tile(number));
+      Products& own = products[static_cast<std::size_t>(number - first)];
+      own.rows = gp::multiply(k, Transpose::no, part(x, columns), Transpose::no);
+      if (rows != columns) own.columns = gp::multiply(k, Transpose::yes, part(x, rows), Transpose::no);
+    });
+    for (Index number = first; number < last; ++number) {
+      const InputRange rows = grid.rows_of(grid.tile(number)), columns = grid.columns_of(grid.tile(number));
+      const Products& own = products[static_cast<std::size_t>(number - first)];
+      part(sum, rows) += own.rows;
+      if (rows != columns) part(sum, columns) += own.columns;
+    }
+  }
+  return sum;
 }
 
 Vector<double> StoredOperator::diagonal() const {
@@ -75,7 +100,10 @@ Matrix<double> StoredOperator::columns(std::span<const Index> indices) const {
   const auto lies_in = [](Index input, InputRange range) {
     return input >= range.begin && input < range.end;
   };
-  for_each_tile([&](InputRange rows, InputRange columns, const Matrix<double>& k) {
+  const TileGrid grid = gram_->grid();
+  for_each_tile(0, grid.count(), [&](Index number) {
+    const Matrix<double> k = tile(number);
+    const InputRange rows = grid.rows_of(grid.tile(number)), columns = grid.columns_of(grid.tile(number));
     for (std::size_t j = 0; j < indices.size(); ++j) {
       auto column = chosen.col(static_cast<Index>(j));
       if (lies_in(indices[j], columns))

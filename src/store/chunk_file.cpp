@@ -37,7 +37,9 @@ ChunkSum chunk_sum(std::span<const std::byte> numbers) {
 /// A file that is open for reading.
 class OpenFile {
  public:
-  explicit OpenFile(const fs::path& file) : descriptor_{open(file.c_str(), O_RDONLY | O_CLOEXEC)} {}
+  /// Does not wait for the other end of a pipe.
+  explicit OpenFile(const fs::path& file)
+      : descriptor_{open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
   ~OpenFile() {
     if (descriptor_ >= 0) close(descriptor_);
   }
@@ -45,6 +47,11 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
 
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+
+  [[nodiscard]] bool is_regular() const {
+    struct stat facts {};
+    return fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
+  }
 
   /// Up to so many bytes, fewer at the end of the file; -1 for an error.
   [[nodiscard]] ssize_t read(std::span<std::byte> bytes) const {
@@ -82,6 +89,9 @@ ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers) {
     if (errno == ENOENT || errno == ENOTDIR) return ChunkState::missing;
     fail_to_read(file, errno);
   }
+  if (!open_file.is_regular())
+    throw DataError(fmt::format("{}: cannot be read: expected a regular file, found a folder, pipe or device",
+                                file.string()));
   ChunkSum sum{};
   std::array<std::byte, 1> beyond{};
   std::size_t found = 0;

@@ -11,6 +11,9 @@
 namespace widelimit::store {
 namespace {
 
+/// So that tiles can be counted.
+constexpr Index most_inputs = Index{1} << 31;
+
 /// Of samples in the layers of a network file, and in the branches of layers.
 void collect_sampled(const nlohmann::json& value, const std::string& path, nlohmann::json& found) {
   if (value.is_object() && value.contains("samples") && value.contains("seed"))
@@ -40,8 +43,10 @@ StoreFacts::StoreFacts(nlohmann::json document, const std::string& path) : docum
   const auto total_after = [](const JsonValue& batch, std::vector<Index>& totals) {
     for (const JsonValue& step : batch.at("steps").list()) {
       const Index count = step.at("count");
-      if (count < 1) step.at("count").fail("expected a positive number");
-      totals.push_back((totals.empty() ? 0 : totals.back()) + count);
+      const Index before = totals.empty() ? 0 : totals.back();
+      if (count < 1 || count > most_inputs - before)
+        step.at("count").fail(fmt::format("expected a positive number, {} at most in all", most_inputs));
+      totals.push_back(before + count);
     }
     if (totals.empty()) batch.at("steps").fail("expected at least one");
   };

@@ -50,6 +50,16 @@ void make_folder(const fs::path& folder) {
   files::sync_folder(folder.parent_path());
 }
 
+/// Whether it is there and reads as wanted; one that a power failure or a disk spoilt does not.
+bool holds_document(const fs::path& file, const nlohmann::json& wanted) {
+  if (!fs::exists(file)) return false;
+  try {
+    return read_json(file) == wanted;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
 /// What an attempt to make a store leaves, one that was interrupted or another process's that goes on.
 bool is_own(const std::string& name) {
   constexpr const char* arrays[] = {"nngp", "ntk", "nngp_error", "ntk_error"};
@@ -80,10 +90,18 @@ void StoreFolder::make_folders(const StoreFacts& facts) const {
   if (fs::exists(folder_)) {
     if (!fs::is_directory(folder_))
       throw DataError(fmt::format("{}: expected a folder for the store, found a file", folder_.string()));
-    for (const auto& entry : fs::directory_iterator(folder_))
-      if (const std::string name = entry.path().filename().string(); name != document_name && !is_own(name))
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (name != document_name && !is_own(name))
         throw DataError(
             fmt::format("{}: expected a store or an empty folder, it holds {}", folder_.string(), name));
+      // Asked in this order: another process writes the document before its first tile.
+      if (fs::exists(entry.path() / "c") && !holds_store())
+        throw DataError(fmt::format(
+            "{}: it holds tiles of {}, but {}, which says what they are of, is gone: put it back, or take "
+            "another folder",
+            folder_.string(), name, document_name));
+    }
   }
   make_folder(folder_);
   for (const std::string& array : facts.arrays()) make_folder(folder_ / array);
@@ -101,8 +119,7 @@ void StoreFolder::write_documents(const StoreFacts& facts) const {
 std::vector<std::string> StoreFolder::wrong_documents(const StoreFacts& facts) const {
   std::vector<std::string> wrong;
   for (const std::string& array : facts.arrays()) {
-    const fs::path file = folder_ / array / document_name;
-    if (!fs::exists(file) || read_json(file) != array_document(facts)) wrong.push_back(array);
+    if (!holds_document(folder_ / array / document_name, array_document(facts))) wrong.push_back(array);
   }
   return wrong;
 }

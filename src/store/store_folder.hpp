@@ -27,7 +27,8 @@ class StoreFolder {
   /// Throws DataError if there is none, or another kind of Zarr group.
   [[nodiscard]] StoreFacts facts() const;
 
-  /// Makes the folders of a new store. Throws DataError if there are other files, naming one, before it touches any.
+  /// Makes the folders of a new store. Throws DataError if there are other files, naming one, or tiles of nobody knows
+  /// what, before it touches any.
   void make_folders(const StoreFacts& facts) const;
   /// Writes what says what the store is, the group last.
   void write_documents(const StoreFacts& facts) const;

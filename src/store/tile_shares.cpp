@@ -77,7 +77,8 @@ std::vector<Index> tiles_of_part(const TileGrid& grid, Index number, Index parts
   std::sort(by_cost.begin(), by_cost.end());
   using Load = std::pair<double, Index>;
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
-  for (Index part = 1; part <= parts; ++part) loads.emplace(0, part);
+  // Parts beyond the number of tiles get none.
+  for (Index part = 1; part <= std::min(parts, grid.count()); ++part) loads.emplace(0, part);
   std::vector<Index> own;
   for (const auto& [negative_cost, tile] : by_cost) {
     const auto [load, part] = loads.top();

@@ -86,6 +86,10 @@ TEST_CASE("gp --criterion: chooses what the library chooses by it") {
     CHECK(results[0]["regulariser"] == nngp.best.value());
     CHECK(results[1]["regulariser"] == ntk.best.value());
     CHECK(results[0]["candidates"].size() == 19);
+    // Densities cost as much as the path itself, and those of a Regression with the NTK would be of another model.
+    for (const Json& result : results)
+      CHECK(result["candidates"][18]["negative_log_predictive_density"].is_number() ==
+            (criterion == gp::Criterion::negative_log_predictive_density));
   }
   const Json by_default = result_of(folder, "");
   CHECK(by_default[0]["criterion"] == "mse");

@@ -14,13 +14,11 @@ using widelimit::testing::TemporaryFolder;
 
 namespace {
 
-nlohmann::json predictions(const std::string& options) {
+nlohmann::json predictions(const std::string& options, const std::string& amplitude = "--amplitude 2 ") {
   const TemporaryFolder folder;
   const auto result = run_program(
-      "gp --network fcn --data sample --train 60 --validation 20 --test 20 --size 6 --precision double "
-      "--amplitude 2 "
-      "--no-report --no-pictures --out " +
-      folder.string() + options);
+      "gp --network fcn --data sample --train 60 --validation 20 --test 20 --size 6 --precision double " +
+      amplitude + "--no-report --no-pictures --out " + folder.string() + options);
   REQUIRE(result.code == 0);
   return nlohmann::json::parse(file_text(folder / "results.json")).at("results");
 }
@@ -39,12 +37,24 @@ TEST_CASE("gp: conjugate gradients predict what Cholesky factorizations do") {
     }
 }
 
+TEST_CASE("gp: conjugate gradients fit the amplitudes that Cholesky factorizations do") {
+  const nlohmann::json expected = predictions(" --regulariser 0.01 --solver cholesky", "");
+  const nlohmann::json found = predictions(" --regulariser 0.01 --solver cg", "");
+  for (std::size_t i = 0; i < 2; ++i)
+    for (const char* number : {"amplitude", "negative_log_predictive_density"}) {
+      CAPTURE(number);
+      CHECK(found.at(i).at(number).get<double>() ==
+            doctest::Approx(expected.at(i).at(number).get<double>()).epsilon(1e-8));
+    }
+  CHECK(expected.at(1).at("amplitude").get<double>() != 1);
+}
+
 TEST_CASE("gp: what the solvers do not serve is refused before anything is computed") {
   const std::string command = "gp --network fcn --data sample --train 20 --validation 10 --test 10 --size 6 ";
-  const auto amplitude = run_program(command + "--solver cg");
-  CHECK(amplitude.code != 0);
-  CHECK(amplitude.errors.find("cg cannot fit the amplitude of the NTK; give --amplitude") !=
-        std::string::npos);
+  const auto amplitude = run_program(command + "--solver cg --regulariser 1");
+  REQUIRE(amplitude.code == 0);
+  CHECK(amplitude.output.find("; the NTK's amplitude solves for all 20 inputs, 256 at a time: --amplitude A "
+                              "spares that\n") != std::string::npos);
   const auto times = run_program(command + "--solver cg --amplitude 1 --time 2");
   CHECK(times.code != 0);
   CHECK(times.errors.find("cg knows networks after training only, no --time") != std::string::npos);

@@ -92,7 +92,7 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
   const TemporaryFolder folder;
   const std::string gp =
       "gp --data sample --train 60 --validation 20 --test 20 --size 6 --network fcn --precision double "
-      "--candidates 0.01,0.1 --amplitude 2 --no-report --no-pictures --out " +
+      "--candidates 0.01,0.1 --no-report --no-pictures --out " +
       folder.string();
   const auto results_of = [&](const std::string& name, const testing::ProgramResult& result) {
     CAPTURE(result.errors);
@@ -112,19 +112,24 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
       CHECK(result.output.find("solver: distributed, given (") != std::string::npos);
       REQUIRE(found.size() == 2);
       for (std::size_t i = 0; i < 2; ++i)
-        for (const char* number :
-             {"regulariser", "accuracy", "mean_squared_error", "negative_log_predictive_density"}) {
+        for (const char* number : {"regulariser", "amplitude", "accuracy", "mean_squared_error",
+                                   "negative_log_predictive_density"}) {
           CAPTURE(number);
           CHECK(found[i].at(number).get<double>() ==
                 doctest::Approx(expected[i].at(number).get<double>()).epsilon(1e-8));
         }
     }
-  const auto amplitude = run_ranks(
+  const auto rounded = run_ranks(
       "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
-      "--network fcn --solver distributed");
-  CHECK(amplitude.code == 1);
-  CHECK(amplitude.errors.find("it cannot fit the amplitude of the NTK; give --amplitude") !=
+      "--network fcn --kernel nngp --solver distributed --regulariser 1e-8");
+  REQUIRE(rounded.code == 0);
+  CHECK(rounded.output.find("\nnngp: the regulariser 1e-08 is less than ten times the rounding errors") !=
         std::string::npos);
+  const auto times = run_ranks(
+      "ranks 2 gp --data sample --train 20 --validation 10 --test 10 --size 6 "
+      "--network fcn --solver distributed --time 2");
+  CHECK(times.code == 1);
+  CHECK(times.errors.find("it knows networks after training only, no --time") != std::string::npos);
 }
 
 TEST_CASE("a rank that is killed ends the run with an error, and loses the tiles in work only") {

@@ -33,6 +33,22 @@ TEST_CASE("converged flow: the numbers of GradientFlow at infinite time") {
   }
 }
 
+TEST_CASE("converged flow: a factor gives the numbers of the inverse") {
+  const Problem p = make_problem(90, 30, 3, 93);
+  const Noise noise = RelativeRegulariser(1e-2);
+  const ConvergedFlow inverse = ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise);
+  const ConvergedFlow factor =
+      ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise, 0, ConvergedFlow::Holds::factor);
+  const Vector<double> prior = p.nngp_test.diagonal();
+  CHECK(factor.weights() == inverse.weights());
+  CHECK(factor.mean(p.ntk_cross) == inverse.mean(p.ntk_cross));
+  CHECK(relative_difference(factor.variance(p.nngp_cross, p.ntk_cross, prior),
+                            inverse.variance(p.nngp_cross, p.ntk_cross, prior)) < 1e-10);
+  CHECK(relative_difference(factor.leave_one_out().residuals, inverse.leave_one_out().residuals) < 1e-10);
+  CHECK(factor.leave_one_out_amplitude() ==
+        doctest::Approx(inverse.leave_one_out_amplitude()).epsilon(1e-10));
+}
+
 TEST_CASE("converged flow: arguments that do not fit, NaN and matrices that are not positive definite") {
   const Problem p = make_problem(12, 5, 2, 92);
   const Noise noise = RelativeRegulariser(1e-3);

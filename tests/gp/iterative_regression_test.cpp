@@ -32,6 +32,10 @@ TEST_CASE("iterative regression: means, variances and amplitude of Regression an
   CHECK(relative_difference(trained.mean(p.ntk_cross), flow.mean(p.ntk_cross)) < 1e-8);
   CHECK(relative_difference(trained.with_amplitude(1).flow_variance(*nngp, p.nngp_cross, p.ntk_cross, prior),
                             flow.variance(p.nngp_cross, p.ntk_cross, prior)) < 1e-8);
+  CHECK(trained.flow_leave_one_out_amplitude(*nngp) ==
+        doctest::Approx(flow.leave_one_out_amplitude()).epsilon(1e-8));
+  const Matrix<double> smaller = p.nngp.topLeftCorner(149, 149);
+  CHECK_THROWS_AS((void)trained.flow_leave_one_out_amplitude(MatrixOperator<double>(smaller)), ArgumentError);
   CHECK_THROWS_AS((void)found.mean(p.nngp_cross.leftCols(149)), ArgumentError);
   CHECK_THROWS_AS((void)found.variance(p.nngp_cross, prior.head(39)), ArgumentError);
 }

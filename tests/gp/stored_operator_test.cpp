@@ -72,6 +72,22 @@ TEST_CASE("stored operator: multiplies as the matrix does, for stores of float a
   check(double{});
 }
 
+TEST_CASE("stored operator: the same bits for any number of threads") {
+  const Stores<float> stores;
+  const auto train = stores.train();
+  const Matrix<double> v = random_matrix(23, 5, 9);
+  const std::vector<Index> chosen{3, 21, 9};
+  const StoredOperator alone(train, "nngp", 1);
+  const Matrix<double> product = alone.multiply(v), columns = alone.columns(chosen);
+  for (const int threads : {0, 2, 3, 8}) {
+    CAPTURE(threads);
+    const StoredOperator stored(train, "nngp", threads);
+    for (int turn = 0; turn < 5; ++turn) CHECK(stored.multiply(v) == product);
+    CHECK(stored.columns(chosen) == columns);
+  }
+  CHECK_THROWS_AS(StoredOperator(train, "nngp", -1), ArgumentError);
+}
+
 TEST_CASE("stored operator: predictions from stores are those of the matrices") {
   const Stores<double> stores;
   const auto ntk = std::make_shared<const StoredOperator>(stores.train(), "ntk");

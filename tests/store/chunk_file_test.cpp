@@ -2,6 +2,7 @@
 #include "store/chunk_file.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "data/temporary_folder.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::store {
 namespace {
@@ -60,6 +62,23 @@ TEST_CASE("chunk files: every flipped bit, every shorter and every longer file i
   CHECK(read_floats(file, back) == ChunkState::damaged);
   folder.write("0", whole);
   CHECK(read_floats(file, back) == ChunkState::whole);
+}
+
+TEST_CASE("chunk files: folders, devices and pipes are refused, and nothing waits for them") {
+  const TemporaryFolder folder;
+  std::vector<float> back(3);
+  const auto check_refused = [&](const std::filesystem::path& file) {
+    CHECK_THROWS_WITH_AS(
+        (void)read_floats(file, back),
+        (file.string() + ": cannot be read: expected a regular file, found a folder, pipe or "
+                         "device")
+            .c_str(),
+        DataError);
+  };
+  check_refused(folder.path());
+  check_refused("/dev/null");
+  REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  check_refused(folder.path() / "pipe");
 }
 
 TEST_CASE("chunk files: what killed writers left of one is removed, and nothing else") {

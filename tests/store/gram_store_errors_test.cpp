@@ -53,6 +53,46 @@ TEST_CASE("a store of something else is refused, with the difference, and not to
   CHECK(contents(folder.path()) == before);
 }
 
+TEST_CASE("tiles whose store has lost its document are nobody's, and not touched") {
+  const TemporaryFolder folder;
+  const auto x = images(6);
+  static_cast<void>(GramStore<float>(folder.path(), image_network(), x, {.tile_side = 4}).compute());
+  std::filesystem::remove(folder.path() / "zarr.json");
+  for (const Kernels kernels : {Kernels::both, Kernels::nngp})
+    check_refused(
+        refusal(folder.path(), image_network(1.75), x, {.gram = {.kernels = kernels}}),
+        ", but zarr.json, which says what they are of, is gone: put it back, or take another folder");
+}
+
+TEST_CASE("documents of arrays that are torn or of something else are written again") {
+  const auto x = images(6);
+  for (const char* text : {"", "{\"zarr_for", "[]", "{\"shape\": [1, 1]}"}) {
+    CAPTURE(text);
+    const TemporaryFolder folder;
+    static_cast<void>(GramStore<float>(folder.path(), image_network(), x, {.tile_side = 4}).compute());
+    const std::string before = read_bytes(folder.path() / "ntk" / "zarr.json");
+    folder.write("ntk/zarr.json", text);
+    CHECK(StoredGram(folder.path()).check().damaged ==
+          std::vector<std::string>{(folder.path() / "ntk" / "zarr.json").string()});
+    const auto report = GramStore<float>(folder.path(), image_network(), x, {.tile_side = 4}).compute();
+    CHECK(report.computed == 0);
+    CHECK(read_bytes(folder.path() / "ntk" / "zarr.json") == before);
+  }
+}
+
+TEST_CASE("sizes that no store has are refused where they stand") {
+  const TemporaryFolder folder;
+  const auto x = images(6);
+  static_cast<void>(GramStore<float>(folder.path(), image_network(), x, {.tile_side = 4}).compute());
+  std::string text = read_bytes(folder.path() / "zarr.json");
+  const std::string count = "\"count\": 6";
+  const auto place = text.find(count);
+  REQUIRE(place != std::string::npos);
+  folder.write("zarr.json", text.replace(place, count.size(), "\"count\": 9223372036854775807"));
+  check_refused(error_message<DataError>([&] { return StoredGram(folder.path()); }),
+                "rows.steps[0].count: expected a positive number, 2147483648 at most in all");
+}
+
 TEST_CASE("a store of another version or another processor is refused; the latter may be gone on with") {
   const TemporaryFolder folder;
   const auto x = images(6);

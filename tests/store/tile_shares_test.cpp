@@ -67,6 +67,19 @@ TEST_CASE("parts: every tile once, costs equal to 5 %, of ragged inputs too") {
   CHECK(most > 1.1 * least);
 }
 
+TEST_CASE("parts: more than there are tiles, and than fit into memory") {
+  const TileGrid grid(40, 40, 16, true);
+  const auto cost = [&](TileIndex tile) { return static_cast<double>(grid.pairs(tile)); };
+  std::set<Index> all;
+  for (Index part = 1; part <= grid.count(); ++part) {
+    const auto own = tiles_of_part(grid, part, Index{1} << 60, cost);
+    REQUIRE(own.size() == 1);
+    all.insert(own.front());
+  }
+  CHECK(static_cast<Index>(all.size()) == grid.count());
+  CHECK(tiles_of_part(grid, grid.count() + 1, Index{1} << 60, cost).empty());
+}
+
 TEST_CASE("costs grow as the operations of the plan do") {
   using namespace layers;
   const std::vector<xt::xarray<double>> batch{random_inputs(1, {10, 2}), random_inputs(2, {80, 2})};

@@ -19,10 +19,16 @@ namespace widelimit::gp {
 /// Copies  are cheap: they share the matrices.
 class ConvergedFlow {
  public:
-  /// Inverts T + lambda I in place: n^3 operations. Keeps K and G, 2 n^2 numbers, and holds no more: hand both matrices
-  /// over with std::move.
+  /// What is made of T + lambda I in place, and kept. The numbers that follow from it are the same but for rounding.
+  enum class Holds {
+    inverse,  ///< G: n^3 operations. For leave_one_out() and amplitudes.
+    factor  ///< Cholesky's: n^3 / 3, for who gives the amplitude; leave_one_out() costs three times as much.
+  };
+
+  /// Keeps K and what is made of T, 2 n^2 numbers, and holds no more: hand both matrices over with std::move.
   [[nodiscard]] static ConvergedFlow fit(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
-                                         const Noise& regulariser, int threads = 0);
+                                         const Noise& regulariser, int threads = 0,
+                                         Holds holds = Holds::inverse);
 
   /// See GradientFlow::with_amplitude().
   [[nodiscard]] ConvergedFlow with_amplitude(double amplitude) const;
@@ -53,6 +59,8 @@ class ConvergedFlow {
   struct Matrices;
 
   ConvergedFlow() = default;
+  /// G x, for x [n, columns].
+  [[nodiscard]] Matrix<double> response(const Matrix<double>& x) const;
 
   std::shared_ptr<const Matrices> matrices_;
   Matrix<double> weights_;

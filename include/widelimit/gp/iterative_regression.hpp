@@ -54,6 +54,10 @@ class IterativeRegression {
                                              const CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
+  /// Of converged networks whose NTK is the matrix here: ConvergedFlow::leave_one_out_amplitude(). Solves for every
+  /// training input, 256 at a time, with a pass over the NNGP each: n / 256 times what the weights take, or more.
+  [[nodiscard]] double flow_leave_one_out_amplitude(const KernelOperator& nngp) const;
+
   /// (K + lambda I)^-1 K_*^T, [n, n_test], in blocks of test inputs as above.
   [[nodiscard]] Matrix<double> responses(const Matrix<double>& cross_gram) const;
 
@@ -69,6 +73,7 @@ class IterativeRegression {
   IterativeRegression(std::shared_ptr<const KernelOperator> gram, const ConjugateGradientOptions& options);
   void take_weights(const ShiftedSolutions& path, std::size_t number, const std::vector<double>& lambdas);
   void fit_amplitude(const Matrix<double>& targets);
+  [[nodiscard]] Matrix<double> solved(const Matrix<double>& b) const;
 
   std::shared_ptr<const KernelOperator> gram_;
   ConjugateGradientOptions options_;

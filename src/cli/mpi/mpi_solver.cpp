@@ -33,6 +33,10 @@ class MpiRegression final : public RankRegression {
     const numerics::BlasThreads guard(threads_);
     return regression_.flow_variance(nngp, nngp_cross, ntk_cross, nngp_test_variances);
   }
+  [[nodiscard]] double flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const override {
+    const numerics::BlasThreads guard(threads_);
+    return regression_.flow_leave_one_out_amplitude(nngp);
+  }
 
  private:
   int threads_;

@@ -1,0 +1,87 @@
+#include "cli/grid_edge.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+using namespace widelimit;
+using namespace widelimit::cli;
+using widelimit::testing::file_text;
+using widelimit::testing::run_program;
+using widelimit::testing::TemporaryFolder;
+
+namespace {
+
+/// Those up to `unreliable` drown in rounding errors.
+std::vector<gp::RegulariserScore> candidates_above(double unreliable) {
+  std::vector<gp::RegulariserScore> candidates;
+  for (const double value : {1.0, 1e-3, 1e-1, 1e-2})
+    candidates.push_back({value, value > unreliable, 0, 0, 0, 0, 0});
+  return candidates;
+}
+
+}  // namespace
+
+TEST_CASE("grid edge: the ends of the candidates, whatever their order") {
+  const auto all = candidates_above(0);
+  CHECK(edge_of(1e-3, all) == GridEdge::smallest);
+  CHECK(edge_of(1e-2, all) == GridEdge::none);
+  CHECK(edge_of(1e-1, all) == GridEdge::none);
+  CHECK(edge_of(1, all) == GridEdge::largest);
+  const auto reliable = candidates_above(1e-3);
+  CHECK(edge_of(1e-2, reliable) == GridEdge::smallest_reliable);
+  CHECK(edge_of(1e-1, reliable) == GridEdge::none);
+  CHECK(edge_of(1, candidates_above(1e-1)) == GridEdge::largest);
+  CHECK(edge_of(0.5, {}) == GridEdge::none);
+  CHECK(edge_of(1, {all.front()}) == GridEdge::none);
+}
+
+TEST_CASE("grid edge: a line for people, and none where there is nothing to say") {
+  const auto all = candidates_above(0);
+  CHECK(edge_text("ntk", 1e-1, all, "--candidates") == "");
+  CHECK(edge_text("ntk", 1e-3, all, "--candidates") ==
+        "ntk: the best regulariser is the smallest of the grid, 0.001: a smaller one may be better "
+        "(--candidates)\n");
+  CHECK(edge_text("nngp", 1, all, "--candidates") ==
+        "nngp: the best regulariser is the largest of the grid, 1: a larger one may be better "
+        "(--candidates)\n");
+  CHECK(edge_text("nngp", 1e-2, candidates_above(1e-3), "--candidates") ==
+        "nngp: the best regulariser, 0.01, is the smallest of the grid that stands above the rounding errors "
+        "of the kernel: with --precision double smaller ones count\n");
+}
+
+TEST_CASE("grid edge: a regulariser that was given is compared with the rounding errors") {
+  CHECK(below_floor_text("nngp", 1e-3, 1e-3) == "");
+  CHECK(below_floor_text("nngp", 1e-7, 5.68e-6) ==
+        "nngp: the regulariser 1e-07 is less than ten times the rounding errors of the kernel: unless the "
+        "kernel's own eigenvalues stand above them, predictions follow them; take 5.7e-06 or more, or "
+        "--precision double\n");
+}
+
+TEST_CASE("gp and fit: say that the best regulariser is at an end of the grid") {
+  const TemporaryFolder folder;
+  const std::string data = " --network fcn --data sample --train 40 --validation 20 --test 20 --size 6 ";
+  const auto predicted = run_program("gp" + data + "--kernel nngp --candidates 1e5,1e-3 --no-report --out " +
+                                     (folder / "out").string());
+  REQUIRE(predicted.code == 0);
+  CHECK(predicted.output.find("\nnngp: the best regulariser is the ") != std::string::npos);
+  const auto result = nlohmann::json::parse(file_text(folder / "out" / "results.json")).at("results").at(0);
+  const bool smallest = result.at("regulariser").get<double>() < 1;
+  CHECK(result.at("regulariser_at_edge") == (smallest ? "smallest" : "largest"));
+  const auto given = run_program("gp" + data + "--kernel nngp --regulariser 1e-3");
+  REQUIRE(given.code == 0);
+  CHECK(given.output.find("the best regulariser") == std::string::npos);
+  // By chance: one of 19 is at an end.
+  const auto rounded = run_program("gp" + data + "--regulariser 1e-7 --solver cholesky");
+  REQUIRE(rounded.code == 0);
+  for (const char* kernel : {"\nnngp", "\nntk"})
+    CHECK(rounded.output.find(std::string(kernel) + ": the regulariser 1e-07 is less than ten times the "
+                                                    "rounding errors of the kernel") != std::string::npos);
+  const auto fitted = run_program("fit" + data + "--criterion mse --model " + (folder / "model").string());
+  REQUIRE(fitted.code == 0);
+  const bool at_end = fitted.output.find("regulariser 1e-07, ") != std::string::npos ||
+                      fitted.output.find("regulariser 100, ") != std::string::npos;
+  CHECK((fitted.output.find("nngp: the best regulariser is the ") != std::string::npos) == at_end);
+}
