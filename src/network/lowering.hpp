@@ -68,6 +68,9 @@ struct SampledDraws {
 /// Whether inputs have masks.
 enum class InputMasks { absent, present };
 
+/// Whether readouts are pulled back through linear layers (pull_back.hpp), or every layer stays a node.
+enum class Readouts { pulled_back, as_written };
+
 /// What lowering is told of inputs besides their shape.
 struct InputTraits {
   InputMasks masks = InputMasks::absent;
@@ -87,7 +90,7 @@ class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
   static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {},
-                     const InputTraits& traits = {});
+                     const InputTraits& traits = {}, Readouts readouts = Readouts::pulled_back);
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);

@@ -57,6 +57,30 @@ struct PairResult {
   Scalar* scratch;
 };
 
+/// A pair of inputs on the way back through a stage. L is a number that depends on its results; an adjoint is the
+/// derivative of L in what it stands for. Those of what the stage reads are to be added to.
+template <typename Scalar>
+struct PairAdjoint {
+  Eigen::Map<const Matrix<Scalar>>
+      nngp_behind;  ///< [e, e'], of the results; 0 at entries that were not wanted.
+  Eigen::Map<const Matrix<Scalar>> ntk_behind;  ///< [e, e'], or 0 x 0.
+  Eigen::Map<Matrix<Scalar>> nngp;              ///< [d, d']
+  Eigen::Map<Matrix<Scalar>> ntk;               ///< [d, d'], or 0 x 0.
+  Scalar* left_variance;                        ///< [d]
+  Scalar* right_variance;                       ///< [d']
+  Scalar* left_state;                           ///< [state_size()]
+  Scalar* right_state;
+};
+
+/// An input with itself on the way back through prepare(): `nngp` [d, d] and, where the stage reads them, its entries
+/// are to be added to.
+template <typename Scalar>
+struct SelfAdjoint {
+  const Scalar* state;          ///< What prepare() wrote.
+  const Scalar* state_adjoint;  ///< [state_size()]
+  Eigen::Map<Matrix<Scalar>> nngp;
+};
+
 /// Floating-point operations of a dual activation and its derivative in closed form, roughly.
 inline constexpr double flops_per_dual = 25;
 
@@ -125,6 +149,17 @@ class PairStage {
   /// Transforms one pair.
   virtual void apply(const PairView<float>& pair, PairResult<float>& result) const = 0;
   virtual void apply(const PairView<double>& pair, PairResult<double>& result) const = 0;
+
+  /// True if the stage has a way back, for derivatives of kernels (gram_vjp()).
+  [[nodiscard]] virtual bool has_adjoint() const { return false; }
+
+  /// The way back through apply(). Called if has_adjoint() only.
+  virtual void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const;
+  virtual void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const;
+
+  /// The way back through prepare(). The default does nothing, as is right for stages without state.
+  virtual void prepare_adjoint(const SelfView<float>& input, const SelfAdjoint<float>& adjoint) const;
+  virtual void prepare_adjoint(const SelfView<double>& input, const SelfAdjoint<double>& adjoint) const;
 };
 
 /// Implements both precisions of PairStage by calling the templates

@@ -42,6 +42,14 @@ class Activation {
   /// The dual activation of one entry.
   [[nodiscard]] virtual Dual<double> dual(double p, double q, double c) const = 0;
 
+  /// dual(p, q, c) and its partial derivatives. The default takes differences of dual(), to about 1e-9 of the scale of
+  /// the Dual. Where a slope is infinite, as that of ReLU's derivative at c^2 = pq, it counts as 0; so it does at a
+  /// variance of 0.
+  [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const;
+
+  /// dual(p, p, p) and its derivative in p, by differences unless overridden.
+  [[nodiscard]] virtual SelfSlopes self_slopes(double p) const;
+
   /// The slopes, if phi is positively homogeneous of degree one (ReLU, leaky ReLU, abs, identity).
   [[nodiscard]] virtual std::optional<HomogeneousSlopes> homogeneous() const { return std::nullopt; }
 
@@ -66,6 +74,12 @@ class Activation {
   /// the dual has a finite slope at correlation 1.
   virtual void apply_to_multiples(const DualRow<float>& row) const { apply(row); }
   virtual void apply_to_multiples(const DualRow<double>& row) const { apply(row); }
+
+  /// The way back through apply(): with f the value and g the derivative of the dual, K' and T' behind the stage,
+  ///     c-bar = K'-bar g + T'-bar T dg/dc,  T-bar = T'-bar g,  p-bar = K'-bar df/dp + T'-bar T dg/dp,
+  /// and q-bar likewise. The default calls slopes() entry by entry.
+  virtual void apply_adjoint(const AdjointRow<float>& row) const;
+  virtual void apply_adjoint(const AdjointRow<double>& row) const;
 };
 
 /// Activations are immutable and shared.
