@@ -10,6 +10,7 @@
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/kernel/laws.hpp"
 #include "widelimit/kernel/position_covariances.hpp"
+#include "widelimit/kernel/gram_vjp.hpp"
 #include "widelimit/kernel/prepared_inputs.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"

@@ -1,0 +1,257 @@
+#include "kernel/derivatives/pair_walk.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "kernel/derivatives/pooling.hpp"
+#include "kernel/variance_checks.hpp"
+#include "network/mask_rule.hpp"
+
+namespace widelimit {
+namespace {
+
+constexpr Index3 no_offset{0, 0, 0};
+
+}  // namespace
+
+template <typename Scalar>
+PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk)
+    : program_{program},
+      geometry_{geometry},
+      with_ntk_{with_ntk},
+      kept_(program.graph.nodes.size()),
+      readouts_(program.graph.nodes.size()),
+      readout_adjoints_(program.graph.nodes.size()) {
+  for (NodeId id = 0; id < kept_.size(); ++id) {
+    if (!program.kept[id]) continue;
+    kept_[id].rows = product(geometry.left_sizes[id]);
+    kept_[id].columns = product(geometry.right_sizes[id]);
+    needs_forth_ = true;
+  }
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    const bool is_run = std::holds_alternative<PlaneStep>(program.steps[step]);
+    runs_.push_back(is_run ? std::make_unique<RunWalk<Scalar>>(program, geometry, step, kept_, with_ntk)
+                           : nullptr);
+  }
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::forth(const PairSides<Scalar>& sides, const StopRequest& stop) {
+  for (std::size_t step = 0; step < program_.steps.size(); ++step) {
+    if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) forth(step, *plane, sides, stop);
+    if (const auto* pair = std::get_if<PairStep>(&program_.steps[step])) forth(*pair, sides, stop);
+  }
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::back(const PairSides<Scalar>& sides, const StopRequest& stop) {
+  for (KeptNode<Scalar>& kept : kept_) kept.clear_adjoint();
+  for (std::size_t step = program_.steps.size(); step-- > 0;) {
+    if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) back(step, *plane, sides, stop);
+    if (const auto* pair = std::get_if<PairStep>(&program_.steps[step])) back(*pair, sides, stop);
+  }
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::forth(std::size_t step, const PlaneStep& plane, const PairSides<Scalar>& sides,
+                             const StopRequest& stop) {
+  readouts_[plane.target] = {};
+  kept_[plane.target].clear(with_ntk_);
+  RunWalk<Scalar>& run = *runs_[step];
+  const Offsets& demanded = geometry_.demanded[plane.run.root];
+  for (const Index3& offset : run.offsets(sides.recording)) {
+    stop.check();
+    run.forth(sides, offset);
+    if (!run.root().box.empty() && demanded.contains(offset)) put(plane.target, run.root());
+  }
+}
+
+/// Offset 0 comes last: while inputs are recorded, all others add to the adjoints of its variances.
+template <typename Scalar>
+void PairWalk<Scalar>::back(std::size_t step, const PlaneStep& plane, const PairSides<Scalar>& sides,
+                            const StopRequest& stop) {
+  RunWalk<Scalar>& run = *runs_[step];
+  const Offsets& demanded = geometry_.demanded[plane.run.root];
+  const std::vector<Index3>& offsets = run.offsets(sides.recording);
+  for (auto offset = offsets.rbegin(); offset != offsets.rend(); ++offset) {
+    stop.check();
+    run.forth(sides, *offset);
+    run.begin_back();
+    if (!run.root().box.empty() && demanded.contains(*offset)) take_adjoint(plane.target, run.root());
+    run.back(sides);
+  }
+}
+
+template <typename Scalar>
+double PairWalk<Scalar>::readout_weight(NodeId readout) const {
+  const NodeId input = node(readout).inputs[0];
+  const auto left = static_cast<double>(product(geometry_.left_sizes[input])),
+             right = static_cast<double>(product(geometry_.right_sizes[input]));
+  switch (std::get<ReadoutNode>(node(readout).operation).kind) {
+    case ReadoutKind::flatten:
+      return 1 / left;
+    case ReadoutKind::average:
+      return 1 / (left * right);
+    case ReadoutKind::sum:
+      break;
+  }
+  return 1;
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane) {
+  const Operation& operation = node(target).operation;
+  if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
+    if (readout->kind == ReadoutKind::flatten && plane.box.offset != no_offset) return;
+    const double weight = readout_weight(target);
+    const auto sum = [&](const std::vector<Scalar>& entries) {
+      return static_cast<Scalar>(weight * std::accumulate(entries.begin(), entries.end(), 0.0));
+    };
+    readouts_[target].nngp += sum(plane.nngp);
+    readouts_[target].ntk += sum(plane.ntk);
+    return;
+  }
+  KeptNode<Scalar>& kept = kept_[target];
+  if (const auto* pool = std::get_if<PoolNode>(&operation)) {
+    const NodeId input = node(target).inputs[0];
+    const EntryPooling pooling(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
+    const auto weight = static_cast<Scalar>(pooling.weight());
+    return pooling.for_each_meeting(plane.box, [&](Index entry, Index pooled) {
+      const auto from = static_cast<std::size_t>(entry), to = static_cast<std::size_t>(pooled);
+      kept.nngp[to] += weight * plane.nngp[from];
+      if (with_ntk_) kept.ntk[to] += weight * plane.ntk[from];
+    });
+  }
+  for_each_row_of(plane.box, geometry_.left_sizes[target], geometry_.right_sizes[target],
+                  [&](Index entry, Index a, Index b, Index count) {
+                    for (Index z = 0; z < count; ++z) {
+                      const auto to = static_cast<std::size_t>((a + z) * kept.columns + b + z),
+                                 from = static_cast<std::size_t>(entry + z);
+                      kept.nngp[to] = plane.nngp[from];
+                      if (with_ntk_) kept.ntk[to] = plane.ntk[from];
+                    }
+                  });
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane) {
+  const Operation& operation = node(target).operation;
+  if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
+    if (readout->kind == ReadoutKind::flatten && plane.box.offset != no_offset) return;
+    const auto weight = static_cast<Scalar>(readout_weight(target));
+    for (Scalar& adjoint : plane.nngp_adjoint) adjoint += weight * readout_adjoints_[target].nngp;
+    for (Scalar& adjoint : plane.ntk_adjoint) adjoint += weight * readout_adjoints_[target].ntk;
+    return;
+  }
+  const KeptNode<Scalar>& kept = kept_[target];
+  if (const auto* pool = std::get_if<PoolNode>(&operation)) {
+    const NodeId input = node(target).inputs[0];
+    const EntryPooling pooling(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
+    const auto weight = static_cast<Scalar>(pooling.weight());
+    return pooling.for_each_meeting(plane.box, [&](Index entry, Index pooled) {
+      const auto to = static_cast<std::size_t>(entry), from = static_cast<std::size_t>(pooled);
+      plane.nngp_adjoint[to] += weight * kept.nngp_adjoint[from];
+      if (with_ntk_) plane.ntk_adjoint[to] += weight * kept.ntk_adjoint[from];
+    });
+  }
+  for_each_row_of(plane.box, geometry_.left_sizes[target], geometry_.right_sizes[target],
+                  [&](Index entry, Index a, Index b, Index count) {
+                    for (Index z = 0; z < count; ++z) {
+                      const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),
+                                 to = static_cast<std::size_t>(entry + z);
+                      plane.nngp_adjoint[to] += kept.nngp_adjoint[from];
+                      if (with_ntk_) plane.ntk_adjoint[to] += kept.ntk_adjoint[from];
+                    }
+                  });
+}
+
+template <typename Scalar>
+PairView<Scalar> PairWalk<Scalar>::view(NodeId id, const PairSides<Scalar>& sides, const StopRequest& stop) {
+  const NodeId input = node(id).inputs[0];
+  const Plane<Scalar> kept = kept_[input].value();
+  const Index rows = kept_[input].rows, columns = kept_[input].columns;
+  return {.nngp = {kept.nngp, rows, columns},
+          .ntk = {kept.ntk, with_ntk_ ? rows : 0, with_ntk_ ? columns : 0},
+          .left_variance = sides.left->variances(id),
+          .right_variance = sides.right->variances(id),
+          .left_state = sides.left->state(id),
+          .right_state = sides.right->state(id),
+          .left_shape = geometry_.shapes.left[input],
+          .right_shape = geometry_.shapes.right[input],
+          .same_input = sides.same_input,
+          .wanted = geometry_.demanded[id].entries(geometry_.left_sizes[id], geometry_.right_sizes[id]),
+          .stop = stop,
+          .left_graph = sides.left->graph,
+          .right_graph = sides.right->graph};
+}
+
+template <typename Scalar>
+SelfView<Scalar> PairWalk<Scalar>::self_view(NodeId id, const PairSides<Scalar>& sides,
+                                             const StopRequest& stop) {
+  const NodeId input = node(id).inputs[0];
+  const KeptNode<Scalar>& kept = kept_[input];
+  return {
+      {kept.nngp.data(), kept.rows, kept.columns}, geometry_.shapes.left[input], stop, {}, sides.left->graph};
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::forth(const PairStep& pair, const PairSides<Scalar>& sides, const StopRequest& stop) {
+  const auto& operation = std::get<PairNode>(node(pair.node).operation);
+  KeptNode<Scalar>& in_front = kept_[node(pair.node).inputs[0]];
+  if (sides.recording) {
+    Scalar* variances = sides.left->variances(pair.node);
+    for (Index a = 0; a < in_front.rows; ++a)
+      variances[a] = in_front.nngp[static_cast<std::size_t>(a * (in_front.columns + 1))];
+    name_layer(node(pair.node), [&] {
+      check_variances(variances, in_front.rows);
+      std::optional<PositionMask> mask;
+      SelfView<Scalar> itself = self_view(pair.node, sides, stop);
+      if (operation.mask) itself.counts = mask.emplace(operation.mask->behind(*sides.left->mask)).counts;
+      operation.stage->prepare(itself, sides.left->state(pair.node));
+    });
+  }
+  KeptNode<Scalar>& behind = kept_[pair.node];
+  behind.clear(with_ntk_);
+  if (geometry_.demanded[pair.node].empty()) return;
+  const PairView<Scalar> seen = view(pair.node, sides, stop);
+  scratch_.resize(operation.stage->scratch_size(seen.left_shape, seen.right_shape));
+  const Plane<Scalar> to = behind.value();
+  PairResult<Scalar> result{{to.nngp, behind.rows, behind.columns},
+                            {to.ntk, with_ntk_ ? behind.rows : 0, with_ntk_ ? behind.columns : 0},
+                            scratch_.data()};
+  name_layer(node(pair.node), [&] { operation.stage->apply(seen, result); });
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::back(const PairStep& pair, const PairSides<Scalar>& sides, const StopRequest& stop) {
+  const auto& operation = std::get<PairNode>(node(pair.node).operation);
+  KeptNode<Scalar>&in_front = kept_[node(pair.node).inputs[0]], &behind = kept_[pair.node];
+  const Plane<Scalar> from = in_front.adjoint(), to = behind.adjoint();
+  const auto rows_of = [&](Index count) { return with_ntk_ ? count : 0; };
+  if (!geometry_.demanded[pair.node].empty()) {
+    const PairAdjoint<Scalar> adjoint{.nngp_behind = {to.nngp, behind.rows, behind.columns},
+                                      .ntk_behind = {to.ntk, rows_of(behind.rows), rows_of(behind.columns)},
+                                      .nngp = {from.nngp, in_front.rows, in_front.columns},
+                                      .ntk = {from.ntk, rows_of(in_front.rows), rows_of(in_front.columns)},
+                                      .left_variance = sides.left_adjoint->variances(pair.node),
+                                      .right_variance = sides.right_adjoint->variances(pair.node),
+                                      .left_state = sides.left_adjoint->state(pair.node),
+                                      .right_state = sides.right_adjoint->state(pair.node)};
+    operation.stage->apply_adjoint(view(pair.node, sides, stop), adjoint);
+  }
+  if (!sides.recording) return;
+  std::optional<PositionMask> mask;
+  SelfView<Scalar> itself = self_view(pair.node, sides, stop);
+  if (operation.mask) itself.counts = mask.emplace(operation.mask->behind(*sides.left->mask)).counts;
+  operation.stage->prepare_adjoint(itself, {.state = sides.left->state(pair.node),
+                                            .state_adjoint = sides.left_adjoint->state(pair.node),
+                                            .nngp = {from.nngp, in_front.rows, in_front.columns}});
+  const Scalar* variances = sides.left_adjoint->variances(pair.node);
+  for (Index a = 0; a < in_front.rows; ++a) from.nngp[a * (in_front.columns + 1)] += variances[a];
+}
+
+template class PairWalk<float>;
+template class PairWalk<double>;
+
+}  // namespace widelimit

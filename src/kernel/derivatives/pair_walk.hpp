@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernel/derivatives/run_walk.hpp"
+#include "widelimit/network/pair_stage.hpp"
+
+namespace widelimit {
+
+/// NNGP and NTK of one pair, or their adjoints.
+template <typename Scalar>
+struct KernelValues {
+  Scalar nngp = 0;
+  Scalar ntk = 0;
+};
+
+/// What happens to the positions of a pair of inputs of two shapes, from the inputs to the readouts and back.
+template <typename Scalar>
+class PairWalk {
+ public:
+  /// Program and geometry must outlive the walk.
+  PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk);
+
+  /// Readouts and kept nodes; while inputs are recorded, their variances and states too.
+  void forth(const PairSides<Scalar>& sides, const StopRequest& stop);
+
+  /// Behind forth(), or on its own if needs_forth() is false: adds to the adjoints of what is recorded of the inputs.
+  void back(const PairSides<Scalar>& sides, const StopRequest& stop);
+
+  /// False if the way back makes all that it reads itself.
+  [[nodiscard]] bool needs_forth() const { return needs_forth_; }
+
+  [[nodiscard]] const KernelValues<Scalar>& readout(NodeId node) const { return readouts_[node]; }
+  /// To be set before back().
+  [[nodiscard]] KernelValues<Scalar>& readout_adjoint(NodeId node) { return readout_adjoints_[node]; }
+
+ private:
+  [[nodiscard]] const Node& node(NodeId id) const { return program_.graph.nodes[id]; }
+  [[nodiscard]] double readout_weight(NodeId readout) const;
+
+  void forth(std::size_t step, const PlaneStep& plane, const PairSides<Scalar>& sides,
+             const StopRequest& stop);
+  void forth(const PairStep& pair, const PairSides<Scalar>& sides, const StopRequest& stop);
+  void back(std::size_t step, const PlaneStep& plane, const PairSides<Scalar>& sides,
+            const StopRequest& stop);
+  void back(const PairStep& pair, const PairSides<Scalar>& sides, const StopRequest& stop);
+  /// Where the plane of a run's root goes, and where its adjoint comes from.
+  void put(NodeId target, TapeEntry<Scalar>& plane);
+  void take_adjoint(NodeId target, TapeEntry<Scalar>& plane);
+  [[nodiscard]] PairView<Scalar> view(NodeId id, const PairSides<Scalar>& sides, const StopRequest& stop);
+  [[nodiscard]] SelfView<Scalar> self_view(NodeId id, const PairSides<Scalar>& sides,
+                                           const StopRequest& stop);
+
+  const Program& program_;
+  const PairGeometry& geometry_;
+  bool with_ntk_;
+  bool needs_forth_ = false;
+  std::vector<KeptNode<Scalar>> kept_;                  ///< [node]
+  std::vector<std::unique_ptr<RunWalk<Scalar>>> runs_;  ///< [step]; null for pair stages.
+  std::vector<KernelValues<Scalar>> readouts_;          ///< [node]
+  std::vector<KernelValues<Scalar>> readout_adjoints_;  ///< [node]
+  std::vector<Scalar> scratch_;                         ///< Of a pair stage.
+};
+
+}  // namespace widelimit
