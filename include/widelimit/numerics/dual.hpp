@@ -23,13 +23,13 @@ struct DualRow {
   std::size_t size;
 };
 
-/// A Dual and how it changes with p, q and c, the two variances and the covariance. The slope of the value in c is the
-/// derivative itself (Price's theorem).
+/// A Dual and how it changes with p, q and c, the two variances and the covariance.
 struct DualSlopes {
   Dual<double> dual;
   Dual<double> left;       ///< Partial derivatives in p of value and derivative.
   Dual<double> right;      ///< In q.
   double derivative_in_c;  ///< Of the derivative: E[phi'' phi''] where phi is smooth.
+  double value_in_c;       ///< Of the value: dual.derivative (Price's theorem), and more where phi jumps.
 };
 
 /// A Dual of one variable with itself, p = q = c, and its total derivatives in p.
