@@ -37,6 +37,7 @@
 #include "widelimit/network/network.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/network/pair_stage.hpp"
+#include "widelimit/network/pair_views.hpp"
 #include "widelimit/network/row_stage.hpp"
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/activation.hpp"

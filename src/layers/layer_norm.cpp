@@ -90,14 +90,11 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
-    const auto counts = [&](Index position) {
-      return input.counts.empty() || input.counts[static_cast<std::size_t>(position)] != 0;
-    };
     for (const std::vector<Index>& group : axes_.groups(input.shape)) {
       double sum = 0;
       Index count = 0;
       for (const Index position : group) {
-        if (!counts(position)) continue;
+        if (!is_counted(input, position)) continue;
         sum += static_cast<double>(input.nngp(position, position));
         ++count;
       }
@@ -121,7 +118,45 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
     if (result.ntk.size() > 0) scale(pair.ntk, result.ntk);
   }
 
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const auto scale_adjoint = [&](const auto& from, const auto& behind, auto to) {
+      for (Index a = 0; a < from.rows(); ++a)
+        for (Index b = 0; b < from.cols(); ++b) {
+          if (pair.wanted == Entries::diagonal && a != b) continue;
+          const Scalar left = pair.left_state[a], right = pair.right_state[b];
+          to(a, b) += left * behind(a, b) * right;
+          adjoint.left_state[a] += behind(a, b) * from(a, b) * right;
+          adjoint.right_state[b] += left * behind(a, b) * from(a, b);
+        }
+    };
+    scale_adjoint(pair.nngp, adjoint.nngp_behind, adjoint.nngp);
+    if (pair.ntk.size() > 0) scale_adjoint(pair.ntk, adjoint.ntk_behind, adjoint.ntk);
+  }
+
+  /// Of r = 1 / sqrt(mean + epsilon) the slope in every variance of a group is -r^3 / 2 over their number.
+  template <typename Scalar>
+  void adjoint_input(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp;
+    for (const std::vector<Index>& group : axes_.groups(input.shape)) {
+      double behind = 0, count = 0;
+      for (const Index position : group) {
+        behind += static_cast<double>(adjoint.state_adjoint[position]);
+        if (is_counted(input, position)) ++count;
+      }
+      const auto factor = static_cast<double>(adjoint.state[group.front()]);
+      for (const Index position : group)
+        if (is_counted(input, position))
+          nngp(position, position) += static_cast<Scalar>(-factor * factor * factor / 2 * behind / count);
+    }
+  }
+
  private:
+  template <typename Scalar>
+  static bool is_counted(const SelfView<Scalar>& input, Index position) {
+    return input.counts.empty() || input.counts[static_cast<std::size_t>(position)] != 0;
+  }
+
   NormKind kind_;
   NormedAxes axes_;
   double epsilon_;

@@ -64,6 +64,21 @@ void map_axis(const AxisView<Scalar>& axis, Index outer, Index inner, const Scal
     }
 }
 
+/// The transpose: target[o, i, :] = sum_a M_ai source[o, a, :].
+template <typename Scalar>
+void map_axis_back(const AxisView<Scalar>& axis, Index outer, Index inner, const Scalar* source,
+                   Scalar* target) {
+  const Index rows = axis.rows(), columns = axis.columns(), width = axis.width();
+  std::fill_n(target, outer * columns * inner, Scalar{0});
+  for (Index o = 0; o < outer; ++o)
+    for (Index a = 0; a < rows; ++a, source += inner) {
+      const Scalar* weights = axis.weights(a);
+      Scalar* to = target + (o * columns + axis.first(a)) * inner;
+      for (Index t = 0; t < width; ++t, to += inner)
+        for (Index i = 0; i < inner; ++i) to[i] += weights[t] * source[i];
+    }
+}
+
 template <typename Scalar>
 void append_axes(const Scalar* state, std::vector<AxisView<Scalar>>& axes) {
   const auto count = static_cast<Index>(*state++);
@@ -81,6 +96,19 @@ Index largest_array(const Axes& axes, const Columns& columns_of) {
   Index largest = size;
   for (const auto& axis : axes) {
     size = size / columns_of(axis) * axis.rows();
+    largest = std::max(largest, size);
+  }
+  return largest;
+}
+
+/// The same on the way back, from rows to columns.
+template <typename Scalar>
+Index largest_array_back(const std::vector<AxisView<Scalar>>& axes) {
+  Index size = 1;
+  for (const auto& axis : axes) size *= axis.rows();
+  Index largest = size;
+  for (const auto& axis : axes) {
+    size = size / axis.rows() * axis.columns();
     largest = std::max(largest, size);
   }
   return largest;
@@ -110,6 +138,27 @@ void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, S
     }
     outer *= axes[k].rows();
   }
+}
+
+/// The transpose of map_axes(), added to `target`.
+template <typename Scalar>
+void add_axes_back(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, Scalar* target,
+                   Index room, const StopRequest& stop) {
+  std::vector<Scalar> scratch(2 * static_cast<std::size_t>(room));
+  Scalar *mapped = scratch.data(), *next = mapped + room;
+  Index outer = 1, inner = 1;
+  for (const auto& axis : axes) inner *= axis.rows();
+  for (const auto& axis : axes) {
+    inner /= axis.rows();
+    if (!axis.is_identity()) {
+      stop.check();
+      map_axis_back(axis, outer, inner, source, mapped);
+      source = mapped;
+      std::swap(mapped, next);
+    }
+    outer *= axis.columns();
+  }
+  for (Index i = 0; i < outer; ++i) target[i] += source[i];
 }
 
 /// Along an axis with `outer` positions in front of it and `inner` ones behind it.
@@ -181,6 +230,17 @@ class PositionMapStage final : public PairStageOf<PositionMapStage>, public Mask
     map_axes(axes, pair.nngp.data(), result.nngp.data(), result.scratch, room, pair.stop);
     if (result.ntk.size() > 0)
       map_axes(axes, pair.ntk.data(), result.ntk.data(), result.scratch, room, pair.stop);
+  }
+
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    std::vector<AxisView<Scalar>> axes;
+    append_axes(pair.left_state, axes);
+    append_axes(pair.right_state, axes);
+    const Index room = largest_array_back(axes);
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
+    add_axes_back(axes, adjoint.nngp_behind.data(), nngp.data(), room, pair.stop);
+    if (ntk.size() > 0) add_axes_back(axes, adjoint.ntk_behind.data(), ntk.data(), room, pair.stop);
   }
 
  private:
