@@ -6,6 +6,7 @@
 
 #include "kernel/derivatives/tape_entry.hpp"
 #include "network/graph.hpp"
+#include "numerics/rows/linear_rows.hpp"
 
 /// Operations that act on every entry alone, forth and back: the same for planes and for rows of pairs. Ways back add to
 /// the adjoints of the inputs.
@@ -13,9 +14,10 @@ namespace widelimit {
 
 /// target[i] += factor * source[i]
 template <typename Scalar>
-void add_times(const std::vector<Scalar>& source, double factor, std::vector<Scalar>& target) {
-  const auto times = static_cast<Scalar>(factor);
-  for (std::size_t i = 0; i < source.size(); ++i) target[i] += times * source[i];
+void add_times(const GuardedRow<Scalar>& source, double factor, GuardedRow<Scalar>& target) {
+  if (!source.empty())
+    numerics::linear_rows<Scalar>().add(source.data(), static_cast<Scalar>(factor), target.data(),
+                                        source.size());
 }
 
 template <typename Scalar>
@@ -23,8 +25,8 @@ using TapeInputs = std::vector<TapeEntry<Scalar>*>;
 
 template <typename Scalar>
 void sum_forth(const SumNode& sum, const TapeInputs<Scalar>& inputs, TapeEntry<Scalar>& to) {
-  std::fill(to.nngp.begin(), to.nngp.end(), Scalar{0});
-  std::fill(to.ntk.begin(), to.ntk.end(), Scalar{0});
+  to.nngp.fill(0);
+  to.ntk.fill(0);
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     add_times(inputs[k]->nngp, sum.factors[k], to.nngp);
     add_times(inputs[k]->ntk, sum.factors[k], to.ntk);
@@ -41,8 +43,8 @@ void sum_back(const SumNode& sum, const TapeInputs<Scalar>& inputs, const TapeEn
 
 template <typename Scalar>
 void product_forth(const ProductNode& product, const TapeInputs<Scalar>& inputs, TapeEntry<Scalar>& to) {
-  std::fill(to.nngp.begin(), to.nngp.end(), static_cast<Scalar>(product.factor));
-  std::fill(to.ntk.begin(), to.ntk.end(), Scalar{0});
+  to.nngp.fill(static_cast<Scalar>(product.factor));
+  to.ntk.fill(0);
   for (const TapeEntry<Scalar>* from : inputs) {
     // d(KL) = dK L + K dL, one factor after the other.
     for (std::size_t n = 0; n < to.ntk.size(); ++n)

@@ -1,7 +1,6 @@
 #include "kernel/derivatives/pair_walk.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "kernel/derivatives/pooling.hpp"
@@ -9,12 +8,6 @@
 #include "network/mask_rule.hpp"
 
 namespace widelimit {
-namespace {
-
-constexpr Index3 no_offset{0, 0, 0};
-
-}  // namespace
-
 template <typename Scalar>
 PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk)
     : program_{program},
@@ -59,11 +52,10 @@ void PairWalk<Scalar>::forth(std::size_t step, const PlaneStep& plane, const Pai
   readouts_[plane.target] = {};
   kept_[plane.target].clear(with_ntk_);
   RunWalk<Scalar>& run = *runs_[step];
-  const Offsets& demanded = geometry_.demanded[plane.run.root];
-  for (const Index3& offset : run.offsets(sides.recording)) {
+  for (const auto& root : run.planes(sides.recording)) {
     stop.check();
-    run.forth(sides, offset);
-    if (!run.root().box.empty() && demanded.contains(offset)) put(plane.target, run.root());
+    run.forth(sides, root.offsets);
+    if (root.is_demanded && !run.root().plane.empty()) put(plane.target, run.root());
   }
 }
 
@@ -72,13 +64,12 @@ template <typename Scalar>
 void PairWalk<Scalar>::back(std::size_t step, const PlaneStep& plane, const PairSides<Scalar>& sides,
                             const StopRequest& stop) {
   RunWalk<Scalar>& run = *runs_[step];
-  const Offsets& demanded = geometry_.demanded[plane.run.root];
-  const std::vector<Index3>& offsets = run.offsets(sides.recording);
-  for (auto offset = offsets.rbegin(); offset != offsets.rend(); ++offset) {
+  const auto& planes = run.planes(sides.recording);
+  for (auto root = planes.rbegin(); root != planes.rend(); ++root) {
     stop.check();
-    run.forth(sides, *offset);
+    run.forth(sides, root->offsets);
     run.begin_back();
-    if (!run.root().box.empty() && demanded.contains(*offset)) take_adjoint(plane.target, run.root());
+    if (root->is_demanded && !run.root().plane.empty()) take_adjoint(plane.target, run.root());
     run.back(sides);
   }
 }
@@ -103,13 +94,21 @@ template <typename Scalar>
 void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane) {
   const Operation& operation = node(target).operation;
   if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
-    if (readout->kind == ReadoutKind::flatten && plane.box.offset != no_offset) return;
+    if (readout->kind == ReadoutKind::flatten && !plane.plane.is_diagonal) return;
     const double weight = readout_weight(target);
-    const auto sum = [&](const std::vector<Scalar>& entries) {
-      return static_cast<Scalar>(weight * std::accumulate(entries.begin(), entries.end(), 0.0));
-    };
-    readouts_[target].nngp += sum(plane.nngp);
-    readouts_[target].ntk += sum(plane.ntk);
+    const NodeId input = node(target).inputs[0];
+    const Index3 &left_of_target = geometry_.left_sizes[input],
+                 &right_of_target = geometry_.right_sizes[input];
+    double nngp = 0, ntk = 0;
+    for_each_row_of(plane.plane, left_of_target, right_of_target,
+                    [&](Index entry, Index /*a*/, Index /*b*/, Index count) {
+                      for (Index z = entry; z < entry + count; ++z) {
+                        nngp += static_cast<double>(plane.nngp[static_cast<std::size_t>(z)]);
+                        if (with_ntk_) ntk += static_cast<double>(plane.ntk[static_cast<std::size_t>(z)]);
+                      }
+                    });
+    readouts_[target].nngp += static_cast<Scalar>(weight * nngp);
+    readouts_[target].ntk += static_cast<Scalar>(weight * ntk);
     return;
   }
   KeptNode<Scalar>& kept = kept_[target];
@@ -117,13 +116,13 @@ void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane) {
     const NodeId input = node(target).inputs[0];
     const EntryPooling pooling(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
     const auto weight = static_cast<Scalar>(pooling.weight());
-    return pooling.for_each_meeting(plane.box, [&](Index entry, Index pooled) {
+    return pooling.for_each_meeting(plane.plane, [&](Index entry, Index pooled) {
       const auto from = static_cast<std::size_t>(entry), to = static_cast<std::size_t>(pooled);
       kept.nngp[to] += weight * plane.nngp[from];
       if (with_ntk_) kept.ntk[to] += weight * plane.ntk[from];
     });
   }
-  for_each_row_of(plane.box, geometry_.left_sizes[target], geometry_.right_sizes[target],
+  for_each_row_of(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
                   [&](Index entry, Index a, Index b, Index count) {
                     for (Index z = 0; z < count; ++z) {
                       const auto to = static_cast<std::size_t>((a + z) * kept.columns + b + z),
@@ -138,10 +137,10 @@ template <typename Scalar>
 void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane) {
   const Operation& operation = node(target).operation;
   if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
-    if (readout->kind == ReadoutKind::flatten && plane.box.offset != no_offset) return;
+    if (readout->kind == ReadoutKind::flatten && !plane.plane.is_diagonal) return;
     const auto weight = static_cast<Scalar>(readout_weight(target));
-    for (Scalar& adjoint : plane.nngp_adjoint) adjoint += weight * readout_adjoints_[target].nngp;
-    for (Scalar& adjoint : plane.ntk_adjoint) adjoint += weight * readout_adjoints_[target].ntk;
+    plane.nngp_adjoint.fill(weight * readout_adjoints_[target].nngp);
+    plane.ntk_adjoint.fill(weight * readout_adjoints_[target].ntk);
     return;
   }
   const KeptNode<Scalar>& kept = kept_[target];
@@ -149,13 +148,13 @@ void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane) {
     const NodeId input = node(target).inputs[0];
     const EntryPooling pooling(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
     const auto weight = static_cast<Scalar>(pooling.weight());
-    return pooling.for_each_meeting(plane.box, [&](Index entry, Index pooled) {
+    return pooling.for_each_meeting(plane.plane, [&](Index entry, Index pooled) {
       const auto to = static_cast<std::size_t>(entry), from = static_cast<std::size_t>(pooled);
       plane.nngp_adjoint[to] += weight * kept.nngp_adjoint[from];
       if (with_ntk_) plane.ntk_adjoint[to] += weight * kept.ntk_adjoint[from];
     });
   }
-  for_each_row_of(plane.box, geometry_.left_sizes[target], geometry_.right_sizes[target],
+  for_each_row_of(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
                   [&](Index entry, Index a, Index b, Index count) {
                     for (Index z = 0; z < count; ++z) {
                       const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),

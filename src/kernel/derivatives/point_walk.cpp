@@ -172,8 +172,7 @@ void PointWalk<Scalar>::row_forth(std::size_t i, InputRecord<Scalar>& left, Inde
                                   const RowStage& stage) {
   TapeEntry<Scalar>& to = tape_[i];
   const std::size_t auxiliaries = stage.auxiliary_count(), columns = to.size();
-  to.nngp = inputs(i)[0]->nngp;
-  to.ntk = inputs(i)[0]->ntk;
+  copy_plane(inputs(i)[0]->value(), columns, to.value());
   to.right = right_arrays_[i].values;
   to.left.resize((auxiliaries + 1) * columns);
   for (std::size_t k = 0; k <= auxiliaries; ++k) {

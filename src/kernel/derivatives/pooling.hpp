@@ -13,18 +13,21 @@ class EntryPooling {
 
   /// Calls body(entry of the plane, entry of the pooled matrix) for all that meet.
   template <typename Body>
-  void for_each_meeting(const Box& box, const Body& body) const {
-    Index entry = 0;
-    for_each_row(box.extent, [&](Index x, Index y) {
-      for (Index z = 0; z < box.extent[2]; ++z, ++entry) {
-        const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
-        const Index3 b{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]};
-        for_each_window(a, left_front_, left_pooled_, [&](Index pooled_left) {
-          for_each_window(b, right_front_, right_pooled_, [&](Index pooled_right) {
-            body(entry, pooled_left * product(right_pooled_) + pooled_right);
+  void for_each_meeting(const PlacedPlane& plane, const Body& body) const {
+    plane.for_each_piece([&](const Box& box, Index begin) {
+      if (box.empty()) return;
+      for_each_row(box.extent, [&](Index x, Index y) {
+        for (Index z = 0; z < box.extent[2]; ++z) {
+          const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
+          const Index3 b{a[0] + box.offset[0], a[1] + box.offset[1], a[2] + box.offset[2]};
+          const Index entry = begin + plane.layout.at(x, y) + z;
+          for_each_window(a, left_front_, left_pooled_, [&](Index pooled_left) {
+            for_each_window(b, right_front_, right_pooled_, [&](Index pooled_right) {
+              body(entry, pooled_left * product(right_pooled_) + pooled_right);
+            });
           });
-        });
-      }
+        }
+      });
     });
   }
 

@@ -5,29 +5,74 @@
 
 #include "kernel/derivatives/entrywise.hpp"
 #include "kernel/interpreter.hpp"
+#include "kernel/planes/plane_windows.hpp"
 #include "network/mask_stage.hpp"
 
 namespace widelimit {
 namespace {
 
-/// The demanded offsets of a run's root, 0 first if it is among them.
-std::vector<Index3> demanded_in_order(const Offsets& demanded) {
-  std::vector<Index3> offsets;
-  constexpr Index3 zero{0, 0, 0};
-  if (demanded.contains(zero)) offsets.push_back(zero);
-  demanded.for_each([&](const Index3& offset) {
-    if (offset != zero) offsets.push_back(offset);
-  });
-  return offsets;
-}
+constexpr AxisOffsets zero{{0, 0}, 1};
+constexpr PlaneOffsets zero_offsets{zero, zero, zero};
 
 std::optional<Affine> affine_of(const Program& program, const PairGeometry& geometry, NodeId id) {
-  const Operation& operation = program.graph.nodes[id].operation;
-  const auto* affine = std::get_if<AffineNode>(&operation);
-  if (const auto* local = std::get_if<LocalAffineNode>(&operation)) affine = &local->affine;
-  if (affine == nullptr) return {};
-  const NodeId input = program.graph.nodes[id].inputs[0];
-  return Affine(*affine, geometry.left_sizes[input], geometry.right_sizes[input]);
+  const Node& node = program.graph.nodes[id];
+  const auto of = [&](const AffineNode& affine) {
+    return Affine(affine, geometry.left_sizes[node.inputs[0]], geometry.right_sizes[node.inputs[0]]);
+  };
+  if (const auto* affine = std::get_if<AffineNode>(&node.operation)) return of(*affine);
+  const auto* local = std::get_if<LocalAffineNode>(&node.operation);
+  if (local == nullptr) return {};
+  Affine affine = of(local->affine);
+  // Its planes have no guards for shifted copies.
+  if (affine.kind != Affine::Kind::circular) affine.kind = Affine::Kind::strided;
+  return affine;
+}
+
+bool has_zero(const std::array<std::vector<AxisOffsets>, 3>& offsets) {
+  return std::all_of(offsets.begin(), offsets.end(), [](const std::vector<AxisOffsets>& axis) {
+    return std::find(axis.begin(), axis.end(), zero) != axis.end();
+  });
+}
+
+/// Planes of complementary offsets are taken apart where a run gathers entries from elsewhere than shifted copies do.
+bool takes_planes_apart(const std::vector<std::optional<Affine>>& affine) {
+  return std::any_of(affine.begin(), affine.end(), [](const std::optional<Affine>& of_instruction) {
+    return of_instruction && of_instruction->kind != Affine::Kind::single_position &&
+           of_instruction->kind != Affine::Kind::shifted;
+  });
+}
+
+std::vector<AxisOffsets> apart(const std::vector<AxisOffsets>& offsets) {
+  std::vector<AxisOffsets> result;
+  for (const AxisOffsets& several : offsets)
+    for (std::size_t n = 0; n < static_cast<std::size_t>(several.count); ++n)
+      result.push_back({{several.offset[n], 0}, 1});
+  return result;
+}
+
+template <typename Scalar>
+void clear_guards_of(TapeEntry<Scalar>& entry, const Plane<Scalar>& plane) {
+  clear_guards(entry.plane.layout, 1, plane);
+}
+
+/// The rows of a plane without guards and gaps, and back; planes of one piece only.
+template <typename Scalar>
+void take_rows(const PlaneLayout& layout, const GuardedRow<Scalar>& plane, std::vector<Scalar>& dense) {
+  dense.clear();
+  for_each_row(layout.extent, [&](Index x, Index y) {
+    const Scalar* row = plane.data() + layout.at(x, y);
+    dense.insert(dense.end(), row, row + layout.extent[2]);
+  });
+}
+
+template <typename Scalar, typename Put>
+void put_rows(const PlaneLayout& layout, const std::vector<Scalar>& dense, GuardedRow<Scalar>& plane,
+              const Put& put) {
+  const Scalar* next = dense.data();
+  for_each_row(layout.extent, [&](Index x, Index y) {
+    Scalar* row = plane.data() + layout.at(x, y);
+    for (Index z = 0; z < layout.extent[2]; ++z) put(row[z], *next++);
+  });
 }
 
 }  // namespace
@@ -38,32 +83,43 @@ RunWalk<Scalar>::RunWalk(const Program& program, const PairGeometry& geometry, s
     : program_{program},
       geometry_{geometry},
       run_{std::get<PlaneStep>(program.steps[step]).run},
-      maps_{geometry.runs[step].maps},
+      run_geometry_{geometry.runs[step]},
       kept_{kept},
       with_ntk_{with_ntk},
       tape_(run_.instructions.size()) {
   for (const Instruction& instruction : run_.instructions)
     affine_.push_back(affine_of(program, geometry, instruction.node));
-  offsets_ = demanded_in_order(geometry.demanded[run_.root]);
-  recorded_offsets_ = offsets_;
-  if (offsets_.empty() || offsets_.front() != Index3{0, 0, 0})
-    recorded_offsets_.insert(recorded_offsets_.begin(), {0, 0, 0});
+  make_planes();
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::make_planes() {
+  std::array<std::vector<AxisOffsets>, 3> offsets = run_geometry_.offsets;
+  if (takes_planes_apart(affine_))
+    for (std::vector<AxisOffsets>& axis : offsets) axis = apart(axis);
+  const bool zero_demanded = has_zero(offsets);
+  if (zero_demanded) planes_.push_back({zero_offsets, true});
+  for (const AxisOffsets& z : offsets[2])
+    for (const AxisOffsets& x : offsets[0])
+      for (const AxisOffsets& y : offsets[1])
+        if (PlaneOffsets{x, y, z} != zero_offsets) planes_.push_back({{x, y, z}, true});
+  recorded_planes_ = planes_;
+  if (!zero_demanded) recorded_planes_.insert(recorded_planes_.begin(), {zero_offsets, false});
 }
 
 /// Instructions without positions; and while inputs are recorded, those whose result nobody reads, but for row stages.
 template <typename Scalar>
 bool RunWalk<Scalar>::is_skipped(std::size_t i, bool recording) const {
-  if (tape_[i].box.empty()) return true;
+  if (tape_[i].plane.empty()) return true;
   if (!recording || !geometry_.demanded[run_.instructions[i].node].empty()) return false;
   return run_.instructions[i].loads || !std::holds_alternative<RowNode>(node(i).operation);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(const PairSides<Scalar>& sides, const Index3& offset) {
+void RunWalk<Scalar>::forth(const PairSides<Scalar>& sides, const PlaneOffsets& offsets) {
   for (std::size_t i = 0; i < tape_.size(); ++i) {
-    Index3 here;
-    for (std::size_t k = 0; k < 3; ++k) here[k] = maps_[i].stride[k] * offset[k] + maps_[i].shift[k];
-    tape_[i].place(Box(left_sizes(i), right_sizes(i), here), with_ntk_);
+    tape_[i].plane.place(run_geometry_, i, offsets, left_sizes(i), right_sizes(i));
+    tape_[i].resize_for_plane(with_ntk_);
     if (!is_skipped(i, sides.recording)) forth(i, sides);
   }
 }
@@ -109,7 +165,7 @@ template <typename Scalar>
 void RunWalk<Scalar>::load(std::size_t i) {
   KeptNode<Scalar>& kept = kept_[run_.instructions[i].node];
   TapeEntry<Scalar>& to = tape_[i];
-  for_each_row_of(to.box, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
+  for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
     for (Index z = 0; z < count; ++z) {
       const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),
                  at = static_cast<std::size_t>(entry + z);
@@ -123,7 +179,7 @@ template <typename Scalar>
 void RunWalk<Scalar>::unload(std::size_t i) {
   KeptNode<Scalar>& kept = kept_[run_.instructions[i].node];
   const TapeEntry<Scalar>& to = tape_[i];
-  for_each_row_of(to.box, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
+  for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
     for (Index z = 0; z < count; ++z) {
       const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),
                  at = static_cast<std::size_t>(entry + z);
@@ -139,11 +195,11 @@ void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const
   const NodeId id = run_.instructions[i].node;
   const Index channels = sides.left->layout->channels[id];
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
-  std::fill(to.nngp.begin(), to.nngp.end(), Scalar{0});
-  std::fill(to.ntk.begin(), to.ntk.end(), Scalar{0});
+  to.nngp.fill(0);
+  to.ntk.fill(0);
   for (Index channel = 0; channel < channels; ++channel) {
     const Scalar *left = sides.left->features(id, channel), *right = sides.right->features(id, channel);
-    for_each_row_of(to.box, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
+    for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
       Scalar* row = to.nngp.data() + entry;
       for (Index z = 0; z < count; ++z) row[z] += scale * left[a + z] * right[b + z];
     });
@@ -160,7 +216,7 @@ void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const 
     const Scalar *left = sides.left->features(id, channel), *right = sides.right->features(id, channel);
     Scalar *left_adjoint = sides.left_adjoint->features(id, channel),
            *right_adjoint = sides.right_adjoint->features(id, channel);
-    for_each_row_of(to.box, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
+    for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
       const Scalar* row = to.nngp_adjoint.data() + entry;
       for (Index z = 0; z < count; ++z) left_adjoint[a + z] += scale * row[z] * right[b + z];
       for (Index z = 0; z < count; ++z) right_adjoint[b + z] += scale * row[z] * left[a + z];
@@ -169,37 +225,84 @@ void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const 
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::convolve(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to) {
-  const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
-  const bool reads = !from.box.empty();
-  const auto windows = windows_between(affine.window, affine.left_front, from.box, to.box);
-  const auto sum = [&](const std::vector<Scalar>& source, std::vector<Scalar>& target) {
-    if (reads)
-      windows_.sum(windows, source.data(), target.data());
-    else
-      std::fill(target.begin(), target.end(), Scalar{0});
-  };
-  sum(from.nngp, to.nngp);
-  for (Scalar& value : to.nngp) value = scale * value + bias;
-  if (!with_ntk_) return;
-  sum(from.ntk, to.ntk);
-  for (std::size_t n = 0; n < to.ntk.size(); ++n)
-    to.ntk[n] = scale * to.ntk[n] + (affine.trained ? to.nngp[n] : Scalar{0});
+void RunWalk<Scalar>::convolve_shifted(const Affine& affine, const PlaneLayout& layout,
+                                       const Plane<Scalar>& source, double bias,
+                                       const Plane<Scalar>& target) {
+  for (GuardedRow<Scalar>& row : scratch_)
+    row.resize(static_cast<std::size_t>(layout.length), margin_around(layout));
+  numerics::Convolution convolution{.axes = {}, .axis_count = 0, .scale = affine.scale, .bias = bias};
+  for (std::size_t k = 3; k-- > 0;)
+    if (affine.window.size[k] > 1)
+      convolution.axes[convolution.axis_count++] = {-affine.left_front[k] * layout.stride[k],
+                                                    layout.stride[k],
+                                                    static_cast<std::size_t>(affine.window.size[k])};
+  if (convolution.axis_count == 0) convolution.axes[convolution.axis_count++] = {0, 1, 1};
+  Scalar* const scratch[] = {scratch_[0].data(), scratch_[1].data()};
+  numerics::linear_rows<Scalar>().convolve(convolution, source.nngp, source.ntk, scratch, target.nngp,
+                                           target.ntk, static_cast<std::size_t>(layout.length));
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::convolve_back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to) {
-  if (from.box.empty()) return;
-  const auto scale = static_cast<Scalar>(affine.scale);
-  const auto windows = windows_between(affine.window, affine.left_front, from.box, to.box);
-  sums_.resize(to.size());
-  const bool joins = with_ntk_ && affine.trained;
-  for (std::size_t n = 0; n < sums_.size(); ++n)
-    sums_[n] = scale * (joins ? to.nngp_adjoint[n] + to.ntk_adjoint[n] : to.nngp_adjoint[n]);
-  windows_.spread(windows, sums_.data(), from.nngp_adjoint.data());
+void RunWalk<Scalar>::convolve(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to) {
+  if (affine.kind == Affine::Kind::single_position)
+    return dense_plane(affine.scale, affine.bias, from.value(), from.size(), to.value());
+  const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
+  if (from.plane.empty()) {
+    to.nngp.fill(bias);
+    return to.ntk.fill(affine.trained ? bias : Scalar{0});
+  }
+  if (affine.kind == Affine::Kind::shifted) {
+    clear_guards_of(from, from.value());
+    return convolve_shifted(affine, from.plane.layout, from.value(), affine.bias, to.value());
+  }
+  const PlaneLayout& layout = to.plane.layout;
+  const auto windows = windows_between(affine.window, affine.left_front, from.plane, to.plane);
+  const auto sum = [&](const GuardedRow<Scalar>& source, GuardedRow<Scalar>& target) {
+    take_rows(from.plane.layout, source, dense_[0]);
+    dense_[1].resize(static_cast<std::size_t>(product(layout.extent)));
+    windows_.sum(windows, dense_[0].data(), dense_[1].data());
+    target.fill(0);
+    put_rows(layout, dense_[1], target, [&](Scalar& entry, Scalar value) { entry = scale * value; });
+  };
+  sum(from.nngp, to.nngp);
+  for (std::size_t n = 0; n < to.size(); ++n) to.nngp[n] += bias;
   if (!with_ntk_) return;
-  for (std::size_t n = 0; n < sums_.size(); ++n) sums_[n] = scale * to.ntk_adjoint[n];
-  windows_.spread(windows, sums_.data(), from.ntk_adjoint.data());
+  sum(from.ntk, to.ntk);
+  if (affine.trained) add_times(to.nngp, 1, to.ntk);
+}
+
+/// K-bar += scale W^T (K'-bar + T'-bar) and T-bar += scale W^T T'-bar. Forth, the second kernel is the sum of the first and
+/// of what windows see of it; so with the kernels exchanged the same function goes back.
+template <typename Scalar>
+void RunWalk<Scalar>::convolve_back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to) {
+  if (from.plane.empty()) return;
+  if (affine.kind == Affine::Kind::shifted || affine.kind == Affine::Kind::single_position) {
+    Affine transposed = affine;
+    for (std::size_t k = 0; k < 3; ++k)
+      transposed.left_front[k] = affine.window.size[k] - 1 - affine.left_front[k];
+    const Plane<Scalar> adjoint = to.adjoint();
+    clear_guards_of(to, adjoint);
+    const Plane<Scalar> source =
+        with_ntk_ ? Plane<Scalar>{adjoint.ntk, adjoint.nngp} : Plane<Scalar>{adjoint.nngp, nullptr};
+    for (GuardedRow<Scalar>& row : sums_) row.resize(to.size());
+    convolve_shifted(transposed, to.plane.layout, source, 0,
+                     {sums_[0].data(), with_ntk_ ? sums_[1].data() : nullptr});
+    if (with_ntk_) add_times(sums_[0], 1, from.ntk_adjoint);
+    return add_times(sums_[with_ntk_ ? 1 : 0], 1, from.nngp_adjoint);
+  }
+  const auto windows = windows_between(affine.window, affine.left_front, from.plane, to.plane);
+  const auto spread = [&](const GuardedRow<Scalar>& adjoint, GuardedRow<Scalar>& target) {
+    take_rows(to.plane.layout, adjoint, dense_[0]);
+    dense_[1].assign(static_cast<std::size_t>(product(from.plane.layout.extent)), Scalar{0});
+    windows_.spread(windows, dense_[0].data(), dense_[1].data());
+    const auto scale = static_cast<Scalar>(affine.scale);
+    put_rows(from.plane.layout, dense_[1], target,
+             [&](Scalar& entry, Scalar value) { entry += scale * value; });
+  };
+  spread(to.nngp_adjoint, from.nngp_adjoint);
+  if (!with_ntk_) return;
+  if (affine.trained) spread(to.ntk_adjoint, from.nngp_adjoint);
+  spread(to.ntk_adjoint, from.ntk_adjoint);
 }
 
 template <typename Scalar>
@@ -211,10 +314,10 @@ void RunWalk<Scalar>::for_each_wrapped(std::size_t i, const Affine& affine, cons
                            const Index3& size) {
     return ((affine.window.stride[k] * position + tap - front[k]) % size[k] + size[k]) % size[k];
   };
-  const Box& box = tape_[i].box;
-  std::size_t entry = 0;
+  const Box box = piece_box(tape_[i].plane.axis, {0, 0, 0});
   for_each_row(box.extent, [&](Index x, Index y) {
-    for (Index z = 0; z < box.extent[2]; ++z, ++entry) {
+    for (Index z = 0; z < box.extent[2]; ++z) {
+      const auto entry = static_cast<std::size_t>(tape_[i].plane.layout.at(x, y) + z);
       const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
       for (Index u = 0; u < affine.window.size[0]; ++u)
         for (Index v = 0; v < affine.window.size[1]; ++v)
@@ -239,13 +342,13 @@ void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& /*sides*/, c
   if (affine.kind != Affine::Kind::circular) return convolve(affine, input(i, 0), to);
   const KeptNode<Scalar>& from = kept_[node(i).inputs[0]];
   const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
-  std::fill(to.nngp.begin(), to.nngp.end(), bias);
-  std::fill(to.ntk.begin(), to.ntk.end(), Scalar{0});
+  to.nngp.fill(bias);
+  to.ntk.fill(0);
   for_each_wrapped(i, affine, [&](std::size_t entry, std::size_t source) {
     to.nngp[entry] += scale * from.nngp[source];
     if (with_ntk_) to.ntk[entry] += scale * from.ntk[source];
   });
-  for (std::size_t n = 0; n < to.ntk.size(); ++n) to.ntk[n] += to.nngp[n];
+  if (with_ntk_) add_times(to.nngp, 1, to.ntk);
 }
 
 template <typename Scalar>
@@ -266,10 +369,11 @@ template <typename Scalar>
 void RunWalk<Scalar>::load_diagonal(NodeId from, const Affine& affine) {
   const Index3 &left = geometry_.left_sizes[from], &right = geometry_.right_sizes[from];
   const KeptNode<Scalar>& kept = kept_[from];
-  local_.place(Box(left, right, affine.offset_of_diagonal()), with_ntk_);
+  local_.plane = PlacedPlane::alone(affine.offset_of_diagonal(), left, right);
+  local_.resize_for_plane(with_ntk_);
   local_.clear_adjoint();
-  if (local_.box.empty()) return;
-  for_each_row_of(local_.box, left, right, [&](Index entry, Index a, Index b, Index count) {
+  if (local_.plane.empty()) return;
+  for_each_row_of(local_.plane, left, right, [&](Index entry, Index a, Index b, Index count) {
     for (Index z = 0; z < count; ++z) {
       const auto source = static_cast<std::size_t>((a + z) * kept.columns + b + z),
                  at = static_cast<std::size_t>(entry + z);
@@ -282,10 +386,9 @@ void RunWalk<Scalar>::load_diagonal(NodeId from, const Affine& affine) {
 template <typename Scalar>
 void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const LocalAffineNode& local) {
   TapeEntry<Scalar>& to = tape_[i];
-  if (to.box.offset != Index3{0, 0, 0}) {
-    std::fill(to.nngp.begin(), to.nngp.end(), Scalar{0});
-    std::fill(to.ntk.begin(), to.ntk.end(), Scalar{0});
-    return;
+  if (!to.plane.is_diagonal) {
+    to.nngp.fill(0);
+    return to.ntk.fill(0);
   }
   if (affine_[i]->kind == Affine::Kind::circular) {
     forth(i, sides, local.affine);
@@ -295,8 +398,8 @@ void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const
   }
   if (!local.stage) return;
   // The way back needs what is in front of the stage.
-  to.left = to.nngp;
-  to.right = to.ntk;
+  to.left.assign(to.nngp.begin(), to.nngp.end());
+  to.right.assign(to.ntk.begin(), to.ntk.end());
   const Plane<Scalar> plane = to.value();
   local.stage->apply({plane.nngp, plane.ntk, nullptr, nullptr, to.size()});
 }
@@ -304,7 +407,7 @@ void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const
 template <typename Scalar>
 void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const LocalAffineNode& local) {
   TapeEntry<Scalar>& to = tape_[i];
-  if (to.box.offset != Index3{0, 0, 0}) return;
+  if (!to.plane.is_diagonal) return;
   if (local.stage) {
     variances_.assign(2 * to.size(), Scalar{0});
     const Plane<Scalar> adjoint = to.adjoint();
@@ -315,10 +418,10 @@ void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const 
   if (affine_[i]->kind == Affine::Kind::circular) return back(i, sides, local.affine);
   const NodeId from = node(i).inputs[0];
   load_diagonal(from, *affine_[i]);
-  if (local_.box.empty()) return;
+  if (local_.plane.empty()) return;
   convolve_back(*affine_[i], local_, to);
   KeptNode<Scalar>& kept = kept_[from];
-  for_each_row_of(local_.box, geometry_.left_sizes[from], geometry_.right_sizes[from],
+  for_each_row_of(local_.plane, geometry_.left_sizes[from], geometry_.right_sizes[from],
                   [&](Index entry, Index a, Index b, Index count) {
                     for (Index z = 0; z < count; ++z) {
                       const auto source = static_cast<std::size_t>((a + z) * kept.columns + b + z),
@@ -335,7 +438,10 @@ void RunWalk<Scalar>::record(std::size_t i, const PairSides<Scalar>& sides, cons
   const NodeId id = run_.instructions[i].node;
   InputRecord<Scalar>& record = *sides.left;
   const auto positions = static_cast<std::size_t>(record.layout->positions[id]);
-  std::copy_n(input(i, 0).nngp.data(), positions, record.variances(id));
+  for_each_row_of(tape_[i].plane, left_sizes(i), right_sizes(i),
+                  [&](Index entry, Index a, Index /*b*/, Index count) {
+                    std::copy_n(input(i, 0).nngp.data() + entry, count, record.variances(id) + a);
+                  });
   std::vector<Scalar*> arrays;
   for (Index k = 0; k < record.layout->auxiliaries[id]; ++k) arrays.push_back(record.auxiliary(id, k));
   name_layer(node(i), [&] {
@@ -353,15 +459,16 @@ void RunWalk<Scalar>::pack(std::size_t i, const PairSides<Scalar>& sides, const 
   TapeEntry<Scalar>& to = tape_[i];
   const NodeId id = run_.instructions[i].node;
   const std::size_t arrays = stage.auxiliary_count() + 1, size = to.size();
-  to.left.resize(arrays * size);
-  to.right.resize(arrays * size);
+  // Guards have variance 0.
+  to.left.assign(arrays * size, Scalar{0});
+  to.right.assign(arrays * size, Scalar{0});
   for (std::size_t k = 0; k < arrays; ++k) {
     const bool is_variance = k + 1 == arrays;
     const auto number = static_cast<Index>(k);
     const Scalar *left = is_variance ? sides.left->variances(id) : sides.left->auxiliary(id, number),
                  *right = is_variance ? sides.right->variances(id) : sides.right->auxiliary(id, number);
     Scalar *to_left = to.left.data() + k * size, *to_right = to.right.data() + k * size;
-    for_each_row_of(to.box, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
+    for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
       std::copy_n(left + a, count, to_left + entry);
       std::copy_n(right + b, count, to_right + entry);
     });
@@ -374,10 +481,11 @@ void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const
   if (sides.recording && geometry_.demanded[run_.instructions[i].node].empty()) return;
   TapeEntry<Scalar>& to = tape_[i];
   pack(i, sides, *row.stage);
-  to.nngp = input(i, 0).nngp;
-  to.ntk = input(i, 0).ntk;
   const PackedArrays<Scalar> arrays(to, row.stage->auxiliary_count());
   const Plane<Scalar> plane = to.value();
+  // A stage need not know what to make of the numbers in guards.
+  clear_guards_of(input(i, 0), input(i, 0).value());
+  copy_plane(input(i, 0).value(), to.size(), plane);
   const numerics::DualRow<Scalar> entries{plane.nngp, plane.ntk, arrays.left.data(), arrays.right.data(),
                                           to.size()};
   if (is_diagonal(i, sides))
@@ -412,17 +520,23 @@ void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const 
     } else {
       row.stage->apply_adjoint(entries);
       const Scalar *of_left = variances_.data(), *of_right = variances_.data() + to.size();
-      for_each_row_of(to.box, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
-        for (Index z = 0; z < count; ++z) left[a + z] += of_left[entry + z];
-        for (Index z = 0; z < count; ++z) right[b + z] += of_right[entry + z];
-      });
+      for_each_row_of(to.plane, left_sizes(i), right_sizes(i),
+                      [&](Index entry, Index a, Index b, Index count) {
+                        for (Index z = 0; z < count; ++z) left[a + z] += of_left[entry + z];
+                        for (Index z = 0; z < count; ++z) right[b + z] += of_right[entry + z];
+                      });
     }
+    clear_guards_of(to, to.adjoint());
     add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
     add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
   }
   // What all pairs, and all other offsets, made of the variances.
   if (sides.recording && diagonal)
-    for (std::size_t a = 0; a < from.nngp_adjoint.size(); ++a) from.nngp_adjoint[a] += left[a];
+    for_each_row_of(to.plane, left_sizes(i), right_sizes(i),
+                    [&](Index entry, Index a, Index /*b*/, Index count) {
+                      Scalar* row_adjoint = from.nngp_adjoint.data() + entry;
+                      for (Index z = 0; z < count; ++z) row_adjoint[z] += left[a + z];
+                    });
 }
 
 template <typename Scalar>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -19,13 +20,18 @@ class RunWalk {
   RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step,
           std::vector<KeptNode<Scalar>>& kept, bool with_ntk);
 
-  /// The offsets of the root in their order; 0 comes first wherever it is there, or inputs are recorded.
-  [[nodiscard]] const std::vector<Index3>& offsets(bool recording) const {
-    return recording ? recorded_offsets_ : offsets_;
+  /// A plane of the root: its offsets, and whether somebody reads it. Offset 0 comes first, and is there while inputs are
+  /// recorded even if nobody does.
+  struct RootPlane {
+    PlaneOffsets offsets;
+    bool is_demanded;
+  };
+  [[nodiscard]] const std::vector<RootPlane>& planes(bool recording) const {
+    return recording ? recorded_planes_ : planes_;
   }
 
-  /// Evaluates all instructions at an offset of the root; the last entry is the root.
-  void forth(const PairSides<Scalar>& sides, const Index3& offset);
+  /// Evaluates all instructions for a plane of the root; the last entry is the root.
+  void forth(const PairSides<Scalar>& sides, const PlaneOffsets& offsets);
 
   /// Sets all adjoints of the offset that was last evaluated to 0.
   void begin_back();
@@ -50,7 +56,7 @@ class RunWalk {
   [[nodiscard]] std::vector<TapeEntry<Scalar>*> inputs(std::size_t i);
   [[nodiscard]] bool is_skipped(std::size_t i, bool recording) const;
   [[nodiscard]] bool is_diagonal(std::size_t i, const PairSides<Scalar>& sides) const {
-    return sides.same_input && tape_[i].box.offset == Index3{0, 0, 0};
+    return sides.same_input && tape_[i].plane.is_diagonal;
   }
 
   void forth(std::size_t i, const PairSides<Scalar>& sides);
@@ -74,6 +80,10 @@ class RunWalk {
   void pack(std::size_t i, const PairSides<Scalar>& sides, const RowStage& stage);
   void convolve(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
   void convolve_back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
+  /// By shifted copies of whole planes, guards included, of what is given for the two kernels.
+  void convolve_shifted(const Affine& affine, const PlaneLayout& layout, const Plane<Scalar>& source,
+                        double bias, const Plane<Scalar>& target);
+  void make_planes();
   /// Calls body(entry, entry of the kept input) for all that a circular convolution sums.
   template <typename Body>
   void for_each_wrapped(std::size_t i, const Affine& affine, const Body& body) const;
@@ -83,17 +93,19 @@ class RunWalk {
   const Program& program_;
   const PairGeometry& geometry_;
   const Run& run_;
-  const std::vector<OffsetMap>& maps_;
+  const RunGeometry& run_geometry_;
   std::vector<KeptNode<Scalar>>& kept_;
   bool with_ntk_;
   std::vector<std::optional<Affine>> affine_;  ///< [instruction]
   std::vector<TapeEntry<Scalar>> tape_;        ///< [instruction]
-  std::vector<Index3> offsets_;
-  std::vector<Index3> recorded_offsets_;
+  std::vector<RootPlane> planes_;
+  std::vector<RootPlane> recorded_planes_;
   WindowSums<Scalar> windows_;
-  TapeEntry<Scalar> local_;        ///< Of load_diagonal().
-  std::vector<Scalar> sums_;       ///< Of a plane.
-  std::vector<Scalar> variances_;  ///< Adjoints of a plane's variances, left and right.
+  TapeEntry<Scalar> local_;                    ///< Of load_diagonal().
+  std::array<std::vector<Scalar>, 3> dense_;   ///< Planes without guards.
+  std::array<GuardedRow<Scalar>, 2> scratch_;  ///< Of shifted copies.
+  std::array<GuardedRow<Scalar>, 2> sums_;     ///< What they make.
+  std::vector<Scalar> variances_;              ///< Adjoints of a plane's variances, left and right.
 };
 
 }  // namespace widelimit

@@ -141,8 +141,8 @@ void TileWalk<Scalar>::read_sources(const TileBatch<Scalar>& left, const TileBat
   bool reads_positions = false;
   for (const std::size_t source : points_.sources()) {
     TapeEntry<Scalar>& entry = points_.entry(source);
-    std::fill(entry.nngp.begin(), entry.nngp.end(), Scalar{0});
-    std::fill(entry.ntk.begin(), entry.ntk.end(), Scalar{0});
+    entry.nngp.fill(0);
+    entry.ntk.fill(0);
     if (plan_.program.points.instructions[source].loads) {
       reads_positions = true;
       continue;
@@ -202,12 +202,12 @@ void TileWalk<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& row
     const Row row{i, i - rows.begin, has_itself ? i - columns.begin : -1};
     points_.begin_back();
     TapeEntry<Scalar>& result = points_.result();
-    const auto take = [&](const Matrix<Scalar>* matrix, std::vector<Scalar>& adjoint) {
+    const auto take = [&](const Matrix<Scalar>* matrix, GuardedRow<Scalar>& adjoint) {
       if (matrix != nullptr) std::copy_n(matrix->row(row.number).data(), columns.size(), adjoint.data());
     };
     take(cotangents.nngp, result.nngp_adjoint);
     take(cotangents.ntk, result.ntk_adjoint);
-    const std::vector<Scalar> nngp_adjoint = result.nngp_adjoint, ntk_adjoint = result.ntk_adjoint;
+    const GuardedRow<Scalar> nngp_adjoint = result.nngp_adjoint, ntk_adjoint = result.ntk_adjoint;
     read_sources(left, right, columns, row, stop);
     InputRecord<Scalar>& record = left.records.inputs[static_cast<std::size_t>(i)];
     points_.forth(record, row.same, false, stop);

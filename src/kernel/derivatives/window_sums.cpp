@@ -104,13 +104,13 @@ Index target_size(const std::array<AxisWindows, 3>& windows, const Pass& pass) {
 
 }  // namespace
 
-std::array<AxisWindows, 3> windows_between(const Window3& window, const Index3& left_front, const Box& source,
-                                           const Box& target) {
+std::array<AxisWindows, 3> windows_between(const Window3& window, const Index3& left_front,
+                                           const PlacedPlane& source, const PlacedPlane& target) {
   std::array<AxisWindows, 3> windows{};
   for (std::size_t k = 0; k < 3; ++k)
     windows[k] = {window.size[k], window.stride[k],
-                  window.stride[k] * target.origin[k] - left_front[k] - source.origin[k], source.extent[k],
-                  target.extent[k]};
+                  window.stride[k] * target.axis[k].origin[0] - left_front[k] - source.axis[k].origin[0],
+                  source.layout.extent[k], target.layout.extent[k]};
   return windows;
 }
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "kernel/plan/geometry.hpp"
+#include "kernel/planes/placed_plane.hpp"
 
 namespace widelimit {
 
@@ -21,9 +21,10 @@ struct AxisWindows {
   }
 };
 
-/// Of all axes, for planes of these boxes; `left_front`: padding in front of the left input.
+/// Of all axes, for planes of one piece; `left_front`: padding in front of the left input.
 [[nodiscard]] std::array<AxisWindows, 3> windows_between(const Window3& window, const Index3& left_front,
-                                                         const Box& source, const Box& target);
+                                                         const PlacedPlane& source,
+                                                         const PlacedPlane& target);
 
 /// Sums over windows, axis after axis, and the way back.
 template <typename Scalar>
