@@ -37,22 +37,8 @@ class ActivationStage final : public RowStage {
   void apply_to_multiples(const numerics::DualRow<double>& row) const override {
     activation_->apply_to_multiples(row);
   }
-  bool has_adjoint() const override { return true; }
-  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { activation_->apply_adjoint(row); }
-  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { activation_->apply_adjoint(row); }
-  void apply_self_adjoint(const numerics::AdjointRow<float>& row) const override { go_back(row); }
-  void apply_self_adjoint(const numerics::AdjointRow<double>& row) const override { go_back(row); }
 
  private:
-  template <typename Scalar>
-  void go_back(const numerics::AdjointRow<Scalar>& row) const {
-    for (std::size_t i = 0; i < row.size; ++i) {
-      const auto s = activation_->self_slopes(static_cast<double>(row.nngp[i]));
-      const double t = row.ntk ? static_cast<double>(row.ntk_adjoint[i]) : 0.0;
-      row.nngp_adjoint[i] = static_cast<Scalar>(static_cast<double>(row.nngp_adjoint[i]) * s.slope.value + (row.ntk ? t * static_cast<double>(row.ntk[i]) * s.slope.derivative : 0.0));
-      if (row.ntk) row.ntk_adjoint[i] = static_cast<Scalar>(t * s.dual.derivative);
-    }
-  }
   numerics::ActivationPtr activation_;
 };
 
