@@ -85,6 +85,17 @@ class RowStage {
   /// adjoints of p and q are not written.
   virtual void apply_self_adjoint(const numerics::AdjointRow<float>& row) const;
   virtual void apply_self_adjoint(const numerics::AdjointRow<double>& row) const;
+
+  /// True if prepare() mixes variances: the auxiliary numbers of a position depend on other positions of its input too.
+  /// apply_adjoint() then takes them for the position's own, and so does apply_self_adjoint(), which gives nngp_adjoint
+  /// what goes through the covariance and left_adjoint what goes through both variances; prepare_adjoint() follows.
+  [[nodiscard]] virtual bool mixes_variances() const { return false; }
+
+  /// The way back through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
+  /// adjoints of a position's variance add up to in all entries, and gets the adjoints of the variances. Default: leaves
+  /// them.
+  virtual void prepare_adjoint(float* /*variance*/, std::size_t /*positions*/) const {}
+  virtual void prepare_adjoint(double* /*variance*/, std::size_t /*positions*/) const {}
 };
 
 /// Implements both precisions of RowStage by calling the templates
