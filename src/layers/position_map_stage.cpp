@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "network/mask_rule.hpp"
+#include "network/plane_mapping.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -128,7 +130,7 @@ std::vector<std::uint8_t> mapped_counts(const AxisMap& map, Index outer, Index i
   return counts;
 }
 
-class PositionMapStage final : public PairStageOf<PositionMapStage>, public MaskMapping {
+class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMapping {
  public:
   explicit PositionMapStage(PositionMapPointer map) : map_{std::move(map)} {}
 
@@ -183,13 +185,67 @@ class PositionMapStage final : public PairStageOf<PositionMapStage>, public Mask
       map_axes(axes, pair.ntk.data(), result.ntk.data(), result.scratch, room, pair.stop);
   }
 
+ protected:
+  [[nodiscard]] const PositionMap& map() const { return *map_; }
+
  private:
   PositionMapPointer map_;
 };
 
+SparseAxis sparse(const AxisMap& map) {
+  SparseAxis axis{.columns = map.columns};
+  for (Index a = 0; a < map.rows(); ++a) {
+    for (Index t = 0; t < map.width; ++t) {
+      const double weight = map.weights[static_cast<std::size_t>(a * map.width + t)];
+      if (weight == 0) continue;
+      axis.column.push_back(map.first[static_cast<std::size_t>(a)] + t);
+      axis.weight.push_back(weight);
+    }
+    axis.begin.push_back(axis.column.size());
+  }
+  return axis;
+}
+
+class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
+ public:
+  using PositionMapStage::PositionMapStage;
+
+  std::array<SparseAxis, 3> sparse_axes(const Shape& input) const override {
+    const std::vector<AxisMap> maps = map().axis_maps(input);
+    std::array<SparseAxis, 3> axes;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t leading = 3 - maps.size();
+      axes[k] = sparse(k < leading ? identity_map(1) : maps[k - leading]);
+    }
+    return axes;
+  }
+};
+
+/// Where every position is read so often that mapping the rows of a matrix, one side after the other, costs less.
+constexpr double many_readers = 4;
+
+bool maps_planes_well(const PositionMap& map, const Shape& input) {
+  if (input.size() < 2) return false;
+  const std::vector<AxisMap> maps = map.axis_maps(input);
+  const Shape output = map.output_shape(input);
+  if (maps.size() != input.size() || output.size() != input.size()) return false;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const auto entries = maps[i].weights.size() - static_cast<std::size_t>(std::count(
+                                                      maps[i].weights.begin(), maps[i].weights.end(), 0.0));
+    if (maps[i].columns != input[i] || output[i] != maps[i].rows()) return false;
+    if (static_cast<double>(entries) > many_readers * static_cast<double>(input[i])) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-std::shared_ptr<const PairStage> position_map_stage(PositionMapPointer map) {
+std::shared_ptr<const PairStage> position_map_stage(PositionMapPointer map, const Shape& input) {
+  try {
+    if (maps_planes_well(*map, input)) return std::make_shared<PlaneMapStage>(std::move(map));
+  } catch (const ArgumentError&) {
+    // The stage's own shape rule says where this happened.
+  }
   return std::make_shared<PositionMapStage>(std::move(map));
 }
 

@@ -66,7 +66,8 @@ class TransposedConvolution final : public LayerModel {
 
   State lower(Lowering& lowering, const State& input) const override {
     if (input.mask) lowering.reject("transposed convolutions do not know masks; resize images instead");
-    return lower_affine(lowering, lowering.position_map(input, position_map_stage(spreading_)), convolution_);
+    return lower_affine(lowering, lowering.position_map(input, position_map_stage(spreading_, input.shape)),
+                        convolution_);
   }
 
   finite::CounterpartPointer finite_counterpart() const override {
