@@ -6,6 +6,8 @@
 
 #include "network/mask_rule.hpp"
 #include "network/plane_mapping.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/mapped_rows.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
@@ -52,19 +54,62 @@ Scalar* write_axis(const AxisMap& map, Scalar* state) {
   return state;
 }
 
-/// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer and rows of `inner` numbers.
+/// The entries of an axis: rows of a sparse matrix for what lies in rows, and dense pieces of neighbouring columns for
+/// numbers that lie one behind the other along the axis.
 template <typename Scalar>
-void map_axis(const AxisView<Scalar>& axis, Index outer, Index inner, const Scalar* source, Scalar* target) {
-  const Index rows = axis.rows(), columns = axis.columns(), width = axis.width();
-  for (Index o = 0; o < outer; ++o)
-    for (Index a = 0; a < rows; ++a, target += inner) {
-      const Scalar* weights = axis.weights(a);
-      const Scalar* from = source + (o * columns + axis.first(a)) * inner;
-      std::fill(target, target + inner, Scalar{0});
-      for (Index t = 0; t < width; ++t, from += inner)
-        for (Index i = 0; i < inner; ++i) target[i] += weights[t] * from[i];
+class SparseMap {
+ public:
+  explicit SparseMap(const AxisView<Scalar>& axis) : columns_{axis.columns()} {
+    for (Index a = 0; a < axis.rows(); ++a) {
+      for (Index t = 0; t < axis.width(); ++t) {
+        if (axis.weights(a)[t] == 0) continue;
+        column_.push_back(axis.first(a) + t);
+        weight_.push_back(axis.weights(a)[t]);
+      }
+      begin_.push_back(static_cast<Index>(column_.size()));
     }
-}
+  }
+
+  /// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer and rows of `inner` numbers.
+  void apply(Index outer, Index inner, const Scalar* source, Scalar* target) const {
+    const Index rows = static_cast<Index>(begin_.size()) - 1;
+    if (inner == 1) return apply_along_rows(outer, source, target);
+    for (Index o = 0; o < outer; ++o, source += columns_ * inner, target += rows * inner)
+      numerics::linear_rows<Scalar>().sparse_product(
+          {begin_.data(), column_.data(), weight_.data(), static_cast<std::size_t>(rows)}, source,
+          static_cast<std::size_t>(inner), target);
+  }
+
+ private:
+  static constexpr auto chunk = static_cast<Index>(numerics::column_chunk);
+
+  void apply_along_rows(Index outer, const Scalar* source, Scalar* target) const {
+    const Index rows = static_cast<Index>(begin_.size()) - 1;
+    std::fill_n(target, outer * rows, Scalar{0});
+    std::vector<Scalar> matrix;
+    for (Index first_row = 0; first_row < rows; first_row += chunk) {
+      const Index end_row = std::min(rows, first_row + chunk);
+      const auto begin = column_.begin() + begin_[static_cast<std::size_t>(first_row)],
+                 end = column_.begin() + begin_[static_cast<std::size_t>(end_row)];
+      if (begin == end) continue;
+      const auto [least, most] = std::minmax_element(begin, end);
+      const Index first = *least, last = *most;
+      matrix.assign(static_cast<std::size_t>((last + 1 - first) * chunk), Scalar{0});
+      for (Index a = first_row; a < end_row; ++a)
+        for (Index i = begin_[static_cast<std::size_t>(a)]; i < begin_[static_cast<std::size_t>(a) + 1]; ++i)
+          matrix[static_cast<std::size_t>((column_[static_cast<std::size_t>(i)] - first) * chunk + a -
+                                          first_row)] = weight_[static_cast<std::size_t>(i)];
+      numerics::mapped_rows<Scalar>().map_columns(
+          {matrix.data(), first, last + 1, static_cast<std::size_t>(end_row - first_row)}, source, columns_,
+          static_cast<std::size_t>(outer), target + first_row, rows);
+    }
+  }
+
+  Index columns_;
+  std::vector<Index> begin_{0};
+  std::vector<Index> column_;
+  std::vector<Scalar> weight_;
+};
 
 template <typename Scalar>
 void append_axes(const Scalar* state, std::vector<AxisView<Scalar>>& axes) {
@@ -106,7 +151,7 @@ void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, S
     if (!axes[k].is_identity()) {
       stop.check();
       if (k == last) mapped = target;
-      map_axis(axes[k], outer, inner, source, mapped);
+      SparseMap<Scalar>(axes[k]).apply(outer, inner, source, mapped);
       source = mapped;
       std::swap(mapped, next);
     }
