@@ -116,6 +116,10 @@ class Lowering {
   /// The same, where the stage picks the positions that a window of single positions does, without padding.
   State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
 
+  /// Gives what was lowered without masks behind `before` a mask: that of `before`, mapped. Returns `behind` if there is
+  /// none.
+  State masked_again(const State& behind, const State& before, std::shared_ptr<const MaskMapping> mapping);
+
   /// Has masks in front of a layer checked (MaskedLayer), if there are any.
   void check_masks(const State& input, std::function<void(const PositionMask&)> check);
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernel/derivatives/pooling.hpp"
+#include "kernel/derivatives/entry_gathering.hpp"
 #include "kernel/variance_checks.hpp"
 #include "network/mask_rule.hpp"
+#include "network/plane_mapping.hpp"
 
 namespace widelimit {
 template <typename Scalar>
@@ -22,11 +23,30 @@ PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry,
     kept_[id].columns = product(geometry.right_sizes[id]);
     needs_forth_ = true;
   }
+  gathering_.resize(kept_.size());
+  for (const Step& step : program.steps)
+    if (const auto* plane = std::get_if<PlaneStep>(&step))
+      gathering_[plane->target] = gathering_of(plane->target);
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     const bool is_run = std::holds_alternative<PlaneStep>(program.steps[step]);
     runs_.push_back(is_run ? std::make_unique<RunWalk<Scalar>>(program, geometry, step, kept_, with_ntk)
                            : nullptr);
   }
+}
+
+/// Null for nodes that are no more than kept, and readouts.
+template <typename Scalar>
+std::unique_ptr<EntryGathering> PairWalk<Scalar>::gathering_of(NodeId id) const {
+  if (const auto* pool = std::get_if<PoolNode>(&node(id).operation)) {
+    const NodeId input = node(id).inputs[0];
+    return std::make_unique<EntryGathering>(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
+  }
+  const auto* pair = std::get_if<PairNode>(&node(id).operation);
+  const PlaneMapping* mapping = pair == nullptr ? nullptr : plane_mapping(*pair->stage);
+  if (mapping == nullptr) return nullptr;
+  const NodeId input = node(id).inputs[0];
+  return std::make_unique<EntryGathering>(*mapping, geometry_.shapes.left[input],
+                                          geometry_.shapes.right[input]);
 }
 
 template <typename Scalar>
@@ -112,16 +132,11 @@ void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane) {
     return;
   }
   KeptNode<Scalar>& kept = kept_[target];
-  if (const auto* pool = std::get_if<PoolNode>(&operation)) {
-    const NodeId input = node(target).inputs[0];
-    const EntryPooling pooling(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
-    const auto weight = static_cast<Scalar>(pooling.weight());
-    return pooling.for_each_meeting(plane.plane, [&](Index entry, Index pooled) {
-      const auto from = static_cast<std::size_t>(entry), to = static_cast<std::size_t>(pooled);
-      kept.nngp[to] += weight * plane.nngp[from];
-      if (with_ntk_) kept.ntk[to] += weight * plane.ntk[from];
+  if (const EntryGathering* gathering = gathering_[target].get())
+    return gathering->for_each_meeting(plane.plane, [&](std::size_t from, std::size_t to, double weight) {
+      kept.nngp[to] += static_cast<Scalar>(weight) * plane.nngp[from];
+      if (with_ntk_) kept.ntk[to] += static_cast<Scalar>(weight) * plane.ntk[from];
     });
-  }
   for_each_row_of(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
                   [&](Index entry, Index a, Index b, Index count) {
                     for (Index z = 0; z < count; ++z) {
@@ -144,16 +159,11 @@ void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane) {
     return;
   }
   const KeptNode<Scalar>& kept = kept_[target];
-  if (const auto* pool = std::get_if<PoolNode>(&operation)) {
-    const NodeId input = node(target).inputs[0];
-    const EntryPooling pooling(*pool, geometry_.left_sizes[input], geometry_.right_sizes[input]);
-    const auto weight = static_cast<Scalar>(pooling.weight());
-    return pooling.for_each_meeting(plane.plane, [&](Index entry, Index pooled) {
-      const auto to = static_cast<std::size_t>(entry), from = static_cast<std::size_t>(pooled);
-      plane.nngp_adjoint[to] += weight * kept.nngp_adjoint[from];
-      if (with_ntk_) plane.ntk_adjoint[to] += weight * kept.ntk_adjoint[from];
+  if (const EntryGathering* gathering = gathering_[target].get())
+    return gathering->for_each_meeting(plane.plane, [&](std::size_t to, std::size_t from, double weight) {
+      plane.nngp_adjoint[to] += static_cast<Scalar>(weight) * kept.nngp_adjoint[from];
+      if (with_ntk_) plane.ntk_adjoint[to] += static_cast<Scalar>(weight) * kept.ntk_adjoint[from];
     });
-  }
   for_each_row_of(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
                   [&](Index entry, Index a, Index b, Index count) {
                     for (Index z = 0; z < count; ++z) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/derivatives/entry_gathering.hpp"
 #include "kernel/derivatives/run_walk.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -38,6 +39,7 @@ class PairWalk {
  private:
   [[nodiscard]] const Node& node(NodeId id) const { return program_.graph.nodes[id]; }
   [[nodiscard]] double readout_weight(NodeId readout) const;
+  [[nodiscard]] std::unique_ptr<EntryGathering> gathering_of(NodeId id) const;
 
   void forth(std::size_t step, const PlaneStep& plane, const PairSides<Scalar>& sides,
              const StopRequest& stop);
@@ -56,11 +58,12 @@ class PairWalk {
   const PairGeometry& geometry_;
   bool with_ntk_;
   bool needs_forth_ = false;
-  std::vector<KeptNode<Scalar>> kept_;                  ///< [node]
-  std::vector<std::unique_ptr<RunWalk<Scalar>>> runs_;  ///< [step]; null for pair stages.
-  std::vector<KernelValues<Scalar>> readouts_;          ///< [node]
-  std::vector<KernelValues<Scalar>> readout_adjoints_;  ///< [node]
-  std::vector<Scalar> scratch_;                         ///< Of a pair stage.
+  std::vector<std::unique_ptr<EntryGathering>> gathering_;  ///< [node]; null where none gathers.
+  std::vector<KeptNode<Scalar>> kept_;                      ///< [node]
+  std::vector<std::unique_ptr<RunWalk<Scalar>>> runs_;      ///< [step]; null for pair stages.
+  std::vector<KernelValues<Scalar>> readouts_;              ///< [node]
+  std::vector<KernelValues<Scalar>> readout_adjoints_;      ///< [node]
+  std::vector<Scalar> scratch_;                             ///< Of a pair stage.
 };
 
 }  // namespace widelimit
