@@ -1,15 +1,20 @@
 """gradient_descent_mse_ensemble."""
 
+from __future__ import annotations
+
 from collections import namedtuple
 from threading import RLock
+from typing import Any, Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._jax import refuse_traced
 from .._named import by_name
 from ._flow import Flow, checked_times, precision_of, regularised
 from ._gp import Gaussian, gp_inference, names_of
 from ._layout import Targets, as_covariance, as_matrix, square_kernel
+from ._types import EnsemblePredictor
 
 _Kernels = namedtuple("Kernels", ("nngp", "ntk"), defaults=(None, None))
 
@@ -114,8 +119,10 @@ class _Ensemble:
         return prior + spread - mixed - np.swapaxes(mixed, -1, -2)
 
 
-def gradient_descent_mse_ensemble(kernel_fn, x_train, y_train, learning_rate=1.0, diag_reg=0.0,
-                                  diag_reg_absolute_scale=False, trace_axes=(-1,), **kernel_fn_train_train_kwargs):
+def gradient_descent_mse_ensemble(kernel_fn: Callable[..., Any], x_train: ArrayLike, y_train: ArrayLike,
+                                  learning_rate: float = 1.0, diag_reg: float = 0.0,
+                                  diag_reg_absolute_scale: bool = False, trace_axes: int | Sequence[int] = (-1,),
+                                  **kernel_fn_train_train_kwargs: Any) -> EnsemblePredictor:
     """Mean and covariance of infinite ensembles of networks trained on the mean squared error: 'ntk', all layers;
     'nngp', the last layer only, at infinite time the Bayesian posterior.
 

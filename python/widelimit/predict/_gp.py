@@ -1,21 +1,27 @@
 """gp_inference."""
 
+from __future__ import annotations
+
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._jax import refuse_traced
 from .._named import by_name
 from ._flow import Solver, regularised
 from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
 
+if TYPE_CHECKING:
+    from ._types import PosteriorPredictor
+
 
 class Gaussian(NamedTuple):
     """Mean, in the shape of the outputs, and covariance, in that of the kernel."""
 
-    mean: Any
-    covariance: Any
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
 
 
 def names_of(get, known):
@@ -84,7 +90,8 @@ class _Posterior:
         return Gaussian(mean, as_covariance(prior + spread - mixed - mixed.T, shape))
 
 
-def gp_inference(k_train_train, y_train, diag_reg=0.0, diag_reg_absolute_scale=False, trace_axes=(-1,)):
+def gp_inference(k_train_train: Any, y_train: ArrayLike, diag_reg: float = 0.0, diag_reg_absolute_scale: bool = False,
+                 trace_axes: int | Sequence[int] = (-1,)) -> PosteriorPredictor:
     """Bayesian posterior ('nngp'), infinite ensembles of networks trained to the end ('ntk'), and the posterior with the NTK
     for a covariance ('ntkgp'), from kernels at hand.
 

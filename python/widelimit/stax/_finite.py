@@ -1,8 +1,12 @@
 """init_fn and apply_fn: networks of finite width."""
 
+from __future__ import annotations
+
 from contextlib import contextmanager
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import numbers
 from .._core import Network
@@ -53,12 +57,12 @@ class FiniteFunctions:
     def __reduce__(self):
         return FiniteFunctions, (self.module,)
 
-    def init_fn(self, key, input_shape):
+    def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]:
         first = start(self.module, input_shape)
         value = self._behind(first)
         return value.full_shape, [self._made(first, value, seed_of(key)).parameters]
 
-    def apply_fn(self, params, x, rng=None, **kwargs):
+    def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         if kwargs:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
         if is_traced(params, x, *(params if isinstance(params, (list, tuple)) else ())):
