@@ -32,18 +32,18 @@ void make_network(FiniteNetwork<double>* self, const Network& network, const Sha
   }));
 }
 
-nb::object forward(const FiniteNetwork<double>& network, const Batch<double>& x, std::uint64_t pass) {
+DoubleArrayObject forward(const FiniteNetwork<double>& network, const Batch<double>& x, std::uint64_t pass) {
   return array_of(run_interruptibly(
       [&](const std::stop_token& stop) { return network.forward(x.inputs, pass, 0, stop); }));
 }
 
-nb::object jacobian(const FiniteNetwork<double>& network, const Batch<double>& x, Index output) {
+DoubleArrayObject jacobian(const FiniteNetwork<double>& network, const Batch<double>& x, Index output) {
   return array_of(run_interruptibly(
       [&](const std::stop_token& stop) { return network.jacobian(x.inputs, output, stop); }));
 }
 
-nb::object empirical(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>& x2,
-                     bool ntk) {
+DoubleArrayObject empirical(const FiniteNetwork<double>& network, const Batch<double>& x1,
+                            const Batch<double>& x2, bool ntk) {
   return array_of(run_interruptibly([&](const std::stop_token& stop) {
     return ntk ? finite::empirical_ntk(network, x1.inputs, x2.inputs, {.stop = stop})
                : finite::empirical_nngp(network, x1.inputs, x2.inputs, stop);

@@ -46,6 +46,22 @@ copyreg.pickle(_core.Layer, lambda layer: (_layer_of, _json_of(_core.Network([la
 copyreg.pickle(_core.Network, lambda network: (_network_of, _json_of(network)))
 
 
+def _keeping(layer, *owners):
+    """The layer, holding what the layers that it was made of hold: the functions of users' layers."""
+    held = tuple(function for owner in owners for function in getattr(owner, "_functions", ()))
+    if held:
+        layer._functions = held
+    return layer
+
+
+def _calling(make, kind, functions, *options):
+    """A layer that calls functions (None among them what there is not), made by the compiled half."""
+    held = [None if function is None else _core.HeldFunction(function) for function in functions]
+    layer = make(kind, *held, *options)
+    layer._functions = tuple(function for function in held if function is not None)
+    return layer
+
+
 def dense(weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
     """K' = weight_variance K + bias_variance, at every position."""
     return _layer("dense", weight_variance=weight_variance, bias_variance=bias_variance)
@@ -132,7 +148,8 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
     differences. breakpoints: where either is not smooth. They are called thousands of times while tables are made, then seldom.
     """
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
-    return _core.nonlinearity_from_function(kind, _real("elementwise: phi", phi), slope, [float(b) for b in breakpoints])
+    return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope),
+                    [float(b) for b in breakpoints])
 
 
 def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[[Any, Any, Any], Any] | None = None,
@@ -140,7 +157,7 @@ def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[
     """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
     E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK."""
     slope = None if derivative is None else _real("elementwise_dual: derivative", derivative)
-    return _core.nonlinearity_from_dual(kind, _real("elementwise_dual: nngp", nngp), slope)
+    return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope))
 
 
 def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = False, leaves: str = "not_gaussian",
@@ -160,7 +177,7 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
             return parts
         return tuple(None if part is None else _real_numbers("pair: transform", part) for part in parts)
 
-    return _core.pair_from_function(kind, called, needs_gaussian, leaves)
+    return _calling(_core.pair_from_function, kind, (called,), needs_gaussian, leaves)
 
 
 def average_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid",
@@ -226,24 +243,29 @@ def _branch(branch):
 
 def sum(*branches: Branch) -> _core.Layer:
     """The sum of branches, each a list of layers or (scale, list of layers); [] is the skip connection."""
-    return _core.sum_of([_branch(branch) for branch in branches])
+    parts = [_branch(branch) for branch in branches]
+    return _keeping(_core.sum_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
 def product(*branches: Branch) -> _core.Layer:
     """The elementwise product of branches, given as in sum()."""
-    return _core.product_of([_branch(branch) for branch in branches])
+    parts = [_branch(branch) for branch in branches]
+    return _keeping(_core.product_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
 def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
     """Channels side by side: branches (share, list of layers); the shares sum to 1."""
-    return _core.concat_of([(float(share), list(inner)) for share, inner in branches])
+    parts = [(float(share), list(inner)) for share, inner in branches]
+    return _keeping(_core.concat_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
 def concat_positions(axis: int, *branches: Sequence[_core.Layer]) -> _core.Layer:
     """Positions of branches, each a list of layers, one behind the other along a spatial axis, 0 the first."""
-    return _core.concat_positions_of(axis, [list(branch) for branch in branches])
+    parts = [list(branch) for branch in branches]
+    return _keeping(_core.concat_positions_of(axis, parts), *(layer for inner in parts for layer in inner))
 
 
 def repeat(times: int, layers: Sequence[_core.Layer]) -> _core.Layer:
     """The layers `times` times over, with new weights each time."""
-    return _core.repeat_of(times, list(layers))
+    inner = list(layers)
+    return _keeping(_core.repeat_of(times, inner), *inner)

@@ -111,8 +111,10 @@ class _Inputs:
 class Model:
     """A network, fitted to data. Kernel matrices never leave it. Made by Model.fit() or Model.load(); immutable."""
 
-    def __init__(self, model: _core.Model) -> None:
+    def __init__(self, model: _core.Model, network: Network | None = None) -> None:
         self._model = model
+        # The one that was given holds the functions of its layers.
+        self._network = model.network if network is None else network
 
     @classmethod
     def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
@@ -147,10 +149,10 @@ class Model:
             classes = np.asarray(y)
             if classes.dtype.kind not in "iu" or classes.ndim != 1:
                 raise TypeError(f"y: expected integers [n] with labels=True, got {classes.dtype} of shape {classes.shape}")
-            return cls(_core.Model.fit_classes(network, train, classes.tolist(), options))
+            return cls(_core.Model.fit_classes(network, train, classes.tolist(), options), network)
         held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
                                                         _targets(validation[1], "validation"))
-        return cls(_core.Model.fit(network, train, _targets(y, "y"), *held, options))
+        return cls(_core.Model.fit(network, train, _targets(y, "y"), *held, options), network)
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
@@ -218,7 +220,7 @@ class Model:
 
     def with_amplitude(self, amplitude: float) -> Model:
         """The same with another factor on the kernel: the same means, other variances."""
-        return Model(self._model.with_amplitude(amplitude))
+        return Model(self._model.with_amplitude(amplitude), self._network)
 
     @property
     def log_marginal_likelihood(self) -> float:
@@ -254,7 +256,7 @@ class Model:
     @property
     def network(self) -> Network:
         """The Network."""
-        return self._model.network
+        return self._network
 
     @property
     def outputs(self) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._jax import refuse_traced
 from .._named import by_name
+from ._apart import product
 from ._flow import Solver, regularised
 from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
 
@@ -75,18 +76,18 @@ class _Posterior:
             return np.array(y) if k_test_test is None else Gaussian(np.array(y), np.zeros_like(train))
         cross = self._targets.check(_part(k_test_train, kernel, "k_test_train"), "k_test_train")
         shape, rows = cross.shape[::2], as_matrix(cross)
-        mean = self._targets.outputs(rows @ self._solver(kernel)(self._targets.rows(y)), shape)
+        mean = self._targets.outputs(product(rows, self._solver(kernel)(self._targets.rows(y))), shape)
         if k_test_test is None:
             return mean
         prior = as_matrix(_part(k_test_test, "ntk" if name == "ntkgp" else "nngp", "k_test_test"))
         factors = self._solver(kernel)(rows.T)
         if name != "ntk":
-            return Gaussian(mean, as_covariance(prior - rows @ factors, shape))
+            return Gaussian(mean, as_covariance(prior - product(rows, factors), shape))
         for kernels, what in ((self._kernels, "k_train_train"), (k_test_train, "k_test_train")):
             if not hasattr(kernels, "nngp"):
                 raise ValueError(f"{what}: expected both kernels, nngp and ntk, for the covariance of trained networks")
-        mixed = as_matrix(_part(k_test_train, "nngp", "k_test_train")) @ factors
-        spread = factors.T @ as_matrix(self._train("nngp")) @ factors
+        mixed = product(as_matrix(_part(k_test_train, "nngp", "k_test_train")), factors)
+        spread = product(factors.T, as_matrix(self._train("nngp")), factors)
         return Gaussian(mean, as_covariance(prior + spread - mixed - mixed.T, shape))
 
 

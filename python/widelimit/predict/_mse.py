@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._jax import refuse_traced
+from ._apart import apart, product
 from ._flow import Flow, Solver, checked_times, precision_of, regularised
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
 from ._types import FlowPredictor
@@ -56,7 +57,7 @@ class _Prediction:
                 self.flow.remaining(t, residual), targets.kernel_shape))
         if fx_test_0 is not None:
             cross = targets.check(kernel_array(k_test_train, "k_test_train"), "k_test_train")
-            change = as_matrix(cross) @ self.weights(t, residual)
+            change = product(as_matrix(cross), self.weights(t, residual))
             found.append(np.asarray(fx_test_0, float) + targets.outputs(change, cross.shape[::2]))
         return found[0] if len(found) == 1 else tuple(found)
 
@@ -81,4 +82,4 @@ def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = Non
     2 (1 + momentum) y_train_size / (largest eigenvalue + eps). y_train_size: numbers in the targets; None: rows."""
     kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
     size = len(kernel) if y_train_size is None else y_train_size
-    return 2 * (1 + momentum) * size / (np.linalg.eigvalsh(kernel)[-1] + eps)
+    return 2 * (1 + momentum) * size / (apart(np.linalg.eigvalsh, kernel)[-1] + eps)

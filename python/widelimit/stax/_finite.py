@@ -43,6 +43,13 @@ def only_part(params):
     return params[0]
 
 
+def _shape_behind(value, first, input_shape):
+    """Shape of outputs for inputs of a full shape in front of the network, with as many inputs, or -1 for any number."""
+    inputs = int(input_shape[first.batch_axis])
+    count = inputs if inputs == -1 else counted(inputs, value.rows)
+    return tuple(count if size == -1 else size for size in value.full_shape)
+
+
 class FiniteFunctions:
     """init_fn(key, input_shape) -> (output_shape, parameters); apply_fn(parameters, x) -> outputs.
 
@@ -60,7 +67,7 @@ class FiniteFunctions:
     def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]:
         first = start(self.module, input_shape)
         value = self._behind(first)
-        return value.full_shape, [self._made(first, value, seed_of(key)).parameters]
+        return _shape_behind(value, first, input_shape), [self._made(first, value, seed_of(key)).parameters]
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         if kwargs:
@@ -76,10 +83,8 @@ class FiniteFunctions:
         refuse_traced("rng", rng)
         first = start(self.module, np.shape(x))
         value, _ = self._idle(first)
-        count = counted(np.shape(x)[first.batch_axis], value.rows)
-        shape = tuple(count if size == -1 else size for size in value.full_shape)
-        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)], [shape],
-                           only_part(params), x)[0]
+        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)],
+                           [_shape_behind(value, first, np.shape(x))], only_part(params), x)[0]
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
