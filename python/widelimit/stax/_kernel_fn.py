@@ -1,9 +1,13 @@
 """kernel_fn: Gram matrices of a stax network."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._arrays import element_type
@@ -12,7 +16,7 @@ from .._named import by_name
 from ._diagonal import NO
 from ._inputs import batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel
-from ._module import Sequence, start
+from ._module import Module, Sequence, start
 from ._request import Request, array_shapes
 
 
@@ -32,11 +36,11 @@ class KernelFunction:
     Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' decides otherwise.
     """
 
-    def __init__(self, module):
+    def __init__(self, module: Module) -> None:
         self.module = module
-        self._networks = {}
+        self._networks: dict[Any, Any] = {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return KernelFunction, (self.module,)
 
     @cached_property
@@ -50,8 +54,23 @@ class KernelFunction:
             self._networks[first] = _core.Network(list(value.layers)), value
         return self._networks[first]
 
-    def __call__(self, x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None,
-                 diagonal_spatial=None, precision=None, threads=0, store=None, **others):
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, get: None = None, **options: Any) -> Kernel: ...
+
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, *,
+                 get: Literal["nngp", "ntk", "cov1", "cov2"], **options: Any) -> NDArray[Any]: ...
+
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None, get: Literal["nngp", "ntk", "cov1", "cov2"],
+                 **options: Any) -> NDArray[Any]: ...
+
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, get: Any = None, **options: Any) -> Any: ...
+
+    def __call__(self, x1: Any, x2: Any = None, get: Any = None, *, pattern: Any = None, mask_constant: float | None = None,
+                 diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, precision: str | None = None,
+                 threads: int = 0, store: Any = None, **others: Any) -> Any:
         _check_unused(others)
         if x1 is None:
             raise TypeError("x1: expected an array of inputs, got None")
