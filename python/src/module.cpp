@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "batches.hpp"
+#include "derivatives.hpp"
 #include "errors.hpp"
 #include "finite.hpp"
 #include "inference.hpp"
@@ -21,6 +22,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_functions(module);
   widelimit::python::bind_networks(module);
   widelimit::python::bind_kernels(module);
+  widelimit::python::bind_derivatives(module);
   widelimit::python::bind_positions(module);
   widelimit::python::bind_inference(module);
   widelimit::python::bind_models(module);
