@@ -74,7 +74,7 @@ void product_back(const ProductNode& product, const TapeInputs<Scalar>& inputs, 
     }
 }
 
-/// Pointers to packed arrays.
+/// What a row stage reads of the two inputs of every entry: arrays [auxiliaries] of the entries' order, and the variances.
 template <typename Scalar>
 struct PackedArrays {
   std::vector<const Scalar*> left;
@@ -82,13 +82,13 @@ struct PackedArrays {
   const Scalar* left_variance;
   const Scalar* right_variance;
 
-  explicit PackedArrays(const TapeEntry<Scalar>& entry, std::size_t auxiliaries) {
+  /// `from_left`, `from_right`: the auxiliary arrays one behind the other, the variances last, `size` numbers each.
+  PackedArrays(const Scalar* from_left, const Scalar* from_right, std::size_t auxiliaries, std::size_t size)
+      : left_variance{from_left + auxiliaries * size}, right_variance{from_right + auxiliaries * size} {
     for (std::size_t k = 0; k < auxiliaries; ++k) {
-      left.push_back(entry.left.data() + k * entry.size());
-      right.push_back(entry.right.data() + k * entry.size());
+      left.push_back(from_left + k * size);
+      right.push_back(from_right + k * size);
     }
-    left_variance = entry.left.data() + auxiliaries * entry.size();
-    right_variance = entry.right.data() + auxiliaries * entry.size();
   }
 };
 

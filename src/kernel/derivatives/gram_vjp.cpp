@@ -131,12 +131,12 @@ class Computation {
   }
 
  private:
-  /// The grid depends on the number of inputs only. Small tiles leave work for threads, large ones amortise the
-  /// products of vectors.
+  /// The grid depends on the number of inputs only. Small tiles leave work for threads; in large ones inputs share what is
+  /// brought into the order of a plane, and products of vectors are fast.
   [[nodiscard]] std::vector<InputRange> blocks(Index inputs) const {
-    constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 16;
+    constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8, fewest_inputs = 2;
     const Index most = plan_.program.steps.empty() ? most_vectors : most_inputs;
-    const Index side = std::clamp<Index>(inputs / fewest_blocks, 1, most);
+    const Index side = std::clamp<Index>(inputs / fewest_blocks, fewest_inputs, most);
     std::vector<InputRange> ranges;
     for (Index begin = 0; begin < inputs; begin += side)
       ranges.push_back({begin, std::min(begin + side, inputs)});

@@ -40,7 +40,7 @@ PointWalk<Scalar>::PointWalk(const Program& program, bool with_ntk)
     : program_{program},
       with_ntk_{with_ntk},
       tape_(program.points.instructions.size()),
-      right_arrays_(tape_.size()) {
+      arrays_(tape_.size()) {
   for (std::size_t i = 0; i < tape_.size(); ++i) {
     const bool is_input = std::holds_alternative<InputNode>(operation(i));
     if (program.points.instructions[i].loads || is_input) {
@@ -68,7 +68,7 @@ void PointWalk<Scalar>::begin_tile(std::span<InputRecord<Scalar>* const> right) 
     if (!needs_variances(operation(i))) continue;
     const NodeId id = node_of(i);
     const Index auxiliaries = right.front()->layout->auxiliaries[id];
-    RightArrays& arrays = right_arrays_[i];
+    StageArrays& arrays = arrays_[i];
     arrays.values.resize(static_cast<std::size_t>(auxiliaries + 1) * columns);
     for (std::size_t j = 0; j < columns; ++j) {
       for (Index k = 0; k < auxiliaries; ++k)
@@ -88,9 +88,9 @@ void PointWalk<Scalar>::end_tile(std::span<RecordAdjoint<Scalar>* const> right) 
     const NodeId id = node_of(i);
     const auto states = static_cast<std::size_t>(right.front()->layout->states[id]);
     for (std::size_t j = 0; j < right.size(); ++j) {
-      right[j]->variances(id)[0] += right_arrays_[i].variance_adjoints[j];
+      right[j]->variances(id)[0] += arrays_[i].variance_adjoints[j];
       for (std::size_t s = 0; s < states; ++s)
-        right[j]->state(id)[s] += right_arrays_[i].state_adjoints[j * states + s];
+        right[j]->state(id)[s] += arrays_[i].state_adjoints[j * states + s];
     }
   }
 }
@@ -163,8 +163,8 @@ void PointWalk<Scalar>::record(std::size_t i, InputRecord<Scalar>& left, const R
     check_variances(left.variances(id), 1);
     stage.prepare(left.variances(id), 1, arrays.data());
   });
-  for (std::size_t k = 0; k < arrays.size(); ++k) right_arrays_[i].values[k] = arrays[k][0];
-  right_arrays_[i].values[arrays.size()] = left.variances(id)[0];
+  for (std::size_t k = 0; k < arrays.size(); ++k) arrays_[i].values[k] = arrays[k][0];
+  arrays_[i].values[arrays.size()] = left.variances(id)[0];
 }
 
 template <typename Scalar>
@@ -173,14 +173,14 @@ void PointWalk<Scalar>::row_forth(std::size_t i, InputRecord<Scalar>& left, Inde
   TapeEntry<Scalar>& to = tape_[i];
   const std::size_t auxiliaries = stage.auxiliary_count(), columns = to.size();
   copy_plane(inputs(i)[0]->value(), columns, to.value());
-  to.right = right_arrays_[i].values;
-  to.left.resize((auxiliaries + 1) * columns);
+  std::vector<Scalar>& left_values = arrays_[i].left_values;
+  left_values.resize((auxiliaries + 1) * columns);
   for (std::size_t k = 0; k <= auxiliaries; ++k) {
     const Scalar value = k == auxiliaries ? left.variances(node_of(i))[0]
                                           : left.auxiliary(node_of(i), static_cast<Index>(k))[0];
-    std::fill_n(to.left.begin() + static_cast<std::ptrdiff_t>(k * columns), columns, value);
+    std::fill_n(left_values.begin() + static_cast<std::ptrdiff_t>(k * columns), columns, value);
   }
-  const PackedArrays<Scalar> arrays(to, auxiliaries);
+  const PackedArrays<Scalar> arrays(left_values.data(), arrays_[i].values.data(), auxiliaries, columns);
   const Plane<Scalar> plane = to.value();
   for_each_part(static_cast<Index>(columns), same, [&](Index first, Index count, bool itself) {
     const auto left_part = shifted(arrays.left, first), right_part = shifted(arrays.right, first);
@@ -198,7 +198,8 @@ void PointWalk<Scalar>::row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjo
                                  bool recording, const RowStage& stage) {
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
   const std::size_t columns = to.size();
-  const PackedArrays<Scalar> arrays(to, stage.auxiliary_count());
+  const PackedArrays<Scalar> arrays(arrays_[i].left_values.data(), arrays_[i].values.data(),
+                                    stage.auxiliary_count(), columns);
   const Plane<Scalar> value = from.value(), adjoint = to.adjoint();
   variances_.assign(2 * columns, Scalar{0});
   Scalar *of_left = variances_.data(), *of_right = variances_.data() + columns;
@@ -225,7 +226,7 @@ void PointWalk<Scalar>::row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjo
   add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
   Scalar& left_variance = left_adjoint.variances(node_of(i))[0];
   left_variance = std::accumulate(of_left, of_left + columns, left_variance);
-  for (std::size_t j = 0; j < columns; ++j) right_arrays_[i].variance_adjoints[j] += of_right[j];
+  for (std::size_t j = 0; j < columns; ++j) arrays_[i].variance_adjoints[j] += of_right[j];
   // What all pairs made of the variance.
   if (recording) from.nngp_adjoint[0] += left_variance;
 }
@@ -280,7 +281,7 @@ void PointWalk<Scalar>::pair_back(std::size_t i, InputRecord<Scalar>& left,
                                   const PairStage& stage, const StopRequest& stop) {
   const NodeId id = node_of(i);
   TapeEntry<Scalar>&to = tape_[i], &from = *inputs(i)[0];
-  RightArrays& right = right_arrays_[i];
+  StageArrays& right = arrays_[i];
   const Index of_ntk = with_ntk_ ? 1 : 0;
   const auto states = static_cast<std::size_t>(left.layout->states[id]);
   for (std::size_t j = 0; j < to.size(); ++j) {

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "kernel/derivatives/pair_sides.hpp"
+#include "kernel/derivatives/input_record.hpp"
 #include "kernel/derivatives/tape_entry.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -42,9 +42,10 @@ class PointWalk {
             const StopRequest& stop);
 
  private:
-  /// Of row and pair stages: what they read of the right inputs, and the adjoints of their variances and states.
-  struct RightArrays {
-    std::vector<Scalar> values;  ///< [auxiliaries + 1][columns], the variances last.
+  /// Of row and pair stages: what they read of the inputs, and the adjoints of the right ones' variances and states.
+  struct StageArrays {
+    std::vector<Scalar> left_values;  ///< The left input's, as often as there are columns.
+    std::vector<Scalar> values;       ///< [auxiliaries + 1][columns], the variances last.
     std::vector<Scalar> variance_adjoints;
     std::vector<Scalar> state_adjoints;  ///< [columns][state size]
   };
@@ -69,10 +70,10 @@ class PointWalk {
   bool is_linear_ = true;
   std::vector<std::size_t> sources_;
   std::span<InputRecord<Scalar>* const> right_;
-  std::vector<TapeEntry<Scalar>> tape_;    ///< [instruction]
-  std::vector<RightArrays> right_arrays_;  ///< [instruction]
-  std::vector<Scalar> variances_;          ///< Adjoints of a row's variances, left and right.
-  std::vector<Scalar> scratch_;            ///< Of a pair stage.
+  std::vector<TapeEntry<Scalar>> tape_;  ///< [instruction]
+  std::vector<StageArrays> arrays_;      ///< [instruction]
+  std::vector<Scalar> variances_;        ///< Adjoints of a row's variances, left and right.
+  std::vector<Scalar> scratch_;          ///< Of a pair stage.
   Shape no_positions_;
 };
 

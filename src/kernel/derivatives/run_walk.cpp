@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernel/derivatives/entrywise.hpp"
+#include "kernel/derivatives/kept_windows.hpp"
 #include "kernel/interpreter.hpp"
 #include "kernel/planes/plane_windows.hpp"
 #include "network/mask_stage.hpp"
@@ -50,51 +50,22 @@ std::vector<AxisOffsets> apart(const std::vector<AxisOffsets>& offsets) {
   return result;
 }
 
-template <typename Scalar>
-void clear_guards_of(TapeEntry<Scalar>& entry, const Plane<Scalar>& plane) {
-  clear_guards(entry.plane.layout, 1, plane);
-}
-
-/// The rows of a plane without guards and gaps, and back; planes of one piece only.
-template <typename Scalar>
-void take_rows(const PlaneLayout& layout, const GuardedRow<Scalar>& plane, std::vector<Scalar>& dense) {
-  dense.clear();
-  for_each_row(layout.extent, [&](Index x, Index y) {
-    const Scalar* row = plane.data() + layout.at(x, y);
-    dense.insert(dense.end(), row, row + layout.extent[2]);
-  });
-}
-
-template <typename Scalar, typename Put>
-void put_rows(const PlaneLayout& layout, const std::vector<Scalar>& dense, GuardedRow<Scalar>& plane,
-              const Put& put) {
-  const Scalar* next = dense.data();
-  for_each_row(layout.extent, [&](Index x, Index y) {
-    Scalar* row = plane.data() + layout.at(x, y);
-    for (Index z = 0; z < layout.extent[2]; ++z) put(row[z], *next++);
-  });
-}
-
 }  // namespace
 
 template <typename Scalar>
 RunWalk<Scalar>::RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step,
-                         std::vector<KeptNode<Scalar>>& kept, bool with_ntk)
-    : program_{program},
-      geometry_{geometry},
-      run_{std::get<PlaneStep>(program.steps[step]).run},
-      run_geometry_{geometry.runs[step]},
-      kept_{kept},
-      with_ntk_{with_ntk},
-      tape_(run_.instructions.size()) {
-  for (const Instruction& instruction : run_.instructions)
-    affine_.push_back(affine_of(program, geometry, instruction.node));
+                         bool with_ntk)
+    : of_{program, geometry, std::get<PlaneStep>(program.steps[step]).run, geometry.runs[step], with_ntk},
+      tape_(of_.run.instructions.size()),
+      left_planes_(PairSide::left, tape_.size()),
+      right_planes_(PairSide::right, tape_.size()) {
+  for (std::size_t i = 0; i < tape_.size(); ++i) affine_.push_back(affine_of(program, geometry, of_.id(i)));
   make_planes();
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::make_planes() {
-  std::array<std::vector<AxisOffsets>, 3> offsets = run_geometry_.offsets;
+  std::array<std::vector<AxisOffsets>, 3> offsets = of_.run_geometry.offsets;
   if (takes_planes_apart(affine_))
     for (std::vector<AxisOffsets>& axis : offsets) axis = apart(axis);
   const bool zero_demanded = has_zero(offsets);
@@ -107,34 +78,60 @@ void RunWalk<Scalar>::make_planes() {
   if (!zero_demanded) recorded_planes_.insert(recorded_planes_.begin(), {zero_offsets, false});
 }
 
+template <typename Scalar>
+TapeInputs<Scalar> RunWalk<Scalar>::inputs(std::size_t i) {
+  TapeInputs<Scalar> entries;
+  for (const std::size_t input : of_.run.instructions[i].inputs) entries.push_back(&tape_[input]);
+  return entries;
+}
+
 /// Instructions without positions; and while inputs are recorded, those whose result nobody reads, but for row stages.
 template <typename Scalar>
-bool RunWalk<Scalar>::is_skipped(std::size_t i, bool recording) const {
+bool RunWalk<Scalar>::is_skipped(std::size_t i) const {
   if (tape_[i].plane.empty()) return true;
-  if (!recording || !geometry_.demanded[run_.instructions[i].node].empty()) return false;
-  return run_.instructions[i].loads || !std::holds_alternative<RowNode>(node(i).operation);
+  if (!now_.block->recording || !of_.geometry.demanded[of_.id(i)].empty()) return false;
+  return of_.run.instructions[i].loads || !std::holds_alternative<RowNode>(of_.node(i).operation);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(const PairSides<Scalar>& sides, const PlaneOffsets& offsets) {
+void RunWalk<Scalar>::begin_plane(const PairBlock<Scalar>& block, const PlaneOffsets& offsets) {
+  now_ = {&block, 0, nullptr};
+  left_planes_.begin_offset(block.left.size());
+  right_planes_.begin_offset(block.right.size());
   for (std::size_t i = 0; i < tape_.size(); ++i) {
-    tape_[i].plane.place(run_geometry_, i, offsets, left_sizes(i), right_sizes(i));
-    tape_[i].resize_for_plane(with_ntk_);
-    if (!is_skipped(i, sides.recording)) forth(i, sides);
+    tape_[i].plane.place(of_.run_geometry, i, offsets, of_.left_sizes(i), of_.right_sizes(i));
+    tape_[i].resize_for_plane(of_.with_ntk);
   }
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides) {
-  if (run_.instructions[i].loads) return load(i);
+void RunWalk<Scalar>::end_plane() {
+  const auto node_of = [&](std::size_t i) { return of_.id(i); };
+  const auto entry_of = [&](std::size_t i) -> const TapeEntry<Scalar>& { return tape_[i]; };
+  const auto sizes_of = [&](std::size_t i) { return std::pair(of_.left_sizes(i), of_.right_sizes(i)); };
+  left_planes_.end_offset(now_.block->left, node_of, entry_of, sizes_of);
+  right_planes_.end_offset(now_.block->right, node_of, entry_of, sizes_of);
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::forth(std::size_t pair, std::vector<KeptNode<Scalar>>& kept_nodes) {
+  now_.pair = pair;
+  now_.kept = &kept_nodes;
+  for (std::size_t i = 0; i < tape_.size(); ++i)
+    if (!is_skipped(i)) evaluate(i);
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::evaluate(std::size_t i) {
+  if (of_.run.instructions[i].loads) return load(i);
   std::visit(
       [&](const auto& operation) {
-        if constexpr (requires { this->forth(i, sides, operation); })
-          forth(i, sides, operation);
+        if constexpr (requires { this->evaluate(i, operation); })
+          evaluate(i, operation);
         else
-          throw_no_instruction(run_.instructions[i]);
+          throw_no_instruction(of_.run.instructions[i]);
       },
-      node(i).operation);
+      of_.node(i).operation);
 }
 
 template <typename Scalar>
@@ -143,308 +140,193 @@ void RunWalk<Scalar>::begin_back() {
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::back(const PairSides<Scalar>& sides) {
+void RunWalk<Scalar>::back() {
   for (std::size_t i = tape_.size(); i-- > 0;)
-    if (!is_skipped(i, sides.recording)) back(i, sides);
+    if (!is_skipped(i)) go_back(i);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides) {
-  if (run_.instructions[i].loads) return unload(i);
+void RunWalk<Scalar>::go_back(std::size_t i) {
+  if (of_.run.instructions[i].loads) return unload(i);
   std::visit(
       [&](const auto& operation) {
-        if constexpr (requires { this->back(i, sides, operation); })
-          back(i, sides, operation);
+        if constexpr (requires { this->go_back(i, operation); })
+          go_back(i, operation);
         else
-          throw_no_instruction(run_.instructions[i]);
+          throw_no_instruction(of_.run.instructions[i]);
       },
-      node(i).operation);
+      of_.node(i).operation);
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::load(std::size_t i) {
-  KeptNode<Scalar>& kept = kept_[run_.instructions[i].node];
+  const KeptNode<Scalar>& from = kept(of_.id(i));
   TapeEntry<Scalar>& to = tape_[i];
-  for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
-    for (Index z = 0; z < count; ++z) {
-      const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),
-                 at = static_cast<std::size_t>(entry + z);
-      to.nngp[at] = kept.nngp[from];
-      if (with_ntk_) to.ntk[at] = kept.ntk[from];
-    }
+  for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i), [&](std::size_t entry, std::size_t source) {
+    to.nngp[entry] = from.nngp[source];
+    if (of_.with_ntk) to.ntk[entry] = from.ntk[source];
   });
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::unload(std::size_t i) {
-  KeptNode<Scalar>& kept = kept_[run_.instructions[i].node];
+  KeptNode<Scalar>& from = kept(of_.id(i));
   const TapeEntry<Scalar>& to = tape_[i];
-  for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
-    for (Index z = 0; z < count; ++z) {
-      const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),
-                 at = static_cast<std::size_t>(entry + z);
-      kept.nngp_adjoint[from] += to.nngp_adjoint[at];
-      if (with_ntk_) kept.ntk_adjoint[from] += to.ntk_adjoint[at];
-    }
+  for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i), [&](std::size_t entry, std::size_t source) {
+    from.nngp_adjoint[source] += to.nngp_adjoint[entry];
+    if (of_.with_ntk) from.ntk_adjoint[source] += to.ntk_adjoint[entry];
   });
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const InputNode& /*node*/) {
+void RunWalk<Scalar>::evaluate(std::size_t i, const InputNode& /*node*/) {
   TapeEntry<Scalar>& to = tape_[i];
-  const NodeId id = run_.instructions[i].node;
-  const Index channels = sides.left->layout->channels[id];
+  const NodeId id = of_.id(i);
+  const Index channels = left().record->layout->channels[id];
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
   to.nngp.fill(0);
   to.ntk.fill(0);
   for (Index channel = 0; channel < channels; ++channel) {
-    const Scalar *left = sides.left->features(id, channel), *right = sides.right->features(id, channel);
-    for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
-      Scalar* row = to.nngp.data() + entry;
-      for (Index z = 0; z < count; ++z) row[z] += scale * left[a + z] * right[b + z];
-    });
+    const Scalar *from_left = left().record->features(id, channel),
+                 *from_right = right().record->features(id, channel);
+    for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
+                    [&](Index entry, Index a, Index b, Index count) {
+                      Scalar* row = to.nngp.data() + entry;
+                      for (Index z = 0; z < count; ++z)
+                        row[z] += scale * from_left[a + z] * from_right[b + z];
+                    });
   }
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const InputNode& /*node*/) {
+void RunWalk<Scalar>::go_back(std::size_t i, const InputNode& /*node*/) {
   const TapeEntry<Scalar>& to = tape_[i];
-  const NodeId id = run_.instructions[i].node;
-  const Index channels = sides.left->layout->channels[id];
+  const NodeId id = of_.id(i);
+  const Index channels = left().record->layout->channels[id];
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
   for (Index channel = 0; channel < channels; ++channel) {
-    const Scalar *left = sides.left->features(id, channel), *right = sides.right->features(id, channel);
-    Scalar *left_adjoint = sides.left_adjoint->features(id, channel),
-           *right_adjoint = sides.right_adjoint->features(id, channel);
-    for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
-      const Scalar* row = to.nngp_adjoint.data() + entry;
-      for (Index z = 0; z < count; ++z) left_adjoint[a + z] += scale * row[z] * right[b + z];
-      for (Index z = 0; z < count; ++z) right_adjoint[b + z] += scale * row[z] * left[a + z];
-    });
+    const Scalar *from_left = left().record->features(id, channel),
+                 *from_right = right().record->features(id, channel);
+    Scalar *left_adjoint = left().adjoint->features(id, channel),
+           *right_adjoint = right().adjoint->features(id, channel);
+    for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
+                    [&](Index entry, Index a, Index b, Index count) {
+                      const Scalar* row = to.nngp_adjoint.data() + entry;
+                      for (Index z = 0; z < count; ++z)
+                        left_adjoint[a + z] += scale * row[z] * from_right[b + z];
+                      for (Index z = 0; z < count; ++z)
+                        right_adjoint[b + z] += scale * row[z] * from_left[a + z];
+                    });
   }
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::convolve_shifted(const Affine& affine, const PlaneLayout& layout,
-                                       const Plane<Scalar>& source, double bias,
-                                       const Plane<Scalar>& target) {
-  for (GuardedRow<Scalar>& row : scratch_)
-    row.resize(static_cast<std::size_t>(layout.length), margin_around(layout));
-  numerics::Convolution convolution{.axes = {}, .axis_count = 0, .scale = affine.scale, .bias = bias};
-  for (std::size_t k = 3; k-- > 0;)
-    if (affine.window.size[k] > 1)
-      convolution.axes[convolution.axis_count++] = {-affine.left_front[k] * layout.stride[k],
-                                                    layout.stride[k],
-                                                    static_cast<std::size_t>(affine.window.size[k])};
-  if (convolution.axis_count == 0) convolution.axes[convolution.axis_count++] = {0, 1, 1};
-  Scalar* const scratch[] = {scratch_[0].data(), scratch_[1].data()};
-  numerics::linear_rows<Scalar>().convolve(convolution, source.nngp, source.ntk, scratch, target.nngp,
-                                           target.ntk, static_cast<std::size_t>(layout.length));
-}
-
-template <typename Scalar>
-void RunWalk<Scalar>::convolve(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to) {
-  if (affine.kind == Affine::Kind::single_position)
-    return dense_plane(affine.scale, affine.bias, from.value(), from.size(), to.value());
-  const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
-  if (from.plane.empty()) {
-    to.nngp.fill(bias);
-    return to.ntk.fill(affine.trained ? bias : Scalar{0});
-  }
-  if (affine.kind == Affine::Kind::shifted) {
-    clear_guards_of(from, from.value());
-    return convolve_shifted(affine, from.plane.layout, from.value(), affine.bias, to.value());
-  }
-  const PlaneLayout& layout = to.plane.layout;
-  const auto windows = windows_between(affine.window, affine.left_front, from.plane, to.plane);
-  const auto sum = [&](const GuardedRow<Scalar>& source, GuardedRow<Scalar>& target) {
-    take_rows(from.plane.layout, source, dense_[0]);
-    dense_[1].resize(static_cast<std::size_t>(product(layout.extent)));
-    windows_.sum(windows, dense_[0].data(), dense_[1].data());
-    target.fill(0);
-    put_rows(layout, dense_[1], target, [&](Scalar& entry, Scalar value) { entry = scale * value; });
-  };
-  sum(from.nngp, to.nngp);
-  for (std::size_t n = 0; n < to.size(); ++n) to.nngp[n] += bias;
-  if (!with_ntk_) return;
-  sum(from.ntk, to.ntk);
-  if (affine.trained) add_times(to.nngp, 1, to.ntk);
-}
-
-/// K-bar += scale W^T (K'-bar + T'-bar) and T-bar += scale W^T T'-bar. Forth, the second kernel is the sum of the first and
-/// of what windows see of it; so with the kernels exchanged the same function goes back.
-template <typename Scalar>
-void RunWalk<Scalar>::convolve_back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to) {
-  if (from.plane.empty()) return;
-  if (affine.kind == Affine::Kind::shifted || affine.kind == Affine::Kind::single_position) {
-    Affine transposed = affine;
-    for (std::size_t k = 0; k < 3; ++k)
-      transposed.left_front[k] = affine.window.size[k] - 1 - affine.left_front[k];
-    const Plane<Scalar> adjoint = to.adjoint();
-    clear_guards_of(to, adjoint);
-    const Plane<Scalar> source =
-        with_ntk_ ? Plane<Scalar>{adjoint.ntk, adjoint.nngp} : Plane<Scalar>{adjoint.nngp, nullptr};
-    for (GuardedRow<Scalar>& row : sums_) row.resize(to.size());
-    convolve_shifted(transposed, to.plane.layout, source, 0,
-                     {sums_[0].data(), with_ntk_ ? sums_[1].data() : nullptr});
-    if (with_ntk_) add_times(sums_[0], 1, from.ntk_adjoint);
-    return add_times(sums_[with_ntk_ ? 1 : 0], 1, from.nngp_adjoint);
-  }
-  const auto windows = windows_between(affine.window, affine.left_front, from.plane, to.plane);
-  const auto spread = [&](const GuardedRow<Scalar>& adjoint, GuardedRow<Scalar>& target) {
-    take_rows(to.plane.layout, adjoint, dense_[0]);
-    dense_[1].assign(static_cast<std::size_t>(product(from.plane.layout.extent)), Scalar{0});
-    windows_.spread(windows, dense_[0].data(), dense_[1].data());
-    const auto scale = static_cast<Scalar>(affine.scale);
-    put_rows(from.plane.layout, dense_[1], target,
-             [&](Scalar& entry, Scalar value) { entry += scale * value; });
-  };
-  spread(to.nngp_adjoint, from.nngp_adjoint);
-  if (!with_ntk_) return;
-  if (affine.trained) spread(to.ntk_adjoint, from.nngp_adjoint);
-  spread(to.ntk_adjoint, from.ntk_adjoint);
-}
-
-template <typename Scalar>
-template <typename Body>
-void RunWalk<Scalar>::for_each_wrapped(std::size_t i, const Affine& affine, const Body& body) const {
-  const NodeId from = node(i).inputs[0];
-  const Index3 &left = geometry_.left_sizes[from], &right = geometry_.right_sizes[from];
-  const auto wrapped = [&](Index position, Index tap, std::size_t k, const Index3& front,
-                           const Index3& size) {
-    return ((affine.window.stride[k] * position + tap - front[k]) % size[k] + size[k]) % size[k];
-  };
-  const Box box = piece_box(tape_[i].plane.axis, {0, 0, 0});
-  for_each_row(box.extent, [&](Index x, Index y) {
-    for (Index z = 0; z < box.extent[2]; ++z) {
-      const auto entry = static_cast<std::size_t>(tape_[i].plane.layout.at(x, y) + z);
-      const Index3 a{box.origin[0] + x, box.origin[1] + y, box.origin[2] + z};
-      for (Index u = 0; u < affine.window.size[0]; ++u)
-        for (Index v = 0; v < affine.window.size[1]; ++v)
-          for (Index w = 0; w < affine.window.size[2]; ++w) {
-            const Index3 tap{u, v, w};
-            Index3 source_left, source_right;
-            for (std::size_t k = 0; k < 3; ++k) {
-              source_left[k] = wrapped(a[k], tap[k], k, affine.left_front, left);
-              source_right[k] = wrapped(a[k] + box.offset[k], tap[k], k, affine.right_front, right);
-            }
-            body(entry, static_cast<std::size_t>(position_number(source_left, left) * product(right) +
-                                                 position_number(source_right, right)));
-          }
-    }
-  });
-}
-
-template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& /*sides*/, const AffineNode& /*node*/) {
+void RunWalk<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
   const Affine& affine = *affine_[i];
   TapeEntry<Scalar>& to = tape_[i];
-  if (affine.kind != Affine::Kind::circular) return convolve(affine, input(i, 0), to);
-  const KeptNode<Scalar>& from = kept_[node(i).inputs[0]];
-  const auto scale = static_cast<Scalar>(affine.scale), bias = static_cast<Scalar>(affine.bias);
-  to.nngp.fill(bias);
-  to.ntk.fill(0);
-  for_each_wrapped(i, affine, [&](std::size_t entry, std::size_t source) {
-    to.nngp[entry] += scale * from.nngp[source];
-    if (with_ntk_) to.ntk[entry] += scale * from.ntk[source];
-  });
-  if (with_ntk_) add_times(to.nngp, 1, to.ntk);
-}
-
-template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& /*sides*/, const AffineNode& /*node*/) {
-  const Affine& affine = *affine_[i];
-  TapeEntry<Scalar>& to = tape_[i];
-  if (affine.kind != Affine::Kind::circular) return convolve_back(affine, input(i, 0), to);
-  KeptNode<Scalar>& from = kept_[node(i).inputs[0]];
+  if (affine.kind != Affine::Kind::circular) return convolution_.forth(affine, input(i, 0), to);
+  const NodeId id = of_.node(i).inputs[0];
+  const KeptNode<Scalar>& from = kept(id);
   const auto scale = static_cast<Scalar>(affine.scale);
-  for_each_wrapped(i, affine, [&](std::size_t entry, std::size_t source) {
-    const Scalar ntk = with_ntk_ ? to.ntk_adjoint[entry] : Scalar{0};
-    from.nngp_adjoint[source] += scale * (to.nngp_adjoint[entry] + ntk);
-    if (with_ntk_) from.ntk_adjoint[source] += scale * ntk;
-  });
+  to.nngp.fill(static_cast<Scalar>(affine.bias));
+  to.ntk.fill(0);
+  for_each_wrapped(affine, to.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
+                   [&](std::size_t entry, std::size_t source) {
+                     to.nngp[entry] += scale * from.nngp[source];
+                     if (of_.with_ntk) to.ntk[entry] += scale * from.ntk[source];
+                   });
+  if (of_.with_ntk) add_times(to.nngp, 1, to.ntk);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::load_diagonal(NodeId from, const Affine& affine) {
-  const Index3 &left = geometry_.left_sizes[from], &right = geometry_.right_sizes[from];
-  const KeptNode<Scalar>& kept = kept_[from];
-  local_.plane = PlacedPlane::alone(affine.offset_of_diagonal(), left, right);
-  local_.resize_for_plane(with_ntk_);
-  local_.clear_adjoint();
-  if (local_.plane.empty()) return;
-  for_each_row_of(local_.plane, left, right, [&](Index entry, Index a, Index b, Index count) {
-    for (Index z = 0; z < count; ++z) {
-      const auto source = static_cast<std::size_t>((a + z) * kept.columns + b + z),
-                 at = static_cast<std::size_t>(entry + z);
-      local_.nngp[at] = kept.nngp[source];
-      if (with_ntk_) local_.ntk[at] = kept.ntk[source];
-    }
-  });
+void RunWalk<Scalar>::go_back(std::size_t i, const AffineNode& /*node*/) {
+  const Affine& affine = *affine_[i];
+  TapeEntry<Scalar>& to = tape_[i];
+  if (affine.kind != Affine::Kind::circular) return convolution_.back(affine, input(i, 0), to);
+  const NodeId id = of_.node(i).inputs[0];
+  KeptNode<Scalar>& from = kept(id);
+  const auto scale = static_cast<Scalar>(affine.scale);
+  for_each_wrapped(affine, to.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
+                   [&](std::size_t entry, std::size_t source) {
+                     const Scalar ntk = of_.with_ntk ? to.ntk_adjoint[entry] : Scalar{0};
+                     from.nngp_adjoint[source] += scale * (to.nngp_adjoint[entry] + ntk);
+                     if (of_.with_ntk) from.ntk_adjoint[source] += scale * ntk;
+                   });
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const LocalAffineNode& local) {
+TapeEntry<Scalar> RunWalk<Scalar>::diagonal_in_front(std::size_t i) {
+  const NodeId id = of_.node(i).inputs[0];
+  const Index3 &left_size = of_.geometry.left_sizes[id], &right_size = of_.geometry.right_sizes[id];
+  const KeptNode<Scalar>& from = kept(id);
+  TapeEntry<Scalar> diagonal;
+  diagonal.plane = PlacedPlane::alone(affine_[i]->offset_of_diagonal(), left_size, right_size);
+  diagonal.resize_for_plane(of_.with_ntk);
+  diagonal.clear_adjoint();
+  for_each_kept(diagonal.plane, left_size, right_size, [&](std::size_t entry, std::size_t source) {
+    diagonal.nngp[entry] = from.nngp[source];
+    if (of_.with_ntk) diagonal.ntk[entry] = from.ntk[source];
+  });
+  return diagonal;
+}
+
+/// In front of the stage.
+template <typename Scalar>
+void RunWalk<Scalar>::sum_locally(std::size_t i, const LocalAffineNode& local) {
+  if (affine_[i]->kind == Affine::Kind::circular) return evaluate(i, local.affine);
+  TapeEntry<Scalar> from = diagonal_in_front(i);
+  convolution_.forth(*affine_[i], from, tape_[i]);
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::evaluate(std::size_t i, const LocalAffineNode& local) {
   TapeEntry<Scalar>& to = tape_[i];
   if (!to.plane.is_diagonal) {
     to.nngp.fill(0);
     return to.ntk.fill(0);
   }
-  if (affine_[i]->kind == Affine::Kind::circular) {
-    forth(i, sides, local.affine);
-  } else {
-    load_diagonal(node(i).inputs[0], *affine_[i]);
-    convolve(*affine_[i], local_, to);
-  }
-  if (!local.stage) return;
-  // The way back needs what is in front of the stage.
-  to.left.assign(to.nngp.begin(), to.nngp.end());
-  to.right.assign(to.ntk.begin(), to.ntk.end());
+  sum_locally(i, local);
   const Plane<Scalar> plane = to.value();
-  local.stage->apply({plane.nngp, plane.ntk, nullptr, nullptr, to.size()});
+  if (local.stage) local.stage->apply({plane.nngp, plane.ntk, nullptr, nullptr, to.size()});
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const LocalAffineNode& local) {
+void RunWalk<Scalar>::go_back(std::size_t i, const LocalAffineNode& local) {
   TapeEntry<Scalar>& to = tape_[i];
   if (!to.plane.is_diagonal) return;
   if (local.stage) {
-    variances_.assign(2 * to.size(), Scalar{0});
-    const Plane<Scalar> adjoint = to.adjoint();
-    local.stage->apply_adjoint({to.left.data(), with_ntk_ ? to.right.data() : nullptr, nullptr, nullptr,
-                                nullptr, nullptr, adjoint.nngp, adjoint.ntk, variances_.data(),
-                                variances_.data() + to.size(), to.size()});
+    sum_locally(i, local);
+    const Plane<Scalar> adjoint = to.adjoint(), value = to.value();
+    variances_.resize(std::max(variances_.size(), 2 * to.size()));
+    local.stage->apply_adjoint({value.nngp, value.ntk, nullptr, nullptr, nullptr, nullptr, adjoint.nngp,
+                                adjoint.ntk, variances_.data(), variances_.data() + to.size(), to.size()});
   }
-  if (affine_[i]->kind == Affine::Kind::circular) return back(i, sides, local.affine);
-  const NodeId from = node(i).inputs[0];
-  load_diagonal(from, *affine_[i]);
-  if (local_.plane.empty()) return;
-  convolve_back(*affine_[i], local_, to);
-  KeptNode<Scalar>& kept = kept_[from];
-  for_each_row_of(local_.plane, geometry_.left_sizes[from], geometry_.right_sizes[from],
-                  [&](Index entry, Index a, Index b, Index count) {
-                    for (Index z = 0; z < count; ++z) {
-                      const auto source = static_cast<std::size_t>((a + z) * kept.columns + b + z),
-                                 at = static_cast<std::size_t>(entry + z);
-                      kept.nngp_adjoint[source] += local_.nngp_adjoint[at];
-                      if (with_ntk_) kept.ntk_adjoint[source] += local_.ntk_adjoint[at];
-                    }
-                  });
+  if (affine_[i]->kind == Affine::Kind::circular) return go_back(i, local.affine);
+  TapeEntry<Scalar> from = diagonal_in_front(i);
+  if (from.plane.empty()) return;
+  convolution_.back(*affine_[i], from, to);
+  const NodeId id = of_.node(i).inputs[0];
+  KeptNode<Scalar>& source_node = kept(id);
+  for_each_kept(from.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
+                [&](std::size_t entry, std::size_t source) {
+                  source_node.nngp_adjoint[source] += from.nngp_adjoint[entry];
+                  if (of_.with_ntk) source_node.ntk_adjoint[source] += from.ntk_adjoint[entry];
+                });
 }
 
 /// The variances in front of a row stage and its auxiliary arrays, of all positions: offset 0.
 template <typename Scalar>
-void RunWalk<Scalar>::record(std::size_t i, const PairSides<Scalar>& sides, const RowStage& stage) {
-  const NodeId id = run_.instructions[i].node;
-  InputRecord<Scalar>& record = *sides.left;
+void RunWalk<Scalar>::record(std::size_t i, const RowStage& stage) {
+  const NodeId id = of_.id(i);
+  InputRecord<Scalar>& record = *left().record;
   const auto positions = static_cast<std::size_t>(record.layout->positions[id]);
-  for_each_row_of(tape_[i].plane, left_sizes(i), right_sizes(i),
+  for_each_row_of(tape_[i].plane, of_.left_sizes(i), of_.right_sizes(i),
                   [&](Index entry, Index a, Index /*b*/, Index count) {
                     std::copy_n(input(i, 0).nngp.data() + entry, count, record.variances(id) + a);
                   });
   std::vector<Scalar*> arrays;
   for (Index k = 0; k < record.layout->auxiliaries[id]; ++k) arrays.push_back(record.auxiliary(id, k));
-  name_layer(node(i), [&] {
+  name_layer(of_.node(i), [&] {
     check_variances(record.variances(id), static_cast<Index>(positions));
     if (const auto* mask = dynamic_cast<const MaskStage*>(&stage))
       mask->fill(*record.mask, arrays[0]);
@@ -453,117 +335,100 @@ void RunWalk<Scalar>::record(std::size_t i, const PairSides<Scalar>& sides, cons
   });
 }
 
-/// Brings what a row stage reads of the two inputs into the order of the plane.
 template <typename Scalar>
-void RunWalk<Scalar>::pack(std::size_t i, const PairSides<Scalar>& sides, const RowStage& stage) {
-  TapeEntry<Scalar>& to = tape_[i];
-  const NodeId id = run_.instructions[i].node;
-  const std::size_t arrays = stage.auxiliary_count() + 1, size = to.size();
-  // Guards have variance 0.
-  to.left.assign(arrays * size, Scalar{0});
-  to.right.assign(arrays * size, Scalar{0});
-  for (std::size_t k = 0; k < arrays; ++k) {
-    const bool is_variance = k + 1 == arrays;
-    const auto number = static_cast<Index>(k);
-    const Scalar *left = is_variance ? sides.left->variances(id) : sides.left->auxiliary(id, number),
-                 *right = is_variance ? sides.right->variances(id) : sides.right->auxiliary(id, number);
-    Scalar *to_left = to.left.data() + k * size, *to_right = to.right.data() + k * size;
-    for_each_row_of(to.plane, left_sizes(i), right_sizes(i), [&](Index entry, Index a, Index b, Index count) {
-      std::copy_n(left + a, count, to_left + entry);
-      std::copy_n(right + b, count, to_right + entry);
-    });
-  }
+PackedArrays<Scalar> RunWalk<Scalar>::packed(std::size_t i, const RowStage& stage) {
+  const auto& pair = now_.block->pairs[now_.pair];
+  const auto of_side = [&](SidePlanes<Scalar>& planes, std::size_t number, const BlockInput<Scalar>& side) {
+    return planes.arrays(number, i, *side.record, of_.id(i), tape_[i], of_.left_sizes(i), of_.right_sizes(i));
+  };
+  return PackedArrays<Scalar>(of_side(left_planes_, pair.left, left()),
+                              of_side(right_planes_, pair.right, right()), stage.auxiliary_count(),
+                              tape_[i].size());
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& sides, const RowNode& row) {
-  if (sides.recording && is_diagonal(i, sides)) record(i, sides, *row.stage);
-  if (sides.recording && geometry_.demanded[run_.instructions[i].node].empty()) return;
-  TapeEntry<Scalar>& to = tape_[i];
-  pack(i, sides, *row.stage);
-  const PackedArrays<Scalar> arrays(to, row.stage->auxiliary_count());
+void RunWalk<Scalar>::evaluate(std::size_t i, const RowNode& row) {
+  const bool recording = now_.block->recording;
+  if (recording && is_diagonal(i)) record(i, *row.stage);
+  if (recording && of_.geometry.demanded[of_.id(i)].empty()) return;
+  TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
+  const PackedArrays<Scalar> arrays = packed(i, *row.stage);
   const Plane<Scalar> plane = to.value();
   // A stage need not know what to make of the numbers in guards.
-  clear_guards_of(input(i, 0), input(i, 0).value());
-  copy_plane(input(i, 0).value(), to.size(), plane);
+  if (!row.stage->clears_gaps()) clear_guards(from.plane.layout, 1, from.value());
+  copy_plane(from.value(), to.size(), plane);
   const numerics::DualRow<Scalar> entries{plane.nngp, plane.ntk, arrays.left.data(), arrays.right.data(),
                                           to.size()};
-  if (is_diagonal(i, sides))
+  if (is_diagonal(i))
     row.stage->apply_self(entries);
   else
     row.stage->apply(entries);
 }
 
+/// The way back through the stage alone: the adjoints behind it become those in front of it.
 template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& sides, const RowNode& row) {
+void RunWalk<Scalar>::stage_back(std::size_t i, const RowStage& stage) {
   TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
-  const NodeId id = run_.instructions[i].node;
-  const bool diagonal = is_diagonal(i, sides);
-  Scalar *left = sides.left_adjoint->variances(id), *right = sides.right_adjoint->variances(id);
-  if (!sides.recording || !geometry_.demanded[id].empty()) {
-    const PackedArrays<Scalar> arrays(to, row.stage->auxiliary_count());
-    const Plane<Scalar> value = from.value(), adjoint = to.adjoint();
-    variances_.assign(2 * to.size(), Scalar{0});
-    const numerics::AdjointRow<Scalar> entries{value.nngp,
-                                               value.ntk,
-                                               arrays.left_variance,
-                                               arrays.right_variance,
-                                               arrays.left.data(),
-                                               arrays.right.data(),
-                                               adjoint.nngp,
-                                               adjoint.ntk,
-                                               variances_.data(),
-                                               variances_.data() + to.size(),
-                                               to.size()};
-    if (diagonal) {
-      row.stage->apply_self_adjoint(entries);
-    } else {
-      row.stage->apply_adjoint(entries);
-      const Scalar *of_left = variances_.data(), *of_right = variances_.data() + to.size();
-      for_each_row_of(to.plane, left_sizes(i), right_sizes(i),
-                      [&](Index entry, Index a, Index b, Index count) {
-                        for (Index z = 0; z < count; ++z) left[a + z] += of_left[entry + z];
-                        for (Index z = 0; z < count; ++z) right[b + z] += of_right[entry + z];
-                      });
-    }
-    clear_guards_of(to, to.adjoint());
-    add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
-    add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
-  }
-  // What all pairs, and all other offsets, made of the variances.
-  if (sides.recording && diagonal)
-    for_each_row_of(to.plane, left_sizes(i), right_sizes(i),
-                    [&](Index entry, Index a, Index /*b*/, Index count) {
-                      Scalar* row_adjoint = from.nngp_adjoint.data() + entry;
-                      for (Index z = 0; z < count; ++z) row_adjoint[z] += left[a + z];
-                    });
+  const PackedArrays<Scalar> arrays = packed(i, stage);
+  const Plane<Scalar> value = from.value(), adjoint = to.adjoint();
+  if (variances_.size() < 2 * to.size()) variances_.resize(2 * to.size());
+  Scalar *of_left = variances_.data(), *of_right = variances_.data() + to.size();
+  const numerics::AdjointRow<Scalar> entries{value.nngp,
+                                             value.ntk,
+                                             arrays.left_variance,
+                                             arrays.right_variance,
+                                             arrays.left.data(),
+                                             arrays.right.data(),
+                                             adjoint.nngp,
+                                             adjoint.ntk,
+                                             of_left,
+                                             of_right,
+                                             to.size()};
+  if (is_diagonal(i)) return stage.apply_self_adjoint(entries);
+  stage.apply_adjoint(entries);
+  const auto& pair = now_.block->pairs[now_.pair];
+  left_planes_.add(pair.left, i, of_left, to.size());
+  right_planes_.add(pair.right, i, of_right, to.size());
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& /*sides*/, const SumNode& sum) {
+void RunWalk<Scalar>::go_back(std::size_t i, const RowNode& row) {
+  TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
+  const bool recording = now_.block->recording;
+  if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) {
+    stage_back(i, *row.stage);
+    clear_guards(to.plane.layout, 1, to.adjoint());
+    add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
+    add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
+  }
+  if (!recording || !is_diagonal(i)) return;
+  // What all pairs, and all other offsets, made of the variances.
+  const Scalar* variances = left().adjoint->variances(of_.id(i));
+  for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
+                  [&](Index entry, Index a, Index /*b*/, Index count) {
+                    Scalar* row_adjoint = from.nngp_adjoint.data() + entry;
+                    for (Index z = 0; z < count; ++z) row_adjoint[z] += variances[a + z];
+                  });
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::evaluate(std::size_t i, const SumNode& sum) {
   sum_forth(sum, inputs(i), tape_[i]);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& /*sides*/, const SumNode& sum) {
+void RunWalk<Scalar>::go_back(std::size_t i, const SumNode& sum) {
   sum_back(sum, inputs(i), tape_[i]);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t i, const PairSides<Scalar>& /*sides*/, const ProductNode& product) {
+void RunWalk<Scalar>::evaluate(std::size_t i, const ProductNode& product) {
   product_forth(product, inputs(i), tape_[i]);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::back(std::size_t i, const PairSides<Scalar>& /*sides*/, const ProductNode& product) {
+void RunWalk<Scalar>::go_back(std::size_t i, const ProductNode& product) {
   product_back(product, inputs(i), tape_[i]);
-}
-
-template <typename Scalar>
-std::vector<TapeEntry<Scalar>*> RunWalk<Scalar>::inputs(std::size_t i) {
-  std::vector<TapeEntry<Scalar>*> entries;
-  for (const std::size_t input : run_.instructions[i].inputs) entries.push_back(&tape_[input]);
-  return entries;
 }
 
 template class RunWalk<float>;

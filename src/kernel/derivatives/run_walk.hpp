@@ -1,24 +1,35 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
-#include "kernel/derivatives/pair_sides.hpp"
-#include "kernel/derivatives/tape_entry.hpp"
-#include "kernel/derivatives/window_sums.hpp"
-#include "kernel/planes/affine.hpp"
+#include "kernel/derivatives/entrywise.hpp"
+#include "kernel/derivatives/plane_convolution.hpp"
+#include "kernel/derivatives/side_planes.hpp"
 
 namespace widelimit {
 
-/// The instructions of a plane step for one pair and one offset after the other, forth and back. What they were on the
-/// way forth stays until the next offset, so that the way back finds it in the cache.
+/// The run of a plane step, between inputs of two shapes.
+struct WalkedRun {
+  const Program& program;
+  const PairGeometry& geometry;
+  const Run& run;
+  const RunGeometry& run_geometry;
+  bool with_ntk;
+
+  [[nodiscard]] NodeId id(std::size_t i) const { return run.instructions[i].node; }
+  [[nodiscard]] const Node& node(std::size_t i) const { return program.graph.nodes[id(i)]; }
+  [[nodiscard]] const Index3& left_sizes(std::size_t i) const { return geometry.left_sizes[id(i)]; }
+  [[nodiscard]] const Index3& right_sizes(std::size_t i) const { return geometry.right_sizes[id(i)]; }
+};
+
+/// The instructions of a plane step, one offset after the other and pair by pair, forth and back. What they were on the
+/// way forth stays until the next pair, so that the way back finds it in the cache.
 template <typename Scalar>
 class RunWalk {
  public:
-  /// Everything must outlive the walk. `kept`: of every node.
-  RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step,
-          std::vector<KeptNode<Scalar>>& kept, bool with_ntk);
+  /// Everything must outlive the walk.
+  RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step, bool with_ntk);
 
   /// A plane of the root: its offsets, and whether somebody reads it. Offset 0 comes first, and is there while inputs are
   /// recorded even if nobody does.
@@ -30,82 +41,76 @@ class RunWalk {
     return recording ? recorded_planes_ : planes_;
   }
 
-  /// Evaluates all instructions for a plane of the root; the last entry is the root.
-  void forth(const PairSides<Scalar>& sides, const PlaneOffsets& offsets);
+  /// Places all instructions for a plane of the root, of all pairs of the block, which must stay until end_plane().
+  void begin_plane(const PairBlock<Scalar>& block, const PlaneOffsets& offsets);
+  void end_plane();
 
-  /// Sets all adjoints of the offset that was last evaluated to 0.
+  /// Evaluates all instructions for a pair; the last entry is the root. `kept`: of every node of the pair; it must stay
+  /// until back().
+  void forth(std::size_t pair, std::vector<KeptNode<Scalar>>& kept);
+
+  /// Sets all adjoints of the pair that was last evaluated to 0.
   void begin_back();
   /// From root().adjoint() back to the adjoints of kept nodes and of what was recorded of the inputs.
-  void back(const PairSides<Scalar>& sides);
+  void back();
 
   [[nodiscard]] TapeEntry<Scalar>& root() { return tape_.back(); }
 
  private:
-  [[nodiscard]] const Node& node(std::size_t i) const {
-    return program_.graph.nodes[run_.instructions[i].node];
-  }
-  [[nodiscard]] const Index3& left_sizes(std::size_t i) const {
-    return geometry_.left_sizes[run_.instructions[i].node];
-  }
-  [[nodiscard]] const Index3& right_sizes(std::size_t i) const {
-    return geometry_.right_sizes[run_.instructions[i].node];
-  }
+  /// What is being evaluated.
+  struct Current {
+    const PairBlock<Scalar>* block;
+    std::size_t pair;
+    std::vector<KeptNode<Scalar>>* kept;
+  };
+
   [[nodiscard]] TapeEntry<Scalar>& input(std::size_t i, std::size_t k) {
-    return tape_[run_.instructions[i].inputs[k]];
+    return tape_[of_.run.instructions[i].inputs[k]];
   }
-  [[nodiscard]] std::vector<TapeEntry<Scalar>*> inputs(std::size_t i);
-  [[nodiscard]] bool is_skipped(std::size_t i, bool recording) const;
-  [[nodiscard]] bool is_diagonal(std::size_t i, const PairSides<Scalar>& sides) const {
-    return sides.same_input && tape_[i].plane.is_diagonal;
+  [[nodiscard]] TapeInputs<Scalar> inputs(std::size_t i);
+  [[nodiscard]] bool is_skipped(std::size_t i) const;
+  [[nodiscard]] bool is_diagonal(std::size_t i) const {
+    return now_.block->pairs[now_.pair].same_input && tape_[i].plane.is_diagonal;
   }
+  [[nodiscard]] const BlockInput<Scalar>& left() const { return now_.block->left_of(now_.pair); }
+  [[nodiscard]] const BlockInput<Scalar>& right() const { return now_.block->right_of(now_.pair); }
+  [[nodiscard]] KeptNode<Scalar>& kept(NodeId id) { return (*now_.kept)[id]; }
 
-  void forth(std::size_t i, const PairSides<Scalar>& sides);
+  void evaluate(std::size_t i);
   void load(std::size_t i);
-  void forth(std::size_t i, const PairSides<Scalar>& sides, const InputNode& node);
-  void forth(std::size_t i, const PairSides<Scalar>& sides, const AffineNode& node);
-  void forth(std::size_t i, const PairSides<Scalar>& sides, const LocalAffineNode& node);
-  void forth(std::size_t i, const PairSides<Scalar>& sides, const RowNode& node);
-  void forth(std::size_t i, const PairSides<Scalar>& sides, const SumNode& node);
-  void forth(std::size_t i, const PairSides<Scalar>& sides, const ProductNode& node);
-  void back(std::size_t i, const PairSides<Scalar>& sides);
+  void evaluate(std::size_t i, const InputNode& node);
+  void evaluate(std::size_t i, const AffineNode& node);
+  void evaluate(std::size_t i, const LocalAffineNode& node);
+  void evaluate(std::size_t i, const RowNode& node);
+  void evaluate(std::size_t i, const SumNode& node);
+  void evaluate(std::size_t i, const ProductNode& node);
+  void go_back(std::size_t i);
   void unload(std::size_t i);
-  void back(std::size_t i, const PairSides<Scalar>& sides, const InputNode& node);
-  void back(std::size_t i, const PairSides<Scalar>& sides, const AffineNode& node);
-  void back(std::size_t i, const PairSides<Scalar>& sides, const LocalAffineNode& node);
-  void back(std::size_t i, const PairSides<Scalar>& sides, const RowNode& node);
-  void back(std::size_t i, const PairSides<Scalar>& sides, const SumNode& node);
-  void back(std::size_t i, const PairSides<Scalar>& sides, const ProductNode& node);
+  void go_back(std::size_t i, const InputNode& node);
+  void go_back(std::size_t i, const AffineNode& node);
+  void go_back(std::size_t i, const LocalAffineNode& node);
+  void go_back(std::size_t i, const RowNode& node);
+  void go_back(std::size_t i, const SumNode& node);
+  void go_back(std::size_t i, const ProductNode& node);
 
-  void record(std::size_t i, const PairSides<Scalar>& sides, const RowStage& stage);
-  void pack(std::size_t i, const PairSides<Scalar>& sides, const RowStage& stage);
-  void convolve(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
-  void convolve_back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
-  /// By shifted copies of whole planes, guards included, of what is given for the two kernels.
-  void convolve_shifted(const Affine& affine, const PlaneLayout& layout, const Plane<Scalar>& source,
-                        double bias, const Plane<Scalar>& target);
   void make_planes();
-  /// Calls body(entry, entry of the kept input) for all that a circular convolution sums.
-  template <typename Body>
-  void for_each_wrapped(std::size_t i, const Affine& affine, const Body& body) const;
+  void record(std::size_t i, const RowStage& stage);
+  [[nodiscard]] PackedArrays<Scalar> packed(std::size_t i, const RowStage& stage);
+  void stage_back(std::size_t i, const RowStage& stage);
+  void sum_locally(std::size_t i, const LocalAffineNode& local);
   /// The plane of a local convolution's kept input that becomes its diagonal.
-  void load_diagonal(NodeId from, const Affine& affine);
+  [[nodiscard]] TapeEntry<Scalar> diagonal_in_front(std::size_t i);
 
-  const Program& program_;
-  const PairGeometry& geometry_;
-  const Run& run_;
-  const RunGeometry& run_geometry_;
-  std::vector<KeptNode<Scalar>>& kept_;
-  bool with_ntk_;
+  WalkedRun of_;
   std::vector<std::optional<Affine>> affine_;  ///< [instruction]
   std::vector<TapeEntry<Scalar>> tape_;        ///< [instruction]
   std::vector<RootPlane> planes_;
   std::vector<RootPlane> recorded_planes_;
-  WindowSums<Scalar> windows_;
-  TapeEntry<Scalar> local_;                    ///< Of load_diagonal().
-  std::array<std::vector<Scalar>, 3> dense_;   ///< Planes without guards.
-  std::array<GuardedRow<Scalar>, 2> scratch_;  ///< Of shifted copies.
-  std::array<GuardedRow<Scalar>, 2> sums_;     ///< What they make.
-  std::vector<Scalar> variances_;              ///< Adjoints of a plane's variances, left and right.
+  Current now_{};
+  SidePlanes<Scalar> left_planes_;
+  SidePlanes<Scalar> right_planes_;
+  PlaneConvolution<Scalar> convolution_;
+  std::vector<Scalar> variances_;  ///< Adjoints of a plane's variances, left and right.
 };
 
 }  // namespace widelimit

@@ -24,11 +24,6 @@ struct TapeEntry {
   GuardedRow<Scalar> ntk;  ///< Empty when only the NNGP is wanted.
   GuardedRow<Scalar> nngp_adjoint;
   GuardedRow<Scalar> ntk_adjoint;
-  /// What a row stage read: its auxiliary arrays and the variances, of left and right positions, one array behind the
-  /// other, the variances last.
-  std::vector<Scalar> left;
-  std::vector<Scalar> right;
-
   [[nodiscard]] std::size_t size() const { return nngp.size(); }
 
   void resize(std::size_t size, bool with_ntk, std::size_t margin = 0) {

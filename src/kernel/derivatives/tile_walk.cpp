@@ -5,6 +5,26 @@
 #include "numerics/gemm.hpp"
 
 namespace widelimit {
+namespace {
+
+/// Inputs a side of a block: what is brought into order for one of them serves as many pairs, and all of it should stay in
+/// the second-level cache.
+constexpr Index inputs_of_block = 4;
+
+template <typename Scalar>
+PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
+  return {.left = {input}, .right = {input}, .pairs = {{0, 0, true}}, .recording = true};
+}
+
+/// The end of the inputs from `begin` on that make a side of a block: of one shape.
+template <typename Scalar>
+Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end) {
+  Index next = begin + 1;
+  while (next < end && next - begin < inputs_of_block && x.shape(next) == x.shape(begin)) ++next;
+  return next;
+}
+
+}  // namespace
 
 template <typename Scalar>
 TileWalk<Scalar>::TileWalk(const DerivativePlan& plan)
@@ -36,26 +56,26 @@ std::size_t TileWalk<Scalar>::vector_place(NodeId node) const {
 }
 
 template <typename Scalar>
-void TileWalk<Scalar>::self_forth(const PairSides<Scalar>& sides, PairWalk<Scalar>& walk,
+void TileWalk<Scalar>::self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk,
                                   BatchRecords<Scalar>& records, Index i, const StopRequest& stop) {
-  walk.forth(sides, stop);
-  InputRecord<Scalar>* itself = sides.left;
-  self_points_.begin_tile({&itself, 1});
+  walk.forth(itself, stop);
+  InputRecord<Scalar>* record = itself.left[0].record;
+  self_points_.begin_tile({&record, 1});
   for (const std::size_t source : self_points_.sources()) {
     const NodeId node = self_points_.node_of(source);
     self_points_.entry(source).nngp[0] =
         plan_.program.points.instructions[source].loads
-            ? walk.readout(node).nngp
+            ? walk.readout(0, node).nngp
             : records.vectors[vector_place(node)].variances[static_cast<std::size_t>(i)];
   }
-  self_points_.forth(*sides.left, 0, true, stop);
+  self_points_.forth(*record, 0, true, stop);
 }
 
 template <typename Scalar>
 void TileWalk<Scalar>::record(const Inputs<Scalar>& x, BatchRecords<Scalar>& records, Index i,
                               const StopRequest& stop) {
   InputRecord<Scalar>& record = records.inputs[static_cast<std::size_t>(i)];
-  self_forth({&record, &record, nullptr, nullptr, true, true}, self_walk(x.shape(i)), records, i, stop);
+  self_forth(block_of_itself<Scalar>({&record, nullptr}), self_walk(x.shape(i)), records, i, stop);
 }
 
 template <typename Scalar>
@@ -63,23 +83,23 @@ void TileWalk<Scalar>::self_back(const TileBatch<Scalar>& batch, Index i, const 
   const auto place = static_cast<std::size_t>(i);
   InputRecord<Scalar>& record = batch.records.inputs[place];
   RecordAdjoint<Scalar>& adjoint = batch.adjoints.inputs[place];
-  const PairSides<Scalar> sides{&record, &record, &adjoint, &adjoint, true, true};
+  const PairBlock<Scalar> itself = block_of_itself<Scalar>({&record, &adjoint});
   PairWalk<Scalar>& walk = self_walk(batch.x.shape(i));
-  self_forth(sides, walk, batch.records, i, stop);
+  self_forth(itself, walk, batch.records, i, stop);
   self_points_.begin_back();
   self_points_.back(record, adjoint, 0, true, stop);
   for (const std::size_t source : self_points_.sources()) {
     const NodeId node = self_points_.node_of(source);
     const Scalar of_source = self_points_.entry(source).nngp_adjoint[0];
     if (plan_.program.points.instructions[source].loads) {
-      walk.readout_adjoint(node) = {of_source, 0};
+      walk.set_readout_adjoint(0, node, {of_source, 0});
       continue;
     }
     const std::size_t vector = vector_place(node);
     const auto& rows = batch.records.vectors[vector].rows;
     batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
   }
-  walk.back(sides, stop);
+  walk.back(itself, stop);
 }
 
 template <typename Scalar>
@@ -117,113 +137,147 @@ void TileWalk<Scalar>::multiply_vectors_back(const TileBatch<Scalar>& left, cons
 }
 
 template <typename Scalar>
-PairSides<Scalar> TileWalk<Scalar>::sides(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
-                                          Index i, Index j, bool same) const {
-  const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
-  return {&left.records.inputs[row],
-          &right.records.inputs[column],
-          &left.adjoints.inputs[row],
-          &right.adjoints.inputs[column],
-          same,
-          false};
+PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const InputRange& rows,
+                                             const InputRange& columns,
+                                             std::vector<std::size_t>& pairs) const {
+  PairBlock<Scalar> block;
+  const auto input_of = [](const TileBatch<Scalar>& batch, Index i) {
+    const auto place = static_cast<std::size_t>(i);
+    return BlockInput<Scalar>{&batch.records.inputs[place], &batch.adjoints.inputs[place]};
+  };
+  for (Index i = rows.begin; i < rows.end; ++i) block.left.push_back(input_of(places.left, i));
+  for (Index j = columns.begin; j < columns.end; ++j) block.right.push_back(input_of(places.right, j));
+  pairs.clear();
+  for (Index i = rows.begin; i < rows.end; ++i)
+    for (Index j = columns.begin; j < columns.end; ++j) {
+      const auto pair = static_cast<std::size_t>((i - places.rows.begin) * places.columns.size() + j -
+                                                 places.columns.begin);
+      if (!counts_[pair]) continue;
+      pairs.push_back(pair);
+      block.pairs.push_back({static_cast<std::size_t>(i - rows.begin),
+                             static_cast<std::size_t>(j - columns.begin), places.same && i == j});
+    }
+  return block;
 }
 
 template <typename Scalar>
-bool TileWalk<Scalar>::counts(std::size_t column) {
-  const TapeEntry<Scalar>& result = points_.result();
-  return result.nngp_adjoint[column] != 0 || (plan_.with_ntk && result.ntk_adjoint[column] != 0);
+template <typename Body>
+void TileWalk<Scalar>::for_each_block(const TilePlaces& places, const Body& body) {
+  std::vector<std::size_t> pairs;
+  for (Index i = places.rows.begin; i < places.rows.end;) {
+    const InputRange rows{i, end_of_side(places.left.x, i, places.rows.end)};
+    for (Index j = places.columns.begin; j < places.columns.end;) {
+      const InputRange columns{j, end_of_side(places.right.x, j, places.columns.end)};
+      const PairBlock<Scalar> block = block_of(places, rows, columns, pairs);
+      if (!pairs.empty()) body(pair_walk(places.left.x.shape(i), places.right.x.shape(j)), block, pairs);
+      j = columns.end;
+    }
+    i = rows.end;
+  }
 }
 
-/// Products of vectors, and readouts of all pairs that count. Behind the positions nothing may read the values, though.
+/// Of all pairs that count; behind the positions something may read them.
 template <typename Scalar>
-void TileWalk<Scalar>::read_sources(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
-                                    const InputRange& columns, const Row& row, const StopRequest& stop) {
-  bool reads_positions = false;
+void TileWalk<Scalar>::read_readouts(const TilePlaces& places, const StopRequest& stop) {
+  for_each_block(places, [&](PairWalk<Scalar>& walk, const PairBlock<Scalar>& block,
+                             const std::vector<std::size_t>& pairs) {
+    walk.forth(block, stop);
+    for (std::size_t number = 0; number < pairs.size(); ++number)
+      for (const std::size_t source : points_.sources())
+        if (plan_.program.points.instructions[source].loads)
+          readouts_[source][pairs[number]] = walk.readout(number, points_.node_of(source));
+  });
+}
+
+/// A row of pairs, from the sources of what is behind the positions and back to them.
+template <typename Scalar>
+void TileWalk<Scalar>::points_back(const TilePlaces& places, const TileCotangents<Scalar>& cotangents,
+                                   Index row, const StopRequest& stop) {
+  const Index left = places.rows.begin + row, size = places.columns.size();
+  const bool has_itself = places.same && left >= places.columns.begin && left < places.columns.end;
+  const Index same = has_itself ? left - places.columns.begin : -1;
+  points_.begin_back();
+  const auto take = [&](const Matrix<Scalar>* matrix, GuardedRow<Scalar>& adjoint) {
+    if (matrix != nullptr) std::copy_n(matrix->row(row).data(), size, adjoint.data());
+  };
+  take(cotangents.nngp, points_.result().nngp_adjoint);
+  take(cotangents.ntk, points_.result().ntk_adjoint);
+  const auto first = static_cast<std::size_t>(row * size);
   for (const std::size_t source : points_.sources()) {
     TapeEntry<Scalar>& entry = points_.entry(source);
     entry.nngp.fill(0);
     entry.ntk.fill(0);
-    if (plan_.program.points.instructions[source].loads) {
-      reads_positions = true;
+    if (!plan_.program.points.instructions[source].loads) {
+      const Matrix<Scalar>& products = products_[vector_place(points_.node_of(source))];
+      std::copy_n(products.row(row).data(), size, entry.nngp.data());
       continue;
     }
-    const Matrix<Scalar>& products = products_[vector_place(points_.node_of(source))];
-    std::copy_n(products.row(row.number).data(), columns.size(), entry.nngp.data());
+    for (std::size_t j = 0; j < entry.size(); ++j) entry.nngp[j] = readouts_[source][first + j].nngp;
+    for (std::size_t j = 0; j < entry.ntk.size(); ++j) entry.ntk[j] = readouts_[source][first + j].ntk;
   }
-  if (!reads_positions || points_.is_linear()) return;
-  for (Index j = columns.begin; j < columns.end; ++j) {
-    const auto column = static_cast<std::size_t>(j - columns.begin);
-    if (!counts(column)) continue;
-    PairWalk<Scalar>& walk = pair_walk(left.x.shape(row.left), right.x.shape(j));
-    walk.forth(sides(left, right, row.left, j, j - columns.begin == row.same), stop);
-    for (const std::size_t source : points_.sources()) {
-      if (!plan_.program.points.instructions[source].loads) continue;
-      points_.entry(source).nngp[column] = walk.readout(points_.node_of(source)).nngp;
-      if (plan_.with_ntk) points_.entry(source).ntk[column] = walk.readout(points_.node_of(source)).ntk;
+  const auto place = static_cast<std::size_t>(left);
+  points_.forth(places.left.records.inputs[place], same, false, stop);
+  points_.back(places.left.records.inputs[place], places.left.adjoints.inputs[place], same, false, stop);
+  for (const std::size_t source : points_.sources()) {
+    const TapeEntry<Scalar>& entry = points_.entry(source);
+    if (!plan_.program.points.instructions[source].loads) {
+      std::copy(entry.nngp_adjoint.begin(), entry.nngp_adjoint.end(),
+                product_adjoints_[vector_place(points_.node_of(source))].row(row).data());
+      continue;
     }
+    for (std::size_t j = 0; j < entry.size(); ++j)
+      readout_adjoints_[source][first + j] = {entry.nngp_adjoint[j],
+                                              plan_.with_ntk ? entry.ntk_adjoint[j] : Scalar{0}};
   }
 }
 
 template <typename Scalar>
-void TileWalk<Scalar>::positions_back(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
-                                      const InputRange& columns, const Row& row, const StopRequest& stop) {
-  if (plan_.program.steps.empty()) return;
-  for (Index j = columns.begin; j < columns.end; ++j) {
-    const auto column = static_cast<std::size_t>(j - columns.begin);
-    if (!counts(column)) continue;
-    PairWalk<Scalar>& walk = pair_walk(left.x.shape(row.left), right.x.shape(j));
-    for (const std::size_t source : points_.sources())
-      if (plan_.program.points.instructions[source].loads) {
-        const TapeEntry<Scalar>& entry = points_.entry(source);
-        walk.readout_adjoint(points_.node_of(source)) = {
-            entry.nngp_adjoint[column], plan_.with_ntk ? entry.ntk_adjoint[column] : Scalar{0}};
-      }
-    const PairSides<Scalar> pair = sides(left, right, row.left, j, j - columns.begin == row.same);
-    if (walk.needs_forth()) walk.forth(pair, stop);
-    walk.back(pair, stop);
-  }
+void TileWalk<Scalar>::positions_back(const TilePlaces& places, const StopRequest& stop) {
+  for_each_block(places, [&](PairWalk<Scalar>& walk, const PairBlock<Scalar>& block,
+                             const std::vector<std::size_t>& pairs) {
+    for (std::size_t number = 0; number < pairs.size(); ++number)
+      for (const std::size_t source : points_.sources())
+        if (plan_.program.points.instructions[source].loads)
+          walk.set_readout_adjoint(number, points_.node_of(source), readout_adjoints_[source][pairs[number]]);
+    if (walk.needs_forth()) walk.forth(block, stop);
+    walk.back(block, stop);
+  });
 }
 
 template <typename Scalar>
 void TileWalk<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& rows,
                             const TileBatch<Scalar>& right, const InputRange& columns,
                             const TileCotangents<Scalar>& cotangents, bool same, const StopRequest& stop) {
+  const TilePlaces places{left, rows, right, columns, same};
+  const auto pairs = static_cast<std::size_t>(rows.size() * columns.size());
+  const auto is_zero = [](const Matrix<Scalar>* matrix, std::size_t pair) {
+    return matrix == nullptr || matrix->data()[pair] == 0;
+  };
+  counts_.resize(pairs);
+  for (std::size_t pair = 0; pair < pairs; ++pair)
+    counts_[pair] = !is_zero(cotangents.nngp, pair) || !is_zero(cotangents.ntk, pair);
+  readouts_.resize(plan_.program.points.instructions.size());
+  readout_adjoints_.resize(readouts_.size());
+  for (const std::size_t source : points_.sources()) {
+    readouts_[source].assign(pairs, {});
+    readout_adjoints_[source].assign(pairs, {});
+  }
   std::vector<InputRecord<Scalar>*> records;
   std::vector<RecordAdjoint<Scalar>*> adjoints;
   for (Index j = columns.begin; j < columns.end; ++j) {
     records.push_back(&right.records.inputs[static_cast<std::size_t>(j)]);
     adjoints.push_back(&right.adjoints.inputs[static_cast<std::size_t>(j)]);
   }
+  const bool has_positions = !plan_.program.steps.empty();
   multiply_vectors(left, rows, right, columns, same);
   points_.begin_tile(records);
-  for (Index i = rows.begin; i < rows.end; ++i) {
+  if (has_positions && !points_.is_linear()) read_readouts(places, stop);
+  for (Index row = 0; row < rows.size(); ++row) {
     stop.check();
-    const bool has_itself = same && i >= columns.begin && i < columns.end;
-    const Row row{i, i - rows.begin, has_itself ? i - columns.begin : -1};
-    points_.begin_back();
-    TapeEntry<Scalar>& result = points_.result();
-    const auto take = [&](const Matrix<Scalar>* matrix, GuardedRow<Scalar>& adjoint) {
-      if (matrix != nullptr) std::copy_n(matrix->row(row.number).data(), columns.size(), adjoint.data());
-    };
-    take(cotangents.nngp, result.nngp_adjoint);
-    take(cotangents.ntk, result.ntk_adjoint);
-    const GuardedRow<Scalar> nngp_adjoint = result.nngp_adjoint, ntk_adjoint = result.ntk_adjoint;
-    read_sources(left, right, columns, row, stop);
-    InputRecord<Scalar>& record = left.records.inputs[static_cast<std::size_t>(i)];
-    points_.forth(record, row.same, false, stop);
-    points_.back(record, left.adjoints.inputs[static_cast<std::size_t>(i)], row.same, false, stop);
-    for (const std::size_t source : points_.sources())
-      if (!plan_.program.points.instructions[source].loads) {
-        const TapeEntry<Scalar>& entry = points_.entry(source);
-        std::copy(entry.nngp_adjoint.begin(), entry.nngp_adjoint.end(),
-                  product_adjoints_[vector_place(points_.node_of(source))].row(row.number).data());
-      }
-    // Stages work in place: what pairs count is asked of the cotangents again.
-    result.nngp_adjoint = nngp_adjoint;
-    result.ntk_adjoint = ntk_adjoint;
-    positions_back(left, right, columns, row, stop);
+    points_back(places, cotangents, row, stop);
   }
   points_.end_tile(adjoints);
+  if (has_positions) positions_back(places, stop);
   multiply_vectors_back(left, rows, right, columns);
 }
 

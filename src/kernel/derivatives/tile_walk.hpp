@@ -18,8 +18,7 @@ struct TileBatch {
   BatchAdjoints<Scalar>& adjoints;
 };
 
-/// Adjoints of the kernels of a tile: derivatives of L by the entries [i, j] of the Gram matrices; null for a kernel that
-/// L does not depend on.
+/// Derivatives of L by the kernels of a tile's pairs [row, column]; null for a kernel that L does not depend on.
 template <typename Scalar>
 struct TileCotangents {
   const Matrix<Scalar>* nngp;
@@ -57,34 +56,40 @@ class TileWalk {
   PairWalk<Scalar>& pair_walk(const Shape& left, const Shape& right);
   PairWalk<Scalar>& self_walk(const Shape& shape);
   [[nodiscard]] std::size_t vector_place(NodeId node) const;
-  void self_forth(const PairSides<Scalar>& sides, PairWalk<Scalar>& walk, BatchRecords<Scalar>& records,
+  void self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk, BatchRecords<Scalar>& records,
                   Index i, const StopRequest& stop);
   void multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
                         const InputRange& columns, bool same);
   void multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
                              const TileBatch<Scalar>& right, const InputRange& columns);
-  /// One row of a tile.
-  struct Row {
-    Index left;
-    Index number;  ///< Within the tile.
-    Index same;    ///< Place of the left input among the columns, or -1.
+  /// Cuts the pairs of a tile whose cotangents are not 0 into blocks of inputs of one shape each, and calls
+  /// body(walk, block, the pairs' places in the tile) for them.
+  struct TilePlaces {
+    const TileBatch<Scalar>& left;
+    InputRange rows;
+    const TileBatch<Scalar>& right;
+    InputRange columns;
+    bool same;
   };
-  void read_sources(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right, const InputRange& columns,
-                    const Row& row, const StopRequest& stop);
-  void positions_back(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
-                      const InputRange& columns, const Row& row, const StopRequest& stop);
-  [[nodiscard]] PairSides<Scalar> sides(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
-                                        Index i, Index j, bool same) const;
-  /// Whether L depends on a pair of the row at all.
-  [[nodiscard]] bool counts(std::size_t column);
+  template <typename Body>
+  void for_each_block(const TilePlaces& places, const Body& body);
+  [[nodiscard]] PairBlock<Scalar> block_of(const TilePlaces& places, const InputRange& rows,
+                                           const InputRange& columns, std::vector<std::size_t>& pairs) const;
+  void read_readouts(const TilePlaces& places, const StopRequest& stop);
+  void points_back(const TilePlaces& places, const TileCotangents<Scalar>& cotangents, Index row,
+                   const StopRequest& stop);
+  void positions_back(const TilePlaces& places, const StopRequest& stop);
 
   const DerivativePlan& plan_;
   PointWalk<Scalar> points_;
   PointWalk<Scalar> self_points_;
   std::map<std::pair<Shape, Shape>, std::unique_ptr<PairWalk<Scalar>>> pairs_;
   std::map<Shape, std::unique_ptr<PairWalk<Scalar>>> selves_;
-  std::vector<Matrix<Scalar>> products_;          ///< [plan.vector_inputs], of a tile.
-  std::vector<Matrix<Scalar>> product_adjoints_;  ///< [plan.vector_inputs]
+  std::vector<Matrix<Scalar>> products_;                             ///< [plan.vector_inputs], of a tile.
+  std::vector<Matrix<Scalar>> product_adjoints_;                     ///< [plan.vector_inputs]
+  std::vector<std::vector<KernelValues<Scalar>>> readouts_;          ///< [source][pair of the tile]
+  std::vector<std::vector<KernelValues<Scalar>>> readout_adjoints_;  ///< [source][pair of the tile]
+  std::vector<bool> counts_;  ///< [pair of the tile]: its cotangents are not all 0.
 };
 
 }  // namespace widelimit
