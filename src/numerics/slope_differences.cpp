@@ -64,19 +64,40 @@ class NevilleTable {
   SlopeEstimate best_;
 };
 
-/// `at(t)` is the Dual at distance t along some direction. The two ends of a difference are t = -backward step and
-/// forward step.
-template <typename Curve>
-DualEstimates extrapolate(const Curve& at, double step, double backward, double forward) {
-  const double order = backward == forward ? 2 : 1;
-  NevilleTable values(order), derivatives(order);
-  for (std::size_t i = 0; i < step_halvings; ++i, step /= 2) {
-    const Dual<double> low = at(-backward * step), high = at(forward * step);
-    const double length = (backward + forward) * step;
+/// Tables of both parts of a Dual.
+struct DualTables {
+  explicit DualTables(double order) : values(order), derivatives(order) {}
+
+  void add(const Dual<double>& low, const Dual<double>& high, double length) {
     values.add((high.value - low.value) / length);
     derivatives.add((high.derivative - low.derivative) / length);
   }
-  return {values.best(), derivatives.best()};
+  [[nodiscard]] DualEstimates best() const { return {values.best(), derivatives.best()}; }
+
+  NevilleTable values, derivatives;
+};
+
+/// `at(t)` is the Dual at distance t along some direction.
+template <typename Curve>
+DualEstimates central_slopes(const Curve& at, double step) {
+  DualTables tables(2);
+  for (std::size_t i = 0; i < step_halvings; ++i, step /= 2) tables.add(at(-step), at(step), 2 * step);
+  return tables.best();
+}
+
+/// Towards t > 0, or t < 0 for a negative step. Where phi has kinks the errors go on in powers of the step's root.
+template <typename Curve>
+DualEstimates one_sided_slopes(const Curve& at, double step) {
+  DualTables smooth(1), kinked(0.5);
+  const Dual<double> here = at(0);
+  for (std::size_t i = 0; i < step_halvings; ++i, step /= 2) {
+    const Dual<double> there = at(step);
+    smooth.add(here, there, step);
+    kinked.add(here, there, step);
+  }
+  DualEstimates best = smooth.best();
+  best.take_better(kinked.best());
+  return best;
 }
 
 /// The slopes at t = 0 of a curve that is defined for -below <= t <= above and varies over `length` at least.
@@ -87,11 +108,10 @@ DualEstimates curve_slopes(const Curve& at, double length, double below, double 
   const double room = 0.9 * std::min(below, above);
   DualEstimates best;
   if (room > perfect_tolerance * std::numeric_limits<double>::epsilon() * length)
-    best = extrapolate(at, std::min(wanted, room), 1, 1);
+    best = central_slopes(at, std::min(wanted, room));
   if (room >= wanted) return best;
-  const bool forwards = above >= below;
   const double reach = std::min(wanted, 0.9 * std::max(below, above));
-  best.take_better(extrapolate(at, reach, forwards ? 0 : 1, forwards ? 1 : 0));
+  best.take_better(one_sided_slopes(at, above >= below ? reach : -reach));
   return best;
 }
 

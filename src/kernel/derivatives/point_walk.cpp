@@ -220,7 +220,9 @@ void PointWalk<Scalar>::row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjo
       stage.apply_self_adjoint(entries);
     else
       stage.apply_adjoint(entries);
-    if (itself) of_left[first] = of_right[first] = 0;
+    if (!itself) return;
+    of_right[first] = 0;
+    if (!stage.mixes_variances()) of_left[first] = 0;
   });
   add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
   add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
@@ -228,7 +230,9 @@ void PointWalk<Scalar>::row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjo
   left_variance = std::accumulate(of_left, of_left + columns, left_variance);
   for (std::size_t j = 0; j < columns; ++j) arrays_[i].variance_adjoints[j] += of_right[j];
   // What all pairs made of the variance.
-  if (recording) from.nngp_adjoint[0] += left_variance;
+  if (!recording) return;
+  stage.prepare_adjoint(&left_variance, 1);
+  from.nngp_adjoint[0] += left_variance;
 }
 
 template <typename Scalar>

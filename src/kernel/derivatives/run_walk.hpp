@@ -97,6 +97,7 @@ class RunWalk {
   void record(std::size_t i, const RowStage& stage);
   [[nodiscard]] PackedArrays<Scalar> packed(std::size_t i, const RowStage& stage);
   void stage_back(std::size_t i, const RowStage& stage);
+  void add_variances(std::size_t i, const Scalar* adjoints);
   void sum_locally(std::size_t i, const LocalAffineNode& local);
   /// The plane of a local convolution's kept input that becomes its diagonal.
   [[nodiscard]] TapeEntry<Scalar> diagonal_in_front(std::size_t i);
