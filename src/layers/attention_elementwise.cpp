@@ -36,7 +36,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    const EncodedPair encoded = encode(pair);
+    const EncodedPair encoded = encode_with_variances(pair);
     const auto left = logit_variances(pair.left_state, pair.nngp.rows());
     const auto right = logit_variances(pair.right_state, pair.nngp.cols());
     Sums sums(*this, encoded, pair.stop);
@@ -48,7 +48,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
 
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
-    const EncodedPair encoded = encode(pair);
+    const EncodedPair encoded = encode_with_variances(pair);
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     const auto left = logit_variances(pair.left_state, d), right = logit_variances(pair.right_state, e);
     auto left_variances = variances(pair.left_state, d), right_variances = variances(pair.right_state, e);

@@ -108,7 +108,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    const EncodedPair encoded = encode(pair);
+    const EncodedPair encoded = encode_with_variances(pair);
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     const auto left = biased_variances(pair.left_state, d, options().query_bias_variance);
     const auto right = biased_variances(pair.right_state, e, options().query_bias_variance);
@@ -137,7 +137,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   /// slopes in rho are sums as well, and are interpolated like them.
   template <typename Scalar>
   void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
-    const EncodedPair encoded = encode(pair);
+    const EncodedPair encoded = encode_with_variances(pair);
     auto left = variances(pair.left_state, pair.nngp.rows()),
          right = variances(pair.right_state, pair.nngp.cols());
     EncodedPair bars = encoded.zeros();

@@ -146,6 +146,18 @@ class AttentionStage : public PairStageOf<Derived> {
     Eigen::Map<Vector<Scalar>>(state, variances.size()) += variances.template cast<Scalar>();
   }
 
+  /// encode() for a stage whose states are write_encoded_variances(): the covariance of a position of an input with itself
+  /// is the variance, in float too, where the states are rounded; at a correlation of 1 - 1e-8 half the digits are lost.
+  template <typename Scalar>
+  [[nodiscard]] EncodedPair encode_with_variances(const PairView<Scalar>& pair) const {
+    EncodedPair encoded = encode(pair);
+    if (!pair.same_input) return encoded;
+    const Index d = pair.nngp.rows();
+    encoded.queries.diagonal() = biased_variances(pair.left_state, d, options_.query_bias_variance);
+    encoded.keys.diagonal() = biased_variances(pair.left_state, d, options_.key_bias_variance);
+    return encoded;
+  }
+
   /// Puts the entry with these sums into the result.
   template <typename Scalar>
   void write_entry(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,

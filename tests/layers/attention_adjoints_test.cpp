@@ -47,7 +47,7 @@ std::vector<AttentionOptions> variants_of(AttentionOptions plain) {
   });
   add([](AttentionOptions& options) {
     options.positions =
-        PositionalEncodings::appended(DecayPositions::of([](double r) { return std::exp(-r); }, 5), 3, 2);
+        PositionalEncodings::appended(DecayPositions::of([](double r) { return std::exp(-r); }, 16), 3, 2);
   });
   add([](AttentionOptions& options) { options.mask = AttentionMask::causal; });
   add([&](AttentionOptions& options) {
@@ -150,6 +150,24 @@ TEST_CASE("adjoints of 1/sqrt(width) attention: positions that do not count") {
                                                 AttentionWeights::elementwise(weights))),
                            {5}),
                   left, right, {1e-7, 1e-4});
+}
+
+TEST_CASE("in float too, positions of an input with itself are perfectly correlated behind encodings") {
+  AttentionOptions options =
+      options_of(AttentionScaling::inverse_sqrt_width, AttentionWeights::elementwise(relu()));
+  options.positions = PositionalEncodings{StructuredPositions{0.7, 2}, 0.8, 0.4};
+  for (const auto& stage : {make_elementwise_attention(options), make_homogeneous_attention(options)})
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const testing::StageCase stage_case{stage, five, five, true, Entries::diagonal};
+      const auto numbers = testing::random_numbers(stage_case, seed).cast<float>();
+      const auto exact = numbers.cast<double>();
+      testing::PairNumbers<double> ones{{}, Matrix<double>::Identity(5, 5), {}, {}};
+      ones.nngp = 0 * ones.ntk;
+      const auto ones_in_float = ones.cast<float>();
+      const double in_double = testing::StageRun<double>(stage_case, exact).weighted(ones);
+      const double in_float = testing::StageRun<float>(stage_case, numbers).weighted(ones_in_float);
+      CHECK(std::abs(in_float - in_double) < 3e-7 * std::abs(in_double));
+    }
 }
 
 TEST_CASE("sampled softmax has no adjoint") {

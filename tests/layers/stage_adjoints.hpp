@@ -67,7 +67,8 @@ inline void clear_uncounted(const PairSide& side, auto&& covariances) {
     if (side.counts[a] == 0) covariances(static_cast<Index>(a)).setZero();
 }
 
-/// Covariances of random vectors; entries that the stage does not ask for are NaN.
+/// Covariances of random vectors, of either sign and far from 0, where weights may have a kink; entries that the stage
+/// does not ask for are NaN.
 inline PairNumbers<double> random_numbers(const StageCase& stage_case, std::uint64_t seed) {
   numerics::RandomStream random(seed);
   const auto normals = [&](Index rows, Index columns) {
@@ -76,8 +77,13 @@ inline PairNumbers<double> random_numbers(const StageCase& stage_case, std::uint
     return matrix;
   };
   constexpr Index channels = 12;
+  const auto vectors = [&](Index positions) {
+    Matrix<double> x = normals(positions, channels).array() + 1.5;
+    for (Index a = 1; a < positions; a += 2) x.row(a) *= -1;
+    return x;
+  };
   const Index d = position_count(stage_case.left.shape), e = position_count(stage_case.right.shape);
-  Matrix<double> left = normals(d, channels).array() + 0.4, right = normals(e, channels).array() + 0.4;
+  Matrix<double> left = vectors(d), right = vectors(e);
   if (stage_case.same_input) right = left;
   clear_uncounted(stage_case.left, [&](Index a) { return left.row(a); });
   clear_uncounted(stage_case.right, [&](Index a) { return right.row(a); });
@@ -265,7 +271,7 @@ inline AdjointErrors adjoint_errors(const StageCase& stage_case, const PairStage
       double& number = block.data()[i];
       const double middle = number;
       if (std::isnan(middle) || middle == 0) continue;
-      constexpr double h = 2e-3;
+      constexpr double h = 4e-3;
       double slope = 0, weight = 45;
       for (int step = 1; step <= 3; ++step) {
         slope +=
