@@ -1,6 +1,6 @@
 // Time of a pair in attention layers, one thread: 1/sqrt(width) attention with ReLU weights by graded
 // interpolation against the direct sum, and readouts pulled back through 1/width attention against its
-// execution. Sequences of d tokens.
+// execution. Ways back through both, beside them. Sequences of d tokens.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -39,35 +39,63 @@ class StagePair {
     scratch_.resize(stage.scratch_size(shape_, shape_));
     const Index size = position_count(out_);
     result_nngp_ = result_ntk_ = Matrix<Scalar>::Zero(size, size);
+    behind_ = Matrix<Scalar>::Zero(size, size);
+    if (wanted == Entries::all)
+      behind_.setRandom();
+    else
+      behind_.diagonal().setRandom();
+    nngp_adjoint_ = ntk_adjoint_ = Matrix<Scalar>::Zero(positions, positions);
   }
 
   void apply() {
-    const Index d = nngp_.rows(), size = position_count(out_);
+    const Index size = position_count(out_);
     PairResult<Scalar> result{
         {result_nngp_.data(), size, size}, {result_ntk_.data(), size, size}, scratch_.data()};
-    stage_.apply({.nngp = {nngp_.data(), d, d},
-                  .ntk = {ntk_.data(), d, d},
-                  .left_variance = left_.variance.data(),
-                  .right_variance = right_.variance.data(),
-                  .left_state = left_.numbers.data(),
-                  .right_state = right_.numbers.data(),
-                  .left_shape = shape_,
-                  .right_shape = shape_,
-                  .same_input = false,
-                  .wanted = wanted_},
-                 result);
+    stage_.apply(view(), result);
     benchmark::DoNotOptimize(result_nngp_.data());
+    benchmark::ClobberMemory();
+  }
+
+  void go_back() {
+    const Index d = nngp_.rows(), size = position_count(out_);
+    stage_.apply_adjoint(view(), {{behind_.data(), size, size},
+                                  {behind_.data(), size, size},
+                                  {nngp_adjoint_.data(), d, d},
+                                  {ntk_adjoint_.data(), d, d},
+                                  left_.variance_adjoint.data(),
+                                  right_.variance_adjoint.data(),
+                                  left_.adjoint.data(),
+                                  right_.adjoint.data()});
+    benchmark::DoNotOptimize(nngp_adjoint_.data());
     benchmark::ClobberMemory();
   }
 
  private:
   struct State {
     Vector<Scalar> variance;
+    Vector<Scalar> variance_adjoint;
     std::vector<Scalar> numbers;
+    std::vector<Scalar> adjoint;
   };
 
+  PairView<Scalar> view() const {
+    const Index d = nngp_.rows();
+    return {.nngp = {nngp_.data(), d, d},
+            .ntk = {ntk_.data(), d, d},
+            .left_variance = left_.variance.data(),
+            .right_variance = right_.variance.data(),
+            .left_state = left_.numbers.data(),
+            .right_state = right_.numbers.data(),
+            .left_shape = shape_,
+            .right_shape = shape_,
+            .same_input = false,
+            .wanted = wanted_};
+  }
+
   State state_of(const Matrix<Scalar>& self) const {
-    State state{self.diagonal(), std::vector<Scalar>(stage_.state_size(shape_))};
+    const std::size_t size = stage_.state_size(shape_);
+    State state{self.diagonal(), Vector<Scalar>::Zero(self.rows()), std::vector<Scalar>(size),
+                std::vector<Scalar>(size)};
     stage_.prepare(SelfView<Scalar>{{self.data(), self.rows(), self.cols()}, shape_}, state.numbers.data());
     return state;
   }
@@ -83,6 +111,9 @@ class StagePair {
   std::vector<Scalar> scratch_;
   Matrix<Scalar> result_nngp_;
   Matrix<Scalar> result_ntk_;
+  Matrix<Scalar> behind_;
+  Matrix<Scalar> nngp_adjoint_;
+  Matrix<Scalar> ntk_adjoint_;
 };
 
 layers::AttentionOptions sqrt_width(const Layer& weights) {
@@ -121,6 +152,23 @@ void direct_sum_flatten_double(benchmark::State& state) {
   for (auto _ : state) pair.apply();
 }
 
+template <typename Scalar>
+void interpolated_back(benchmark::State& state) {
+  const auto stage = layers::make_homogeneous_attention(sqrt_width(layers::relu()));
+  StagePair<Scalar> pair(*stage, state.range(0), Entries::all);
+  for (auto _ : state) pair.go_back();
+}
+void interpolated_back_double(benchmark::State& state) { interpolated_back<double>(state); }
+void interpolated_back_float(benchmark::State& state) { interpolated_back<float>(state); }
+void direct_sum_back_flatten_double(benchmark::State& state) {
+  const auto stage = layers::make_elementwise_attention(sqrt_width(layers::erf()));
+  StagePair<double> pair(*stage, state.range(0), Entries::diagonal);
+  for (auto _ : state) pair.go_back();
+}
+
+BENCHMARK(interpolated_back_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(interpolated_back_float)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(direct_sum_back_flatten_double)->Arg(32)->Arg(64)->Arg(128)->Unit(benchmark::kMillisecond);
 BENCHMARK(interpolated_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(interpolated_near_one_double)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(interpolated_float)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
@@ -154,6 +202,16 @@ void executed(benchmark::State& state, Entries wanted) {
   for (auto _ : state) pair.apply();
 }
 
+/// The way back through it, without that through softmax, which is done once an input.
+void executed_back(benchmark::State& state, Entries wanted) {
+  const auto attention = layers::make_inverse_width_attention(struct_options());
+  StagePair<float> pair(*attention, state.range(0), wanted);
+  const numerics::BlasThreads one_thread(1);
+  for (auto _ : state) pair.go_back();
+}
+
+void flatten_executed_back(benchmark::State& state) { executed_back(state, Entries::diagonal); }
+void gap_executed_back(benchmark::State& state) { executed_back(state, Entries::all); }
 void flatten_pulled_back(benchmark::State& state) { pulled_back(state, ReadoutKind::flatten); }
 void flatten_executed(benchmark::State& state) { executed(state, Entries::diagonal); }
 void gap_pulled_back(benchmark::State& state) { pulled_back(state, ReadoutKind::average); }
@@ -174,6 +232,8 @@ void matrix_product(benchmark::State& state) {
 
 BENCHMARK(flatten_pulled_back)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(flatten_executed)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(flatten_executed_back)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(gap_executed_back)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(gap_pulled_back)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(gap_executed)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(matrix_product)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,18 @@ using Array = nanobind::ndarray<const Scalar, nanobind::c_contig, nanobind::devi
 
 template <typename Scalar>
 using NumpyArray = nanobind::ndarray<nanobind::numpy, Scalar>;
+
+inline bool is_any_object(PyObject*) { return true; }
+
+/// An array of NumPy as what functions give, for the stubs of the module.
+class DoubleArrayObject : public nanobind::object {
+  NB_OBJECT_DEFAULT(DoubleArrayObject, object, "numpy.typing.NDArray[numpy.float64]", is_any_object)
+};
+class FloatArrayObject : public nanobind::object {
+  NB_OBJECT_DEFAULT(FloatArrayObject, object, "numpy.typing.NDArray[numpy.float32]", is_any_object)
+};
+template <typename Scalar>
+using ArrayObject = std::conditional_t<std::is_same_v<Scalar, float>, FloatArrayObject, DoubleArrayObject>;
 
 template <typename Scalar>
 std::vector<Index> dimensions_of(const Array<Scalar>& array) {
@@ -54,24 +67,31 @@ Matrix<Scalar> matrix_of(const Array<Scalar>& array) {
   return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, rows == 0 ? 0 : count / rows);
 }
 
-/// An array that owns the matrix's numbers. None for an empty matrix.
+/// An array that owns the matrix's numbers.
 template <typename Scalar>
-nanobind::object array_of(Matrix<Scalar> matrix) {
-  if (matrix.size() == 0) return nanobind::none();
+ArrayObject<Scalar> array_of(Matrix<Scalar> matrix) {
   auto* owned = new Matrix<Scalar>(std::move(matrix));
   const nanobind::capsule owner(owned,
                                 [](void* pointer) noexcept { delete static_cast<Matrix<Scalar>*>(pointer); });
-  return nanobind::cast(NumpyArray<Scalar>(
+  return nanobind::borrow<ArrayObject<Scalar>>(nanobind::cast(NumpyArray<Scalar>(
       owned->data(), {static_cast<std::size_t>(owned->rows()), static_cast<std::size_t>(owned->cols())},
-      owner));
+      owner)));
+}
+
+/// None for an empty matrix: what was not computed.
+template <typename Scalar>
+nanobind::object array_or_none(Matrix<Scalar> matrix) {
+  if (matrix.size() == 0) return nanobind::none();
+  return array_of(std::move(matrix));
 }
 
 template <typename Scalar>
-nanobind::object array_of(Vector<Scalar> vector) {
+ArrayObject<Scalar> array_of(Vector<Scalar> vector) {
   auto* owned = new Vector<Scalar>(std::move(vector));
   const nanobind::capsule owner(owned,
                                 [](void* pointer) noexcept { delete static_cast<Vector<Scalar>*>(pointer); });
-  return nanobind::cast(NumpyArray<Scalar>(owned->data(), {static_cast<std::size_t>(owned->size())}, owner));
+  return nanobind::borrow<ArrayObject<Scalar>>(
+      nanobind::cast(NumpyArray<Scalar>(owned->data(), {static_cast<std::size_t>(owned->size())}, owner)));
 }
 
 }  // namespace widelimit::python

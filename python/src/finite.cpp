@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "arrays.hpp"
@@ -12,7 +11,6 @@
 #include "widelimit/finite/check_limit.hpp"
 #include "widelimit/finite/empirical_kernel.hpp"
 #include "widelimit/finite/finite_network.hpp"
-#include "widelimit/stop_request.hpp"
 
 namespace widelimit::python {
 
@@ -27,36 +25,28 @@ using Numbers = Array<double>;
 void make_network(FiniteNetwork<double>* self, const Network& network, const Shape& shape, Index channels,
                   Index hidden, Index outputs, std::vector<Index> widths, Index heads, std::uint64_t seed,
                   int threads) {
-  new (self) FiniteNetwork<double>(network, {shape, channels},
-                                   {.hidden = hidden, .outputs = outputs, .layers = std::move(widths)},
-                                   {.count = heads}, seed, threads);
-}
-
-/// Part by part of the batch, between which it may be stopped. Parts are whole pieces of those that the network itself
-/// takes at a time (about 256 positions), so that numbers do not depend on them.
-nb::object forward(const FiniteNetwork<double>& network, const Batch<double>& batch, std::uint64_t pass) {
-  const Inputs<double>& x = batch.inputs;
-  const Index piece =
-      std::clamp<Index>(256 / std::max<Index>(position_count(network.input().shape), 1), 1, 256);
-  const Index most = 32 * piece;  // work for as many threads
-  return array_of(run_interruptibly([&](const std::stop_token& stop) {
-    Matrix<double> all;
-    for (Index begin = 0; begin < x.size(); begin += most) {
-      StopRequest(stop).check();
-      const Matrix<double> part =
-          network.forward(x.slice(begin, std::min(x.size(), begin + most)), pass, begin);
-      if (begin == 0) all.resize(x.size(), part.cols());
-      all.middleRows(begin, part.rows()) = part;
-    }
-    return all;
+  const finite::Widths channels_of_layers{.hidden = hidden, .outputs = outputs, .layers = std::move(widths)};
+  new (self) FiniteNetwork<double>(run_interruptibly([&](const std::stop_token& stop) {
+    return FiniteNetwork<double>(network, {shape, channels}, channels_of_layers, {.count = heads}, seed,
+                                 threads, stop);
   }));
 }
 
-nb::object empirical(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>& x2,
-                     bool ntk) {
-  return array_of(run_interruptibly([&](std::stop_token) {
-    return ntk ? finite::empirical_ntk(network, x1.inputs, x2.inputs)
-               : finite::empirical_nngp(network, x1.inputs, x2.inputs);
+DoubleArrayObject forward(const FiniteNetwork<double>& network, const Batch<double>& x, std::uint64_t pass) {
+  return array_of(run_interruptibly(
+      [&](const std::stop_token& stop) { return network.forward(x.inputs, pass, 0, stop); }));
+}
+
+DoubleArrayObject jacobian(const FiniteNetwork<double>& network, const Batch<double>& x, Index output) {
+  return array_of(run_interruptibly(
+      [&](const std::stop_token& stop) { return network.jacobian(x.inputs, output, stop); }));
+}
+
+DoubleArrayObject empirical(const FiniteNetwork<double>& network, const Batch<double>& x1,
+                            const Batch<double>& x2, bool ntk) {
+  return array_of(run_interruptibly([&](const std::stop_token& stop) {
+    return ntk ? finite::empirical_ntk(network, x1.inputs, x2.inputs, {.stop = stop})
+               : finite::empirical_nngp(network, x1.inputs, x2.inputs, stop);
   }));
 }
 
@@ -99,13 +89,8 @@ void bind_finite(nb::module_& module) {
           "Independent standard normal numbers at the start, layer after layer.")
       .def("forward", &forward, "x"_a, "draw"_a = 0,
            "Outputs [n, outputs]; `draw` numbers the draws of dropout.")
-      .def(
-          "jacobian",
-          [](const FiniteNetwork<double>& self, const Batch<double>& x, Index output) {
-            return array_of(
-                run_interruptibly([&](std::stop_token) { return self.jacobian(x.inputs, output); }));
-          },
-          "x"_a, "output"_a = 0, "Gradients of one output at every input, [n, parameter_count].")
+      .def("jacobian", &jacobian, "x"_a, "output"_a = 0,
+           "Gradients of one output at every input, [n, parameter_count].")
       .def(
           "nngp",
           [](const FiniteNetwork<double>& self, const Batch<double>& x1, const Batch<double>& x2) {

@@ -48,14 +48,12 @@ gp::GradientFlow fit_flow(const Numbers& nngp, const Numbers& ntk, const Numbers
   });
 }
 
-/// compute() without the interpreter's lock, as an array.
-template <typename Compute>
-nb::object unlocked_array(const Compute& compute) {
-  auto result = [&] {
-    const nb::gil_scoped_release unlocked;
-    return compute();
-  }();
-  return array_of(std::move(result));
+/// compute(self) as an array; what it uses beside `self` it owns.
+template <typename Self, typename Compute>
+DoubleArrayObject computed(const Self& self, Compute compute) {
+  return array_of(
+      run_or_leave([model = &self, compute = std::move(compute)](std::stop_token) { return compute(*model); },
+                   {nb::find(self)}));
 }
 
 void bind_regression(nb::module_& module) {
@@ -76,16 +74,15 @@ void bind_regression(nb::module_& module) {
       .def(
           "mean",
           [](const Regression& self, const Numbers& cross) {
-            const Matrix<double> gram = matrix_of(cross);
-            return unlocked_array([&] { return self.mean(gram); });
+            return computed(self,
+                            [gram = matrix_of(cross)](const Regression& fit) { return fit.mean(gram); });
           },
           "cross_gram"_a, "Posterior mean [n_test, outputs]; cross_gram is [n_test, n].")
       .def(
           "variance",
           [](const Regression& self, const Numbers& cross, const Numbers& test_variances) {
-            const Matrix<double> gram = matrix_of(cross);
-            const Vector<double> variances = vector_of(test_variances);
-            return unlocked_array([&] { return self.variance(gram, variances); });
+            return computed(self, [gram = matrix_of(cross), variances = vector_of(test_variances)](
+                                      const Regression& fit) { return fit.variance(gram, variances); });
           },
           "cross_gram"_a, "test_variances"_a,
           "Posterior variance of the latent function [n_test]; test_variances is the diagonal of the test "
@@ -94,8 +91,8 @@ void bind_regression(nb::module_& module) {
       .def(
           "covariance",
           [](const Regression& self, const Numbers& cross, const Numbers& test_gram) {
-            const Matrix<double> gram = matrix_of(cross);
-            return unlocked_array([&] { return self.covariance(gram, matrix_of(test_gram)); });
+            return computed(self, [gram = matrix_of(cross), test = matrix_of(test_gram)](
+                                      const Regression& fit) { return fit.covariance(gram, test); });
           },
           "cross_gram"_a, "test_gram"_a, "Joint posterior covariance [n_test, n_test].")
       .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood)
@@ -121,29 +118,32 @@ void bind_flow(nb::module_& module) {
       .def(
           "mean",
           [](const GradientFlow& self, double time, const Numbers& ntk_cross) {
-            const Matrix<double> gram = matrix_of(ntk_cross);
-            return unlocked_array([&] { return self.mean(time, gram); });
+            return computed(self, [time, gram = matrix_of(ntk_cross)](const GradientFlow& flow) {
+              return flow.mean(time, gram);
+            });
           },
           "time"_a, "ntk_cross"_a, "Mean at the test inputs [n_test, outputs]; ntk_cross is [n_test, n].")
       .def(
           "covariance",
           [](const GradientFlow& self, double time, const Numbers& nngp_cross, const Numbers& ntk_cross,
              const Numbers& nngp_test) {
-            const Matrix<double> nngp = matrix_of(nngp_cross), ntk = matrix_of(ntk_cross);
-            return unlocked_array([&] { return self.covariance(time, nngp, ntk, matrix_of(nngp_test)); });
+            return computed(self, [time, nngp = matrix_of(nngp_cross), ntk = matrix_of(ntk_cross),
+                                   test = matrix_of(nngp_test)](const GradientFlow& flow) {
+              return flow.covariance(time, nngp, ntk, test);
+            });
           },
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test"_a,
           "Covariance at the test inputs [n_test, n_test].")
       .def(
           "train_mean",
           [](const GradientFlow& self, double time) {
-            return unlocked_array([&] { return self.train_mean(time); });
+            return computed(self, [time](const GradientFlow& flow) { return flow.train_mean(time); });
           },
           "time"_a, "Mean at the training inputs [n, outputs].")
       .def(
           "train_covariance",
           [](const GradientFlow& self, double time) {
-            return unlocked_array([&] { return self.train_covariance(time); });
+            return computed(self, [time](const GradientFlow& flow) { return flow.train_covariance(time); });
           },
           "time"_a, "Covariance at the training inputs [n, n].")
       .def_prop_ro("amplitude", &GradientFlow::amplitude)

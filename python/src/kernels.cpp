@@ -42,8 +42,9 @@ GramOptions options_of(const std::string& kernels, int threads, const Progress& 
 /// (nngp, ntk, nngp_error, ntk_error), None what there is not.
 template <typename Scalar>
 nb::tuple arrays_of(GramResult<Scalar> result) {
-  return nb::make_tuple(array_of(std::move(result.nngp)), array_of(std::move(result.ntk)),
-                        array_of(std::move(result.nngp_error)), array_of(std::move(result.ntk_error)));
+  return nb::make_tuple(array_or_none(std::move(result.nngp)), array_or_none(std::move(result.ntk)),
+                        array_or_none(std::move(result.nngp_error)),
+                        array_or_none(std::move(result.ntk_error)));
 }
 
 template <typename Scalar>

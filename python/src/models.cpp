@@ -62,15 +62,17 @@ gp::Criterion criterion_of(const std::string& word) {
                                word);
 }
 
-/// A run that stops at Ctrl-C, on so many threads.
+/// A run on so many threads, left to itself soon after Ctrl-C: compute(run) owns what it uses but for `used`.
 template <typename Compute>
-auto run_on(int threads, const Compute& compute) {
-  return run_interruptibly([&](std::stop_token stop) {
-    GramOptions run;
-    run.threads = threads;
-    run.stop = std::move(stop);
-    return compute(run);
-  });
+auto run_on(int threads, Compute compute, std::vector<nb::object> used) {
+  return run_or_leave(
+      [threads, compute = std::move(compute)](std::stop_token stop) {
+        GramOptions run;
+        run.threads = threads;
+        run.stop = std::move(stop);
+        return compute(run);
+      },
+      std::move(used));
 }
 
 void bind_options(nb::module_& module) {
@@ -97,10 +99,11 @@ ModelOptions with_stop(ModelOptions options, std::stop_token stop) {
   return options;
 }
 
-/// The Python objects whose arrays batches refer to.
-template <typename Scalar>
-std::vector<nb::object> holders_of(const Batch<Scalar>& x, const Batch<Scalar>* other) {
-  std::vector<nb::object> holders{nb::find(x)};
+/// The Python objects of a network or a model, whose functions are called, and of batches, whose arrays are referred to.
+template <typename Owner, typename Scalar>
+std::vector<nb::object> holders_of(const Owner& owner, const Batch<Scalar>& x,
+                                   const Batch<Scalar>* other = nullptr) {
+  std::vector<nb::object> holders{nb::find(owner), nb::find(x)};
   if (other != nullptr) holders.push_back(nb::find(*other));
   return holders;
 }
@@ -121,7 +124,7 @@ Model fit(const Network& network, const Batch<Scalar>& x, const Numbers& y, cons
         return validation ? Model::fit(network, train, *validation, stoppable)
                           : Model::fit(network, train.x, train.y, stoppable);
       },
-      holders_of(x, validation_x));
+      holders_of(network, x, validation_x));
 }
 
 template <typename Scalar>
@@ -131,7 +134,7 @@ Model fit_classes(const Network& network, const Batch<Scalar>& x, const std::vec
       [network, inputs = x.inputs, labels, options](std::stop_token stop) {
         return Model::fit(network, inputs, labels, with_stop(options, std::move(stop)));
       },
-      holders_of<Scalar>(x, nullptr));
+      holders_of(network, x));
 }
 
 /// (best, noise floor, scores: one dictionary a regulariser).
@@ -162,7 +165,7 @@ nb::object select(const Network& network, const Batch<Scalar>& x, const Numbers&
       [network, train = labelled(x, y), validation, options](std::stop_token stop) {
         return std::optional(Model::select(network, train, validation, with_stop(options, std::move(stop))));
       },
-      holders_of(x, validation_x)));
+      holders_of(network, x, validation_x)));
 }
 
 /// Functions, [count, n, outputs].
@@ -181,17 +184,23 @@ nb::object array_of_samples(const std::vector<Matrix<double>>& samples) {
 
 template <typename Scalar>
 nb::tuple predict(const Model& self, const Batch<Scalar>& x, int threads) {
-  gp::ModelPrediction found =
-      run_on(threads, [&](const GramOptions& run) { return self.predict(x.inputs, run); });
+  gp::ModelPrediction found = run_on(
+      threads,
+      [model = &self, inputs = x.inputs](const GramOptions& run) { return model->predict(inputs, run); },
+      holders_of(self, x));
   const Vector<double> deviation = found.standard_deviation();
   return nb::make_tuple(array_of(std::move(found.mean)), array_of(deviation), found.noise_variance,
-                        array_of(std::move(found.class_probabilities)));
+                        array_or_none(std::move(found.class_probabilities)));
 }
 
 template <typename Scalar>
 nb::tuple predict_jointly(const Model& self, const Batch<Scalar>& x, int threads) {
-  gp::JointPrediction found =
-      run_on(threads, [&](const GramOptions& run) { return self.predict_jointly(x.inputs, run); });
+  gp::JointPrediction found = run_on(
+      threads,
+      [model = &self, inputs = x.inputs](const GramOptions& run) {
+        return model->predict_jointly(inputs, run);
+      },
+      holders_of(self, x));
   return nb::make_tuple(array_of(std::move(found.mean)), array_of(std::move(found.covariance)));
 }
 
@@ -208,8 +217,12 @@ void bind_of(nb::class_<Model>& model) {
       .def(
           "mean",
           [](const Model& self, const Batch<Scalar>& x, int threads) {
-            return array_of(
-                run_on(threads, [&](const GramOptions& run) { return self.mean(x.inputs, run); }));
+            return array_of(run_on(
+                threads,
+                [model = &self, inputs = x.inputs](const GramOptions& run) {
+                  return model->mean(inputs, run);
+                },
+                holders_of(self, x)));
           },
           "x"_a, "threads"_a)
       .def(
@@ -217,23 +230,30 @@ void bind_of(nb::class_<Model>& model) {
           [](const Model& self, const Batch<Scalar>& x, Index count, std::uint64_t seed, bool joint,
              int threads) {
             const auto sampling = joint ? gp::Sampling::joint : gp::Sampling::marginal;
-            return array_of_samples(run_on(threads, [&](const GramOptions& run) {
-              return self.samples(x.inputs, count, seed, sampling, run);
-            }));
+            return array_of_samples(run_on(
+                threads,
+                [model = &self, inputs = x.inputs, count, seed, sampling](const GramOptions& run) {
+                  return model->samples(inputs, count, seed, sampling, run);
+                },
+                holders_of(self, x)));
           },
           "x"_a, "count"_a, "seed"_a, "joint"_a, "threads"_a)
       .def(
           "prior_samples",
           [](const Model& self, const Batch<Scalar>& x, Index count, std::uint64_t seed, int threads) {
-            return array_of_samples(run_on(threads, [&](const GramOptions& run) {
-              return self.prior_samples(x.inputs, count, seed, run);
-            }));
+            return array_of_samples(run_on(
+                threads,
+                [model = &self, inputs = x.inputs, count, seed](const GramOptions& run) {
+                  return model->prior_samples(inputs, count, seed, run);
+                },
+                holders_of(self, x)));
           },
           "x"_a, "count"_a, "seed"_a, "threads"_a);
 }
 
 nb::tuple left_out(const Model& self) {
-  const gp::LeaveOneOut found = self.leave_one_out();
+  const gp::LeaveOneOut found =
+      run_or_leave([model = &self](std::stop_token) { return model->leave_one_out(); }, {nb::find(self)});
   return nb::make_tuple(array_of(Matrix<double>(found.residuals)), array_of(Vector<double>(found.variances)),
                         found.negative_log_predictive_density(), found.mean_squared_error());
 }
@@ -247,12 +267,15 @@ void bind_model(nb::module_& module) {
       .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)
       .def("selection", [](const Model& self) { return described(self.selection()); })
       .def(
-          "save", [](const Model& self, const std::filesystem::path& folder) { self.save(folder); },
+          "save",
+          [](const Model& self, const std::filesystem::path& folder) {
+            run_or_leave([model = &self, folder](std::stop_token) { model->save(folder); }, {nb::find(self)});
+          },
           "folder"_a)
       .def_static(
           "load",
           [](const std::filesystem::path& folder, int threads) {
-            return run_on(threads, [&](const GramOptions& run) { return Model::load(folder, run); });
+            return run_on(threads, [folder](const GramOptions& run) { return Model::load(folder, run); }, {});
           },
           "folder"_a, "threads"_a)
       .def_prop_ro(
@@ -277,17 +300,20 @@ xt::xarray<Scalar> copied(const Array<Scalar>& array) {
 }
 
 template <typename Scalar>
-nb::object applied(const Preprocessing& self, const Array<Scalar>& array) {
-  auto* owned = new xt::xarray<Scalar>(self.apply(copied(array)));
+ArrayObject<Scalar> applied(const Preprocessing& self, const Array<Scalar>& array) {
+  auto* owned = new xt::xarray<Scalar>(
+      run_or_leave([self, numbers = copied(array)](std::stop_token) { return self.apply(numbers); }));
   const nb::capsule owner(owned,
                           [](void* pointer) noexcept { delete static_cast<xt::xarray<Scalar>*>(pointer); });
   const std::vector<std::size_t> shape(owned->shape().begin(), owned->shape().end());
-  return nb::cast(NumpyArray<Scalar>(owned->data(), shape.size(), shape.data(), owner));
+  return nb::borrow<ArrayObject<Scalar>>(
+      nb::cast(NumpyArray<Scalar>(owned->data(), shape.size(), shape.data(), owner)));
 }
 
 template <typename Scalar>
 Preprocessing fitted(const std::string& kind, const Array<Scalar>& train, double zca_regulariser) {
-  return Preprocessing::fit(gp::preprocessing_kind(kind), copied(train), zca_regulariser);
+  return run_or_leave([choice = gp::preprocessing_kind(kind), numbers = copied(train), zca_regulariser](
+                          std::stop_token) { return Preprocessing::fit(choice, numbers, zca_regulariser); });
 }
 
 void bind_preprocessing(nb::module_& module) {

@@ -10,6 +10,7 @@
 
 #include <sstream>
 
+#include "kept_layers.hpp"
 #include "python_activation.hpp"
 #include "python_stage.hpp"
 #include "widelimit/error.hpp"
@@ -70,9 +71,11 @@ StageRules rules_of(bool needs_gaussian, const std::string& leaves) {
 }
 
 void bind_layers(nb::module_& module) {
-  nb::class_<Layer>(module, "Layer", "One layer of a network: an immutable value.")
+  nb::class_<Layer>(module, "Layer", nb::dynamic_attr(), "One layer of a network: an immutable value.")
       .def_prop_ro("kind", &Layer::kind, "The kind as network files write it, e.g. 'dense'.")
-      .def("__eq__", [](const Layer& left, const Layer& right) { return left == right; })
+      .def(
+          "__eq__", [](const Layer& left, const Layer& right) { return left == right; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Layer& layer) { return "<" + shown(Network({layer})) + ">"; });
 
   module.def(
@@ -84,37 +87,48 @@ void bind_layers(nb::module_& module) {
   module.def("repeat_of", &layers::repeat, "times"_a, "layers"_a);
   module.def(
       "nonlinearity_from_dual",
-      [](const std::string& kind, nb::callable nngp, std::optional<nb::callable> derivative) {
-        return layers::nonlinearity(kind, activation_from_dual(std::move(nngp), std::move(derivative)));
+      [](const std::string& kind, const HeldFunction& nngp, const HeldFunction* derivative) {
+        return layers::nonlinearity(kind, activation_from_dual(nngp, derivative));
       },
       "kind"_a, "nngp"_a, "derivative"_a.none());
   module.def(
       "nonlinearity_from_function",
-      [](const std::string& kind, nb::callable phi, std::optional<nb::callable> derivative,
+      [](const std::string& kind, const HeldFunction& phi, const HeldFunction* derivative,
          const std::vector<double>& breakpoints) {
-        return layers::nonlinearity(
-            kind, activation_from_function(std::move(phi), std::move(derivative), breakpoints));
+        return layers::nonlinearity(kind, activation_from_function(phi, derivative, breakpoints));
       },
       "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a);
   module.def(
       "pair_from_function",
-      [](const std::string& kind, nb::callable transform, bool needs_gaussian, const std::string& leaves) {
-        return layers::pair_layer(
-            kind, stage_from_function(std::move(transform), rules_of(needs_gaussian, leaves)));
+      [](const std::string& kind, const HeldFunction& transform, bool needs_gaussian,
+         const std::string& leaves) {
+        return layers::pair_layer(kind, stage_from_function(transform, rules_of(needs_gaussian, leaves)));
       },
       "kind"_a, "transform"_a, "needs_gaussian"_a, "leaves"_a);
 }
 
+/// They hold the functions of the whole network.
+nb::list layers_of(nb::handle_t<Network> self) {
+  nb::list layers;
+  for (const Layer& layer : nb::cast<const Network&>(self).layers()) {
+    const nb::object found = nb::cast(layer);
+    keep(found, functions_of(self));
+    layers.append(found);
+  }
+  return layers;
+}
+
 void bind_network(nb::module_& module) {
   nb::class_<Network>(
-      module, "Network",
+      module, "Network", nb::dynamic_attr(),
       "A named sequence of layers: an immutable value.\n\n"
       "Network(layers, name='') takes any layers; whether they fit each other and the inputs is "
       "found when the network is applied (NetworkError).")
       .def(
           "__init__",
-          [](Network* self, Layers layers, std::string name) {
-            new (self) Network(std::move(name), std::move(layers));
+          [](nb::pointer_and_handle<Network> self, KeptLayers given, std::string name) {
+            new (self.p) Network(std::move(name), std::move(given.layers));
+            keep(self.h, given.functions);
           },
           "layers"_a, "name"_a = "")
       .def_static("from_json", &parse_network, "text"_a, "From the text of a network file.")
@@ -128,10 +142,12 @@ void bind_network(nb::module_& module) {
           [](const Network& network, const std::filesystem::path& file) { write_network(file, network); },
           "file"_a, "Writes a network file.")
       .def_prop_ro("name", &Network::name)
-      .def_prop_ro("layers", &Network::layers)
+      .def_prop_ro("layers", &layers_of, nb::sig("def layers(self) -> list[Layer]"))
       .def("describe", &Network::describe, "shape"_a,
            "One line a layer after the shape behind it, for inputs of the given spatial shape.")
-      .def("__eq__", [](const Network& left, const Network& right) { return left == right; })
+      .def(
+          "__eq__", [](const Network& left, const Network& right) { return left == right; },
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__getstate__", [](const Network& network) { return to_json(network); })
       .def("__setstate__",
            [](Network& self, const std::string& text) { new (&self) Network(parse_network(text)); })

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "arrays.hpp"
-#include "shared_function.hpp"
 #include "tabulated_function.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/quadrature_activation.hpp"
@@ -19,7 +19,7 @@ namespace {
 /// A Python function of arrays, for numbers in C++.
 class NumericFunction {
  public:
-  explicit NumericFunction(nb::callable function) : function_{std::move(function)} {}
+  explicit NumericFunction(const HeldFunction& function) : function_{function} {}
 
   /// The function of arrays of `size` numbers, each copied; written to `result`.
   template <typename... Pointers>
@@ -85,8 +85,8 @@ class DualFromPython final : public numerics::Activation {
   std::optional<NumericFunction> derivative_;
 };
 
-TabulatedFunction tabulated(nb::callable function, const std::vector<double>& breakpoints) {
-  return {[shared = NumericFunction(std::move(function))](std::span<const double> x, double* values) {
+TabulatedFunction tabulated(const HeldFunction& function, const std::vector<double>& breakpoints) {
+  return {[shared = NumericFunction(function)](std::span<const double> x, double* values) {
             shared(values, x.size(), x.data());
           },
           breakpoints};
@@ -94,18 +94,18 @@ TabulatedFunction tabulated(nb::callable function, const std::vector<double>& br
 
 }  // namespace
 
-numerics::ActivationPtr activation_from_dual(nb::callable nngp, std::optional<nb::callable> derivative) {
+numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp, const HeldFunction* derivative) {
   std::optional<NumericFunction> slopes;
-  if (derivative) slopes.emplace(std::move(*derivative));
-  return std::make_shared<DualFromPython>(NumericFunction(std::move(nngp)), std::move(slopes));
+  if (derivative != nullptr) slopes.emplace(*derivative);
+  return std::make_shared<DualFromPython>(NumericFunction(nngp), std::move(slopes));
 }
 
-numerics::ActivationPtr activation_from_function(nb::callable phi, std::optional<nb::callable> derivative,
+numerics::ActivationPtr activation_from_function(const HeldFunction& phi, const HeldFunction* derivative,
                                                  const std::vector<double>& breakpoints) {
   const numerics::QuadratureOptions options{breakpoints};
-  const TabulatedFunction value = tabulated(std::move(phi), breakpoints);
+  const TabulatedFunction value = tabulated(phi, breakpoints);
   std::optional<TabulatedFunction> slope;
-  if (derivative) slope.emplace(tabulated(std::move(*derivative), breakpoints));
+  if (derivative != nullptr) slope.emplace(tabulated(*derivative, breakpoints));
   // Threads of the library call the functions and wait for the lock.
   const nb::gil_scoped_release unlocked;
   if (!slope) return numerics::quadrature_activation(value, options);

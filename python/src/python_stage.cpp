@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "arrays.hpp"
-#include "shared_function.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::python {
@@ -65,8 +64,8 @@ class StageFromPython final : public PairStageOf<StageFromPython> {
 
 }  // namespace
 
-std::shared_ptr<const PairStage> stage_from_function(nb::callable transform, StageRules rules) {
-  return std::make_shared<StageFromPython>(SharedFunction(std::move(transform)), rules);
+std::shared_ptr<const PairStage> stage_from_function(const HeldFunction& transform, StageRules rules) {
+  return std::make_shared<StageFromPython>(SharedFunction(transform), rules);
 }
 
 }  // namespace widelimit::python

@@ -1,11 +1,21 @@
 """Arrays of any kind as what the compiled half takes: row-major float32 or float64 in this process's memory."""
 
+from __future__ import annotations
+
+from typing import Any, Sequence, Union
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _core
 from ._jax import refuse_traced
 
-_ELEMENT = {"float": np.float32, "float32": np.float32, "double": np.float64, "float64": np.float64}
+# One array [n, ..., C], or arrays [..., C] of different size.
+Inputs = Union[ArrayLike, Sequence[ArrayLike]]
+# One an input.
+Graphs = Sequence[Union[_core.Graph, ArrayLike]]
+
+_ELEMENT: dict[Any, type] = {"float": np.float32, "float32": np.float32, "double": np.float64, "float64": np.float64}
 
 
 def element_type(precision, *arrays):

@@ -1,16 +1,24 @@
 """Functions of the package neural_tangents itself."""
 
+from __future__ import annotations
+
 from enum import IntEnum
 from functools import partial
 from operator import index
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import numbers
 from ._named import by_name
 
+_Function = Callable[..., Any]
+_Axes = Sequence[int]
 
-def batch(kernel_fn, batch_size=0, device_count=-1, store_on_device=True, store=None):
+
+def batch(kernel_fn: _Function, batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
+          store: Any = None) -> _Function:
     """kernel_fn itself: tiles, threads and memory are the library's own affair. With `store` its kernels are kept in that
     folder: for calls of one network and one choice of inputs."""
     return kernel_fn if store is None else partial(kernel_fn, store=store)
@@ -45,7 +53,8 @@ def _names(wanted):
     return (wanted,) if isinstance(wanted, str) else wanted
 
 
-def empirical_kernel_fn(f, trace_axes=(-1,), diagonal_axes=(), vmap_axes=None, implementation=None):
+def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
+                        implementation: Any = None) -> _Function:
     """kernel_fn(x1, x2, get, params) of one network of finite width, averaged over its outputs."""
     if tuple(trace_axes) not in ((-1,), (1,)) or tuple(diagonal_axes) != ():
         raise NotImplementedError("empirical kernels: expected trace_axes=(-1,) and no diagonal_axes")
@@ -59,20 +68,24 @@ def empirical_kernel_fn(f, trace_axes=(-1,), diagonal_axes=(), vmap_axes=None, i
     return kernel_fn
 
 
-def empirical_nngp_fn(f, trace_axes=(-1,), diagonal_axes=()):
+def empirical_nngp_fn(f: _Function, trace_axes: _Axes = (-1,),
+                      diagonal_axes: _Axes = ()) -> Callable[..., NDArray[np.float64]]:
     """nngp_fn(x1, x2, params) of one network of finite width."""
     kernel_fn = empirical_kernel_fn(f, trace_axes, diagonal_axes)
     return lambda x1, x2, params, **kwargs: kernel_fn(x1, x2, "nngp", params)
 
 
-def empirical_ntk_fn(f, trace_axes=(-1,), diagonal_axes=(), vmap_axes=None, implementation=None):
+def empirical_ntk_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
+                     implementation: Any = None) -> Callable[..., NDArray[np.float64]]:
     """ntk_fn(x1, x2, params) of one network of finite width."""
     kernel_fn = empirical_kernel_fn(f, trace_axes, diagonal_axes)
     return lambda x1, x2, params, **kwargs: kernel_fn(x1, x2, "ntk", params)
 
 
-def monte_carlo_kernel_fn(init_fn, apply_fn, key, n_samples, batch_size=0, device_count=-1, store_on_device=True,
-                          trace_axes=(-1,), diagonal_axes=(), vmap_axes=None, implementation=None):
+def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_samples: int | Iterable[int],
+                          batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
+                          trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
+                          implementation: Any = None) -> _Function:
     """kernel_fn(x1, x2, get): the mean of empirical kernels over n_samples networks; a set of numbers of samples gives a
     generator of means."""
     from .stax._finite import seed_of
@@ -125,12 +138,12 @@ def _expansion(f, params, degree):
     return expanded
 
 
-def linearize(f, params):
+def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
     """f_lin(params, x): the network's first-order Taylor polynomial in its parameters, at `params`."""
     return _expansion(f, params, 1)
 
 
-def taylor_expand(f, params, degree):
+def taylor_expand(f: _Function, params: Any, degree: int) -> Callable[..., NDArray[np.float64]]:
     """f_lin(params, x): the network's Taylor polynomial in its parameters, of degree 0 or 1."""
     if degree not in (0, 1):
         raise NotImplementedError(f"taylor_expand: degree={degree}: expected 0 or 1; higher ones need automatic "
@@ -138,7 +151,8 @@ def taylor_expand(f, params, degree):
     return _expansion(f, params, degree)
 
 
-def empirical_ntk_vp_fn(f, x1, x2, params, **apply_fn_kwargs):
+def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, params: Any,
+                        **apply_fn_kwargs: Any) -> Callable[[ArrayLike], NDArray[np.float64]]:
     """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs."""
     functions = _finite_functions(f)
     left = functions.jacobian(params, x1)

@@ -1,9 +1,14 @@
 """Networks of finite width."""
 
+from __future__ import annotations
+
+from typing import Any, Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import batch, numbers
+from ._arrays import Graphs, Inputs, batch, numbers
 
 
 class FiniteNetwork:
@@ -21,48 +26,51 @@ class FiniteNetwork:
     share one as long as none of them sets its parameters.
     """
 
-    def __init__(self, network, shape, channels, hidden=256, outputs=1, widths=(), heads=8, seed=0, threads=0):
+    def __init__(self, network: _core.Network, shape: Sequence[int], channels: int, hidden: int = 256, outputs: int = 1,
+                 widths: Sequence[int] = (), heads: int = 8, seed: int = 0, threads: int = 0) -> None:
         self._made_of = network, list(shape), channels, hidden, outputs, list(widths), heads, seed, threads
         self._network = _core.FiniteNetwork(*self._made_of)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return FiniteNetwork, self._made_of, self.parameters
 
-    def __setstate__(self, parameters):
+    def __setstate__(self, parameters: NDArray[np.float64]) -> None:
         self.parameters = parameters
 
     @property
-    def outputs(self):
+    def outputs(self) -> int:
         """Channels behind the last layer."""
         return self._network.outputs
 
     @property
-    def parameters(self):
+    def parameters(self) -> NDArray[np.float64]:
         """All parameters, layer after layer, [count]; may be set."""
         return self._network.parameters
 
     @parameters.setter
-    def parameters(self, values):
+    def parameters(self, values: ArrayLike) -> None:
         values = numbers(values, name="parameters")
         if values.shape != (self._network.parameter_count,):
             raise ValueError(f"parameters: expected {self._network.parameter_count} numbers, got an array of shape "
                              f"{values.shape}")
         self._network.parameters = values
 
-    def __call__(self, x, lengths=None, graphs=None, draw=0):
+    def __call__(self, x: Inputs, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
+                 draw: int = 0) -> NDArray[np.float64]:
         """Outputs [n, outputs]; `draw` numbers the draws of dropout."""
         return self._network.forward(_inputs(x, lengths, graphs), draw)
 
-    def jacobian(self, x, output=0, lengths=None, graphs=None):
+    def jacobian(self, x: Inputs, output: int = 0, lengths: ArrayLike | None = None,
+                 graphs: Graphs | None = None) -> NDArray[np.float64]:
         """Gradients of one output with respect to the parameters at every input, [n, count]."""
         return self._network.jacobian(_inputs(x, lengths, graphs), output)
 
-    def nngp(self, x1, x2=None):
+    def nngp(self, x1: Inputs, x2: Inputs | None = None) -> NDArray[np.float64]:
         """Products of outputs, averaged over outputs, [n1, n2]."""
         left = _inputs(x1)
         return self._network.nngp(left, left if x2 is None else _inputs(x2))
 
-    def ntk(self, x1, x2=None):
+    def ntk(self, x1: Inputs, x2: Inputs | None = None) -> NDArray[np.float64]:
         """The empirical NTK, averaged over outputs, [n1, n2]."""
         left = _inputs(x1)
         return self._network.ntk(left, left if x2 is None else _inputs(x2))

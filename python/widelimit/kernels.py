@@ -1,22 +1,25 @@
 """Gram matrices of networks, and what they will cost."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import batch, check_callable, type_of_inputs
+from ._arrays import Graphs, Inputs, batch, check_callable, type_of_inputs
 
 
 class Gram(NamedTuple):
     """Gram matrices [n1, n2]; None what was not asked for. The errors are standard errors, for networks with sampled
     layers (softmax attention with 1/sqrt(width)) only."""
 
-    nngp: Optional[np.ndarray]
-    ntk: Optional[np.ndarray]
-    nngp_error: Optional[np.ndarray] = None
-    ntk_error: Optional[np.ndarray] = None
+    nngp: NDArray[Any] | Any
+    ntk: NDArray[Any] | Any
+    nngp_error: NDArray[Any] | None = None
+    ntk_error: NDArray[Any] | None = None
 
 
 _KERNELS = ("nngp", "ntk", "both")
@@ -28,8 +31,11 @@ def _checked_kernels(kernels):
     return kernels
 
 
-def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progress=None, store=None, lengths1=None,
-         lengths2=None, mask1=None, mask2=None, graphs1=None, graphs2=None):
+def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: str = "both", precision: str | None = None,
+         threads: int = 0, progress: Callable[[int, int], object] | None = None,
+         store: str | os.PathLike[str] | None = None, lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None,
+         mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
+         graphs2: Graphs | None = None) -> Gram:
     """The kernels of all pairs of x1, or of x1 with x2.
 
     network    a Network
@@ -60,15 +66,19 @@ def gram(network, x1, x2=None, kernels="both", precision=None, threads=0, progre
     return Gram(*_core.gram(network, left, right, _checked_kernels(kernels), threads, progress))
 
 
-def gram_diagonal(network, x, kernels="both", precision=None, threads=0, lengths=None, mask=None, graphs=None):
+def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", precision: str | None = None, threads: int = 0,
+                  lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+                  graphs: Graphs | None = None) -> Gram:
     """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit."""
     inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
     columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads)
     return Gram(*(None if column is None else column[:, 0] for column in columns))
 
 
-def position_covariances(network, x1, x2=None, kernels="both", diagonal=False, precision=None, threads=0, mask1=None,
-                         mask2=None, graphs1=None, graphs2=None):
+def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: str = "both",
+                         diagonal: bool = False, precision: str | None = None, threads: int = 0,
+                         mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
+                         graphs2: Graphs | None = None) -> Gram:
     """The kernels between positions of all pairs of inputs, for networks without a readout: a Gram of arrays
     [n1, n2, d, d'], positions in row-major order, or with `diagonal` [n1, n2, d] of equal positions. Inputs as in
     gram(), all of one size. Masked positions are 0.
@@ -80,13 +90,16 @@ def position_covariances(network, x1, x2=None, kernels="both", diagonal=False, p
     return Gram(*_core.position_covariances(network, left, right, _checked_kernels(kernels), diagonal, threads))
 
 
-def position_variances(network, x, kernels="both", diagonal=False, precision=None, threads=0, mask=None, graphs=None):
+def position_variances(network: _core.Network, x: Inputs, kernels: str = "both", diagonal: bool = False,
+                       precision: str | None = None, threads: int = 0, mask: ArrayLike | None = None,
+                       graphs: Graphs | None = None) -> Gram:
     """The same of every input with itself: a Gram of arrays [n, d, d'], or [n, d]."""
     inputs = batch(x, type_of_inputs(precision, x), "x", None, mask, graphs)
     return Gram(*_core.position_variances(network, inputs, _checked_kernels(kernels), diagonal, threads))
 
 
-def explain(network, shape, channels, kernels="both", precision="float", measure_seconds=0.5):
+def explain(network: _core.Network, shape: Sequence[int], channels: int, kernels: str = "both", precision: str = "float",
+            measure_seconds: float = 0.5) -> str:
     """How gram() will compute the kernels of a network for inputs of a spatial shape, and what that costs: a table.
 
     measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all.
@@ -94,7 +107,8 @@ def explain(network, shape, channels, kernels="both", precision="float", measure
     return _core.explain(network, list(shape), channels, _checked_kernels(kernels), precision, measure_seconds)
 
 
-def check_limit(network, widths=(64, 128, 256), draws=64, shapes=((), (4,), (2, 2)), channels=3, seed=0):
+def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), draws: int = 64,
+                shapes: Sequence[Sequence[int]] = ((), (4,), (2, 2)), channels: int = 3, seed: int = 0) -> tuple[bool, str]:
     """Compares a network's kernels with those of sampled networks of finite width. Returns (passed, table).
 
     shapes: of inputs; the network is checked on the first that it can take. Takes seconds to minutes.

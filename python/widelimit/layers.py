@@ -4,15 +4,20 @@ Every function returns a Layer, an immutable value. Fields, units and formulas a
 (docs/network-format.md, docs/layers.md); values out of range raise NetworkError.
 """
 
+from __future__ import annotations
+
 import copyreg
 import json
-from typing import Sequence
+from typing import Any, Callable, Iterable, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _core
 from ._arrays import check_callable
 from ._jax import in_double
+
+# Layers one after another, or a factor and these.
+Branch = Union[Sequence[_core.Layer], Tuple[float, Sequence[_core.Layer]]]
 
 
 def _layer(kind, **fields):
@@ -41,22 +46,41 @@ copyreg.pickle(_core.Layer, lambda layer: (_layer_of, _json_of(_core.Network([la
 copyreg.pickle(_core.Network, lambda network: (_network_of, _json_of(network)))
 
 
-def dense(weight_variance=1.0, bias_variance=0.0):
+def _keeping(layer, *owners):
+    """The layer, holding what the layers that it was made of hold: the functions of users' layers."""
+    held = tuple(function for owner in owners for function in getattr(owner, "_functions", ()))
+    if held:
+        layer._functions = held
+    return layer
+
+
+def _calling(make, kind, functions, *options):
+    """A layer that calls functions (None among them what there is not), made by the compiled half."""
+    held = [None if function is None else _core.HeldFunction(function) for function in functions]
+    layer = make(kind, *held, *options)
+    layer._functions = tuple(function for function in held if function is not None)
+    return layer
+
+
+def dense(weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
     """K' = weight_variance K + bias_variance, at every position."""
     return _layer("dense", weight_variance=weight_variance, bias_variance=bias_variance)
 
 
-def conv(filter: Sequence[int], strides=None, padding="same", weight_variance=1.0, bias_variance=0.0):
+def conv(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
+         weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
     """A convolution; filter and strides: one size an axis; padding: 'same', 'valid' or 'circular'."""
     return _convolution("conv", filter, strides, padding, weight_variance, bias_variance)
 
 
-def local_conv(filter: Sequence[int], strides=None, padding="same", weight_variance=1.0, bias_variance=0.0):
+def local_conv(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
+               weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
     """A convolution whose weights are not shared between positions."""
     return _convolution("local_conv", filter, strides, padding, weight_variance, bias_variance)
 
 
-def conv_transpose(filter: Sequence[int], strides=None, padding="same", weight_variance=1.0, bias_variance=0.0):
+def conv_transpose(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
+                   weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
     """A transposed convolution: positions grow by the strides."""
     return _convolution("conv_transpose", filter, strides, padding, weight_variance, bias_variance)
 
@@ -66,32 +90,32 @@ def _convolution(kind, filter, strides, padding, weight_variance, bias_variance)
                   weight_variance=weight_variance, bias_variance=bias_variance)
 
 
-def nonlinearity(name, **parameters):
+def nonlinearity(name: str, **parameters: Any) -> _core.Layer:
     """A nonlinearity of the library by its kind, e.g. nonlinearity('leaky_relu', slope=0.1)."""
     return _layer(name, **parameters)
 
 
-def relu():
+def relu() -> _core.Layer:
     """max(x, 0)"""
     return _layer("relu")
 
 
-def leaky_relu(slope):
+def leaky_relu(slope: float) -> _core.Layer:
     """x for x >= 0, slope x below."""
     return _layer("leaky_relu", slope=slope)
 
 
-def gelu():
+def gelu() -> _core.Layer:
     """x Phi(x), Phi the standard normal distribution function."""
     return _layer("gelu")
 
 
-def erf(a=1.0, b=1.0, c=0.0, d=0.0):
+def erf(a: float = 1.0, b: float = 1.0, c: float = 0.0, d: float = 0.0) -> _core.Layer:
     """a erf(b x + c) + d"""
     return _layer("erf", a=a, b=b, c=c, d=d)
 
 
-def tanh():
+def tanh() -> _core.Layer:
     """tanh(x), by quadrature."""
     return _layer("tanh")
 
@@ -116,24 +140,28 @@ def _real_numbers(name, result):
     raise TypeError(f"{name}: expected the function to return an array of real numbers, got {got}")
 
 
-def elementwise(phi, derivative=None, breakpoints=(), kind="elementwise"):
+def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | None = None,
+                breakpoints: Iterable[float] = (), kind: str = "elementwise") -> _core.Layer:
     """A nonlinearity of your own; its dual comes by quadrature.
 
     phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by
     differences. breakpoints: where either is not smooth. They are called thousands of times while tables are made, then seldom.
     """
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
-    return _core.nonlinearity_from_function(kind, _real("elementwise: phi", phi), slope, [float(b) for b in breakpoints])
+    return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope),
+                    [float(b) for b in breakpoints])
 
 
-def elementwise_dual(nngp, derivative=None, kind="elementwise_dual"):
+def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[[Any, Any, Any], Any] | None = None,
+                     kind: str = "elementwise_dual") -> _core.Layer:
     """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
     E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK."""
     slope = None if derivative is None else _real("elementwise_dual: derivative", derivative)
-    return _core.nonlinearity_from_dual(kind, _real("elementwise_dual: nngp", nngp), slope)
+    return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope))
 
 
-def pair(transform, needs_gaussian=False, leaves="not_gaussian", kind="pair"):
+def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = False, leaves: str = "not_gaussian",
+         kind: str = "pair") -> _core.Layer:
     """A layer that sees the covariances of a pair of inputs as matrices: transform(nngp, ntk, variance1, variance2) of
     [d, d'] arrays and the positions' variances [d] and [d'] returns the new (nngp, ntk), of the same shapes; ntk is None
     where only the NNGP is computed. Exchanging the inputs must transpose the result.
@@ -149,58 +177,59 @@ def pair(transform, needs_gaussian=False, leaves="not_gaussian", kind="pair"):
             return parts
         return tuple(None if part is None else _real_numbers("pair: transform", part) for part in parts)
 
-    return _core.pair_from_function(kind, called, needs_gaussian, leaves)
+    return _calling(_core.pair_from_function, kind, (called,), needs_gaussian, leaves)
 
 
-def average_pool(window, strides=None, padding="valid", normalize_edges=None):
+def average_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid",
+                 normalize_edges: bool | None = None) -> _core.Layer:
     """Averages over windows; strides: the window if left out."""
     return _layer("average_pool", window=list(window), strides=None if strides is None else list(strides),
                   padding=padding, normalize_edges=normalize_edges)
 
 
-def sum_pool(window, strides=None, padding="valid"):
+def sum_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid") -> _core.Layer:
     """Sums over windows."""
     return _layer("sum_pool", window=list(window), strides=None if strides is None else list(strides),
                   padding=padding)
 
 
-def global_average_pool():
+def global_average_pool() -> _core.Layer:
     """The mean over all positions."""
     return _layer("global_average_pool")
 
 
-def global_sum_pool():
+def global_sum_pool() -> _core.Layer:
     """The sum over all positions."""
     return _layer("global_sum_pool")
 
 
-def flatten():
+def flatten() -> _core.Layer:
     """Positions become channels: K' = mean over positions a of K[a, a]."""
     return _layer("flatten")
 
 
-def layer_norm(axes=("channels",), epsilon=1e-12):
+def layer_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
     """Layer normalisation over the axes 'channels', or 'channels' and 'space'."""
     return _layer("layer_norm", axes=list(axes), epsilon=epsilon)
 
 
-def rms_norm(axes=("channels",), epsilon=1e-12):
+def rms_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
     """Division by the root mean square."""
     return _layer("rms_norm", axes=list(axes), epsilon=epsilon)
 
 
-def dropout(keep):
+def dropout(keep: float) -> _core.Layer:
     """Keeps a unit with probability `keep` in (0, 1]."""
     return _layer("dropout", keep=keep)
 
 
-def attention(scaling="inverse_width", **fields):
+def attention(scaling: str = "inverse_width", **fields: Any) -> _core.Layer:
     """Multi-head self-attention with infinitely many heads; scaling: 'inverse_width' or 'inverse_sqrt_width'; the other
     fields of network files, e.g. attention(weights='softmax', query_key_std=1.2, causal=True)."""
     return _layer("attention", scaling=scaling, **fields)
 
 
-def from_fields(kind, **fields):
+def from_fields(kind: str, **fields: Any) -> _core.Layer:
     """Any layer of network files by its kind and fields, e.g. from_fields('image_resize', size=[8, 8])."""
     return _layer(kind, **fields)
 
@@ -212,26 +241,31 @@ def _branch(branch):
     return 1.0, list(branch)
 
 
-def sum(*branches):
+def sum(*branches: Branch) -> _core.Layer:
     """The sum of branches, each a list of layers or (scale, list of layers); [] is the skip connection."""
-    return _core.sum_of([_branch(branch) for branch in branches])
+    parts = [_branch(branch) for branch in branches]
+    return _keeping(_core.sum_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
-def product(*branches):
+def product(*branches: Branch) -> _core.Layer:
     """The elementwise product of branches, given as in sum()."""
-    return _core.product_of([_branch(branch) for branch in branches])
+    parts = [_branch(branch) for branch in branches]
+    return _keeping(_core.product_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
-def concat(*branches):
+def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
     """Channels side by side: branches (share, list of layers); the shares sum to 1."""
-    return _core.concat_of([(float(share), list(inner)) for share, inner in branches])
+    parts = [(float(share), list(inner)) for share, inner in branches]
+    return _keeping(_core.concat_of(parts), *(layer for _, inner in parts for layer in inner))
 
 
-def concat_positions(axis, *branches):
+def concat_positions(axis: int, *branches: Sequence[_core.Layer]) -> _core.Layer:
     """Positions of branches, each a list of layers, one behind the other along a spatial axis, 0 the first."""
-    return _core.concat_positions_of(axis, [list(branch) for branch in branches])
+    parts = [list(branch) for branch in branches]
+    return _keeping(_core.concat_positions_of(axis, parts), *(layer for inner in parts for layer in inner))
 
 
-def repeat(times, layers):
+def repeat(times: int, layers: Sequence[_core.Layer]) -> _core.Layer:
     """The layers `times` times over, with new weights each time."""
-    return _core.repeat_of(times, list(layers))
+    inner = list(layers)
+    return _keeping(_core.repeat_of(times, inner), *inner)

@@ -1,39 +1,46 @@
 """Networks fitted to data: predictions with uncertainty, saved and loaded."""
 
+from __future__ import annotations
+
+import os
 import pathlib
 import tempfile
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import batch, is_ragged, numbers, type_of_inputs
-from ._core import Preprocessing
+from ._arrays import Graphs, Inputs, batch, is_ragged, numbers, type_of_inputs
+from ._core import Network, Preprocessing
+
+Numbers = NDArray[np.float64]
+_Folder = Union[str, "os.PathLike[str]"]
 
 
 class Prediction(NamedTuple):
     """What a model says about inputs: the mean [n, outputs] and the standard deviation [n] of the function, the noise
     variance of observations, and for classes the probabilities [n, classes], else None."""
 
-    mean: np.ndarray
-    standard_deviation: np.ndarray
+    mean: Numbers
+    standard_deviation: Numbers
     noise_variance: float
-    class_probabilities: Optional[np.ndarray]
+    class_probabilities: Numbers | Any
 
 
 class JointPrediction(NamedTuple):
     """Mean [n, outputs] and covariance [n, n] of the function at several inputs together, the same for every output."""
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: Numbers
+    covariance: Numbers
 
 
 class LeaveOneOut(NamedTuple):
     """Every training target without itself: residuals [n, outputs], variances of observations [n], the negative log density
     an input, and the mean squared error."""
 
-    residuals: np.ndarray
-    variances: np.ndarray
+    residuals: Numbers
+    variances: Numbers
     negative_log_predictive_density: float
     mean_squared_error: float
 
@@ -45,7 +52,7 @@ class Selection(NamedTuple):
 
     best: float
     noise_floor: float
-    scores: Sequence[dict]
+    scores: Sequence[dict[str, Any]]
 
 
 def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, refit, class_names, preprocessing,
@@ -104,13 +111,18 @@ class _Inputs:
 class Model:
     """A network, fitted to data. Kernel matrices never leave it. Made by Model.fit() or Model.load(); immutable."""
 
-    def __init__(self, model):
+    def __init__(self, model: _core.Model, network: Network | None = None) -> None:
         self._model = model
+        # The one that was given holds the functions of its layers.
+        self._network = model.network if network is None else network
 
     @classmethod
-    def fit(cls, network, x, y, *, validation=None, labels=False, kind="bayesian", time=np.inf, regulariser=None,
-            noise_variance=None, grid=None, criterion="loo", amplitude=None, refit=False, class_names=(),
-            preprocessing="none", precision=None, threads=0, lengths=None, mask=None, graphs=None):
+    def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
+            labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
+            noise_variance: float | None = None, grid: Iterable[float] | None = None, criterion: str = "loo",
+            amplitude: float | None = None, refit: bool = False, class_names: Iterable[str] = (),
+            preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
+            lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
         validation     (x, y) for criteria that need them
@@ -137,14 +149,15 @@ class Model:
             classes = np.asarray(y)
             if classes.dtype.kind not in "iu" or classes.ndim != 1:
                 raise TypeError(f"y: expected integers [n] with labels=True, got {classes.dtype} of shape {classes.shape}")
-            return cls(_core.Model.fit_classes(network, train, classes.tolist(), options))
+            return cls(_core.Model.fit_classes(network, train, classes.tolist(), options), network)
         held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
                                                         _targets(validation[1], "validation"))
-        return cls(_core.Model.fit(network, train, _targets(y, "y"), *held, options))
+        return cls(_core.Model.fit(network, train, _targets(y, "y"), *held, options), network)
 
     @staticmethod
-    def select(network, x, y, *, validation=None, kind="bayesian", grid=None, criterion="loo", preprocessing="none",
-               precision=None, threads=0):
+    def select(network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
+               kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str = "loo",
+               preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0) -> Selection:
         """How the regularisers of the grid do with this network, and the best: a Selection. For searches."""
         inputs = _Inputs(preprocessing, x, precision)
         options = _options(kind, np.inf, None, None, grid, criterion, None, False, (), inputs.preprocessing, threads)
@@ -153,16 +166,16 @@ class Model:
         return Selection(*_core.Model.select(network, inputs.batch(x, "x"), _targets(y, "y"), *held, options))
 
     @classmethod
-    def load(cls, folder, threads=0):
+    def load(cls, folder: _Folder, threads: int = 0) -> Model:
         """The model that was saved; its predictions are the same bits. DataError for anything else."""
         return cls(_core.Model.load(folder, threads))
 
-    def save(self, folder):
+    def save(self, folder: _Folder) -> None:
         """Writes a folder, which appears as a whole or not at all (docs/inference.md). DataError if it holds anything else
         than a model."""
         self._model.save(folder)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         """By the files that save() writes."""
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder) / "model"
@@ -173,60 +186,98 @@ class Model:
     def _batch(self, x, lengths, mask, graphs):
         return _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
 
-    def predict(self, x, *, threads=0, lengths=None, mask=None, graphs=None):
+    def predict(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+                graphs: Graphs | None = None) -> Prediction:
         """A Prediction for every input."""
         return Prediction(*self._model.predict(self._batch(x, lengths, mask, graphs), threads))
 
-    def mean(self, x, *, threads=0, lengths=None, mask=None, graphs=None):
+    def mean(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+             graphs: Graphs | None = None) -> Numbers:
         """The mean alone, [n, outputs], which costs no more than the kernel."""
         return self._model.mean(self._batch(x, lengths, mask, graphs), threads)
 
-    def predict_jointly(self, x, *, threads=0, lengths=None, mask=None, graphs=None):
+    def predict_jointly(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+                        graphs: Graphs | None = None) -> JointPrediction:
         """A JointPrediction of all inputs."""
         return JointPrediction(*self._model.predict_jointly(self._batch(x, lengths, mask, graphs), threads))
 
-    def samples(self, x, count, seed=0, joint=True, *, threads=0, lengths=None, mask=None, graphs=None):
+    def samples(self, x: Inputs, count: int, seed: int = 0, joint: bool = True, *, threads: int = 0,
+                lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+                graphs: Graphs | None = None) -> Numbers:
         """Functions of the posterior at these inputs, [count, n, outputs], without the noise of observations; with
         joint=False independent from input to input."""
         return self._model.samples(self._batch(x, lengths, mask, graphs), count, seed, joint, threads)
 
-    def prior_samples(self, x, count, seed=0, *, threads=0, lengths=None, mask=None, graphs=None):
+    def prior_samples(self, x: Inputs, count: int, seed: int = 0, *, threads: int = 0,
+                      lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
+                      graphs: Graphs | None = None) -> Numbers:
         """Functions before any data, [count, n, outputs]: wide networks at initialisation, scaled by the amplitude."""
         return self._model.prior_samples(self._batch(x, lengths, mask, graphs), count, seed, threads)
 
-    def leave_one_out(self):
+    def leave_one_out(self) -> LeaveOneOut:
         """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time."""
         return LeaveOneOut(*self._model.leave_one_out())
 
-    def with_amplitude(self, amplitude):
+    def with_amplitude(self, amplitude: float) -> Model:
         """The same with another factor on the kernel: the same means, other variances."""
-        return Model(self._model.with_amplitude(amplitude))
+        return Model(self._model.with_amplitude(amplitude), self._network)
 
     @property
-    def log_marginal_likelihood(self):
+    def log_marginal_likelihood(self) -> float:
         """Of the training targets; of 'bayesian' models only (ArgumentError)."""
         return self._model.log_marginal_likelihood()
 
     @property
-    def selection(self):
+    def selection(self) -> Selection | None:
         """How the regularisers did: a Selection; None where one was given, and for a model that was loaded."""
         found = self._model.selection()
         return None if found is None else Selection(*found)
 
-    kind = property(lambda self: self._model.kind, doc="'bayesian' or 'trained'.")
-    time = property(lambda self: self._model.time, doc="Of training.")
-    amplitude = property(lambda self: self._model.amplitude, doc="Factor on the kernel.")
-    noise_variance = property(lambda self: self._model.noise_variance, doc="What observations add to variances.")
-    network = property(lambda self: self._model.network, doc="The Network.")
-    outputs = property(lambda self: self._model.outputs, doc="Numbers a target.")
-    class_names = property(lambda self: tuple(self._model.class_names), doc="Empty where targets are numbers.")
-    preprocessing = property(lambda self: self._model.preprocessing, doc="The Preprocessing of all inputs.")
+    @property
+    def kind(self) -> str:
+        """'bayesian' or 'trained'."""
+        return self._model.kind
 
-    def __len__(self):
+    @property
+    def time(self) -> float:
+        """Of training."""
+        return self._model.time
+
+    @property
+    def amplitude(self) -> float:
+        """Factor on the kernel."""
+        return self._model.amplitude
+
+    @property
+    def noise_variance(self) -> float:
+        """What observations add to variances."""
+        return self._model.noise_variance
+
+    @property
+    def network(self) -> Network:
+        """The Network."""
+        return self._network
+
+    @property
+    def outputs(self) -> int:
+        """Numbers a target."""
+        return self._model.outputs
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Empty where targets are numbers."""
+        return tuple(self._model.class_names)
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """The Preprocessing of all inputs."""
+        return self._model.preprocessing
+
+    def __len__(self) -> int:
         """Training inputs."""
         return self._model.train_size
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.kind} model of {self.network!r}, {len(self)} training inputs>"
 
 
@@ -246,7 +297,8 @@ class Trial(NamedTuple):
     score: float
 
 
-def search(parameters, score: Callable[[Sequence[float]], Any], trials=50, known=()):
+def search(parameters: Iterable[Sequence[Any]], score: Callable[[Sequence[float]], Any], trials: int = 50,
+           known: Iterable[Trial | tuple[Sequence[float], float]] = ()) -> list[Trial]:
     """Looks for the numbers with the lowest score, without derivatives. Returns all Trials in their order.
 
     parameters  (name, lower, upper) or (name, lower, upper, 'linear' | 'log' | 'integer') of each number

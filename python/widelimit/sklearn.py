@@ -1,6 +1,11 @@
 """Estimators for scikit-learn, with the kernels of infinitely wide networks (needs scikit-learn)."""
 
+from __future__ import annotations
+
+from typing import Any, Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
@@ -13,7 +18,7 @@ from .kernels import gram, gram_diagonal
 from .layers import dense, relu
 
 
-def default_network():
+def default_network() -> Network:
     """Three hidden ReLU layers, weight variance 2 and bias variance 0.01."""
     hidden = [dense(2, 0.01), relu()]
     return Network([*hidden, *hidden, *hidden, dense(1, 0.01)])
@@ -29,7 +34,8 @@ class NetworkKernel(Kernel):
 
     requires_vector_input = True
 
-    def __init__(self, network=None, kernel="nngp", shape=None):
+    def __init__(self, network: Network | None = None, kernel: str = "nngp",
+                 shape: Sequence[int] | None = None) -> None:
         self.network = network
         self.kernel = kernel
         self.shape = shape
@@ -41,26 +47,30 @@ class NetworkKernel(Kernel):
     def _network(self):
         return default_network() if self.network is None else self.network
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
+        """Kernels of all pairs, [n, n'], and with eval_gradient their empty gradients as well."""
         right = None if Y is None else self._inputs(Y)
         matrix = getattr(gram(self._network(), self._inputs(X), right, self.kernel, "double"), self.kernel)
         return (matrix, np.empty((*matrix.shape, 0))) if eval_gradient else matrix
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Kernels of every input with itself, [n]."""
         return getattr(gram_diagonal(self._network(), self._inputs(X), self.kernel, "double"), self.kernel)
 
-    def is_stationary(self):
+    def is_stationary(self) -> bool:
+        """False: kernels depend on the norms of inputs."""
         return False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NetworkKernel({self.kernel})"
 
 
 class _WideNetwork(BaseEstimator):
     """What both estimators share: the posterior of a network's kernel with a regulariser chosen from a list."""
 
-    def __init__(self, network=None, kernel="nngp", regularizer=(1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
-                 precision="double", threads=0):
+    def __init__(self, network: Network | None = None, kernel: str = "nngp",
+                 regularizer: float | Sequence[float] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+                 precision: str = "double", threads: int = 0) -> None:
         self.network = network
         self.kernel = kernel
         self.regularizer = regularizer
@@ -71,11 +81,11 @@ class _WideNetwork(BaseEstimator):
         result = gram(self._network, x1, x2, self.kernel, self.precision, self.threads)
         return np.ascontiguousarray(getattr(result, self.kernel), float)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Without the factorization, which is made again when the estimator is loaded."""
         return {name: value for name, value in super().__getstate__().items() if name != "_posterior"}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "X_fit_"):
             self._posterior = self._solved(self._gram(self.X_fit_), self.regularizer_)
@@ -119,12 +129,12 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
                  (`regularizer_`), each with its amplitude in closed form
     """
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> WideNetworkRegressor:
         """X [n, features], y [n] or [n, outputs]."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         self._is_flat = y.ndim == 1
@@ -132,7 +142,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         self._offset = y.mean(0)
         return self._fit_targets(X, np.ascontiguousarray(y - self._offset))
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Means, and with return_std standard deviations of observations, [n]."""
         mean, deviation = self._mean_and_deviation(X, return_std)
         mean = mean + self._offset
@@ -140,7 +150,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         return (mean, deviation) if return_std else mean
 
 
-def largest_probabilities(scores):
+def largest_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities [n, classes] with which each of independent normal numbers of means `scores` [n, classes] and variance
     1 is the largest: integrals over u of phi(u - s_c) times the product of Phi(u - s_j) over j other than c.
 
@@ -161,7 +171,7 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     WideNetworkRegressor. Probabilities are those with which a class has the largest of independent Gaussian outputs, by
     quadrature: the class that is predicted has the largest one."""
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> WideNetworkClassifier:
         """X [n, features], y [n] of any labels."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -176,17 +186,18 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         # Without noise the outputs at training inputs are certain.
         return mean / np.maximum(deviation, 1e-100)[:, None], mean.argmax(1)
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Posterior means in standard deviations of observations, [n, classes]; for two classes the second less the first
         in standard deviations of this difference, [n], of which the probability is the normal distribution function."""
         scores, _ = self._scores(X)
         return (scores[:, 1] - scores[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else scores
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of the largest posterior mean, [n]."""
         mean, _ = self._mean_and_deviation(X, False)
         return self.classes_[np.argmax(mean, axis=1)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes, [n, classes]."""
         scores, best = self._scores(X)
         if scores.shape[1] == 2:

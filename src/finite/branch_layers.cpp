@@ -25,15 +25,18 @@ class Compound : public FiniteLayer<Scalar> {
 
   Activations<Scalar> part_forward(std::size_t i, const Scalar* parameters, Activations<Scalar> input,
                                    Tape<Scalar>& tape) const {
+    input.stop.check();
     return parts_[i]->forward(parameters + offsets_[i], std::move(input), tape.parts[i]);
   }
   Activations<Scalar> part_backward(std::size_t i, const Scalar* parameters, const Tape<Scalar>& tape,
                                     Activations<Scalar> gradient, GradientSink<Scalar>& sink) const {
+    gradient.stop.check();
     const typename GradientSink<Scalar>::Scope scope(sink, offsets_[i]);
     return parts_[i]->backward(parameters + offsets_[i], tape.parts[i], std::move(gradient), sink);
   }
   Activations<Scalar> part_tangent(std::size_t i, const Scalar* parameters, const Tape<Scalar>& tape,
                                    Activations<Scalar> direction, const Scalar* parameter_direction) const {
+    direction.stop.check();
     return parts_[i]->tangent(parameters + offsets_[i], tape.parts[i], std::move(direction),
                               parameter_direction + offsets_[i]);
   }

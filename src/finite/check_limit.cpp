@@ -17,7 +17,6 @@
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/pooling.hpp"
-#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -129,8 +128,8 @@ KernelSamples samples_of(const Subject& subject, const Inputs<double>& x, const 
     sampling.seed = mixed_seed(options.seed, k);
     sampling.draws = options.draws;
     sampling.threads = options.threads;
+    sampling.stop = options.stop;
     sampling.on_draw = [&](Index, const Matrix<double>& drawn_nngp, const Matrix<double>& drawn_ntk) {
-      StopRequest(options.stop).check();
       nngp_distances.push_back((drawn_nngp - nngp.value).squaredNorm() / nngp.value.squaredNorm());
       ntk_distances.push_back((drawn_ntk - ntk.value).squaredNorm() / ntk.value.squaredNorm());
     };
@@ -202,6 +201,7 @@ LimitReport report_on(const std::vector<Subject>& subjects, const LimitOptions& 
     const Inputs<double> x = with_drawn_graphs<double>(values, options.seed);
     GramOptions exact;
     exact.threads = options.threads;
+    exact.stop = options.stop;
     const auto kernels = gram<double>(subject.network, x, exact);
     const Limit nngp{kernels.nngp, kernels.nngp_error}, ntk{kernels.ntk, kernels.ntk_error};
     const KernelSamples samples = samples_of(subject, x, nngp, ntk, options);

@@ -6,6 +6,7 @@
 #include "finite/passes.hpp"
 #include "finite/sinks.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -21,11 +22,12 @@ struct Side {
 template <typename Scalar>
 class BlockPass {
  public:
-  BlockPass(const FiniteNetwork<Scalar>& network, const Side<Scalar>& side, const Piece& piece)
+  BlockPass(const FiniteNetwork<Scalar>& network, const Side<Scalar>& side, const Piece& piece,
+            const NtkOptions& options)
       : network_{network} {
-    outputs_ =
-        network.layer().forward(network.parameters().data(),
-                                activations_of(side.x, network.input(), piece, 0, side.first_input), tape_);
+    auto batch =
+        activations_of(side.x, network.input(), piece, StopRequest(options.stop), 0, side.first_input);
+    outputs_ = network.layer().forward(network.parameters().data(), std::move(batch), tape_);
   }
 
   [[nodiscard]] GradientRecords<Scalar> records(Index output) const {
@@ -64,7 +66,7 @@ template <typename Scalar>
 Index block_inputs(const FiniteNetwork<Scalar>& network, const Side<Scalar>& side,
                    const NtkOptions& options) {
   constexpr Index most = 32;
-  const BlockPass<Scalar> one(network, side, {0, 1});
+  const BlockPass<Scalar> one(network, side, {0, 1}, options);
   std::size_t numbers = 0;
   for (const auto& record : one.records(0))
     numbers += static_cast<std::size_t>(record.inputs.size() + record.gradients.size());
@@ -82,11 +84,11 @@ Matrix<Scalar> contracted(const FiniteNetwork<Scalar>& network, const Side<Scala
     const Index i = k / columns * block, j = k % columns * block;
     const Piece left_piece{i, std::min(block, left.x.size() - i)},
         right_piece{j, std::min(block, right.x.size() - j)};
-    const BlockPass<Scalar> left_pass(network, left, left_piece), right_pass(network, right, right_piece);
+    const BlockPass<Scalar> left_pass(network, left, left_piece, options),
+        right_pass(network, right, right_piece, options);
     Matrix<Scalar> part = Matrix<Scalar>::Zero(left_piece.count, right_piece.count);
     for (Index output = 0; output < outputs; ++output)
-      contract(left_pass.records(output), right_pass.records(output), options.method, options.memory_bytes,
-               part);
+      contract(left_pass.records(output), right_pass.records(output), options, part);
     ntk.block(i, j, left_piece.count, right_piece.count) = part / static_cast<Scalar>(outputs);
   });
   return ntk;
@@ -98,10 +100,10 @@ Matrix<Scalar> by_vector_products(const FiniteNetwork<Scalar>& network, const Si
   const Index block = block_inputs(network, left, options);
   Matrix<Scalar> ntk = Matrix<Scalar>::Zero(left.x.size(), right.x.size());
   parallel(right.x.size(), network.threads(), [&](Index j) {
-    const BlockPass<Scalar> right_pass(network, right, {j, 1});
+    const BlockPass<Scalar> right_pass(network, right, {j, 1}, options);
     for (Index i = 0; i < left.x.size(); i += block) {
       const Index count = std::min(block, left.x.size() - i);
-      const BlockPass<Scalar> left_pass(network, left, {i, count});
+      const BlockPass<Scalar> left_pass(network, left, {i, count}, options);
       for (Index output = 0; output < outputs; ++output)
         ntk.col(j).segment(i, count) +=
             left_pass.derivative(right_pass.gradient(output), output) / static_cast<Scalar>(outputs);
@@ -133,13 +135,14 @@ Matrix<Scalar> nngp_of(const Matrix<Scalar>& left, const Matrix<Scalar>& right) 
 
 template <typename Scalar>
 Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
-                              const Inputs<Scalar>& x2) {
-  return nngp_of<Scalar>(network.forward(x1), network.forward(x2, 0, x1.size()));
+                              const Inputs<Scalar>& x2, const std::stop_token& stop) {
+  return nngp_of<Scalar>(network.forward(x1, 0, 0, stop), network.forward(x2, 0, x1.size(), stop));
 }
 
 template <typename Scalar>
-Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x) {
-  const Matrix<Scalar> outputs = network.forward(x);
+Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x,
+                              const std::stop_token& stop) {
+  const Matrix<Scalar> outputs = network.forward(x, 0, 0, stop);
   return nngp_of(outputs, outputs);
 }
 
@@ -155,12 +158,14 @@ Matrix<Scalar> empirical_ntk(const FiniteNetwork<Scalar>& network, const Inputs<
   return ntk_of<Scalar>(network, {x, 0}, {x, 0}, options);
 }
 
-template Matrix<float> empirical_nngp(const FiniteNetwork<float>&, const Inputs<float>&,
-                                      const Inputs<float>&);
+template Matrix<float> empirical_nngp(const FiniteNetwork<float>&, const Inputs<float>&, const Inputs<float>&,
+                                      const std::stop_token&);
 template Matrix<double> empirical_nngp(const FiniteNetwork<double>&, const Inputs<double>&,
-                                       const Inputs<double>&);
-template Matrix<float> empirical_nngp(const FiniteNetwork<float>&, const Inputs<float>&);
-template Matrix<double> empirical_nngp(const FiniteNetwork<double>&, const Inputs<double>&);
+                                       const Inputs<double>&, const std::stop_token&);
+template Matrix<float> empirical_nngp(const FiniteNetwork<float>&, const Inputs<float>&,
+                                      const std::stop_token&);
+template Matrix<double> empirical_nngp(const FiniteNetwork<double>&, const Inputs<double>&,
+                                       const std::stop_token&);
 template Matrix<float> empirical_ntk(const FiniteNetwork<float>&, const Inputs<float>&, const Inputs<float>&,
                                      const NtkOptions&);
 template Matrix<double> empirical_ntk(const FiniteNetwork<double>&, const Inputs<double>&,

@@ -47,6 +47,7 @@ Activations<Scalar> FiniteLayer<Scalar>::tangent(const Scalar* parameters, const
   auto result = direction.with(Matrix<Scalar>(n * d, form.channels), form.shape);
   for (Index a = 0; a < d; ++a)
     for (Index channel = 0; channel < form.channels; ++channel) {
+      direction.stop.check();
       auto one = direction.with(Matrix<Scalar>::Zero(n * d, form.channels), form.shape);
       for (Index i = 0; i < n; ++i) one.values(i * d + a, channel) = 1;
       DirectionalSink<Scalar> sink(parameter_direction, n);

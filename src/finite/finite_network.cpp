@@ -8,16 +8,18 @@
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 namespace {
 
 /// Standard normal parameters, in blocks with a random stream each.
 template <typename Scalar>
-Vector<Scalar> normal_parameters(Index count, std::uint64_t seed, int threads) {
+Vector<Scalar> normal_parameters(Index count, std::uint64_t seed, int threads, const StopRequest& stop) {
   constexpr Index block = 1 << 14;
   Vector<Scalar> parameters(count);
   parallel((count + block - 1) / block, threads, [&](Index k) {
+    stop.check();
     numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
     for (Index i = k * block; i < std::min(count, (k + 1) * block); ++i)
       parameters[i] = static_cast<Scalar>(stream.normal());
@@ -34,7 +36,8 @@ void check_output(Index output, Index outputs, const char* where) {
 
 template <typename Scalar>
 FiniteNetwork<Scalar>::FiniteNetwork(const Network& network, const Form& input, const Widths& widths,
-                                     const Heads& heads, std::uint64_t seed, int threads)
+                                     const Heads& heads, std::uint64_t seed, int threads,
+                                     const std::stop_token& stop)
     : input_{input},
       layer_{build_layers<Scalar>(network, input, widths, heads, seed)},
       threads_{numerics::resolve_threads(threads, "FiniteNetwork")} {
@@ -44,7 +47,7 @@ FiniteNetwork<Scalar>::FiniteNetwork(const Network& network, const Form& input, 
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
                     "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end)));
-  parameters_ = normal_parameters<Scalar>(layer_->parameter_count(), seed, threads_);
+  parameters_ = normal_parameters<Scalar>(layer_->parameter_count(), seed, threads_, StopRequest(stop));
   layer_->initialise(parameters_.data());
 }
 
@@ -72,15 +75,17 @@ void FiniteNetwork<Scalar>::set_parameters(Vector<Scalar> parameters) {
 }
 
 template <typename Scalar>
-Matrix<Scalar> FiniteNetwork<Scalar>::forward(const Inputs<Scalar>& x, std::uint64_t pass,
-                                              Index first_input) const {
+Matrix<Scalar> FiniteNetwork<Scalar>::forward(const Inputs<Scalar>& x, std::uint64_t pass, Index first_input,
+                                              const std::stop_token& stop) const {
   require_form(x, input_, "FiniteNetwork::forward");
   Matrix<Scalar> outputs(x.size(), this->outputs());
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
     outputs.middleRows(pieces[k].first, pieces[k].count) =
-        layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], pass, first_input), tape)
+        layer_
+            ->forward(parameters_.data(),
+                      activations_of(x, input_, pieces[k], StopRequest(stop), pass, first_input), tape)
             .values;
   });
   return outputs;
@@ -88,7 +93,8 @@ Matrix<Scalar> FiniteNetwork<Scalar>::forward(const Inputs<Scalar>& x, std::uint
 
 template <typename Scalar>
 Matrix<Scalar> FiniteNetwork<Scalar>::jacobian_vector(const Inputs<Scalar>& x,
-                                                      const Vector<Scalar>& direction) const {
+                                                      const Vector<Scalar>& direction,
+                                                      const std::stop_token& stop) const {
   require_form(x, input_, "FiniteNetwork::jacobian_vector");
   if (direction.size() != parameter_count())
     throw ArgumentError(
@@ -98,7 +104,7 @@ Matrix<Scalar> FiniteNetwork<Scalar>::jacobian_vector(const Inputs<Scalar>& x,
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
-    auto batch = activations_of(x, input_, pieces[k]);
+    auto batch = activations_of(x, input_, pieces[k], StopRequest(stop));
     auto still = batch.with(Matrix<Scalar>::Zero(batch.values.rows(), batch.values.cols()));
     static_cast<void>(layer_->forward(parameters_.data(), std::move(batch), tape));
     derivatives.middleRows(pieces[k].first, pieces[k].count) =
@@ -108,25 +114,28 @@ Matrix<Scalar> FiniteNetwork<Scalar>::jacobian_vector(const Inputs<Scalar>& x,
 }
 
 template <typename Scalar>
-Vector<Scalar> FiniteNetwork<Scalar>::vector_jacobian(const Inputs<Scalar>& x,
-                                                      const Matrix<Scalar>& weights) const {
+Vector<Scalar> FiniteNetwork<Scalar>::vector_jacobian(const Inputs<Scalar>& x, const Matrix<Scalar>& weights,
+                                                      const std::stop_token& stop) const {
   require_form(x, input_, "FiniteNetwork::vector_jacobian");
   if (weights.rows() != x.size() || weights.cols() != outputs())
     throw ArgumentError(fmt::format("FiniteNetwork::vector_jacobian: expected weights [{}, {}], got [{}, {}]",
                                     x.size(), outputs(), weights.rows(), weights.cols()));
-  return gradient_through(x, 0, [&](Index first, const Matrix<Scalar>& outputs) {
+  const auto rows = [&](Index first, const Matrix<Scalar>& outputs) {
     return Matrix<Scalar>(weights.middleRows(first, outputs.rows()));
-  });
+  };
+  return gradient_through(x, 0, rows, stop);
 }
 
 template <typename Scalar>
 Vector<Scalar> FiniteNetwork<Scalar>::gradient_through(const Inputs<Scalar>& x, std::uint64_t pass,
-                                                       const OutputGradient& gradient_of) const {
+                                                       const OutputGradient& gradient_of,
+                                                       const std::stop_token& stop) const {
   require_form(x, input_, "FiniteNetwork::gradient");
   const Pieces pieces(x.size(), position_count(input_.shape));
   const auto piece_gradient = [&](Index k) {
     Tape<Scalar> tape;
-    auto outputs = layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], pass), tape);
+    auto outputs = layer_->forward(parameters_.data(),
+                                   activations_of(x, input_, pieces[k], StopRequest(stop), pass), tape);
     SumSink<Scalar> sink(parameter_count());
     auto gradient = outputs.with(gradient_of(pieces[k].first, outputs.values));
     static_cast<void>(layer_->backward(parameters_.data(), tape, std::move(gradient), sink));
@@ -151,23 +160,27 @@ Vector<Scalar> FiniteNetwork<Scalar>::gradient_through(const Inputs<Scalar>& x, 
 }
 
 template <typename Scalar>
-Matrix<Scalar> FiniteNetwork<Scalar>::jacobian(const Inputs<Scalar>& x, Index output) const {
+Matrix<Scalar> FiniteNetwork<Scalar>::jacobian(const Inputs<Scalar>& x, Index output,
+                                               const std::stop_token& stop) const {
   require_form(x, input_, "FiniteNetwork::jacobian");
   check_output(output, outputs(), "FiniteNetwork::jacobian");
-  Matrix<Scalar> jacobian = Matrix<Scalar>::Zero(x.size(), parameter_count());
+  Matrix<Scalar> jacobian(x.size(), parameter_count());
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
-    const auto batch = layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k]), tape);
+    const auto batch =
+        layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], StopRequest(stop)), tape);
     JacobianSink<Scalar> sink(
-        {jacobian.data() + pieces[k].first * jacobian.cols(), pieces[k].count, jacobian.cols()});
+        {jacobian.data() + pieces[k].first * jacobian.cols(), pieces[k].count, jacobian.cols()},
+        StopRequest(stop));
     static_cast<void>(layer_->backward(parameters_.data(), tape, one_output(batch, outputs(), output), sink));
   });
   return jacobian;
 }
 
 template <typename Scalar>
-Matrix<Scalar> FiniteNetwork<Scalar>::input_jacobian(const Inputs<Scalar>& x, Index output) const {
+Matrix<Scalar> FiniteNetwork<Scalar>::input_jacobian(const Inputs<Scalar>& x, Index output,
+                                                     const std::stop_token& stop) const {
   require_form(x, input_, "FiniteNetwork::input_jacobian");
   check_output(output, outputs(), "FiniteNetwork::input_jacobian");
   const Index numbers = position_count(input_.shape) * input_.channels;
@@ -176,7 +189,8 @@ Matrix<Scalar> FiniteNetwork<Scalar>::input_jacobian(const Inputs<Scalar>& x, In
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
     NoSink<Scalar> sink;
-    const auto batch = layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k]), tape);
+    const auto batch =
+        layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], StopRequest(stop)), tape);
     const auto gradient =
         layer_->backward(parameters_.data(), tape, one_output(batch, outputs(), output), sink);
     std::copy_n(gradient.values.data(), gradient.values.size(), jacobian.data() + pieces[k].first * numbers);

@@ -41,15 +41,18 @@ Draw drawn(const Network& network, const Batches<Scalar>& batches, const MonteCa
            Index number) {
   const Form form{batches.x1.shape(0), batches.x1.channels()};
   const FiniteNetwork<Scalar> sample(network, form, options.widths, options.heads,
-                                     mixed_seed(options.seed, static_cast<std::uint64_t>(number)), 1);
+                                     mixed_seed(options.seed, static_cast<std::uint64_t>(number)), 1,
+                                     options.stop);
+  NtkOptions ntk = options.ntk;
+  ntk.stop = options.stop;
   const auto& [x1, x2] = batches;
   Draw draw;
-  draw.nngp =
-      (x2 != nullptr ? empirical_nngp(sample, x1, *x2) : empirical_nngp(sample, x1)).template cast<double>();
+  draw.nngp = (x2 != nullptr ? empirical_nngp(sample, x1, *x2, options.stop)
+                             : empirical_nngp(sample, x1, options.stop))
+                  .template cast<double>();
   if (options.kernels == MonteCarloOptions::Kernels::both)
-    draw.ntk =
-        (x2 != nullptr ? empirical_ntk(sample, x1, *x2, options.ntk) : empirical_ntk(sample, x1, options.ntk))
-            .template cast<double>();
+    draw.ntk = (x2 != nullptr ? empirical_ntk(sample, x1, *x2, ntk) : empirical_ntk(sample, x1, ntk))
+                   .template cast<double>();
   return draw;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layers/finite/products.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 namespace {
@@ -39,12 +40,13 @@ Matrix<Scalar> row_products(const Matrix<Scalar>& a, Index first, Index count, c
 /// <x g^T, x' g'^T> = <x, x'> <g, g'>, summed over pairs of positions.
 template <typename Scalar>
 void contract_structured(const GradientRecord<Scalar>& left, const GradientRecord<Scalar>& right,
-                         Matrix<Scalar>& ntk) {
+                         const StopRequest& stop, Matrix<Scalar>& ntk) {
   constexpr Index rows_at_a_time = 256;
   const Index d = positions_of(left), e = positions_of(right);
   const Index step = std::max<Index>(1, rows_at_a_time / d);
   const Scalar w = left.weight_scale * right.weight_scale, b = left.bias_scale * right.bias_scale;
   for (Index first = 0; first < left.n; first += step) {
+    stop.check();
     const Index count = std::min(step, left.n - first);
     Matrix<Scalar> products = row_products(left.inputs, first * d, count * d, right.inputs);
     products.array() = (w * products.array() + b) *
@@ -78,14 +80,15 @@ Matrix<Scalar> bias_gradients(const GradientRecord<Scalar>& record) {
 
 template <typename Scalar>
 void contract_jacobians(const GradientRecord<Scalar>& left, const GradientRecord<Scalar>& right,
-                        std::size_t memory_bytes, Matrix<Scalar>& ntk) {
+                        const NtkOptions& options, Matrix<Scalar>& ntk) {
   const Index in = left.inputs.cols(), out = left.gradients.cols();
   const auto column_bytes = static_cast<std::size_t>((left.n + right.n) * in) * sizeof(Scalar);
-  const Index slice = std::clamp<Index>(static_cast<Index>(memory_bytes / column_bytes), 1, out);
+  const Index slice = std::clamp<Index>(static_cast<Index>(options.memory_bytes / column_bytes), 1, out);
   const auto add = [&ntk](const Matrix<Scalar>& a, const Matrix<Scalar>& b) {
     multiply(Transpose::no, Transpose::yes, Scalar{1}, map_of(a), map_of(b), Scalar{1}, ntk);
   };
   for (Index first = 0; first < out; first += slice) {
+    StopRequest(options.stop).check();
     const Index count = std::min(slice, out - first);
     add(weight_gradients(left, first, count), weight_gradients(right, first, count));
   }
@@ -103,36 +106,36 @@ bool structured_is_cheaper(const GradientRecord<Scalar>& left, const GradientRec
 
 template <typename Scalar>
 void contract_shared(const GradientRecord<Scalar>& left, const GradientRecord<Scalar>& right,
-                     NtkMethod method, std::size_t memory_bytes, Matrix<Scalar>& ntk) {
-  const bool structured = method == NtkMethod::structured ||
-                          (method == NtkMethod::automatic && structured_is_cheaper(left, right));
+                     const NtkOptions& options, Matrix<Scalar>& ntk) {
+  const bool structured = options.method == NtkMethod::structured ||
+                          (options.method == NtkMethod::automatic && structured_is_cheaper(left, right));
   if (structured)
-    contract_structured(left, right, ntk);
+    contract_structured(left, right, StopRequest(options.stop), ntk);
   else
-    contract_jacobians(left, right, memory_bytes, ntk);
+    contract_jacobians(left, right, options, ntk);
 }
 
 }  // namespace
 
 template <typename Scalar>
-void contract(const GradientRecords<Scalar>& left, const GradientRecords<Scalar>& right, NtkMethod method,
-              std::size_t memory_bytes, Matrix<Scalar>& ntk) {
+void contract(const GradientRecords<Scalar>& left, const GradientRecords<Scalar>& right,
+              const NtkOptions& options, Matrix<Scalar>& ntk) {
   for (std::size_t k = 0; k < left.size(); ++k) {
     if (left[k].inputs.size() == 0) {
       multiply(Transpose::no, Transpose::yes, Scalar{1}, map_of(left[k].gradients),
                map_of(right[k].gradients), Scalar{1}, ntk);
     } else if (left[k].sharing == Sharing::shared) {
-      contract_shared(left[k], right[k], method, memory_bytes, ntk);
+      contract_shared(left[k], right[k], options, ntk);
     } else {
       for (Index a = 0; a < positions_of(left[k]); ++a)
-        contract_shared(at_position(left[k], a), at_position(right[k], a), method, memory_bytes, ntk);
+        contract_shared(at_position(left[k], a), at_position(right[k], a), options, ntk);
     }
   }
 }
 
-template void contract(const GradientRecords<float>&, const GradientRecords<float>&, NtkMethod, std::size_t,
+template void contract(const GradientRecords<float>&, const GradientRecords<float>&, const NtkOptions&,
                        Matrix<float>&);
-template void contract(const GradientRecords<double>&, const GradientRecords<double>&, NtkMethod, std::size_t,
+template void contract(const GradientRecords<double>&, const GradientRecords<double>&, const NtkOptions&,
                        Matrix<double>&);
 
 }  // namespace widelimit::finite

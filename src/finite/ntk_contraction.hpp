@@ -37,9 +37,9 @@ class RecordSink final : public GradientSink<Scalar> {
 };
 
 /// ntk [n1, n2] += products of gradients summed over parameters; the records are of the same network in the
-/// same order.
+/// same order. Of the options: method, memory_bytes and stop.
 template <typename Scalar>
-void contract(const GradientRecords<Scalar>& left, const GradientRecords<Scalar>& right, NtkMethod method,
-              std::size_t memory_bytes, Matrix<Scalar>& ntk);
+void contract(const GradientRecords<Scalar>& left, const GradientRecords<Scalar>& right,
+              const NtkOptions& options, Matrix<Scalar>& ntk);
 
 }  // namespace widelimit::finite

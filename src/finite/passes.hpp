@@ -8,6 +8,7 @@
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/finite/finite_network.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 
@@ -60,10 +61,11 @@ void require_form(const Inputs<Scalar>& x, const Form& form, const char* where) 
 /// A piece of a batch as the first layer sees it.
 template <typename Scalar>
 Activations<Scalar> activations_of(const Inputs<Scalar>& x, const Form& form, const Piece& piece,
-                                   std::uint64_t pass = 0, Index first_input = 0) {
+                                   const StopRequest& stop, std::uint64_t pass = 0, Index first_input = 0) {
   const Index positions = position_count(form.shape);
   Activations<Scalar> batch{Matrix<Scalar>(piece.count * positions, form.channels), piece.count, form.shape,
                             first_input + piece.first, pass};
+  batch.stop = stop;
   if (!x.graphs().empty())
     batch.graphs =
         x.graphs().subspan(static_cast<std::size_t>(piece.first), static_cast<std::size_t>(piece.count));

@@ -2,6 +2,7 @@
 
 #include "layers/finite/products.hpp"
 #include "widelimit/finite/finite_layer.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 
@@ -51,22 +52,32 @@ class SumSink final : public GradientSink<Scalar> {
   Vector<Scalar> sum_;
 };
 
-/// Keeps every input's gradient: rows of a Jacobian, which are 0 before.
+/// Keeps every input's gradient: rows of a Jacobian.
 template <typename Scalar>
 class JacobianSink final : public GradientSink<Scalar> {
  public:
-  explicit JacobianSink(Eigen::Map<Matrix<Scalar>> jacobian) : jacobian_{jacobian} {}
+  /// Sets the rows to 0.
+  JacobianSink(Eigen::Map<Matrix<Scalar>> jacobian, const StopRequest& stop)
+      : jacobian_{jacobian}, stop_{stop} {
+    for (Index i = 0; i < jacobian_.rows(); ++i) {
+      stop_.check();
+      jacobian_.row(i).setZero();
+    }
+  }
 
  private:
   void add_affine(const AffineGradient<Scalar>& g) override {
-    for (Index i = 0; i < g.n; ++i)
+    for (Index i = 0; i < g.n; ++i) {
+      stop_.check();
       write_affine(g, i, 1, Scalar{1}, jacobian_.data() + i * jacobian_.cols() + g.offset);
+    }
   }
   void add_plain(Index offset, const Matrix<Scalar>& gradients) override {
     jacobian_.middleCols(offset, gradients.cols()) += gradients;
   }
 
   Eigen::Map<Matrix<Scalar>> jacobian_;
+  StopRequest stop_;
 };
 
 /// For gradients with respect to inputs only.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/adjoint_laws.hpp"
 #include "kernel/graph_inputs.hpp"
 #include "network/lowering.hpp"
 #include "numerics/eigen_solver.hpp"
@@ -333,6 +334,15 @@ double finite_deviation(const Subject& subject) {
   return 0;
 }
 
+/// Readouts as they are written, so that no layer hides in one that was pulled back.
+double way_back_deviation(const Subject& subject) {
+  const std::vector<Index>& dimensions = subject.dimensions;
+  const Shape shape(dimensions.begin() + 1, dimensions.end() - 1);
+  return adjoint_deviation(
+      Lowering::lower(subject.network, shape, {}, {.channels = dimensions.back()}, Readouts::as_written),
+      shape);
+}
+
 void Checker::check_all(const SelfProbe* probe) {
   check("exchange", options_.double_tolerance, exchange_deviation);
   check("positive semidefinite", options_.double_tolerance, negativity_deviation);
@@ -344,6 +354,7 @@ void Checker::check_all(const SelfProbe* probe) {
   });
   check("precision", options_.float_tolerance, precision_deviation);
   check("finite", 0, finite_deviation);
+  check("adjoints", options_.adjoint_tolerance, way_back_deviation);
 }
 
 }  // namespace

@@ -38,7 +38,31 @@ class ActivationStage final : public RowStage {
     activation_->apply_to_multiples(row);
   }
 
+  bool has_adjoint() const override { return true; }
+  void apply_adjoint(const numerics::AdjointRow<float>& row) const override {
+    activation_->apply_adjoint(row);
+  }
+  void apply_adjoint(const numerics::AdjointRow<double>& row) const override {
+    activation_->apply_adjoint(row);
+  }
+  void apply_self_adjoint(const numerics::AdjointRow<float>& row) const override { self_adjoint_row(row); }
+  void apply_self_adjoint(const numerics::AdjointRow<double>& row) const override { self_adjoint_row(row); }
+
  private:
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const numerics::SelfSlopes self = activation_->self_slopes(static_cast<double>(row.nngp[i]));
+      double adjoint = static_cast<double>(row.nngp_adjoint[i]) * self.slope.value;
+      if (row.ntk_adjoint != nullptr) {
+        const auto ntk = static_cast<double>(row.ntk_adjoint[i]);
+        adjoint += ntk * static_cast<double>(row.ntk[i]) * self.slope.derivative;
+        row.ntk_adjoint[i] = static_cast<Scalar>(ntk * self.dual.derivative);
+      }
+      row.nngp_adjoint[i] = static_cast<Scalar>(adjoint);
+    }
+  }
+
   numerics::ActivationPtr activation_;
 };
 

@@ -29,6 +29,26 @@ class Aggregation {
     }
   }
 
+  /// P^T.
+  [[nodiscard]] Aggregation transposed() const {
+    const std::size_t nodes = begin_.size() - 1;
+    Aggregation result;
+    result.begin_.assign(nodes + 1, 0);
+    for (const Index column : columns_) ++result.begin_[static_cast<std::size_t>(column) + 1];
+    for (std::size_t node = 0; node < nodes; ++node) result.begin_[node + 1] += result.begin_[node];
+    result.columns_.resize(columns_.size());
+    result.weights_.resize(weights_.size());
+    std::vector<Index> next = result.begin_;
+    for (std::size_t node = 0; node < nodes; ++node)
+      for (auto k = static_cast<std::size_t>(begin_[node]); k < static_cast<std::size_t>(begin_[node + 1]);
+           ++k) {
+        const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(columns_[k])]++);
+        result.columns_[place] = static_cast<Index>(node);
+        result.weights_[place] = weights_[k];
+      }
+    return result;
+  }
+
   /// out = P in, row-major with `columns` numbers a row.
   void apply(const Scalar* in, Index columns, Scalar* out) const {
     numerics::linear_rows<Scalar>().sparse_product(
@@ -37,6 +57,8 @@ class Aggregation {
   }
 
  private:
+  Aggregation() = default;
+
   void add(Index column, Scalar weight) {
     columns_.push_back(column);
     weights_.push_back(weight);
@@ -107,22 +129,38 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
     const Aggregation<Scalar> left(*pair.left_graph, pair.left_state, options_.self_loops),
         right(*pair.right_graph, pair.right_state, options_.self_loops);
-    sandwich(left, right, pair.nngp, result.scratch, result.nngp);
-    if (result.ntk.size() > 0) sandwich(left, right, pair.ntk, result.scratch, result.ntk);
+    sandwich(left, right, pair.nngp, result.scratch, result.nngp.data());
+    if (result.ntk.size() > 0) sandwich(left, right, pair.ntk, result.scratch, result.ntk.data());
+  }
+
+  /// K-bar += P^T K'-bar P', T-bar likewise: P is the graph's alone.
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const auto left =
+        Aggregation<Scalar>(*pair.left_graph, pair.left_state, options_.self_loops).transposed();
+    const auto right =
+        Aggregation<Scalar>(*pair.right_graph, pair.right_state, options_.self_loops).transposed();
+    std::vector<Scalar> scratch(2 * static_cast<std::size_t>(pair.nngp.size()));
+    Matrix<Scalar> back(pair.nngp.rows(), pair.nngp.cols());
+    const auto add = [&](const auto& behind, auto target) {
+      sandwich(left, right, behind, scratch.data(), back.data());
+      target += back;
+    };
+    add(adjoint.nngp_behind, adjoint.nngp);
+    if (pair.ntk.size() > 0) add(adjoint.ntk_behind, adjoint.ntk);
   }
 
  private:
   /// Rows are added whole: the right product is taken of the turned matrix.
   template <typename Scalar>
   static void sandwich(const Aggregation<Scalar>& left, const Aggregation<Scalar>& right,
-                       const Eigen::Map<const Matrix<Scalar>>& in, Scalar* scratch,
-                       Eigen::Map<Matrix<Scalar>>& out) {
+                       const Eigen::Map<const Matrix<Scalar>>& in, Scalar* scratch, Scalar* out) {
     const Index rows = in.rows(), columns = in.cols();
     Scalar *first = scratch, *second = scratch + in.size();
     turn(in.data(), rows, columns, first);
     right.apply(first, rows, second);
     turn(second, columns, rows, first);
-    left.apply(first, columns, out.data());
+    left.apply(first, columns, out);
   }
 
   AggregateOptions options_;

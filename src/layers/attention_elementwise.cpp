@@ -4,6 +4,7 @@
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/dual_rows.hpp"
+#include "layers/elementwise_adjoint.hpp"
 #include "layers/rotary_table.hpp"
 #include "layers/seen_positions.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -35,7 +36,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    const EncodedPair encoded = encode(pair);
+    const EncodedPair encoded = encode_with_variances(pair);
     const auto left = logit_variances(pair.left_state, pair.nngp.rows());
     const auto right = logit_variances(pair.right_state, pair.nngp.cols());
     Sums sums(*this, encoded, pair.stop);
@@ -45,7 +46,40 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     });
   }
 
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const EncodedPair encoded = encode_with_variances(pair);
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    const auto left = logit_variances(pair.left_state, d), right = logit_variances(pair.right_state, e);
+    auto left_variances = variances(pair.left_state, d), right_variances = variances(pair.right_state, e);
+    EncodedPair bars = encoded.zeros();
+    ElementwiseAdjoint go_back(*zeta_, options(), encoded, pair.same_input, pair.stop);
+    for_each_wanted(pair, [&](Index a, Index b) {
+      const AttentionSums back = entry_adjoint({}, encoded, a, b, adjoint, bars);
+      if (back.values == 0 && back.value_ntks == 0) return;
+      const AttentionSums sums =
+          go_back({left[static_cast<std::size_t>(a)], right[static_cast<std::size_t>(b)], left_variances,
+                   right_variances},
+                  a, b, back, bars);
+      static_cast<void>(entry_adjoint(sums, encoded, a, b, adjoint, bars));
+    });
+    add_encoded_adjoint(bars, adjoint);
+    add_state_adjoint(left_variances.adjoint, adjoint.left_state);
+    add_state_adjoint(right_variances.adjoint, adjoint.right_state);
+  }
+
+  template <typename Scalar>
+  void adjoint_input(const SelfView<Scalar>&, const SelfAdjoint<Scalar>& adjoint) const {
+    add_variances_adjoint(adjoint);
+  }
+
  private:
+  template <typename Scalar>
+  [[nodiscard]] LogitVariances variances(const Scalar* state, Index d) const {
+    return {biased_variances(state, d, options().query_bias_variance),
+            biased_variances(state, d, options().key_bias_variance)};
+  }
+
   /// The prepared variances qk^2 K~_aa K~_ii, i = 0.., of every a. The product is formed in this order
   /// everywhere, so that an input with itself has correlation exactly 1.
   template <typename Scalar>
@@ -53,7 +87,8 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     const auto queries = biased_variances(encoded_variances, d, options().query_bias_variance);
     const auto keys = biased_variances(encoded_variances, d, options().key_bias_variance);
     std::vector<PreparedVariances> prepared;
-    for (Index a = 0; a < d; ++a) prepared.emplace_back(*zeta_, (qk2() * queries[a]) * keys);
+    for (Index a = 0; a < d; ++a)
+      prepared.emplace_back(*zeta_, (squared_query_key_std() * queries[a]) * keys);
     return prepared;
   }
 
@@ -61,7 +96,7 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
   class Sums {
    public:
     Sums(const ElementwiseAttention& stage, const EncodedPair& encoded, StopRequest stop)
-        : qk2_{stage.qk2()},
+        : qk2_{stage.squared_query_key_std()},
           encoded_{encoded},
           value_logits_{encoded.values.cwiseProduct(encoded.keys)},
           seen_left_(stage.options(), encoded.keys.rows()),
@@ -132,8 +167,6 @@ class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
     Vector<double> turns_;
     Vector<double> turned_;
   };
-
-  [[nodiscard]] double qk2() const { return options().query_key_std * options().query_key_std; }
 
   numerics::ActivationPtr zeta_;
 };

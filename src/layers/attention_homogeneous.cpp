@@ -2,6 +2,8 @@
 #include "layers/attention_stages.hpp"
 #include "layers/dual_rows.hpp"
 #include "layers/graded_interpolation.hpp"
+#include "layers/graded_nodes.hpp"
+#include "layers/homogeneous_adjoint.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/layers/activations.hpp"
 
@@ -106,7 +108,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    const EncodedPair encoded = encode(pair);
+    const EncodedPair encoded = encode_with_variances(pair);
     const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     const auto left = biased_variances(pair.left_state, d, options().query_bias_variance);
     const auto right = biased_variances(pair.right_state, e, options().query_bias_variance);
@@ -122,7 +124,7 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     const SumFunctions functions(*zeta_, encoded, biased_variances(pair.left_state, d, key_bias),
                                  biased_variances(pair.right_state, e, key_bias), pair.stop);
     interpolated.tabulate(functions);
-    const double qk2 = options().query_key_std * options().query_key_std;
+    const double qk2 = squared_query_key_std();
     for_each_wanted(pair, [&](Index a, Index b) {
       const double rho = correlations(a, b), scale = qk2 * left_roots[a] * right_roots[b];
       FunctionValues values = interpolated(std::abs(rho));
@@ -131,7 +133,104 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     });
   }
 
+  /// The transposed interpolation takes the adjoints of all entries to the nodes, where those of the sums go back; the
+  /// slopes in rho are sums as well, and are interpolated like them.
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const EncodedPair encoded = encode_with_variances(pair);
+    auto left = variances(pair.left_state, pair.nngp.rows()),
+         right = variances(pair.right_state, pair.nngp.cols());
+    EncodedPair bars = encoded.zeros();
+    const Correlations correlations = correlations_of(pair, encoded, left, right);
+    std::vector<NodeSums> nodes;
+    for (const double point : correlations.nodes.points()) nodes.push_back({point});
+    for_each_wanted(pair, [&](Index a, Index b) {
+      const Eigen::Array4d behind =
+          functions_adjoint({}, encoded, a, b, correlations.scales(a, b), adjoint, bars);
+      const auto weights = correlations.nodes.weights(correlations.numbers(a, b));
+      for (std::size_t n = 0; n < weights.count; ++n)
+        nodes[weights.first + n].behind += weights.numbers[n] * behind;
+    });
+    constexpr double rounding = 8 * static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+    const HomogeneousAdjoint go_back(*zeta_, encoded, rounding, pair.stop);
+    go_back(left, right, nodes, bars);
+    add_entries_adjoint(pair, encoded, correlations, nodes, adjoint, bars, left, right);
+    add_encoded_adjoint(bars, adjoint);
+    add_state_adjoint(left.adjoint, adjoint.left_state);
+    add_state_adjoint(right.adjoint, adjoint.right_state);
+  }
+
+  template <typename Scalar>
+  void adjoint_input(const SelfView<Scalar>&, const SelfAdjoint<Scalar>& adjoint) const {
+    add_variances_adjoint(adjoint);
+  }
+
  private:
+  /// Of the queries at all wanted (a, b).
+  struct Correlations {
+    GradedNodes nodes;
+    Matrix<double> numbers;  ///< rho_ab
+    Matrix<double> scales;   ///< qk^2 s_a s_b
+  };
+
+  template <typename Scalar>
+  [[nodiscard]] LogitVariances variances(const Scalar* state, Index d) const {
+    return {biased_variances(state, d, options().query_bias_variance),
+            biased_variances(state, d, options().key_bias_variance)};
+  }
+
+  template <typename Scalar>
+  [[nodiscard]] Correlations correlations_of(const PairView<Scalar>& pair, const EncodedPair& encoded,
+                                             const LogitVariances& left, const LogitVariances& right) const {
+    // Slopes converge by a few nodes later than values.
+    Correlations result{GradedNodes(sizeof(Scalar) == 4 ? 8 : 14), {}, {}};
+    const Vector<double> left_roots = left.queries.cwiseSqrt(), right_roots = right.queries.cwiseSqrt();
+    result.numbers.resize(pair.nngp.rows(), pair.nngp.cols());
+    result.scales = squared_query_key_std() * left_roots * right_roots.transpose();
+    for_each_wanted(pair, [&](Index a, Index b) {
+      result.numbers(a, b) = correlation(left.queries[a], right.queries[b], left_roots[a] * right_roots[b],
+                                         encoded.queries(a, b));
+      result.nodes.want(result.numbers(a, b));
+    });
+    return result;
+  }
+
+  /// Adjoints of g_1 .. g_4 at an entry; those of its own covariances, which `sums` matter to, are added to `bars`.
+  template <typename Scalar>
+  Eigen::Array4d functions_adjoint(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
+                                   double scale, const PairAdjoint<Scalar>& adjoint,
+                                   EncodedPair& bars) const {
+    const AttentionSums back = entry_adjoint(sums, encoded, a, b, adjoint, bars);
+    return {scale * back.values, scale * back.value_ntks, back.value_logits, back.value_logit_ntks};
+  }
+
+  /// Through rho_ab = K~_ab / (s_a s_b) and the factor s_a s_b to the covariances and the variances of the queries.
+  template <typename Scalar>
+  void add_entries_adjoint(const PairView<Scalar>& pair, const EncodedPair& encoded,
+                           const Correlations& correlations, const std::vector<NodeSums>& nodes,
+                           const PairAdjoint<Scalar>& adjoint, EncodedPair& bars, LogitVariances& left,
+                           LogitVariances& right) const {
+    const Vector<double> over_left = HomogeneousAdjoint::half_over(left.queries),
+                         over_right = HomogeneousAdjoint::half_over(right.queries);
+    for_each_wanted(pair, [&](Index a, Index b) {
+      const double rho = correlations.numbers(a, b), scale = correlations.scales(a, b);
+      const auto weights = correlations.nodes.weights(rho);
+      Eigen::Array4d functions = Eigen::Array4d::Zero(), slopes = functions;
+      for (std::size_t n = 0; n < weights.count; ++n) {
+        functions += weights.numbers[n] * nodes[weights.first + n].functions;
+        slopes += weights.numbers[n] * nodes[weights.first + n].slopes;
+      }
+      const AttentionSums sums{.value_logits = functions[2], .value_logit_ntks = functions[3]};
+      const Eigen::Array4d behind = functions_adjoint(sums, encoded, a, b, scale, adjoint, bars);
+      if (!(scale > 0)) return;
+      const double rho_bar = (behind * slopes).sum();
+      const double factors = behind[0] * functions[0] + behind[1] * functions[1] - rho_bar * rho;
+      bars.queries(a, b) += rho_bar * squared_query_key_std() / scale;
+      left.adjoint[a] += over_left[a] * factors;
+      right.adjoint[b] += over_right[b] * factors;
+    });
+  }
+
   /// c / roots, roots the root of p q; exactly +-1 where c^2 = pq, 0 for a zero variance.
   static double correlation(double p, double q, double roots, double c) {
     if (!(roots > 0)) return 0;

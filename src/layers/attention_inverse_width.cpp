@@ -51,12 +51,7 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
     const Index d = position_count(input.shape);
     Eigen::Map<Matrix<Scalar>> weights(state, d, d);
-    if (tied_)
-      write_encoded(input.nngp, input.shape, input.shape, weights);
-    else
-      weights.setZero();
-    if (tied_) weights.array() += static_cast<Scalar>(options().query_bias_variance);
-    if (options().sequence.rotary) turn(weights);
+    write_logits(input, weights);
     const AttentionRows rows(options(), d, input.counts);
     for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);
   }
@@ -75,10 +70,45 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     result.nngp = (ov * result.nngp.array() + b).matrix();
   }
 
- private:
-  /// Logits (a, c) times rho(c - a).
   template <typename Scalar>
-  void turn(Eigen::Map<Matrix<Scalar>>& logits) const {
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const auto ov = static_cast<Scalar>(options().output_value_variance);
+    Matrix<Scalar> behind = ov * adjoint.nngp_behind;
+    if (pair.ntk.size() > 0) behind += 2 * ov * adjoint.ntk_behind;
+    sandwich_adjoint(pair, pair.nngp, behind, adjoint, adjoint.nngp);
+    if (pair.ntk.size() == 0) return;
+    behind = ov * adjoint.ntk_behind;
+    sandwich_adjoint(pair, pair.ntk, behind, adjoint, adjoint.ntk);
+  }
+
+  template <typename Scalar>
+  void adjoint_input(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
+    if (!tied_) return;
+    const Index d = position_count(input.shape);
+    Matrix<Scalar> logits(d, d), bars = Eigen::Map<const Matrix<Scalar>>(adjoint.state_adjoint, d, d);
+    write_logits(input, logits);
+    const AttentionRows rows(options(), d, input.counts);
+    for (Index a = 0; a < d; ++a) rows.apply_adjoint(&logits(a, 0), adjoint.state + a * d, &bars(a, 0), a);
+    if (options().sequence.rotary) turn(bars);
+    Eigen::Map<Matrix<Scalar>>(adjoint.nngp) += static_cast<Scalar>(input_weight()) * bars;
+  }
+
+ private:
+  /// Divided by query_key_std.
+  template <typename Scalar, typename Logits>
+  void write_logits(const SelfView<Scalar>& input, Logits& logits) const {
+    if (tied_)
+      write_encoded(input.nngp, input.shape, input.shape, logits);
+    else
+      logits.setZero();
+    if (tied_) logits.array() += static_cast<Scalar>(options().query_bias_variance);
+    if (options().sequence.rotary) turn(logits);
+  }
+
+  /// Logits (a, c) times rho(c - a).
+  template <typename Logits>
+  void turn(Logits& logits) const {
+    using Scalar = typename Logits::Scalar;
     const RotaryTable rho(*options().sequence.rotary, logits.rows());
     for (Index a = 0; a < logits.rows(); ++a)
       for (Index c = 0; c < logits.cols(); ++c) logits(a, c) *= static_cast<Scalar>(rho(c - a));
@@ -105,6 +135,46 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     // The diagonal always by the same sums, whatever else is wanted: that of an input with itself is its
     // variances, so that a correlation of 1 is exactly that.
     for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
+  }
+
+  /// The way back through sandwich(). With S-bar = `behind`, both V-bar = A^T (S-bar A') and the weights' A-bar = (S-bar
+  /// A') V^T, A'-bar = (S-bar^T A) V are products with one of two; five in all. Where only the diagonal was wanted S-bar
+  /// is one, and the first two are rows of the weights, scaled.
+  template <typename Scalar>
+  void sandwich_adjoint(const PairView<Scalar>& pair, const Eigen::Map<const Matrix<Scalar>>& covariance,
+                        const Matrix<Scalar>& behind, const PairAdjoint<Scalar>& adjoint,
+                        Eigen::Map<Matrix<Scalar>> target) const {
+    const Index d = covariance.rows(), e = covariance.cols();
+    const Eigen::Map<const Matrix<Scalar>> left(pair.left_state, d, d), right(pair.right_state, e, e);
+    const Matrix<Scalar> to_right = product(Transpose::no, behind, right, pair.wanted);
+    const Scalar weight = encodes_values() ? static_cast<Scalar>(input_weight()) : Scalar{1};
+    gemm(Transpose::yes, Transpose::no, d, e, to_right.rows(), weight, {left.data(), d}, {to_right.data(), e},
+         Scalar{1}, target.data(), e);
+    if (!tied_) return;
+    pair.stop.check();
+    const Matrix<Scalar> to_left = product(Transpose::yes, behind, left, pair.wanted);
+    Matrix<Scalar> encoded;
+    if (encodes_values()) write_encoded(covariance, pair.left_shape, pair.right_shape, encoded);
+    const Scalar* values = encodes_values() ? encoded.data() : covariance.data();
+    gemm(Transpose::no, Transpose::yes, to_right.rows(), d, e, Scalar{1}, {to_right.data(), e}, {values, e},
+         Scalar{1}, adjoint.left_state, d);
+    gemm(Transpose::no, Transpose::no, to_left.rows(), e, d, Scalar{1}, {to_left.data(), d}, {values, e},
+         Scalar{1}, adjoint.right_state, e);
+  }
+
+  /// `behind` or its transpose times the weights of a side; as many rows as are not 0 where it is diagonal.
+  template <typename Scalar>
+  static Matrix<Scalar> product(Transpose transpose, const Matrix<Scalar>& behind,
+                                const Eigen::Map<const Matrix<Scalar>>& weights, Entries wanted) {
+    const Index columns = weights.cols();
+    if (wanted == Entries::diagonal) {
+      const auto diagonal = behind.diagonal();
+      return diagonal.asDiagonal() * weights.topRows(diagonal.size());
+    }
+    Matrix<Scalar> result(transpose == Transpose::no ? behind.rows() : behind.cols(), columns);
+    gemm(transpose, Transpose::no, result.rows(), columns, columns, Scalar{1}, {behind.data(), behind.cols()},
+         {weights.data(), columns}, Scalar{0}, result.data(), columns);
+    return result;
   }
 
   bool tied_;

@@ -36,6 +36,14 @@ class AttentionStage : public PairStageOf<Derived> {
     return options_.positions && options_.positions->values == ValueEncodings::present;
   }
 
+  /// w_in
+  [[nodiscard]] double input_weight() const {
+    return options_.positions ? options_.positions->input_weight : 1;
+  }
+  [[nodiscard]] double squared_query_key_std() const {
+    return options_.query_key_std * options_.query_key_std;
+  }
+
   /// target = w_in covariance + w_pe R, or covariance itself without encodings. NaNs of entries that nobody
   /// asked for stay NaN.
   template <typename Covariance, typename Target>
@@ -99,15 +107,65 @@ class AttentionStage : public PairStageOf<Derived> {
     return encoded;
   }
 
+  /// The way back through write_encoded_variances().
+  template <typename Scalar>
+  void add_variances_adjoint(const SelfAdjoint<Scalar>& adjoint) const {
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp;
+    nngp.diagonal() += static_cast<Scalar>(input_weight()) *
+                       Eigen::Map<const Vector<Scalar>>(adjoint.state_adjoint, nngp.rows());
+  }
+
+  /// The way back through encode().
+  template <typename Scalar>
+  void add_encoded_adjoint(const EncodedPair& bars, const PairAdjoint<Scalar>& adjoint) const {
+    const double of_values = encodes_values() ? input_weight() : 1;
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
+    nngp += (input_weight() * (bars.queries + bars.keys) + of_values * bars.values).template cast<Scalar>();
+    if (ntk.size() == 0) return;
+    ntk += (input_weight() * bars.logit_ntks + of_values * bars.value_ntks).template cast<Scalar>();
+  }
+
+  /// The way back through write_entry(): returns the adjoints of the sums, which do not depend on them; those of the
+  /// entry's own covariances are added to `bars`.
+  template <typename Scalar>
+  AttentionSums entry_adjoint(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
+                              const PairAdjoint<Scalar>& adjoint, EncodedPair& bars) const {
+    const bool with_ntk = encoded.logit_ntks.size() > 0;
+    const auto entry =
+        attention_entry_adjoint(sums, encoded.queries(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
+                                options_.output_value_variance, squared_query_key_std(),
+                                {static_cast<double>(adjoint.nngp_behind(a, b)),
+                                 with_ntk ? static_cast<double>(adjoint.ntk_behind(a, b)) : 0.0});
+    bars.queries(a, b) += entry.encoded_nngp;
+    if (with_ntk) bars.logit_ntks(a, b) += entry.encoded_ntk;
+    return entry.sums;
+  }
+
+  template <typename Scalar>
+  static void add_state_adjoint(const Vector<double>& variances, Scalar* state) {
+    Eigen::Map<Vector<Scalar>>(state, variances.size()) += variances.template cast<Scalar>();
+  }
+
+  /// encode() for a stage whose states are write_encoded_variances(): the covariance of a position of an input with itself
+  /// is the variance, in float too, where the states are rounded; at a correlation of 1 - 1e-8 half the digits are lost.
+  template <typename Scalar>
+  [[nodiscard]] EncodedPair encode_with_variances(const PairView<Scalar>& pair) const {
+    EncodedPair encoded = encode(pair);
+    if (!pair.same_input) return encoded;
+    const Index d = pair.nngp.rows();
+    encoded.queries.diagonal() = biased_variances(pair.left_state, d, options_.query_bias_variance);
+    encoded.keys.diagonal() = biased_variances(pair.left_state, d, options_.key_bias_variance);
+    return encoded;
+  }
+
   /// Puts the entry with these sums into the result.
   template <typename Scalar>
   void write_entry(const AttentionSums& sums, const EncodedPair& encoded, Index a, Index b,
                    PairResult<Scalar>& result) const {
     const bool with_ntk = result.ntk.size() > 0;
-    const double qk2 = options_.query_key_std * options_.query_key_std;
     const auto [nngp, ntk] =
         attention_entry(sums, encoded.queries(a, b), with_ntk ? encoded.logit_ntks(a, b) : 0.0,
-                        options_.output_value_variance, options_.bias_variance, qk2);
+                        options_.output_value_variance, options_.bias_variance, squared_query_key_std());
     result.nngp(a, b) = static_cast<Scalar>(nngp);
     if (with_ntk) result.ntk(a, b) = static_cast<Scalar>(ntk);
   }

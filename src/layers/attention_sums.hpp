@@ -27,6 +27,24 @@ inline AttentionEntry attention_entry(const AttentionSums& sums, double encoded_
   return {s + bias, 2 * s + bias + ov * sums.value_ntks + ov * qk2 * logits};
 }
 
+/// The way back through attention_entry() for the adjoints of its result.
+struct AttentionEntryAdjoint {
+  AttentionSums sums;
+  double encoded_nngp;
+  double encoded_ntk;
+};
+inline AttentionEntryAdjoint attention_entry_adjoint(const AttentionSums& sums, double encoded_nngp,
+                                                     double encoded_ntk, double ov, double qk2,
+                                                     const AttentionEntry& behind) {
+  const double logits = ov * qk2 * behind.ntk;
+  return {{.values = ov * (behind.nngp + 2 * behind.ntk),
+           .value_ntks = ov * behind.ntk,
+           .value_logits = logits * (2 * encoded_nngp + encoded_ntk),
+           .value_logit_ntks = logits * encoded_nngp},
+          logits * (2 * sums.value_logits + sums.value_logit_ntks),
+          logits * sums.value_logits};
+}
+
 /// The encoded covariances of a pair in double: what every 1/sqrt(width) stage starts from. Empty matrices
 /// stand for an NTK that is not computed.
 struct EncodedPair {
@@ -35,6 +53,15 @@ struct EncodedPair {
   Matrix<double> queries;     ///< K~ plus the variance of the queries' biases.
   Matrix<double> keys;        ///< The same for the keys.
   Matrix<double> logit_ntks;  ///< T~
+
+  /// Zeros of the same sizes: adjoints start from them.
+  [[nodiscard]] EncodedPair zeros() const {
+    EncodedPair zeros = *this;
+    for (Matrix<double>* matrix :
+         {&zeros.values, &zeros.value_ntks, &zeros.queries, &zeros.keys, &zeros.logit_ntks})
+      matrix->setZero();
+    return zeros;
+  }
 };
 
 }  // namespace widelimit::layers

@@ -25,19 +25,37 @@ class AttentionRows {
   /// The row of position a, in place; weights of positions that are not seen become 0.
   template <typename Scalar>
   void apply(Scalar* row, Index a) const {
-    Index behind = 0;
-    for (const PositionRange& range : seen_.of(a)) {
-      std::fill(row + behind, row + range.begin, Scalar{0});
-      behind = range.end;
-    }
-    std::fill(row + behind, row + seen_.size(), Scalar{0});
+    clear_unseen(row, a);
     if (zeta_)
       apply_elementwise(row, a);
     else
       apply_softmax(row, a);
   }
 
+  /// The way back through apply(): `adjoint` is that of the weights in, and of what apply() was given out.
+  template <typename Scalar>
+  void apply_adjoint(const Scalar* logits, const Scalar* weights, Scalar* adjoint, Index a) const {
+    clear_unseen(adjoint, a);
+    if (zeta_)
+      for_each_seen(a, [&](Index i) {
+        const double slope = zeta_->derivative(scale_ * static_cast<double>(logits[i]));
+        adjoint[i] *= static_cast<Scalar>(scale_ * slope);
+      });
+    else
+      apply_softmax_adjoint(weights, adjoint, a);
+  }
+
  private:
+  template <typename Scalar>
+  void clear_unseen(Scalar* row, Index a) const {
+    Index behind = 0;
+    for (const PositionRange& range : seen_.of(a)) {
+      std::fill(row + behind, row + range.begin, Scalar{0});
+      behind = range.end;
+    }
+    std::fill(row + behind, row + seen_.size(), Scalar{0});
+  }
+
   template <typename Body>
   void for_each_seen(Index a, const Body& body) const {
     for (const PositionRange& range : seen_.of(a))
@@ -69,6 +87,18 @@ class AttentionRows {
     // The 1 in the denominator is the exponential of a logit 0.
     if (adds_one_) sum += static_cast<Scalar>(std::exp(-(scale_ * static_cast<double>(largest) + top)));
     for_each_seen(a, [&](Index i) { row[i] /= sum; });
+  }
+
+  /// With or without a 1 in the denominator, the Jacobian is diag(s) - s s^T.
+  template <typename Scalar>
+  void apply_softmax_adjoint(const Scalar* weights, Scalar* adjoint, Index a) const {
+    double mean = 0;
+    for_each_seen(
+        a, [&](Index i) { mean += static_cast<double>(weights[i]) * static_cast<double>(adjoint[i]); });
+    for_each_seen(a, [&](Index i) {
+      adjoint[i] = static_cast<Scalar>(scale_ * static_cast<double>(weights[i]) *
+                                       (static_cast<double>(adjoint[i]) - mean));
+    });
   }
 
   double scale_;

@@ -174,7 +174,8 @@ class Branches final : public LayerModel {
     for (LoweredBranch& branch : lowered) {
       const Shape shape = branch.state.shape;
       branch.state = lowering.position_map(
-          branch.state, position_map_stage(std::make_shared<Placement>(axis, shape, front, total)));
+          branch.state,
+          position_map_stage(std::make_shared<Placement>(axis, shape, front, total), branch.state.shape));
       front += shape[axis];
     }
     return lowered;

@@ -5,6 +5,7 @@
 #include "layers/builtin_kinds.hpp"
 #include "layers/finite/pointwise.hpp"
 #include "network/layer_model.hpp"
+#include "network/linear_adjoints.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
@@ -23,6 +24,15 @@ class DropoutStage final : public RowStageOf<DropoutStage> {
 
   template <typename Scalar>
   void apply_row(const numerics::DualRow<Scalar>&) const {}
+
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    clear_variance_adjoints(row);
+  }
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    divide(adjoints_as_row(row));
+  }
 
   void apply_self(const numerics::DualRow<float>& row) const override { divide(row); }
   void apply_self(const numerics::DualRow<double>& row) const override { divide(row); }

@@ -63,6 +63,13 @@ class DualRows {
                                                 right_.data(), static_cast<std::size_t>(values_.size())});
   }
 
+  /// The way back for the selected pairs; the row's auxiliary numbers are theirs.
+  void go_back(numerics::AdjointRow<double> row) const {
+    row.left = left_.data();
+    row.right = right_.data();
+    activation_.apply_adjoint(row);
+  }
+
   [[nodiscard]] const Vector<double>& values() const { return values_; }
   [[nodiscard]] const Vector<double>& derivatives() const { return derivatives_; }
 

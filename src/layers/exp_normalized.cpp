@@ -7,6 +7,7 @@
 #include "layers/checks.hpp"
 #include "layers/finite/exp_normalized.hpp"
 #include "network/layer_model.hpp"
+#include "numerics/adjoint_entry.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -40,6 +41,38 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
       const Scalar factor = roots > 0 ? std::exp(gamma * (rho + shift)) : Scalar{0};
       row.nngp[i] = roots * factor;
       if (row.ntk != nullptr) row.ntk[i] *= gamma * factor;
+    }
+  }
+
+  /// value and derivative are homogeneous of degree 1 and 0 in the covariances: Euler's relations give the slopes in p
+  /// and q, 2p df/dp = f - c df/dc.
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const double roots = static_cast<double>(row.left[0][i]) * static_cast<double>(row.right[0][i]);
+      numerics::DualSlopes slopes{};
+      if (roots > 0) {
+        const auto p = static_cast<double>(row.left_variance[i]),
+                   q = static_cast<double>(row.right_variance[i]);
+        const double rho = std::clamp(static_cast<double>(row.nngp[i]) / roots, -1.0, 1.0);
+        const double factor = std::exp(gamma_ * (rho + shift_)), bend = gamma_ * gamma_ * factor / roots;
+        const double value = roots * factor * (1 - gamma_ * rho) / 2, derivative = -roots * rho * bend / 2;
+        slopes = {{roots * factor, gamma_ * factor},
+                  {value / p, derivative / p},
+                  {value / q, derivative / q},
+                  bend,
+                  gamma_ * factor};
+      }
+      numerics::write_adjoint(row, i, slopes);
+    }
+  }
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    const double factor = std::exp(gamma_ * (1 + shift_));
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const bool there = row.left[0][i] > 0 && row.right[0][i] > 0;
+      row.nngp_adjoint[i] *= static_cast<Scalar>(there ? factor : 0);
+      if (row.ntk_adjoint != nullptr) row.ntk_adjoint[i] *= static_cast<Scalar>(there ? gamma_ * factor : 0);
     }
   }
 

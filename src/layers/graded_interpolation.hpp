@@ -11,13 +11,30 @@ namespace widelimit::layers {
 /// A few functions of one variable, tabulated together.
 using FunctionValues = Eigen::Array4d;
 
+/// The intervals 1 - 2^-k <= x <= 1 - 2^-(k+1), k = 0, 1, ..., of [0, 1), and x = 1 by itself.
+struct GradedIntervals {
+  /// Of x = 1: 1 - x is a multiple of 2^-53, or 0.
+  static constexpr std::size_t end = 54;
+
+  static std::size_t interval_of(double x) {
+    const double distance = 1 - x;
+    if (distance <= 0) return end;
+    int exponent = 0;
+    const double mantissa = std::frexp(distance, &exponent);  // in [1/2, 1)
+    return static_cast<std::size_t>(mantissa == 0.5 ? 1 - exponent : -exponent);
+  }
+  /// Of 1 - x.
+  static double centre(std::size_t interval) { return 0.75 * std::exp2(-static_cast<double>(interval)); }
+  static double radius(std::size_t interval) { return 0.25 * std::exp2(-static_cast<double>(interval)); }
+};
+
 /// Interpolates functions on [0, 1] that are smooth inside but singular at 1, like the dual activations of
 /// homogeneous functions: on the intervals 1 - 2^-k <= x <= 1 - 2^-(k+1), k = 0, 1, ..., where the distance
 /// to the singularity is at least the interval's length, Chebyshev interpolation gains a factor 3 + sqrt(8) a
 /// node. x = 1 is a table of its own.
 ///
 /// First say where the functions will be wanted (want()), then tabulate() those intervals, then ask.
-class GradedInterpolation {
+class GradedInterpolation : private GradedIntervals {
  public:
   /// `nodes` an interval, at least 1.
   explicit GradedInterpolation(int nodes) : nodes_{nodes} {
@@ -72,19 +89,6 @@ class GradedInterpolation {
     std::size_t interval;
     std::vector<FunctionValues> coefficients;  ///< Of Chebyshev polynomials of (1 - x - centre) / radius.
   };
-
-  /// 1 - x is a multiple of 2^-53, or 0.
-  static constexpr std::size_t end = 54;
-
-  static std::size_t interval_of(double x) {
-    const double distance = 1 - x;
-    if (distance <= 0) return end;
-    int exponent = 0;
-    const double mantissa = std::frexp(distance, &exponent);  // in [1/2, 1)
-    return static_cast<std::size_t>(mantissa == 0.5 ? 1 - exponent : -exponent);
-  }
-  static double centre(std::size_t interval) { return 0.75 * std::exp2(-static_cast<double>(interval)); }
-  static double radius(std::size_t interval) { return 0.25 * std::exp2(-static_cast<double>(interval)); }
 
   void append_points(std::size_t interval, std::vector<double>& points) const {
     if (interval == end) return points.push_back(1);

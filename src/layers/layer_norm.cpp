@@ -10,6 +10,7 @@
 #include "layers/checks.hpp"
 #include "layers/finite/norm.hpp"
 #include "network/layer_model.hpp"
+#include "network/linear_adjoints.hpp"
 #include "network/linear_stages.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
@@ -60,7 +61,46 @@ class NormStage final : public RowStageOf<NormStage>, public ScalingStage {
     numerics::linear_rows<Scalar>().scale(row);
   }
 
+  /// dr/dp = -r^3 / 2, with the variance that r is of.
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    numerics::linear_rows<Scalar>().scale(adjoints_as_row(row));
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const Scalar half = through_factors(row, i) / 2;
+      row.left_adjoint[i] = half * row.left[0][i] * row.left[0][i];
+      row.right_adjoint[i] = half * row.right[0][i] * row.right[0][i];
+    }
+  }
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    numerics::linear_rows<Scalar>().scale(adjoints_as_row(row));
+    Scalar* const through_variance = mixes_variances() ? row.left_adjoint : row.nngp_adjoint;
+    if (mixes_variances()) std::fill_n(row.left_adjoint, row.size, Scalar{0});
+    for (std::size_t i = 0; i < row.size; ++i)
+      through_variance[i] += through_factors(row, i) * row.left[0][i] * row.left[0][i];
+  }
+
+  [[nodiscard]] bool mixes_variances() const override { return axes_ != NormAxes::channels; }
+  void prepare_adjoint(float* variance, std::size_t positions) const override { share(variance, positions); }
+  void prepare_adjoint(double* variance, std::size_t positions) const override { share(variance, positions); }
+
  private:
+  /// What L loses as both factors of an entry grow by a part of themselves, half of it with either; behind scale().
+  template <typename Scalar>
+  static Scalar through_factors(const numerics::AdjointRow<Scalar>& row, std::size_t i) {
+    const Scalar ntk = row.ntk_adjoint == nullptr ? Scalar{0} : row.ntk_adjoint[i] * row.ntk[i];
+    return -(row.nngp_adjoint[i] * row.nngp[i] + ntk);
+  }
+
+  /// The mean variance depends on all of them alike.
+  template <typename Scalar>
+  void share(Scalar* variance, std::size_t positions) const {
+    if (!mixes_variances()) return;
+    double sum = 0;
+    for (std::size_t i = 0; i < positions; ++i) sum += static_cast<double>(variance[i]);
+    std::fill_n(variance, positions, static_cast<Scalar>(sum / static_cast<double>(positions)));
+  }
+
   NormKind kind_;
   NormAxes axes_;
   double epsilon_;
@@ -90,14 +130,11 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
 
   template <typename Scalar>
   void prepare_input(const SelfView<Scalar>& input, Scalar* state) const {
-    const auto counts = [&](Index position) {
-      return input.counts.empty() || input.counts[static_cast<std::size_t>(position)] != 0;
-    };
     for (const std::vector<Index>& group : axes_.groups(input.shape)) {
       double sum = 0;
       Index count = 0;
       for (const Index position : group) {
-        if (!counts(position)) continue;
+        if (!is_counted(input, position)) continue;
         sum += static_cast<double>(input.nngp(position, position));
         ++count;
       }
@@ -121,7 +158,45 @@ class AxesNormStage final : public PairStageOf<AxesNormStage> {
     if (result.ntk.size() > 0) scale(pair.ntk, result.ntk);
   }
 
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const auto scale_adjoint = [&](const auto& from, const auto& behind, auto to) {
+      for (Index a = 0; a < from.rows(); ++a)
+        for (Index b = 0; b < from.cols(); ++b) {
+          if (pair.wanted == Entries::diagonal && a != b) continue;
+          const Scalar left = pair.left_state[a], right = pair.right_state[b];
+          to(a, b) += left * behind(a, b) * right;
+          adjoint.left_state[a] += behind(a, b) * from(a, b) * right;
+          adjoint.right_state[b] += left * behind(a, b) * from(a, b);
+        }
+    };
+    scale_adjoint(pair.nngp, adjoint.nngp_behind, adjoint.nngp);
+    if (pair.ntk.size() > 0) scale_adjoint(pair.ntk, adjoint.ntk_behind, adjoint.ntk);
+  }
+
+  /// Of r = 1 / sqrt(mean + epsilon) the slope in every variance of a group is -r^3 / 2 over their number.
+  template <typename Scalar>
+  void adjoint_input(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp;
+    for (const std::vector<Index>& group : axes_.groups(input.shape)) {
+      double behind = 0, count = 0;
+      for (const Index position : group) {
+        behind += static_cast<double>(adjoint.state_adjoint[position]);
+        if (is_counted(input, position)) ++count;
+      }
+      const auto factor = static_cast<double>(adjoint.state[group.front()]);
+      for (const Index position : group)
+        if (is_counted(input, position))
+          nngp(position, position) += static_cast<Scalar>(-factor * factor * factor / 2 * behind / count);
+    }
+  }
+
  private:
+  template <typename Scalar>
+  static bool is_counted(const SelfView<Scalar>& input, Index position) {
+    return input.counts.empty() || input.counts[static_cast<std::size_t>(position)] != 0;
+  }
+
   NormKind kind_;
   NormedAxes axes_;
   double epsilon_;

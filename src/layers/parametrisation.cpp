@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "network/linear_adjoints.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {
@@ -42,6 +43,23 @@ class StandardStage final : public RowStageOf<StandardStage> {
         row.ntk[i] = w * row.ntk[i] + (gradients * row.nngp[i] + biases);
     }
     for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] = w * row.nngp[i] + b;
+  }
+
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    self_adjoint_row(row);
+    clear_variance_adjoints(row);
+  }
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    const auto w = static_cast<Scalar>(weight_variance_);
+    for (std::size_t i = 0; i < row.size; ++i) row.nngp_adjoint[i] *= w;
+    if (row.ntk_adjoint == nullptr) return;
+    const auto gradients = static_cast<Scalar>(weights_ - weight_variance_);
+    for (std::size_t i = 0; i < row.size; ++i) {
+      row.nngp_adjoint[i] += gradients * row.ntk_adjoint[i];
+      row.ntk_adjoint[i] *= w;
+    }
   }
 
  private:

@@ -57,7 +57,7 @@ class Pooling final : public LayerModel {
   }
 
   State lower(Lowering& lowering, const State& input) const override {
-    return map_ ? lowering.pool(input, window_, position_map_stage(map_))
+    return map_ ? lowering.pool(input, window_, position_map_stage(map_, input.shape))
                 : lowering.pool(input, window_, kind_);
   }
 

@@ -5,6 +5,10 @@
 #include <vector>
 
 #include "network/mask_rule.hpp"
+#include "network/plane_mapping.hpp"
+#include "numerics/rows/linear_rows.hpp"
+#include "numerics/rows/mapped_rows.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -50,17 +54,75 @@ Scalar* write_axis(const AxisMap& map, Scalar* state) {
   return state;
 }
 
-/// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer and rows of `inner` numbers.
+/// The entries of an axis: rows of a sparse matrix for what lies in rows, and dense pieces of neighbouring columns for
+/// numbers that lie one behind the other along the axis.
 template <typename Scalar>
-void map_axis(const AxisView<Scalar>& axis, Index outer, Index inner, const Scalar* source, Scalar* target) {
+class SparseMap {
+ public:
+  explicit SparseMap(const AxisView<Scalar>& axis) : columns_{axis.columns()} {
+    for (Index a = 0; a < axis.rows(); ++a) {
+      for (Index t = 0; t < axis.width(); ++t) {
+        if (axis.weights(a)[t] == 0) continue;
+        column_.push_back(axis.first(a) + t);
+        weight_.push_back(axis.weights(a)[t]);
+      }
+      begin_.push_back(static_cast<Index>(column_.size()));
+    }
+  }
+
+  /// target[o, a, :] = sum_i M_ai source[o, i, :] for o < outer and rows of `inner` numbers.
+  void apply(Index outer, Index inner, const Scalar* source, Scalar* target) const {
+    const Index rows = static_cast<Index>(begin_.size()) - 1;
+    if (inner == 1) return apply_along_rows(outer, source, target);
+    for (Index o = 0; o < outer; ++o, source += columns_ * inner, target += rows * inner)
+      numerics::linear_rows<Scalar>().sparse_product(
+          {begin_.data(), column_.data(), weight_.data(), static_cast<std::size_t>(rows)}, source,
+          static_cast<std::size_t>(inner), target);
+  }
+
+ private:
+  static constexpr auto chunk = static_cast<Index>(numerics::column_chunk);
+
+  void apply_along_rows(Index outer, const Scalar* source, Scalar* target) const {
+    const Index rows = static_cast<Index>(begin_.size()) - 1;
+    std::fill_n(target, outer * rows, Scalar{0});
+    std::vector<Scalar> matrix;
+    for (Index first_row = 0; first_row < rows; first_row += chunk) {
+      const Index end_row = std::min(rows, first_row + chunk);
+      const auto begin = column_.begin() + begin_[static_cast<std::size_t>(first_row)],
+                 end = column_.begin() + begin_[static_cast<std::size_t>(end_row)];
+      if (begin == end) continue;
+      const auto [least, most] = std::minmax_element(begin, end);
+      const Index first = *least, last = *most;
+      matrix.assign(static_cast<std::size_t>((last + 1 - first) * chunk), Scalar{0});
+      for (Index a = first_row; a < end_row; ++a)
+        for (Index i = begin_[static_cast<std::size_t>(a)]; i < begin_[static_cast<std::size_t>(a) + 1]; ++i)
+          matrix[static_cast<std::size_t>((column_[static_cast<std::size_t>(i)] - first) * chunk + a -
+                                          first_row)] = weight_[static_cast<std::size_t>(i)];
+      numerics::mapped_rows<Scalar>().map_columns(
+          {matrix.data(), first, last + 1, static_cast<std::size_t>(end_row - first_row)}, source, columns_,
+          static_cast<std::size_t>(outer), target + first_row, rows);
+    }
+  }
+
+  Index columns_;
+  std::vector<Index> begin_{0};
+  std::vector<Index> column_;
+  std::vector<Scalar> weight_;
+};
+
+/// The transpose: target[o, i, :] = sum_a M_ai source[o, a, :].
+template <typename Scalar>
+void map_axis_back(const AxisView<Scalar>& axis, Index outer, Index inner, const Scalar* source,
+                   Scalar* target) {
   const Index rows = axis.rows(), columns = axis.columns(), width = axis.width();
+  std::fill_n(target, outer * columns * inner, Scalar{0});
   for (Index o = 0; o < outer; ++o)
-    for (Index a = 0; a < rows; ++a, target += inner) {
+    for (Index a = 0; a < rows; ++a, source += inner) {
       const Scalar* weights = axis.weights(a);
-      const Scalar* from = source + (o * columns + axis.first(a)) * inner;
-      std::fill(target, target + inner, Scalar{0});
-      for (Index t = 0; t < width; ++t, from += inner)
-        for (Index i = 0; i < inner; ++i) target[i] += weights[t] * from[i];
+      Scalar* to = target + (o * columns + axis.first(a)) * inner;
+      for (Index t = 0; t < width; ++t, to += inner)
+        for (Index i = 0; i < inner; ++i) to[i] += weights[t] * source[i];
     }
 }
 
@@ -86,6 +148,19 @@ Index largest_array(const Axes& axes, const Columns& columns_of) {
   return largest;
 }
 
+/// The same on the way back, from rows to columns.
+template <typename Scalar>
+Index largest_array_back(const std::vector<AxisView<Scalar>>& axes) {
+  Index size = 1;
+  for (const auto& axis : axes) size *= axis.rows();
+  Index largest = size;
+  for (const auto& axis : axes) {
+    size = size / axis.rows() * axis.columns();
+    largest = std::max(largest, size);
+  }
+  return largest;
+}
+
 /// Maps the axes of `source`, whose sizes are their columns, one after another into `target`. `scratch` has room for two
 /// arrays of `room` numbers.
 template <typename Scalar>
@@ -104,12 +179,33 @@ void map_axes(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, S
     if (!axes[k].is_identity()) {
       stop.check();
       if (k == last) mapped = target;
-      map_axis(axes[k], outer, inner, source, mapped);
+      SparseMap<Scalar>(axes[k]).apply(outer, inner, source, mapped);
       source = mapped;
       std::swap(mapped, next);
     }
     outer *= axes[k].rows();
   }
+}
+
+/// The transpose of map_axes(), added to `target`.
+template <typename Scalar>
+void add_axes_back(const std::vector<AxisView<Scalar>>& axes, const Scalar* source, Scalar* target,
+                   Index room, const StopRequest& stop) {
+  std::vector<Scalar> scratch(2 * static_cast<std::size_t>(room));
+  Scalar *mapped = scratch.data(), *next = mapped + room;
+  Index outer = 1, inner = 1;
+  for (const auto& axis : axes) inner *= axis.rows();
+  for (const auto& axis : axes) {
+    inner /= axis.rows();
+    if (!axis.is_identity()) {
+      stop.check();
+      map_axis_back(axis, outer, inner, source, mapped);
+      source = mapped;
+      std::swap(mapped, next);
+    }
+    outer *= axis.columns();
+  }
+  for (Index i = 0; i < outer; ++i) target[i] += source[i];
 }
 
 /// Along an axis with `outer` positions in front of it and `inner` ones behind it.
@@ -128,7 +224,7 @@ std::vector<std::uint8_t> mapped_counts(const AxisMap& map, Index outer, Index i
   return counts;
 }
 
-class PositionMapStage final : public PairStageOf<PositionMapStage>, public MaskMapping {
+class PositionMapStage : public PairStageOf<PositionMapStage>, public MaskMapping {
  public:
   explicit PositionMapStage(PositionMapPointer map) : map_{std::move(map)} {}
 
@@ -183,13 +279,78 @@ class PositionMapStage final : public PairStageOf<PositionMapStage>, public Mask
       map_axes(axes, pair.ntk.data(), result.ntk.data(), result.scratch, room, pair.stop);
   }
 
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    std::vector<AxisView<Scalar>> axes;
+    append_axes(pair.left_state, axes);
+    append_axes(pair.right_state, axes);
+    const Index room = largest_array_back(axes);
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
+    add_axes_back(axes, adjoint.nngp_behind.data(), nngp.data(), room, pair.stop);
+    if (ntk.size() > 0) add_axes_back(axes, adjoint.ntk_behind.data(), ntk.data(), room, pair.stop);
+  }
+
+ protected:
+  [[nodiscard]] const PositionMap& map() const { return *map_; }
+
  private:
   PositionMapPointer map_;
 };
 
+SparseAxis sparse(const AxisMap& map) {
+  SparseAxis axis{.columns = map.columns};
+  for (Index a = 0; a < map.rows(); ++a) {
+    for (Index t = 0; t < map.width; ++t) {
+      const double weight = map.weights[static_cast<std::size_t>(a * map.width + t)];
+      if (weight == 0) continue;
+      axis.column.push_back(map.first[static_cast<std::size_t>(a)] + t);
+      axis.weight.push_back(weight);
+    }
+    axis.begin.push_back(axis.column.size());
+  }
+  return axis;
+}
+
+class PlaneMapStage final : public PositionMapStage, public PlaneMapping {
+ public:
+  using PositionMapStage::PositionMapStage;
+
+  std::array<SparseAxis, 3> sparse_axes(const Shape& input) const override {
+    const std::vector<AxisMap> maps = map().axis_maps(input);
+    std::array<SparseAxis, 3> axes;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t leading = 3 - maps.size();
+      axes[k] = sparse(k < leading ? identity_map(1) : maps[k - leading]);
+    }
+    return axes;
+  }
+};
+
+/// Where every position is read so often that mapping the rows of a matrix, one side after the other, costs less.
+constexpr double many_readers = 4;
+
+bool maps_planes_well(const PositionMap& map, const Shape& input) {
+  if (input.size() < 2) return false;
+  const std::vector<AxisMap> maps = map.axis_maps(input);
+  const Shape output = map.output_shape(input);
+  if (maps.size() != input.size() || output.size() != input.size()) return false;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const auto entries = maps[i].weights.size() - static_cast<std::size_t>(std::count(
+                                                      maps[i].weights.begin(), maps[i].weights.end(), 0.0));
+    if (maps[i].columns != input[i] || output[i] != maps[i].rows()) return false;
+    if (static_cast<double>(entries) > many_readers * static_cast<double>(input[i])) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-std::shared_ptr<const PairStage> position_map_stage(PositionMapPointer map) {
+std::shared_ptr<const PairStage> position_map_stage(PositionMapPointer map, const Shape& input) {
+  try {
+    if (maps_planes_well(*map, input)) return std::make_shared<PlaneMapStage>(std::move(map));
+  } catch (const ArgumentError&) {
+    // The stage's own shape rule says where this happened.
+  }
   return std::make_shared<PositionMapStage>(std::move(map));
 }
 

@@ -24,7 +24,7 @@ class PositionMapLayer : public LayerModel,
                          public std::enable_shared_from_this<PositionMapLayer> {
  public:
   State lower(Lowering& lowering, const State& input) const override {
-    return lowering.position_map(input, position_map_stage(shared_from_this()));
+    return lowering.position_map(input, position_map_stage(shared_from_this(), input.shape));
   }
 
   finite::CounterpartPointer finite_counterpart() const override {
@@ -74,7 +74,7 @@ class Slice final : public PositionMapLayer {
       window.begin.push_back(axis.begin.value_or(0));
       window.end.push_back(axis.end.value_or(-1));
     }
-    return lowering.selection(input, window, position_map_stage(shared_from_this()));
+    return lowering.selection(input, window, position_map_stage(shared_from_this(), input.shape));
   }
 
  private:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "layers/builtin_kinds.hpp"
 #include "layers/convolution_fields.hpp"
@@ -7,6 +8,7 @@
 #include "layers/padding_names.hpp"
 #include "layers/position_map_stage.hpp"
 #include "network/layer_model.hpp"
+#include "network/mask_rule.hpp"
 #include "network/window.hpp"
 #include "widelimit/layers/convolution.hpp"
 
@@ -50,6 +52,49 @@ class Spreading final : public PositionMap {
   Window window_;
 };
 
+/// Masks behind: a position is masked if one that it reads is, as in neural-tangents.
+class SpreadMask final : public MaskMapping {
+ public:
+  SpreadMask(PositionMapPointer spreading, Window window)
+      : spreading_{std::move(spreading)}, window_{std::move(window)} {}
+
+  PositionMask mapped(const PositionMask& before) const override {
+    const std::vector<AxisMap> spread = spreading_->axis_maps(before.shape);
+    PositionMask mask = before;
+    Index outer = 1, inner = position_count(mask.shape);
+    for (std::size_t k = 0; k < spread.size(); ++k) {
+      inner /= mask.shape[k];
+      mask = mapped_along(k, spread[k], outer, inner, mask);
+      outer *= mask.shape[k];
+    }
+    return mask;
+  }
+
+ private:
+  /// Along an axis with `outer` positions in front of it and `inner` ones behind it.
+  [[nodiscard]] PositionMask mapped_along(std::size_t axis, const AxisMap& spread, Index outer, Index inner,
+                                          const PositionMask& before) const {
+    const Index taps = window_.sizes[axis], all = spread.rows(), columns = spread.columns;
+    PositionMask mask = before;
+    mask.shape[axis] = window_output_size(all, taps, 1, window_.padding);
+    mask.counts.assign(static_cast<std::size_t>(outer * mask.shape[axis] * inner), 1);
+    const Index front = padding_front(all, taps, 1, window_.padding);
+    for (Index a = 0; a < mask.shape[axis]; ++a)
+      for (Index t = 0; t < taps; ++t) {
+        const auto place = static_cast<std::size_t>(((a + t - front) % all + all) % all);
+        if (spread.weights[place] == 0) continue;
+        for (Index i = 0; i < outer; ++i)
+          for (Index j = 0; j < inner; ++j)
+            mask.counts[static_cast<std::size_t>((i * mask.shape[axis] + a) * inner + j)] &=
+                before.counts[static_cast<std::size_t>((i * columns + spread.first[place]) * inner + j)];
+      }
+    return mask;
+  }
+
+  PositionMapPointer spreading_;
+  Window window_;
+};
+
 class TransposedConvolution final : public LayerModel {
  public:
   explicit TransposedConvolution(const ConvolutionOptions& options)
@@ -65,8 +110,12 @@ class TransposedConvolution final : public LayerModel {
   nlohmann::ordered_json fields() const override { return convolution_fields(fields_); }
 
   State lower(Lowering& lowering, const State& input) const override {
-    if (input.mask) lowering.reject("transposed convolutions do not know masks; resize images instead");
-    return lower_affine(lowering, lowering.position_map(input, position_map_stage(spreading_)), convolution_);
+    // Masked positions are zeros, which windows may see; the mask behind is not that of a convolution.
+    State unmasked = input;
+    unmasked.mask = {};
+    const State spread = lowering.position_map(unmasked, position_map_stage(spreading_, input.shape));
+    return lowering.masked_again(lower_affine(lowering, spread, convolution_), input,
+                                 std::make_shared<SpreadMask>(spreading_, convolution_.node.window));
   }
 
   finite::CounterpartPointer finite_counterpart() const override {

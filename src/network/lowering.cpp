@@ -46,7 +46,7 @@ std::string summary(const Layer& layer) {
 }  // namespace
 
 Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate,
-                      const InputTraits& traits) {
+                      const InputTraits& traits, Readouts readouts) {
   Lowering lowering;
   lowering.replicate_ = replicate;
   const State end = lowering.sequence(network.layers(), lowering.start(input, traits), "layers");
@@ -57,7 +57,8 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
                     "global_sum_pool",
                     network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
-  return reachable_part(pull_back_readouts(reachable_part(lowering.graph_)));
+  Graph graph = reachable_part(lowering.graph_);
+  return readouts == Readouts::as_written ? graph : reachable_part(pull_back_readouts(std::move(graph)));
 }
 
 std::vector<TraceLine> Lowering::trace(const Network& network, const Shape& input) {

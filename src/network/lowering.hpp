@@ -68,6 +68,9 @@ struct SampledDraws {
 /// Whether inputs have masks.
 enum class InputMasks { absent, present };
 
+/// Whether readouts are pulled back through linear layers (pull_back.hpp), or every layer stays a node.
+enum class Readouts { pulled_back, as_written };
+
 /// What lowering is told of inputs besides their shape.
 struct InputTraits {
   InputMasks masks = InputMasks::absent;
@@ -87,7 +90,7 @@ class Lowering {
  public:
   /// Lowers the whole network; the result holds the nodes that the output needs. Throws NetworkError.
   static Graph lower(const Network& network, const Shape& input, const Replicate& replicate = {},
-                     const InputTraits& traits = {});
+                     const InputTraits& traits = {}, Readouts readouts = Readouts::pulled_back);
 
   /// The lines of Network::describe(). The network need not end without positions.
   static std::vector<TraceLine> trace(const Network& network, const Shape& input);
@@ -112,6 +115,10 @@ class Lowering {
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
   /// The same, where the stage picks the positions that a window of single positions does, without padding.
   State selection(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
+
+  /// Gives what was lowered without masks behind `before` a mask: that of `before`, mapped. Returns `behind` if there is
+  /// none.
+  State masked_again(const State& behind, const State& before, std::shared_ptr<const MaskMapping> mapping);
 
   /// Has masks in front of a layer checked (MaskedLayer), if there are any.
   void check_masks(const State& input, std::function<void(const PositionMask&)> check);

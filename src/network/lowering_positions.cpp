@@ -46,6 +46,14 @@ State Lowering::masked(const State& input, double exponent) {
   return append_linear(input, RowNode{std::make_shared<MaskStage>(input.mask, exponent)});
 }
 
+State Lowering::masked_again(const State& behind, const State& before,
+                             std::shared_ptr<const MaskMapping> mapping) {
+  if (!before.mask) return behind;
+  State state = behind;
+  set_mask(state, mapped_mask_rule(before.mask, std::move(mapping)));
+  return masked(state);
+}
+
 State Lowering::norm(const State& input, const FeatureNorm& feature_norm,
                      std::shared_ptr<const RowStage> stage) {
   if (input.distribution == ChannelDistribution::raw) return append_feature(input, feature_norm);

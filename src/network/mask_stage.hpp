@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "network/linear_adjoints.hpp"
 #include "network/mask_rule.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/network/row_stage.hpp"
@@ -40,6 +41,16 @@ class MaskStage final : public RowStageOf<MaskStage> {
   template <typename Scalar>
   void apply_row(const numerics::DualRow<Scalar>& row) const {
     numerics::linear_rows<Scalar>().scale(row);
+  }
+
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    self_adjoint_row(row);
+    clear_variance_adjoints(row);
+  }
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    numerics::linear_rows<Scalar>().scale(adjoints_as_row(row));
   }
 
  private:

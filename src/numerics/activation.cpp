@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "numerics/adjoint_entry.hpp"
+#include "numerics/slope_differences.hpp"
+
 namespace widelimit::numerics {
 namespace {
 
@@ -16,7 +19,26 @@ void apply_entrywise(const Activation& activation, const DualRow<Scalar>& row) {
   }
 }
 
+template <typename Scalar>
+void apply_adjoint_entrywise(const Activation& activation, const AdjointRow<Scalar>& row) {
+  for (std::size_t i = 0; i < row.size; ++i)
+    write_adjoint(
+        row, i,
+        activation.slopes(static_cast<double>(row.left_variance[i]),
+                          static_cast<double>(row.right_variance[i]), static_cast<double>(row.nngp[i])));
+}
+
 }  // namespace
+
+DualSlopes Activation::slopes(double p, double q, double c) const {
+  return slopes_by_differences(*this, p, q, c);
+}
+
+SelfSlopes Activation::self_slopes(double p) const { return self_slopes_by_differences(*this, p); }
+
+void Activation::apply_adjoint(const AdjointRow<float>& row) const { apply_adjoint_entrywise(*this, row); }
+
+void Activation::apply_adjoint(const AdjointRow<double>& row) const { apply_adjoint_entrywise(*this, row); }
 
 void Activation::prepare(const float* variance, float* const* auxiliary, std::size_t size) const {
   std::copy_n(variance, size, auxiliary[0]);

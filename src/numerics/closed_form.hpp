@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "numerics/adjoint_entry.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::numerics {
@@ -63,7 +64,10 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c) {
 ///   double value(double) const, double derivative(double) const,
 ///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const,
 /// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
-/// slopes(). One virtual call serves a row; the formula is inlined there.
+/// slopes(). Where it has
+///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const,
+/// derivatives come from them, else from differences and from the former. One virtual call serves a row; the formula is
+/// inlined there.
 template <typename Formula>
 class ClosedForm final : public Activation {
  public:
@@ -81,8 +85,22 @@ class ClosedForm final : public Activation {
     }
   }
 
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
+    return entry_slopes(p, q, c);
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const override {
+    if constexpr (requires { formula_.self_slopes(p); })
+      return formula_.self_slopes(p);
+    else if constexpr (has_slopes)
+      return along_diagonal(formula_.slopes(p, p, p, 0.0));
+    else
+      return Activation::self_slopes(p);
+  }
+
   void apply(const DualRow<float>& row) const override { apply_row(row); }
   void apply(const DualRow<double>& row) const override { apply_row(row); }
+  void apply_adjoint(const AdjointRow<float>& row) const override { apply_adjoint_row(row); }
+  void apply_adjoint(const AdjointRow<double>& row) const override { apply_adjoint_row(row); }
   void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }
   void apply_to_multiples(const DualRow<double>& row) const override { apply_row_to_multiples(row); }
 
@@ -90,6 +108,24 @@ class ClosedForm final : public Activation {
   static constexpr bool takes_root = requires(const Formula& formula, double x) {
     formula.template dual<double>(x, x, x, x);
   };
+  static constexpr bool has_slopes = requires(const Formula& formula, double x) {
+    formula.slopes(x, x, x, x);
+  };
+
+  template <typename Scalar>
+  DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
+    const auto wide_p = static_cast<double>(p), wide_q = static_cast<double>(q);
+    if constexpr (has_slopes)
+      return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));
+    else
+      return Activation::slopes(wide_p, wide_q, static_cast<double>(c));
+  }
+
+  template <typename Scalar>
+  void apply_adjoint_row(const AdjointRow<Scalar>& row) const {
+    for (std::size_t i = 0; i < row.size; ++i)
+      write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
+  }
 
   template <typename Scalar>
   Dual<Scalar> entry(Scalar p, Scalar q, Scalar c) const {

@@ -6,16 +6,28 @@
 
 namespace widelimit::numerics {
 
+bool DeepSeries::converges(double p, double q, double rho, double log_tolerance, Cache& left,
+                           Cache& right) const {
+  // With the whole of phi past the last order nothing but a small correlation could help.
+  look_up(p, left);
+  if (!left.available) return false;
+  look_up(q, right);
+  if (!right.available) return false;
+  const double log_power = static_cast<double>(table_.order(deep_orders)) * std::log(std::abs(rho));
+  return log_power + left.log_tail + right.log_tail <= log_tolerance;
+}
+
+std::optional<DualSlopes> DeepSeries::slopes(double p, double q, double c, double log_tolerance, Cache& left,
+                                             Cache& right) const {
+  const double rho = std::clamp(c / (std::sqrt(p) * std::sqrt(q)), -1.0, 1.0);
+  if (!converges(p, q, rho, log_tolerance, left, right)) return std::nullopt;
+  return slopes_.at(left.coefficients, right.coefficients, p, q, c, deep_orders);
+}
+
 std::optional<Dual<double>> DeepSeries::dual(double p, double q, double c, double log_tolerance, Cache& left,
                                              Cache& right) const {
   const double rho = std::clamp(c / (std::sqrt(p) * std::sqrt(q)), -1.0, 1.0);
-  // With the whole of phi past the last order nothing but a small correlation could help.
-  look_up(p, left);
-  if (!left.available) return std::nullopt;
-  look_up(q, right);
-  if (!right.available) return std::nullopt;
-  const double log_power = static_cast<double>(table_.order(deep_orders)) * std::log(std::abs(rho));
-  if (!(log_power + left.log_tail + right.log_tail <= log_tolerance)) return std::nullopt;
+  if (!converges(p, q, rho, log_tolerance, left, right)) return std::nullopt;
 
   constexpr std::size_t first = MehlerTable::first_coefficient;
   const std::size_t rise_offset = table_.has_jumps() ? deep_orders : 0;

@@ -24,7 +24,36 @@ struct Erf {
     constexpr Scalar two_over_pi = 2 * std::numbers::inv_pi_v<Scalar>;
     return {two_over_pi * std::atan2(c, half), two_over_pi / half};
   }
+
+  /// With R^2 = (1+2p)(1+2q) - 4c^2 = 4 half^2: phi'' = -2 x phi' and Stein's lemma give the slope of the value in p, the
+  /// others are those of R.
+  [[nodiscard]] static DualSlopes slopes(double p, double q, double c, double root) {
+    const Dual<double> entry = dual(p, q, c, root);
+    const double g = entry.derivative;
+    const double half = root_of_sum(0.25 + (p / 2 + q / 2), root);
+    const auto over_square = [half](double x) { return x / half / half; };
+    return {entry,
+            {-c / (1 + 2 * p) * g, -over_square(0.25 + q / 2) * g},
+            {-c / (1 + 2 * q) * g, -over_square(0.25 + p / 2) * g},
+            over_square(c) * g,
+            g};
+  }
+  [[nodiscard]] static SelfSlopes self_slopes(double p) {
+    const Dual<double> entry = dual(p, p, p, 0);
+    return {entry, {entry.derivative / (1 + 2 * p), -2 * entry.derivative / (1 + 4 * p)}};
+  }
 };
+
+/// The slopes of a phi(b x) + d, value d excepted, from those of phi at b^2 p, b^2 q, b^2 c; `factor` is a^2, `square`
+/// b^2.
+DualSlopes rescaled(const DualSlopes& inner, double factor, double square) {
+  const double once = factor * square, twice = once * square;
+  const auto scaled = [&](const Dual<double>& dual, double value, double derivative) {
+    return Dual<double>{value * dual.value, derivative * dual.derivative};
+  };
+  return {scaled(inner.dual, factor, once), scaled(inner.left, once, twice), scaled(inner.right, once, twice),
+          twice * inner.derivative_in_c, once * inner.value_in_c};
+}
 
 /// a erf(b x) + d: erf is odd, so that d adds d^2 to the value and nothing else.
 class AffineErf {
@@ -42,6 +71,20 @@ class AffineErf {
     const Dual<Scalar> inner = Erf::dual(square * p, square * q, square * c, rate_ * rate_ * root);
     return {factor * inner.value + static_cast<Scalar>(offset_ * offset_),
             factor * square * inner.derivative};
+  }
+
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
+    const double square = rate_ * rate_;
+    DualSlopes all = rescaled(Erf::slopes(square * p, square * q, square * c, square * root),
+                              amplitude_ * amplitude_, square);
+    all.dual.value += offset_ * offset_;
+    return all;
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const {
+    const double square = rate_ * rate_, factor = amplitude_ * amplitude_;
+    const SelfSlopes inner = Erf::self_slopes(square * p);
+    return {{factor * inner.dual.value + offset_ * offset_, factor * square * inner.dual.derivative},
+            {factor * square * inner.slope.value, factor * square * square * inner.slope.derivative}};
   }
 
  private:
@@ -81,7 +124,57 @@ class ShiftedErf {
     return {static_cast<Scalar>(value), static_cast<Scalar>(amplitude_ * amplitude_ * square * slope)};
   }
 
+  /// In the units of b = 1, with D = (1+2p)(1+2q) - 4c^2 and N = 1 + p + q - 2c: E[phi' phi'] is D^(-1/2)
+  /// exp(-2 s^2 N / D) but for a factor, and phi'' = -2 (x + s) phi' with Stein's lemma gives the slope of the value in p,
+  /// -(c E[phi'(u) phi'(v)] + s E[phi'(u) phi(v)]) / (1 + 2p).
+  [[nodiscard]] DualSlopes slopes(double narrow_p, double narrow_q, double narrow_c, double root) const {
+    const double square = rate_ * rate_;
+    const Entry at{square * narrow_p, square * narrow_q, square * narrow_c, square * root, shift_};
+    const Dual<double> entry = dual(narrow_p, narrow_q, narrow_c, root);
+    const double g = entry.derivative / square;
+    return {entry,
+            {square * value_slope(at, g), square * entry.derivative * at.log_slope(at.q)},
+            {square * value_slope(at.exchanged(), g), square * entry.derivative * at.log_slope(at.p)},
+            square * entry.derivative * at.log_slope_in_c(),
+            entry.derivative};
+  }
+
  private:
+  /// What the slopes of an entry are made of, in the units of b = 1.
+  struct Entry {
+    double p, q, c, root, shift;
+
+    [[nodiscard]] Entry exchanged() const { return {q, p, c, root, shift}; }
+    [[nodiscard]] double determinant_root() const { return 2 * root_of_sum(0.25 + (p / 2 + q / 2), root); }
+    [[nodiscard]] double over_determinant(double x) const {
+      return x / determinant_root() / determinant_root();
+    }
+    /// 2 s^2 N / D
+    [[nodiscard]] double exponent() const {
+      return 2 * shift * shift * over_determinant(1 + ((p - c) + (q - c)));
+    }
+    /// Of log E[phi' phi'], in the variance that is not `other`.
+    [[nodiscard]] double log_slope(double other) const {
+      return over_determinant((1 + 2 * other) * (2 * exponent() - 1) - 2 * shift * shift);
+    }
+    [[nodiscard]] double log_slope_in_c() const {
+      return over_determinant(4 * c * (1 - 2 * exponent()) + 4 * shift * shift);
+    }
+    /// E[erf(v + s)] where u is weighted with exp(-(u + s)^2).
+    [[nodiscard]] double tilted_mean() const {
+      return std::erf(shift * (1 + 2 * (p - c)) / (std::sqrt(1 + 2 * p) * determinant_root()));
+    }
+  };
+
+  /// Of the value in p; g = E[phi'(u) phi'(v)].
+  [[nodiscard]] double value_slope(const Entry& at, double g) const {
+    const double side = 1 + 2 * at.p;
+    const double mean_slope =
+        2 * std::numbers::inv_sqrtpi * std::exp(-at.shift * at.shift / side) / std::sqrt(side);
+    const double mixed = amplitude_ * mean_slope * (amplitude_ * at.tilted_mean() + offset_);
+    return -(at.c * g + at.shift * mixed) / side;
+  }
+
   /// The end of the integral, +-(pi/2 - from_end), and h and k.
   struct Angle {
     double from_end;

@@ -21,6 +21,12 @@ class Exponential {
         static_cast<Scalar>(amplitude_ * amplitude_) * std::exp(square / 2 * ((p + c) + (q + c)));
     return {value, square * value};
   }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+    const double square = rate_ * rate_;
+    const Dual<double> entry = dual(p, q, c);
+    const Dual<double> half{square / 2 * entry.value, square / 2 * entry.derivative};
+    return {entry, half, half, square * entry.derivative, entry.derivative};
+  }
 
  private:
   double amplitude_;
@@ -45,6 +51,19 @@ class Gaussian {
     const double value = amplitude_ * amplitude_ / root;
     const double slope = twice / root * (twice * static_cast<double>(c) / root);
     return {static_cast<Scalar>(value), static_cast<Scalar>(slope * value)};
+  }
+
+  /// The logarithms' slopes are those of D: dD/dp = -2b (1 - 2b q) and dD/dc = -8 b^2 c.
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root_det) const {
+    const Dual<double> entry = dual(p, q, c, root_det);
+    const double twice = 2 * rate_;
+    const double root = root_of_sum(1 - twice * (p + q), twice * root_det);
+    const auto side = [&](double other) {
+      const double log_slope = rate_ * ((1 - twice * other) / root / root);
+      return Dual<double>{log_slope * entry.value, 3 * log_slope * entry.derivative};
+    };
+    const double bend = twice / root * (twice / root * (entry.value + 3 * c * entry.derivative));
+    return {entry, side(q), side(p), bend, entry.derivative};
   }
 
  private:

@@ -25,6 +25,9 @@ class Linear {
     const auto factor = static_cast<Scalar>(slope_ * slope_);
     return {factor * c, factor};
   }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+    return {dual(p, q, c), {0, 0}, {0, 0}, 0, slope_ * slope_};
+  }
 
  private:
   double slope_;
@@ -61,6 +64,18 @@ class Homogeneous final : public Activation {
     return {dual_.weight * root + derivative * c, derivative};
   }
 
+  /// By Euler's relation for homogeneous functions 2p df/dp = f - c df/dc = weight sqrt(pq - c^2).
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
+    const Dual<double> entry = dual(p, q, c);
+    if (!(p > 0 && q > 0)) return {entry, {0, 0}, {0, 0}, 0, entry.derivative};
+    const double root = root_determinant(p, q, c), half = dual_.weight * root / 2;
+    const double bend = perfect_covariance(p, q, c) ? 0 : dual_.weight / root;
+    return {entry, {half / p, -c / (2 * p) * bend}, {half / q, -c / (2 * q) * bend}, bend, entry.derivative};
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const override {
+    return {dual(p, p, p), {dual_.aligned, 0}};
+  }
+
   [[nodiscard]] std::size_t auxiliary_count() const override { return 2; }
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
     prepare_row(variance, auxiliary, size);
@@ -73,6 +88,12 @@ class Homogeneous final : public Activation {
   void apply(const DualRow<double>& row) const override { homogeneous_rows<double>().apply(dual_, row); }
   void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }
   void apply_to_multiples(const DualRow<double>& row) const override { apply_row_to_multiples(row); }
+  void apply_adjoint(const AdjointRow<float>& row) const override {
+    homogeneous_rows<float>().apply_adjoint(dual_, row);
+  }
+  void apply_adjoint(const AdjointRow<double>& row) const override {
+    homogeneous_rows<double>().apply_adjoint(dual_, row);
+  }
 
  private:
   /// Equal variances and covariances give the bits of apply().

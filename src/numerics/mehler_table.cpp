@@ -152,28 +152,54 @@ void MehlerTable::log_tails(double variance, std::span<const double> coefficient
   }
 }
 
-void MehlerTable::integrate(double variance, std::span<double> out) const {
-  const double deviation = std::sqrt(variance);
+template <typename Visit>
+void MehlerTable::for_each_panel(double deviation, double longest, const Visit& visit) const {
   if (!(mehler_window * deviation <= mesh_.reach()))
     throw NumericalError(
         fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of "
                     "{:.6g} needs {:.6g}: use "
                     "smaller weight variances, or normalise before this layer",
-                    mesh_.reach(), variance, mehler_window * deviation));
-  std::fill(out.begin(), out.end(), 0.0);
-  const double longest_panel = radians_per_panel / std::sqrt(static_cast<double>(order(stored_orders_)));
+                    mesh_.reach(), deviation * deviation, mehler_window * deviation));
   const std::vector<double>& edges = mesh_.edges();
   for (std::size_t i = mesh_.find(-mehler_window * deviation);
        i + 1 < edges.size() && edges[i] < mehler_window * deviation; ++i) {
     const double from = std::max(edges[i] / deviation, -mehler_window);
     const double to = std::min(edges[i + 1] / deviation, mehler_window);
-    const double parts = std::ceil((to - from) / longest_panel);
-    for (int part = 0; part < parts; ++part) {
-      const double begin = from + (to - from) * part / parts;
-      const double end = from + (to - from) * (part + 1) / parts;
-      add_panel(begin, end, deviation, out);
-    }
+    const double parts = std::ceil((to - from) / longest);
+    for (int part = 0; part < parts; ++part)
+      visit(from + (to - from) * part / parts, from + (to - from) * (part + 1) / parts);
   }
+}
+
+SelfSlopes MehlerTable::energies(double variance) const {
+  const Dual<double> at_zero{phi_.value(0), phi_.derivative(0)};
+  SelfSlopes sums{{0, 0}, {0, 0}};
+  if (variance == 0)
+    return {{at_zero.value * at_zero.value, at_zero.derivative * at_zero.derivative}, {0, 0}};
+  const double deviation = std::sqrt(variance);
+  constexpr double resolved_panel = 3;  // standard deviations, of a Gaussian times z^2
+  for_each_panel(deviation, resolved_panel, [&](double begin, double end) {
+    gauss_legendre_15().integrate(begin, end, [&](double z, double weight) {
+      const double mass = weight * normal_density(z), moment = mass * (z - 1) * (z + 1);
+      const double value = phi_.value(deviation * z), derivative = phi_.derivative(deviation * z);
+      sums.dual.value += mass * value * value;
+      sums.dual.derivative += mass * derivative * derivative;
+      // What is constant has no slope: without it small variances keep their digits.
+      sums.slope.value += moment * (value - at_zero.value) * (value + at_zero.value);
+      sums.slope.derivative += moment * (derivative - at_zero.derivative) * (derivative + at_zero.derivative);
+    });
+  });
+  sums.slope.value /= 2 * variance;
+  sums.slope.derivative /= 2 * variance;
+  return sums;
+}
+
+void MehlerTable::integrate(double variance, std::span<double> out) const {
+  const double deviation = std::sqrt(variance);
+  std::fill(out.begin(), out.end(), 0.0);
+  const double longest_panel = radians_per_panel / std::sqrt(static_cast<double>(order(stored_orders_)));
+  for_each_panel(deviation, longest_panel,
+                 [&](double begin, double end) { add_panel(begin, end, deviation, out); });
   if (has_jumps()) add_jumps(deviation, out);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numerics/smooth_mesh.hpp"
+#include "widelimit/numerics/dual.hpp"
 
 namespace widelimit::numerics {
 
@@ -46,6 +47,10 @@ class MehlerTable {
   void log_tails(double variance, std::span<const double> coefficients,
                  std::span<const std::size_t> truncations, std::span<double> out) const;
 
+  /// E phi^2 and E phi'^2 and their slopes in the variance, by quadrature: d/dp E[F(sqrt(p) z)] = E[F (z^2 - 1)] / 2p
+  /// for any F. The slopes are 0 at a variance of 0. NumericalError as for coefficients().
+  [[nodiscard]] SelfSlopes energies(double variance) const;
+
  private:
   static constexpr int first_exponent = -42;
   static constexpr int last_exponent = 21;
@@ -64,6 +69,10 @@ class MehlerTable {
   [[nodiscard]] bool reproduces(const std::vector<double>& series, double lowest_log) const;
   void evaluate(const std::vector<double>& series, double x, std::span<double> out) const;
   void integrate(double variance, std::span<double> out) const;
+
+  /// Calls visit(begin, end), in standard deviations, for parts of the panels of the mesh that are no longer than that.
+  template <typename Visit>
+  void for_each_panel(double deviation, double longest, const Visit& visit) const;
   void add_panel(double begin, double end, double deviation, std::span<double> out) const;
   void add_jumps(double deviation, std::span<double> out) const;
 

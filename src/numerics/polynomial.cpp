@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "numerics/adjoint_entry.hpp"
 #include "numerics/checks.hpp"
 #include "widelimit/numerics/activations.hpp"
 
@@ -22,6 +23,16 @@ struct PolynomialMoments {
     double sum = 0;
     for (auto it = table[order].rbegin(); it != table[order].rend(); ++it) sum = sum * (p - centre) + *it;
     return sum;
+  }
+
+  /// g_k'(p) / g_{k+2}(p), as d/dp E[F(sqrt(p) z)] = E[F''(sqrt(p) z)] / 2; 0 past the degree.
+  [[nodiscard]] double slope_factor(std::size_t order) const {
+    if (order + 2 >= table.size()) return 0;
+    return std::sqrt(static_cast<double>((order + 1) * (order + 2))) / 2;
+  }
+  /// The order whose moment the slope of this one is a multiple of.
+  [[nodiscard]] std::size_t slope_order(std::size_t order) const {
+    return order + 2 < table.size() ? order + 2 : order;
   }
 };
 
@@ -88,6 +99,25 @@ struct NormalizedHermite {
   }
 };
 
+/// A polynomial in c with one more coefficient at a time, highest first, and its first two derivatives (the second
+/// halved): Horner's scheme.
+template <typename Scalar, int derivatives>
+struct HornerSums {
+  std::array<Scalar, derivatives + 1> sums{};
+
+  void add(Scalar c, Scalar coefficient) {
+    for (std::size_t n = derivatives; n > 0; --n) sums[n] = sums[n] * c + sums[n - 1];
+    sums[0] = sums[0] * c + coefficient;
+  }
+};
+
+/// Everything that an entry's slopes are made of, the coefficients being products of moments of the two positions.
+template <typename Scalar>
+struct PolynomialEntry {
+  HornerSums<Scalar, 2> value;
+  HornerSums<Scalar, 1> in_left, in_right;
+};
+
 template <typename Function>
 class Polynomial final : public Activation {
  public:
@@ -107,6 +137,21 @@ class Polynomial final : public Activation {
     return {value, derivative};
   }
 
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
+    PolynomialEntry<double> entry;
+    for (std::size_t k = moments_.table.size(); k-- > 0;) {
+      const std::size_t next = moments_.slope_order(k);
+      const double factor = moments_.slope_factor(k), left = moments_.at(k, p), right = moments_.at(k, q);
+      entry.value.add(c, left * right);
+      entry.in_left.add(c, factor * moments_.at(next, p) * right);
+      entry.in_right.add(c, factor * left * moments_.at(next, q));
+    }
+    const auto dual_of = [](const auto& horner) { return Dual<double>{horner.sums[0], horner.sums[1]}; };
+    return {dual_of(entry.value), dual_of(entry.in_left), dual_of(entry.in_right), 2 * entry.value.sums[2],
+            entry.value.sums[1]};
+  }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const override { return along_diagonal(slopes(p, p, p)); }
+
   [[nodiscard]] std::size_t auxiliary_count() const override { return moments_.table.size(); }
 
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
@@ -117,6 +162,8 @@ class Polynomial final : public Activation {
   }
   void apply(const DualRow<float>& row) const override { apply_row(row); }
   void apply(const DualRow<double>& row) const override { apply_row(row); }
+  void apply_adjoint(const AdjointRow<float>& row) const override { apply_adjoint_row(row); }
+  void apply_adjoint(const AdjointRow<double>& row) const override { apply_adjoint_row(row); }
 
  private:
   template <typename Scalar>
@@ -147,6 +194,40 @@ class Polynomial final : public Activation {
       if (row.ntk == nullptr) continue;
       for (std::size_t i = 0; i < size; ++i) row.ntk[begin + i] *= derivative[i];
     }
+  }
+
+  /// As apply_row(), with the prepared moments of the next but one order for the slopes in p and q.
+  template <typename Scalar>
+  void apply_adjoint_row(const AdjointRow<Scalar>& row) const {
+    constexpr std::size_t block = 32;
+    for (std::size_t begin = 0; begin < row.size; begin += block) {
+      const std::size_t size = std::min(block, row.size - begin);
+      std::array<PolynomialEntry<Scalar>, block> entries{};
+      for (std::size_t k = moments_.table.size(); k-- > 0;) {
+        const std::size_t next = moments_.slope_order(k);
+        const auto factor = static_cast<Scalar>(moments_.slope_factor(k));
+        for (std::size_t i = 0; i < size; ++i) {
+          const std::size_t at = begin + i;
+          const Scalar c = row.nngp[at], left = row.left[k][at], right = row.right[k][at];
+          entries[i].value.add(c, left * right);
+          entries[i].in_left.add(c, factor * row.left[next][at] * right);
+          entries[i].in_right.add(c, factor * left * row.right[next][at]);
+        }
+      }
+      for (std::size_t i = 0; i < size; ++i) write_slopes(row, begin + i, entries[i]);
+    }
+  }
+
+  template <typename Scalar>
+  static void write_slopes(const AdjointRow<Scalar>& row, std::size_t i,
+                           const PolynomialEntry<Scalar>& entry) {
+    const auto dual_of = [](const auto& horner) {
+      return Dual<double>{static_cast<double>(horner.sums[0]), static_cast<double>(horner.sums[1])};
+    };
+    const Dual<double> dual = dual_of(entry.value);
+    write_adjoint(row, i,
+                  {dual, dual_of(entry.in_left), dual_of(entry.in_right),
+                   2 * static_cast<double>(entry.value.sums[2]), dual.derivative});
   }
 
   Function function_;

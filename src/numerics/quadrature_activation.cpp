@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include "numerics/adjoint_entry.hpp"
 #include "numerics/deep_series.hpp"
 #include "numerics/gauss_legendre.hpp"
+#include "numerics/mehler_slopes.hpp"
 #include "numerics/mehler_table.hpp"
 #include "numerics/numerical_derivative.hpp"
 #include "numerics/pair_quadrature.hpp"
@@ -24,6 +27,9 @@ template <typename Scalar>
 constexpr double log_tolerance = -25.3;  // log(1e-11)
 template <>
 constexpr double log_tolerance<float> = -16.1;  // log(1e-7)
+
+/// Terms of slopes are larger than those of the dual by up to their order: a hundredth of its rest will do.
+constexpr double slope_margin = 4.6;
 
 /// Rows that prepare() fills.
 enum Row : std::size_t {
@@ -44,6 +50,7 @@ class QuadratureActivation::Implementation {
       : phi{std::move(value), std::move(derivative)},
         mesh{phi, breakpoints},
         table{phi, mesh, truncations.back()},
+        series_slopes{table},
         deep{phi, mesh},
         pairs{phi, mesh} {}
 
@@ -80,14 +87,47 @@ class QuadratureActivation::Implementation {
   SmoothFunction phi;
   SmoothMesh mesh;
   MehlerTable table;
+  MehlerSlopes series_slopes;
   DeepSeries deep;
   PairQuadrature pairs;
 
- private:
   struct Caches {
     DeepSeries::Cache left;
     DeepSeries::Cache right;
   };
+
+  /// The slopes at entry `at` of a row, from what is prepared of it; nothing where no series converges.
+  template <typename Scalar>
+  [[nodiscard]] std::optional<DualSlopes> slopes(const AdjointRow<Scalar>& row, std::size_t at,
+                                                 Caches& caches) const {
+    const auto p = static_cast<double>(row.left_variance[at]),
+               q = static_cast<double>(row.right_variance[at]);
+    const auto c = static_cast<double>(row.nngp[at]);
+    const double rho = c * static_cast<double>(row.left[Row::InverseDeviation][at]) *
+                       static_cast<double>(row.right[Row::InverseDeviation][at]);
+    const double tolerance = log_tolerance<Scalar> - slope_margin;
+    const std::size_t level = needed_level(row, at, std::clamp(rho, -1.0, 1.0), tolerance);
+    if (level == truncations.size()) return deep.slopes(p, q, c, tolerance, caches.left, caches.right);
+    std::array<double, most_numbers> left{}, right{};
+    gather(row.left, at, truncations[level], left);
+    gather(row.right, at, truncations[level], right);
+    return series_slopes.at(left, right, p, q, c, truncations[level]);
+  }
+
+ private:
+  static constexpr std::size_t most_numbers = MehlerTable::first_coefficient + 2 * truncations.back();
+
+  /// The numbers of a position in the order of MehlerTable.
+  template <typename Scalar>
+  void gather(const Scalar* const* prepared, std::size_t at, std::size_t orders,
+              std::array<double, most_numbers>& numbers) const {
+    numbers[0] = static_cast<double>(prepared[Row::Mean][at]);
+    for (std::size_t first = 0; first < (table.has_jumps() ? 2 : 1) * truncations.back();
+         first += truncations.back())
+      for (std::size_t k = first; k < first + orders; ++k)
+        numbers[MehlerTable::first_coefficient + k] =
+            static_cast<double>(prepared[Row::FirstCoefficient + k][at]);
+  }
 
   template <typename Scalar>
   void apply_block(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, Caches& caches) const {
@@ -99,7 +139,7 @@ class QuadratureActivation::Implementation {
       const Scalar raw =
           row.nngp[at] * row.left[Row::InverseDeviation][at] * row.right[Row::InverseDeviation][at];
       rho[i] = std::clamp(raw, Scalar{-1}, Scalar{1});
-      const std::size_t needed = needed_level(row, at, static_cast<double>(rho[i]));
+      const std::size_t needed = needed_level(row, at, static_cast<double>(rho[i]), log_tolerance<Scalar>);
       converges[i] = needed < truncations.size();
       if (converges[i]) orders[i] = truncations[needed];
     }
@@ -129,15 +169,16 @@ class QuadratureActivation::Implementation {
 
   /// The first truncation whose rest is small enough; truncations.size() if none. NaN counts as converged: it
   /// stays NaN.
-  template <typename Scalar>
-  [[nodiscard]] std::size_t needed_level(const DualRow<Scalar>& row, std::size_t at, double rho) const {
+  template <typename AnyRow>
+  [[nodiscard]] std::size_t needed_level(const AnyRow& row, std::size_t at, double rho,
+                                         double tolerance) const {
     const double log_rho = std::log(std::abs(rho));
     std::size_t level = 0;
     for (; level < truncations.size(); ++level) {
       const double rest = static_cast<double>(table.order(truncations[level])) * log_rho +
                           static_cast<double>(row.left[Row::FirstTail + level][at]) +
                           static_cast<double>(row.right[Row::FirstTail + level][at]);
-      if (!(rest > log_tolerance<Scalar>)) break;
+      if (!(rest > tolerance)) break;
     }
     return level;
   }
@@ -186,21 +227,64 @@ double QuadratureActivation::value(double x) const { return implementation_->phi
 
 double QuadratureActivation::derivative(double x) const { return implementation_->phi.derivative(x); }
 
-Dual<double> QuadratureActivation::dual(double p, double q, double c) const {
-  const std::size_t count = auxiliary_count();
-  std::vector<double> numbers(2 * count);
-  std::vector<double*> left(count);
-  std::vector<double*> right(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    left[k] = numbers.data() + k;
-    right[k] = numbers.data() + count + k;
+namespace {
+
+/// What is prepared of the two positions of one entry.
+struct PreparedEntry {
+  PreparedEntry(const QuadratureActivation& activation, double p, double q)
+      : numbers(2 * activation.auxiliary_count()) {
+    const std::size_t count = activation.auxiliary_count();
+    for (std::size_t k = 0; k < count; ++k) {
+      left.push_back(numbers.data() + k);
+      right.push_back(numbers.data() + count + k);
+    }
+    activation.prepare(&p, left.data(), 1);
+    activation.prepare(&q, right.data(), 1);
   }
-  prepare(&p, left.data(), 1);
-  prepare(&q, right.data(), 1);
+  std::vector<double> numbers;
+  std::vector<double*> left, right;
+};
+
+}  // namespace
+
+Dual<double> QuadratureActivation::dual(double p, double q, double c) const {
+  const PreparedEntry entry(*this, p, q);
   double derivative = 1;
-  apply(DualRow<double>{&c, &derivative, left.data(), right.data(), 1});
+  apply(DualRow<double>{&c, &derivative, entry.left.data(), entry.right.data(), 1});
   return {c, derivative};
 }
+
+DualSlopes QuadratureActivation::slopes(double p, double q, double c) const {
+  const PreparedEntry entry(*this, p, q);
+  AdjointRow<double> row{};
+  row.nngp = &c;
+  row.left_variance = &p;
+  row.right_variance = &q;
+  row.left = entry.left.data();
+  row.right = entry.right.data();
+  Implementation::Caches caches;
+  const auto slopes = implementation_->slopes(row, 0, caches);
+  return slopes ? *slopes : Activation::slopes(p, q, c);
+}
+
+SelfSlopes QuadratureActivation::self_slopes(double p) const { return implementation_->table.energies(p); }
+
+template <typename Scalar>
+void QuadratureActivation::apply_adjoint_row(const AdjointRow<Scalar>& row) const {
+  Implementation::Caches caches;
+  for (std::size_t i = 0; i < row.size; ++i) {
+    const auto slopes = implementation_->slopes(row, i, caches);
+    write_adjoint(row, i,
+                  slopes ? *slopes
+                         : Activation::slopes(static_cast<double>(row.left_variance[i]),
+                                              static_cast<double>(row.right_variance[i]),
+                                              static_cast<double>(row.nngp[i])));
+  }
+}
+
+void QuadratureActivation::apply_adjoint(const AdjointRow<float>& row) const { apply_adjoint_row(row); }
+
+void QuadratureActivation::apply_adjoint(const AdjointRow<double>& row) const { apply_adjoint_row(row); }
 
 DualEstimate QuadratureActivation::estimate(double p, double q, double c) const {
   const Dual<double> result = dual(p, q, c);

@@ -57,6 +57,14 @@ class Sine {
             static_cast<Scalar>(derivative_weight_) * cosines_.sum(p, q, c)};
   }
 
+  /// phi'' = -b^2 phi.
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+    const double square = frequency_ * frequency_;
+    const Dual<double> entry = dual(p, q, c);
+    const Dual<double> side{-square / 2 * entry.value, -square / 2 * entry.derivative};
+    return {entry, side, side, square * square * entry.value, entry.derivative};
+  }
+
  private:
   double amplitude_;
   double frequency_;
@@ -85,6 +93,9 @@ class Cosine {
   [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const {
     return shifted_.dual(p, q, c);
   }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
+    return shifted_.slopes(p, q, c, root);
+  }
 
  private:
   double amplitude_;
@@ -109,6 +120,11 @@ class Rbf {
     const auto gamma = static_cast<Scalar>(gamma_);
     const Scalar value = std::exp(-gamma * std::max((p - c) + (q - c), Scalar{0}));
     return {value, 2 * gamma * value};
+  }
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
+    const Dual<double> entry = dual(p, q, c);
+    const Dual<double> side{-gamma_ * entry.value, -gamma_ * entry.derivative};
+    return {entry, side, side, 2 * gamma_ * entry.derivative, entry.derivative};
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "network/linear_adjoints.hpp"
 #include "widelimit/network/pair_stage.hpp"
 #include "widelimit/network/row_stage.hpp"
 
@@ -55,6 +56,16 @@ class TangentFactor final : public RowStageOf<TangentFactor> {
   void apply_row(const numerics::DualRow<Scalar>& row) const {
     if (row.ntk == nullptr) return;
     for (std::size_t i = 0; i < row.size; ++i) row.ntk[i] *= static_cast<Scalar>(factor_);
+  }
+
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    self_adjoint_row(row);
+    clear_variance_adjoints(row);
+  }
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    apply_row(adjoints_as_row(row));
   }
 
  private:

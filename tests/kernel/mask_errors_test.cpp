@@ -53,8 +53,12 @@ TEST_CASE("masks that do not fit") {
   const auto gram_error = [&](Layers layers, const xt::xarray<bool>& mask) {
     return error_message<Error>([&] { return gram(Network(std::move(layers)), Inputs<double>(x, mask)); });
   };
-  CHECK(gram_error({conv_transpose({{3}}), flatten()}, good) ==
-        "layers[0] (conv_transpose): transposed convolutions do not know masks; resize images instead");
+  // Every position behind reads a masked one.
+  xt::xarray<bool> middle = good;
+  middle(1, 1) = false;
+  CHECK(gram_error({conv_transpose({{3}}), flatten()}, middle) ==
+        "layers[0] (conv_transpose): expected a mask that leaves a position behind this layer, got none of 3 "
+        "(input 1 of x)");
   AttentionOptions encoded;
   encoded.scaling = AttentionScaling::inverse_sqrt_width;
   encoded.weights = AttentionWeights::elementwise(relu());

@@ -363,3 +363,39 @@ TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included"
   CHECK(mapped[size - 3] == Scalar{0.5});
   CHECK(ntk[size - 3] == Scalar{0.5});
 }
+
+TEST_CASE_TEMPLATE("rows: the way back through ReLU on the whole arc, ends and gaps included", Scalar, float,
+                   double) {
+  std::vector<Scalar> c{Scalar{1}, Scalar{-1}, Scalar{3}};
+  for (int k = 0; k < std::numeric_limits<Scalar>::digits - 8; ++k)
+    for (const double sign : {1.0, -1.0}) c.push_back(static_cast<Scalar>(sign * (1 - std::ldexp(1.0, -k))));
+  const std::size_t size = c.size();
+  std::vector<Scalar> variance(size, Scalar{1}), packed(2 * size), ntk(size, Scalar{2}),
+      above(size, Scalar{3}), ntk_above(size, Scalar{5}), left(size), right(size);
+  variance[2] = 0;  // a gap
+  const std::array<Scalar*, 2> auxiliary{packed.data(), packed.data() + size};
+  const std::array<const Scalar*, 2> prepared{packed.data(), packed.data() + size};
+  homogeneous_rows<Scalar>().prepare(variance.data(), auxiliary.data(), size);
+  homogeneous_rows<Scalar>().apply_adjoint(
+      {.aligned = 0.5, .opposed = 0, .weight = 0.5 / std::numbers::pi},
+      {c.data(), ntk.data(), variance.data(), variance.data(), prepared.data(), prepared.data(), above.data(),
+       ntk_above.data(), left.data(), right.data(), size});
+  CHECK(above[2] == 0);
+  CHECK(ntk_above[2] == 0);
+  CHECK(left[2] == 0);
+  CHECK(above[0] == Scalar{1.5});  // 3 / 2, and nothing through the derivative
+  CHECK(ntk_above[0] == Scalar{2.5});
+  CHECK(above[1] == 0);
+  CHECK(right[1] == 0);
+  for (std::size_t i = 3; i < size; ++i) {
+    CAPTURE(i);
+    const auto at = static_cast<double>(c[i]);
+    const double sine = std::sqrt((1 - at) * (1 + at)), weight = 0.5 / std::numbers::pi;
+    const double derivative = 0.5 - weight * std::atan2(sine, at), bend = 5 * 2 * weight / sine;
+    const double in_variance = (3 * weight * sine - at * bend) / 2, bound = 40 * epsilon<Scalar> * (1 + bend);
+    CHECK(std::abs(static_cast<double>(above[i]) - (3 * derivative + bend)) <= bound);
+    CHECK(std::abs(static_cast<double>(ntk_above[i]) - 5 * derivative) <= bound);
+    CHECK(std::abs(static_cast<double>(left[i]) - in_variance) <= bound);
+    CHECK(right[i] == left[i]);
+  }
+}

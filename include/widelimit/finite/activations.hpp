@@ -7,6 +7,7 @@
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/input_graph.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::finite {
 
@@ -31,16 +32,18 @@ struct Activations {
   std::uint64_t pass = 0;
   /// The graphs that the inputs carry, one each, or none.
   std::span<const InputGraph> graphs = {};
+  /// Asked for between layers; a layer that takes long by itself asks as well.
+  StopRequest stop = {};
 
   [[nodiscard]] Index positions() const { return position_count(shape); }
   [[nodiscard]] Form form() const { return {shape, values.cols()}; }
 
   /// The same batch with other values, of this shape.
   [[nodiscard]] Activations with(Matrix<Scalar> other) const {
-    return {std::move(other), inputs, shape, first_input, pass, graphs};
+    return {std::move(other), inputs, shape, first_input, pass, graphs, stop};
   }
   [[nodiscard]] Activations with(Matrix<Scalar> other, Shape other_shape) const {
-    return {std::move(other), inputs, std::move(other_shape), first_input, pass, graphs};
+    return {std::move(other), inputs, std::move(other_shape), first_input, pass, graphs, stop};
   }
 };
 

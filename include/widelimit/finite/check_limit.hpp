@@ -31,7 +31,7 @@ struct LimitOptions {
   /// are enough and below -2 at widths so small that the third one shows; a wrong limit adds a constant,
   /// which pulls the slope towards 0. Only that side is a failure.
   double slope_tolerance = 0.25;
-  std::stop_token stop = {};  ///< Asked for between networks: Cancelled.
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
 };
 
 /// One kernel of one network.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 
 #include "widelimit/finite/finite_network.hpp"
 
@@ -8,14 +9,15 @@ namespace widelimit::finite {
 
 /// Empirical NNGP of a finite network: products of the outputs of x1 [n1] and x2 [n2], averaged over outputs,
 /// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws. ArgumentError for inputs that do not
-/// fit the network.
+/// fit the network; Cancelled once a stop was asked for.
 template <typename Scalar>
 [[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
-                                            const Inputs<Scalar>& x2);
+                                            const Inputs<Scalar>& x2, const std::stop_token& stop = {});
 
 /// The same of all pairs of one batch.
 template <typename Scalar>
-[[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x);
+[[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x,
+                                            const std::stop_token& stop = {});
 
 /// Ways to an empirical NTK (Novak, Sohl-Dickstein, Schoenholz 2022, arXiv:2206.08720): the sum over parameters of
 /// products of gradients. With n inputs a side, O outputs, P parameters, and for every affine map d positions, C
@@ -41,6 +43,7 @@ struct NtkOptions {
   Index outputs = 0;
   /// Memory for what is kept of the inputs of a block; inputs are taken in blocks that fit, at least one.
   std::size_t memory_bytes = std::size_t{1} << 28;
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
 };
 
 /// Empirical NTK, averaged over outputs, [n1, n2]. Sums over parameters run in Scalar. All ways give the same

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "widelimit/finite/finite_layer.hpp"
@@ -36,11 +37,13 @@ struct Widths {
 /// Errors      NetworkError, naming the layer's path, for a network that cannot be applied to the form, for
 ///             a user's layer without a finite counterpart and for channels that do not fit each other;
 ///             ArgumentError for widths, heads or inputs that do not fit the network.
+/// Stop        every function that takes long ends with Cancelled soon after a stop was asked for: it is asked for between
+///             the layers of every piece.
 template <typename Scalar>
 class FiniteNetwork {
  public:
   FiniteNetwork(const Network& network, const Form& input, const Widths& widths, const Heads& heads,
-                std::uint64_t seed, int threads = 0);
+                std::uint64_t seed, int threads = 0, const std::stop_token& stop = {});
 
   /// Shape and channels of an input.
   [[nodiscard]] const Form& input() const;
@@ -54,30 +57,34 @@ class FiniteNetwork {
   void set_parameters(Vector<Scalar> parameters);
 
   /// Outputs [n, outputs]. `pass` numbers the draws of dropout, `first_input` the inputs (see Activations).
-  [[nodiscard]] Matrix<Scalar> forward(const Inputs<Scalar>& x, std::uint64_t pass = 0,
-                                       Index first_input = 0) const;
+  [[nodiscard]] Matrix<Scalar> forward(const Inputs<Scalar>& x, std::uint64_t pass = 0, Index first_input = 0,
+                                       const std::stop_token& stop = {}) const;
 
   /// The derivative of the outputs along a direction of the parameters, [n, outputs]. Cost: about three
   /// forward passes.
-  [[nodiscard]] Matrix<Scalar> jacobian_vector(const Inputs<Scalar>& x,
-                                               const Vector<Scalar>& direction) const;
+  [[nodiscard]] Matrix<Scalar> jacobian_vector(const Inputs<Scalar>& x, const Vector<Scalar>& direction,
+                                               const std::stop_token& stop = {}) const;
 
   /// The gradient of sum weights o f(x) with respect to the parameters; weights [n, outputs]. Cost: about
   /// three forward passes.
-  [[nodiscard]] Vector<Scalar> vector_jacobian(const Inputs<Scalar>& x, const Matrix<Scalar>& weights) const;
+  [[nodiscard]] Vector<Scalar> vector_jacobian(const Inputs<Scalar>& x, const Matrix<Scalar>& weights,
+                                               const std::stop_token& stop = {}) const;
 
   /// The gradients of one output at every input, [n, parameter_count()].
-  [[nodiscard]] Matrix<Scalar> jacobian(const Inputs<Scalar>& x, Index output = 0) const;
+  [[nodiscard]] Matrix<Scalar> jacobian(const Inputs<Scalar>& x, Index output = 0,
+                                        const std::stop_token& stop = {}) const;
 
   /// The gradients of one output with respect to the inputs, [n, numbers of an input].
-  [[nodiscard]] Matrix<Scalar> input_jacobian(const Inputs<Scalar>& x, Index output = 0) const;
+  [[nodiscard]] Matrix<Scalar> input_jacobian(const Inputs<Scalar>& x, Index output = 0,
+                                              const std::stop_token& stop = {}) const;
 
   /// Outputs and the gradient of a function of them: `gradient_of(first, outputs)` gets the outputs
   /// [m, outputs] of the inputs first .. first + m - 1 and returns the function's gradient with respect to
   /// them. It is called from several threads.
   template <typename Function>
-  Vector<Scalar> gradient(const Inputs<Scalar>& x, std::uint64_t pass, const Function& gradient_of) const {
-    return gradient_through(x, pass, OutputGradient(gradient_of));
+  Vector<Scalar> gradient(const Inputs<Scalar>& x, std::uint64_t pass, const Function& gradient_of,
+                          const std::stop_token& stop = {}) const {
+    return gradient_through(x, pass, OutputGradient(gradient_of), stop);
   }
 
   /// The layers as one; what the functions above are made of.
@@ -87,7 +94,7 @@ class FiniteNetwork {
  private:
   using OutputGradient = std::function<Matrix<Scalar>(Index first, const Matrix<Scalar>& outputs)>;
   Vector<Scalar> gradient_through(const Inputs<Scalar>& x, std::uint64_t pass,
-                                  const OutputGradient& gradient_of) const;
+                                  const OutputGradient& gradient_of, const std::stop_token& stop) const;
 
   Form input_;
   std::shared_ptr<const FiniteLayer<Scalar>> layer_;

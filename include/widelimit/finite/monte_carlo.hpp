@@ -32,10 +32,11 @@ struct MonteCarloOptions {
   Index first_draw = 0;  ///< Draw k is the network with number k of this seed, whatever is drawn beside it.
   Index draws = 64;
   enum class Kernels { nngp, both } kernels = Kernels::both;
-  NtkOptions ntk = {.outputs = 1};
-  int threads = 0;  ///< Draws at a time; 0: one a core. Results do not depend on it.
+  NtkOptions ntk = {.outputs = 1};  ///< All but its stop.
+  int threads = 0;                  ///< Draws at a time; 0: one a core. Results do not depend on it.
   /// Called with every draw's kernels, in the order of draws, from one thread at a time.
   std::function<void(Index draw, const Matrix<double>& nngp, const Matrix<double>& ntk)> on_draw = {};
+  std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
 };
 
 /// Mean over independent networks of their empirical kernels between x1 and x2, [n1, n2], with standard errors.

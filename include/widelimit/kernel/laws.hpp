@@ -39,6 +39,7 @@ struct LawOptions {
   std::uint64_t seed = 0;  ///< Of the inputs.
   double double_tolerance = 1e-11;  ///< Rounding allowed in double, relative to the inputs' own kernels.
   double float_tolerance = 1e-4;    ///< Deviation of float from double allowed, likewise.
+  double adjoint_tolerance = 1e-7;  ///< Of adjoints from differences, relative to the terms that they add up.
 };
 
 /// Checks, with the layer behind raw inputs, a dense layer, a convolution with a nonlinearity and a global
@@ -52,7 +53,9 @@ struct LawOptions {
 /// - self: the covariance of an input with itself is its variances, position by position, and gram_diagonal
 ///   the diagonal of gram, bit for bit;
 /// - precision: float agrees with double;
-/// - finite: results are finite, with an input of zeros too.
+/// - finite: results are finite, with an input of zeros too;
+/// - adjoints: row and pair stages that have a way back (has_adjoint()) agree with differences of themselves, at pairs of
+///   inputs and at an input with itself. Stages without one pass.
 ///
 /// Throws NetworkError if the layer can be used with none of the shapes; ArgumentError for options out of
 /// range. Cost: some twenty small Gram matrices a network: milliseconds, or seconds for layers of slow

@@ -1,80 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 
-#include "widelimit/matrix.hpp"
+#include "widelimit/network/pair_views.hpp"
 #include "widelimit/network/row_stage.hpp"
 #include "widelimit/network/shape.hpp"
-#include "widelimit/stop_request.hpp"
 
 namespace widelimit {
-
-class InputGraph;
-
-/// Which entries of a pair's d x d' covariance are meant: the diagonal (position a with position a) or all of
-/// them.
-enum class Entries { diagonal, all };
-
-/// The covariance of one input with itself, as a stage's prepare() sees it.
-template <typename Scalar>
-struct SelfView {
-  /// [d, d]; only the entries asked for by self_entries() are defined, others are NaN.
-  Eigen::Map<const Matrix<Scalar>> nngp;
-  const Shape& shape;  ///< Shape of the input at this stage; d positions.
-  StopRequest stop{};  ///< Stages that take long check it now and then.
-  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere. Empty
-  /// without masks.
-  std::span<const std::uint8_t> counts{};
-  const InputGraph* graph = nullptr;  ///< Of the input, if it carries one.
-};
-
-/// A pair of inputs (left, right) at the input of a stage.
-template <typename Scalar>
-struct PairView {
-  Eigen::Map<const Matrix<Scalar>> nngp;   ///< [d, d']; entries not asked for by input_entries() are NaN.
-  Eigen::Map<const Matrix<Scalar>> ntk;    ///< [d, d'], or 0 x 0 when only the NNGP is computed.
-  const Scalar* left_variance;             ///< [d]: nngp of the left input with itself, position by position.
-  const Scalar* right_variance;            ///< [d'].
-  const Scalar* left_state;                ///< What prepare() wrote for the left input.
-  const Scalar* right_state;               ///< The same for the right input.
-  const Shape& left_shape;                 ///< d positions.
-  const Shape& right_shape;                ///< d' positions.
-  bool same_input;                         ///< The two are one and the same input, not merely equal.
-  Entries wanted;                          ///< Entries of the output that will be read.
-  StopRequest stop{};                      ///< Stages that take long check it now and then.
-  const InputGraph* left_graph = nullptr;  ///< Of the left input, if it carries one.
-  const InputGraph* right_graph = nullptr;  ///< Of the right input.
-};
-
-/// Where apply() writes: [e, e'] entries, e and e' the positions of output_shape(); preset to NaN.
-template <typename Scalar>
-struct PairResult {
-  Eigen::Map<Matrix<Scalar>> nngp;
-  Eigen::Map<Matrix<Scalar>> ntk;  ///< 0 x 0 when only the NNGP is computed.
-  /// [scratch_size()] numbers to use freely during the call.
-  Scalar* scratch;
-};
-
-/// Floating-point operations of a dual activation and its derivative in closed form, roughly.
-inline constexpr double flops_per_dual = 25;
-
-/// The size of a pair at the input of a stage, and what is to be computed.
-struct PairSize {
-  Index left;   ///< Positions d.
-  Index right;  ///< Positions d'.
-  Entries wanted;
-  bool with_ntk;
-
-  [[nodiscard]] double kernels() const { return with_ntk ? 2 : 1; }
-  /// Entries of the input covariance, d d'.
-  [[nodiscard]] double entries() const { return static_cast<double>(left) * static_cast<double>(right); }
-  /// Entries of a d x d' output that are wanted.
-  [[nodiscard]] double wanted_entries() const {
-    return wanted == Entries::all ? entries() : static_cast<double>(left < right ? left : right);
-  }
-};
 
 /// A layer that sees the covariance of a pair as a matrix: attention, and a user's own layers that mix
 /// positions.
@@ -125,12 +57,26 @@ class PairStage {
   /// Transforms one pair.
   virtual void apply(const PairView<float>& pair, PairResult<float>& result) const = 0;
   virtual void apply(const PairView<double>& pair, PairResult<double>& result) const = 0;
+
+  /// True if the stage has a way back, for derivatives of kernels (gram_vjp()).
+  [[nodiscard]] virtual bool has_adjoint() const { return false; }
+
+  /// The way back through apply(). Called if has_adjoint() only.
+  virtual void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const;
+  virtual void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const;
+
+  /// The way back through prepare(). The default does nothing, as is right for stages without state.
+  virtual void prepare_adjoint(const SelfView<float>& input, const SelfAdjoint<float>& adjoint) const;
+  virtual void prepare_adjoint(const SelfView<double>& input, const SelfAdjoint<double>& adjoint) const;
 };
 
 /// Implements both precisions of PairStage by calling the templates
 ///     template <typename Scalar> void prepare_input(const SelfView<Scalar>&, Scalar* state) const;
 ///     template <typename Scalar> void apply_pair(const PairView<Scalar>&, PairResult<Scalar>&) const;
-/// of `Derived`.
+/// of `Derived`, and, where it has them,
+///     template <typename Scalar> void adjoint_pair(const PairView<Scalar>&, const PairAdjoint<Scalar>&) const;
+///     template <typename Scalar> void adjoint_input(const SelfView<Scalar>&, const SelfAdjoint<Scalar>&) const;
+/// the second of which a stage needs whose state depends on covariances.
 template <typename Derived>
 class PairStageOf : public PairStage {
  public:
@@ -147,7 +93,41 @@ class PairStageOf : public PairStage {
     self().apply_pair(pair, result);
   }
 
+  [[nodiscard]] bool has_adjoint() const override { return adjoint_is_there(); }
+  void apply_adjoint(const PairView<float>& pair, const PairAdjoint<float>& adjoint) const override {
+    go_back(pair, adjoint);
+  }
+  void apply_adjoint(const PairView<double>& pair, const PairAdjoint<double>& adjoint) const override {
+    go_back(pair, adjoint);
+  }
+  void prepare_adjoint(const SelfView<float>& input, const SelfAdjoint<float>& adjoint) const override {
+    go_back_in(input, adjoint);
+  }
+  void prepare_adjoint(const SelfView<double>& input, const SelfAdjoint<double>& adjoint) const override {
+    go_back_in(input, adjoint);
+  }
+
  private:
+  static constexpr bool adjoint_is_there() {
+    return requires(const Derived& stage, const PairView<double>& pair, const PairAdjoint<double>& adjoint) {
+      stage.adjoint_pair(pair, adjoint);
+    };
+  }
+  template <typename Scalar>
+  void go_back(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    if constexpr (adjoint_is_there())
+      self().adjoint_pair(pair, adjoint);
+    else
+      PairStage::apply_adjoint(pair, adjoint);
+  }
+  template <typename Scalar>
+  void go_back_in(const SelfView<Scalar>& input, const SelfAdjoint<Scalar>& adjoint) const {
+    if constexpr (requires(const Derived& stage) { stage.adjoint_input(input, adjoint); })
+      self().adjoint_input(input, adjoint);
+    else
+      PairStage::prepare_adjoint(input, adjoint);
+  }
+
   const Derived& self() const { return static_cast<const Derived&>(*this); }
 };
 

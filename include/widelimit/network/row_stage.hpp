@@ -72,12 +72,38 @@ class RowStage {
   /// apply().
   virtual void apply_self(const numerics::DualRow<float>& row) const { apply(row); }
   virtual void apply_self(const numerics::DualRow<double>& row) const { apply(row); }
+
+  /// True if the stage has a way back, for derivatives of kernels (gram_vjp()).
+  [[nodiscard]] virtual bool has_adjoint() const { return false; }
+
+  /// The way back through apply(): see AdjointRow. It depends on p and q directly, not by way of the auxiliary numbers.
+  /// Called if has_adjoint() only.
+  virtual void apply_adjoint(const numerics::AdjointRow<float>& row) const;
+  virtual void apply_adjoint(const numerics::AdjointRow<double>& row) const;
+
+  /// The same through apply_self(), where p, q and c are one number: nngp_adjoint gets the total derivative in it, the
+  /// adjoints of p and q are not written.
+  virtual void apply_self_adjoint(const numerics::AdjointRow<float>& row) const;
+  virtual void apply_self_adjoint(const numerics::AdjointRow<double>& row) const;
+
+  /// True if prepare() mixes variances: the auxiliary numbers of a position depend on other positions of its input too.
+  /// apply_adjoint() then takes them for the position's own, and so does apply_self_adjoint(), which gives nngp_adjoint
+  /// what goes through the covariance and left_adjoint what goes through both variances; prepare_adjoint() follows.
+  [[nodiscard]] virtual bool mixes_variances() const { return false; }
+
+  /// The way back through prepare(), once an input, where mixes_variances(): `variance` [positions] holds what the
+  /// adjoints of a position's variance add up to in all entries, and gets the adjoints of the variances. Default: leaves
+  /// them.
+  virtual void prepare_adjoint(float* /*variance*/, std::size_t /*positions*/) const {}
+  virtual void prepare_adjoint(double* /*variance*/, std::size_t /*positions*/) const {}
 };
 
 /// Implements both precisions of RowStage by calling the templates
 ///     template <typename Scalar> void prepare_row(const Scalar*, std::size_t, Scalar* const*) const;
 ///     template <typename Scalar> void apply_row(const numerics::DualRow<Scalar>&) const;
-/// of `Derived`.
+/// of `Derived`, and, where it has them,
+///     template <typename Scalar> void adjoint_row(const numerics::AdjointRow<Scalar>&) const;
+///     template <typename Scalar> void self_adjoint_row(const numerics::AdjointRow<Scalar>&) const;
 template <typename Derived>
 class RowStageOf : public RowStage {
  public:
@@ -90,7 +116,34 @@ class RowStageOf : public RowStage {
   void apply(const numerics::DualRow<float>& row) const override { self().apply_row(row); }
   void apply(const numerics::DualRow<double>& row) const override { self().apply_row(row); }
 
+  [[nodiscard]] bool has_adjoint() const override { return adjoint_is_there(); }
+  void apply_adjoint(const numerics::AdjointRow<float>& row) const override { go_back(row); }
+  void apply_adjoint(const numerics::AdjointRow<double>& row) const override { go_back(row); }
+  void apply_self_adjoint(const numerics::AdjointRow<float>& row) const override { go_back_self(row); }
+  void apply_self_adjoint(const numerics::AdjointRow<double>& row) const override { go_back_self(row); }
+
  private:
+  static constexpr bool adjoint_is_there() {
+    return requires(const Derived& stage, const numerics::AdjointRow<double>& row) {
+      stage.adjoint_row(row);
+      stage.self_adjoint_row(row);
+    };
+  }
+  template <typename Scalar>
+  void go_back(const numerics::AdjointRow<Scalar>& row) const {
+    if constexpr (adjoint_is_there())
+      self().adjoint_row(row);
+    else
+      RowStage::apply_adjoint(row);
+  }
+  template <typename Scalar>
+  void go_back_self(const numerics::AdjointRow<Scalar>& row) const {
+    if constexpr (adjoint_is_there())
+      self().self_adjoint_row(row);
+    else
+      RowStage::apply_self_adjoint(row);
+  }
+
   const Derived& self() const { return static_cast<const Derived&>(*this); }
 };
 

@@ -42,6 +42,16 @@ class Activation {
   /// The dual activation of one entry.
   [[nodiscard]] virtual Dual<double> dual(double p, double q, double c) const = 0;
 
+  /// dual(p, q, c) and its partial derivatives, each in its argument with the others held. Never NaN where dual() is
+  /// not. A slope that is infinite, or that has no limit, counts as 0: those of ReLU's derivative at c^2 = pq (within 32
+  /// rounding errors), of a jump's value there, and those in p at p = 0 unless a closed form knows better
+  /// (docs/theory/derivatives.md, section 3). The default takes extrapolated differences of dual(), one-sided at the
+  /// ends of the range, to about 1e-9 relative to the scale of the Dual over p, q or sqrt(pq). Cost: 70 calls of dual().
+  [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const;
+
+  /// dual(p, p, p) and its total derivative in p, by differences unless overridden; 0 at p = 0 then.
+  [[nodiscard]] virtual SelfSlopes self_slopes(double p) const;
+
   /// The slopes, if phi is positively homogeneous of degree one (ReLU, leaky ReLU, abs, identity).
   [[nodiscard]] virtual std::optional<HomogeneousSlopes> homogeneous() const { return std::nullopt; }
 
@@ -66,6 +76,13 @@ class Activation {
   /// the dual has a finite slope at correlation 1.
   virtual void apply_to_multiples(const DualRow<float>& row) const { apply(row); }
   virtual void apply_to_multiples(const DualRow<double>& row) const { apply(row); }
+
+  /// The way back through apply(): with f the value and g the derivative of the dual, K' and T' behind the stage,
+  ///     c-bar = K'-bar df/dc + T'-bar T dg/dc,  T-bar = T'-bar g,  p-bar = K'-bar df/dp + T'-bar T dg/dp,
+  /// and q-bar likewise. The default calls slopes() entry by entry. Where apply() clears a position without variance, so
+  /// does this.
+  virtual void apply_adjoint(const AdjointRow<float>& row) const;
+  virtual void apply_adjoint(const AdjointRow<double>& row) const;
 };
 
 /// Activations are immutable and shared.

@@ -23,4 +23,36 @@ struct DualRow {
   std::size_t size;
 };
 
+/// A Dual and how it changes with p, q and c, the two variances and the covariance.
+struct DualSlopes {
+  Dual<double> dual;
+  Dual<double> left;       ///< Partial derivatives in p of value and derivative.
+  Dual<double> right;      ///< In q.
+  double derivative_in_c;  ///< Of the derivative: E[phi'' phi''] where phi is smooth.
+  double value_in_c;       ///< Of the value: dual.derivative (Price's theorem), and more where phi jumps.
+};
+
+/// A Dual of one variable with itself, p = q = c, and its total derivatives in p.
+struct SelfSlopes {
+  Dual<double> dual;
+  Dual<double> slope;
+};
+
+/// A run of covariance entries on the way back through a stage. L is a number that depends on them; an adjoint is the
+/// derivative of L in what it stands for.
+template <typename Scalar>
+struct AdjointRow {
+  const Scalar* nngp;            ///< [size] covariances in front of the stage.
+  const Scalar* ntk;             ///< [size], in front of the stage; nullptr when only the NNGP is wanted.
+  const Scalar* left_variance;   ///< [size] variances p of the left positions, in front of the stage.
+  const Scalar* right_variance;  ///< [size], q.
+  const Scalar* const* left;     ///< [auxiliary_count][size], as in DualRow.
+  const Scalar* const* right;    ///< [auxiliary_count][size]
+  Scalar* nngp_adjoint;          ///< [size] behind the stage in, in front of it out.
+  Scalar* ntk_adjoint;           ///< [size] the same; nullptr when only the NNGP is wanted.
+  Scalar* left_adjoint;          ///< [size] out: the adjoints of p.
+  Scalar* right_adjoint;         ///< [size] out: of q.
+  std::size_t size;
+};
+
 }  // namespace widelimit::numerics

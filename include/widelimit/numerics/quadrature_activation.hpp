@@ -57,13 +57,23 @@ class QuadratureActivation final : public Activation {
   /// rules of lower order. Usually far too pessimistic. Cost 0.1 .. 2 ms.
   [[nodiscard]] DualEstimate estimate(double p, double q, double c) const;
 
+  /// By the Hermite series where it converges, to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq); else by
+  /// differences. Cost: 0.1 .. 1 us an entry of a row by 64 orders, 3 us by 384, 70 entries' by differences.
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override;
+  [[nodiscard]] SelfSlopes self_slopes(double p) const override;
+
   [[nodiscard]] std::size_t auxiliary_count() const override;
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override;
   void prepare(const double* variance, double* const* auxiliary, std::size_t size) const override;
   void apply(const DualRow<float>& row) const override;
   void apply(const DualRow<double>& row) const override;
+  void apply_adjoint(const AdjointRow<float>& row) const override;
+  void apply_adjoint(const AdjointRow<double>& row) const override;
 
  private:
+  template <typename Scalar>
+  void apply_adjoint_row(const AdjointRow<Scalar>& row) const;
+
   class Implementation;
   std::unique_ptr<const Implementation> implementation_;
 };

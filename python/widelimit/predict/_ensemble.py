@@ -1,15 +1,21 @@
 """gradient_descent_mse_ensemble."""
 
+from __future__ import annotations
+
 from collections import namedtuple
 from threading import RLock
+from typing import Any, Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._jax import refuse_traced
 from .._named import by_name
+from ._apart import product
 from ._flow import Flow, checked_times, precision_of, regularised
 from ._gp import Gaussian, gp_inference, names_of
 from ._layout import Targets, as_covariance, as_matrix, square_kernel
+from ._types import EnsemblePredictor
 
 _Kernels = namedtuple("Kernels", ("nngp", "ntk"), defaults=(None, None))
 
@@ -90,7 +96,7 @@ class _Ensemble:
         else:
             kernel = self._targets.check(np.asarray(getattr(cross, name), float), name)
             rows, shape = as_matrix(kernel), kernel.shape[::2]
-            mean = rows @ flow.progress(t, y)
+            mean = product(rows, flow.progress(t, y))
             covariance = None if prior is None else self._covariance(t, name, flow, train, cross, rows, prior)
         mean = self._targets.outputs(mean, shape)
         return mean if covariance is None else Gaussian(mean, as_covariance(covariance, shape))
@@ -98,24 +104,26 @@ class _Ensemble:
     @staticmethod
     def _train_covariance(t, name, flow, train):
         if name == "nngp":
-            return flow.remaining(2 * t, (flow.vectors * flow.values) @ flow.vectors.T)
+            return flow.remaining(2 * t, product(flow.vectors * flow.values, flow.vectors.T))
         left = flow.remaining(t, np.eye(len(flow.values)))
-        return left @ as_matrix(train.nngp) @ np.swapaxes(left, -1, -2)
+        return product(left, as_matrix(train.nngp), np.swapaxes(left, -1, -2))
 
     @staticmethod
     def _covariance(t, name, flow, train, cross, rows, prior):
         prior = as_matrix(np.asarray(prior, float))
         if name == "nngp":
             # The flow that has run for 2 t: prior minus what data explain.
-            return prior - rows @ flow.progress(2 * t, rows.T)
+            return prior - product(rows, flow.progress(2 * t, rows.T))
         factors = flow.progress(t, rows.T)
-        mixed = as_matrix(np.asarray(cross.nngp, float)) @ factors
-        spread = np.swapaxes(factors, -1, -2) @ as_matrix(train.nngp) @ factors
+        mixed = product(as_matrix(np.asarray(cross.nngp, float)), factors)
+        spread = product(np.swapaxes(factors, -1, -2), as_matrix(train.nngp), factors)
         return prior + spread - mixed - np.swapaxes(mixed, -1, -2)
 
 
-def gradient_descent_mse_ensemble(kernel_fn, x_train, y_train, learning_rate=1.0, diag_reg=0.0,
-                                  diag_reg_absolute_scale=False, trace_axes=(-1,), **kernel_fn_train_train_kwargs):
+def gradient_descent_mse_ensemble(kernel_fn: Callable[..., Any], x_train: ArrayLike, y_train: ArrayLike,
+                                  learning_rate: float = 1.0, diag_reg: float = 0.0,
+                                  diag_reg_absolute_scale: bool = False, trace_axes: int | Sequence[int] = (-1,),
+                                  **kernel_fn_train_train_kwargs: Any) -> EnsemblePredictor:
     """Mean and covariance of infinite ensembles of networks trained on the mean squared error: 'ntk', all layers;
     'nngp', the last layer only, at infinite time the Bayesian posterior.
 

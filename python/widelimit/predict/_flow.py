@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ._apart import apart, product
+
 
 def regularised(kernel, diag_reg, diag_reg_absolute_scale):
     """The matrix plus diag_reg on its diagonal, relative to the mean diagonal unless told otherwise."""
@@ -24,12 +26,13 @@ class Solver:
 
     def __init__(self, kernel):
         try:
-            self._factor = np.linalg.cholesky(kernel)
+            self._factor = apart(np.linalg.cholesky, kernel)
         except np.linalg.LinAlgError as error:
             raise np.linalg.LinAlgError("the kernel is not positive definite: diag_reg adds to its diagonal") from error
 
     def __call__(self, vectors):
-        return np.linalg.solve(self._factor.T, np.linalg.solve(self._factor, vectors))
+        halfway = apart(np.linalg.solve, self._factor, vectors)
+        return apart(np.linalg.solve, self._factor.T, halfway)
 
 
 class Flow:
@@ -37,7 +40,7 @@ class Flow:
     0 are taken for 0; those that rounding (to `precision`, that of the kernel's numbers) does not explain are errors."""
 
     def __init__(self, kernel, rate, precision=np.float64):
-        self.values, self.vectors = np.linalg.eigh(kernel)
+        self.values, self.vectors = apart(np.linalg.eigh, kernel)
         rounding = np.finfo(precision).eps * len(kernel) * max(abs(self.values[-1]), abs(self.values[0]))
         if self.values[0] < -1e2 * rounding:
             raise np.linalg.LinAlgError(
@@ -53,7 +56,7 @@ class Flow:
         return np.where(self.values > 0, exponents, 0.0)
 
     def _apply(self, factors, vectors):
-        return self.vectors @ (factors[..., None] * (self.vectors.T @ vectors))
+        return product(self.vectors, factors[..., None] * product(self.vectors.T, vectors))
 
     def remaining(self, t, vectors):
         """exp(-rate T t) v"""

@@ -1,21 +1,28 @@
 """gp_inference."""
 
+from __future__ import annotations
+
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._jax import refuse_traced
 from .._named import by_name
+from ._apart import product
 from ._flow import Solver, regularised
 from ._layout import Targets, as_covariance, as_matrix, kernel_array, square_kernel
+
+if TYPE_CHECKING:
+    from ._types import PosteriorPredictor
 
 
 class Gaussian(NamedTuple):
     """Mean, in the shape of the outputs, and covariance, in that of the kernel."""
 
-    mean: Any
-    covariance: Any
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
 
 
 def names_of(get, known):
@@ -69,22 +76,23 @@ class _Posterior:
             return np.array(y) if k_test_test is None else Gaussian(np.array(y), np.zeros_like(train))
         cross = self._targets.check(_part(k_test_train, kernel, "k_test_train"), "k_test_train")
         shape, rows = cross.shape[::2], as_matrix(cross)
-        mean = self._targets.outputs(rows @ self._solver(kernel)(self._targets.rows(y)), shape)
+        mean = self._targets.outputs(product(rows, self._solver(kernel)(self._targets.rows(y))), shape)
         if k_test_test is None:
             return mean
         prior = as_matrix(_part(k_test_test, "ntk" if name == "ntkgp" else "nngp", "k_test_test"))
         factors = self._solver(kernel)(rows.T)
         if name != "ntk":
-            return Gaussian(mean, as_covariance(prior - rows @ factors, shape))
+            return Gaussian(mean, as_covariance(prior - product(rows, factors), shape))
         for kernels, what in ((self._kernels, "k_train_train"), (k_test_train, "k_test_train")):
             if not hasattr(kernels, "nngp"):
                 raise ValueError(f"{what}: expected both kernels, nngp and ntk, for the covariance of trained networks")
-        mixed = as_matrix(_part(k_test_train, "nngp", "k_test_train")) @ factors
-        spread = factors.T @ as_matrix(self._train("nngp")) @ factors
+        mixed = product(as_matrix(_part(k_test_train, "nngp", "k_test_train")), factors)
+        spread = product(factors.T, as_matrix(self._train("nngp")), factors)
         return Gaussian(mean, as_covariance(prior + spread - mixed - mixed.T, shape))
 
 
-def gp_inference(k_train_train, y_train, diag_reg=0.0, diag_reg_absolute_scale=False, trace_axes=(-1,)):
+def gp_inference(k_train_train: Any, y_train: ArrayLike, diag_reg: float = 0.0, diag_reg_absolute_scale: bool = False,
+                 trace_axes: int | Sequence[int] = (-1,)) -> PosteriorPredictor:
     """Bayesian posterior ('nngp'), infinite ensembles of networks trained to the end ('ntk'), and the posterior with the NTK
     for a covariance ('ntkgp'), from kernels at hand.
 

@@ -1,14 +1,18 @@
 """Gradient flow of any loss in function space, by an ODE solver (needs SciPy)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._jax import in_double, refuse_traced
 from ._flow import checked_times
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
 from ._mse import check_start
+from ._types import LossPredictor
 
 
 @dataclass
@@ -20,15 +24,15 @@ class ODEState:
     qx_train: Any = None
     qx_test: Any = None
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> ODEState:
         """The state with other fields."""
         return replace(self, **changes)
 
-    def asdict(self):
+    def asdict(self) -> dict[str, Any]:
         """Its fields by their names, not copied."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    def astuple(self):
+    def astuple(self) -> tuple[Any, ...]:
         """Its fields in their order, not copied."""
         return tuple(self.asdict().values())
 
@@ -154,7 +158,8 @@ def _split(path, shapes, front):
     return parts + [None] * (2 - len(parts))
 
 
-def gradient_descent(loss, k_train_train, y_train, learning_rate=1.0, momentum=None, trace_axes=(-1,)):
+def gradient_descent(loss: Callable[[Any, Any], Any], k_train_train: ArrayLike, y_train: ArrayLike, learning_rate: float = 1.0,
+                     momentum: float | None = None, trace_axes: int | Sequence[int] = (-1,)) -> LossPredictor:
     """Outputs under gradient flow of loss(outputs, targets), with momentum in the limit of small steps.
 
     The gradient of the loss comes from jax.grad where JAX is installed and takes the loss, else from central differences

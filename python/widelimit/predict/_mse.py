@@ -1,10 +1,17 @@
 """gradient_descent_mse and max_learning_rate."""
 
+from __future__ import annotations
+
+from typing import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._jax import refuse_traced
+from ._apart import apart, product
 from ._flow import Flow, Solver, checked_times, precision_of, regularised
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
+from ._types import FlowPredictor
 
 
 def check_start(fx_train_0, fx_test_0, k_test_train):
@@ -50,13 +57,13 @@ class _Prediction:
                 self.flow.remaining(t, residual), targets.kernel_shape))
         if fx_test_0 is not None:
             cross = targets.check(kernel_array(k_test_train, "k_test_train"), "k_test_train")
-            change = as_matrix(cross) @ self.weights(t, residual)
+            change = product(as_matrix(cross), self.weights(t, residual))
             found.append(np.asarray(fx_test_0, float) + targets.outputs(change, cross.shape[::2]))
         return found[0] if len(found) == 1 else tuple(found)
 
 
-def gradient_descent_mse(k_train_train, y_train, learning_rate=1.0, diag_reg=0.0, diag_reg_absolute_scale=False,
-                         trace_axes=(-1,)):
+def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_rate: float = 1.0, diag_reg: float = 0.0,
+                         diag_reg_absolute_scale: bool = False, trace_axes: int | Sequence[int] = (-1,)) -> FlowPredictor:
     """Outputs under gradient flow of the mean squared error, linear in the kernel.
 
     Returns predict_fn(t=None, fx_train_0=0., fx_test_0=None, k_test_train=None): outputs on the training inputs at
@@ -69,9 +76,10 @@ def gradient_descent_mse(k_train_train, y_train, learning_rate=1.0, diag_reg=0.0
     return _Prediction(matrix, targets, learning_rate, precision_of(k_train_train)).__call__
 
 
-def max_learning_rate(ntk_train_train, y_train_size=None, momentum=0.0, eps=1e-12):
+def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = None, momentum: float = 0.0,
+                      eps: float = 1e-12) -> float:
     """The largest learning rate at which gradient descent on the mean squared error converges:
     2 (1 + momentum) y_train_size / (largest eigenvalue + eps). y_train_size: numbers in the targets; None: rows."""
     kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
     size = len(kernel) if y_train_size is None else y_train_size
-    return 2 * (1 + momentum) * size / (np.linalg.eigvalsh(kernel)[-1] + eps)
+    return 2 * (1 + momentum) * size / (apart(np.linalg.eigvalsh, kernel)[-1] + eps)

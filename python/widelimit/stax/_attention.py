@@ -1,7 +1,9 @@
 """GlobalSelfAttention."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from .._jax import in_double
 from ._diagonal import NO, Diagonal
 from ._enums import AttentionMechanism, PositionalEmbedding, choice
 from ._module import WithAxes, check_deviations, variance
-from ._triple import triple
+from ._triple import Triple, triple
 
 
 @dataclass
@@ -76,10 +78,14 @@ def _encodings(kind, power, decay, channels, std, in_values):
     return _Encodings(kind, float(power), decay, channels, float(std), bool(in_values))
 
 
-def GlobalSelfAttention(n_chan_out, n_chan_key, n_chan_val, n_heads, linear_scaling=True, W_key_std=1.0,
-                        W_value_std=1.0, W_query_std=1.0, W_out_std=1.0, b_std=None, attention_mechanism="SOFTMAX",
-                        pos_emb_type="NONE", pos_emb_p_norm=2, pos_emb_decay_fn=None, n_chan_pos_emb=None,
-                        W_pos_emb_std=1.0, val_pos_emb=False, batch_axis=0, channel_axis=-1):
+def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_heads: int, linear_scaling: bool = True,
+                        W_key_std: float = 1.0, W_value_std: float = 1.0, W_query_std: float = 1.0,
+                        W_out_std: float = 1.0, b_std: float | None = None,
+                        attention_mechanism: AttentionMechanism | str = "SOFTMAX",
+                        pos_emb_type: PositionalEmbedding | str = "NONE", pos_emb_p_norm: float = 2,
+                        pos_emb_decay_fn: Callable[[float], float] | None = None, n_chan_pos_emb: int | None = None,
+                        W_pos_emb_std: float = 1.0, val_pos_emb: bool = False, batch_axis: int = 0,
+                        channel_axis: int = -1) -> Triple:
     """Multi-head self-attention, with logits scaled by 1/width (linear_scaling) or 1/sqrt(width)."""
     check_deviations("GlobalSelfAttention", W_key_std=W_key_std, W_value_std=W_value_std, W_query_std=W_query_std,
                      W_out_std=W_out_std, b_std=b_std, W_pos_emb_std=W_pos_emb_std)

@@ -1,12 +1,14 @@
 """serial, parallel, repeat and the fans."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Tuple
 
 from .. import layers
 from ._diagonal import Diagonal, folded
 from ._module import Branches, Module, Sequence
-from ._triple import module_of, triple
+from ._triple import Triple, module_of, triple
 from ._widths import Joined
 
 
@@ -121,40 +123,40 @@ class _FanInConcat(_FanIn):
         return self.joined(branches, layer, _are_gaussian(branches), shape=tuple(shape))
 
 
-def serial(*layers):
+def serial(*layers: Triple) -> Triple:
     """Layers one after another."""
     return triple(Sequence(tuple(module_of(layer) for layer in layers)))
 
 
-def parallel(*layers):
+def parallel(*layers: Triple) -> Triple:
     """One layer for each branch of FanOut."""
     return triple(_Parallel(tuple(module_of(layer) for layer in layers)))
 
 
-def repeat(layer, n):
+def repeat(layer: Triple, n: int) -> Triple:
     """A layer n times over, with new weights each time."""
     if n < 0:
         raise ValueError(f"repeat: n: expected at least 0, got {n}")
     return triple(_Repeat(module_of(layer), int(n)))
 
 
-def FanOut(num):
+def FanOut(num: int) -> Triple:
     """The input, num times; parallel() and a fan-in follow."""
     if num < 1:
         raise ValueError(f"FanOut: num: expected at least 1, got {num}")
     return triple(_FanOut(int(num)))
 
 
-def FanInSum():
+def FanInSum() -> Triple:
     """The sum of branches."""
     return triple(_FanInElementwise("FanInSum", layers.sum))
 
 
-def FanInProd():
+def FanInProd() -> Triple:
     """The elementwise product of branches."""
     return triple(_FanInElementwise("FanInProd", layers.product))
 
 
-def FanInConcat(axis=-1):
+def FanInConcat(axis: int = -1) -> Triple:
     """Branches side by side along an axis: the channels, each branch with its share of them, or a spatial one."""
     return triple(_FanInConcat(int(axis)))

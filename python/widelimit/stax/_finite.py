@@ -1,8 +1,12 @@
 """init_fn and apply_fn: networks of finite width."""
 
+from __future__ import annotations
+
 from contextlib import contextmanager
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import numbers
 from .._core import Network
@@ -39,6 +43,13 @@ def only_part(params):
     return params[0]
 
 
+def _shape_behind(value, first, input_shape):
+    """Shape of outputs for inputs of a full shape in front of the network, with as many inputs, or -1 for any number."""
+    inputs = int(input_shape[first.batch_axis])
+    count = inputs if inputs == -1 else counted(inputs, value.rows)
+    return tuple(count if size == -1 else size for size in value.full_shape)
+
+
 class FiniteFunctions:
     """init_fn(key, input_shape) -> (output_shape, parameters); apply_fn(parameters, x) -> outputs.
 
@@ -53,12 +64,12 @@ class FiniteFunctions:
     def __reduce__(self):
         return FiniteFunctions, (self.module,)
 
-    def init_fn(self, key, input_shape):
+    def init_fn(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]:
         first = start(self.module, input_shape)
         value = self._behind(first)
-        return value.full_shape, [self._made(first, value, seed_of(key)).parameters]
+        return _shape_behind(value, first, input_shape), [self._made(first, value, seed_of(key)).parameters]
 
-    def apply_fn(self, params, x, rng=None, **kwargs):
+    def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         if kwargs:
             raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
         if is_traced(params, x, *(params if isinstance(params, (list, tuple)) else ())):
@@ -72,10 +83,8 @@ class FiniteFunctions:
         refuse_traced("rng", rng)
         first = start(self.module, np.shape(x))
         value, _ = self._idle(first)
-        count = counted(np.shape(x)[first.batch_axis], value.rows)
-        shape = tuple(count if size == -1 else size for size in value.full_shape)
-        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)], [shape],
-                           only_part(params), x)[0]
+        return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)],
+                           [_shape_behind(value, first, np.shape(x))], only_part(params), x)[0]
 
     def empirical(self, params, x1, x2, name):
         """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""

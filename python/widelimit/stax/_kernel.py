@@ -1,9 +1,12 @@
 """What kernel_fn gives."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
-from typing import Any, Optional, Tuple
+from typing import Any, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -17,10 +20,10 @@ class Kernel:
     is_reversed  whether the spatial axes of these arrays come in reversed order, as behind an odd number of convolutions
     """
 
-    nngp: np.ndarray
-    ntk: Optional[np.ndarray]
-    cov1: np.ndarray
-    cov2: Optional[np.ndarray]
+    nngp: NDArray[Any]
+    ntk: NDArray[Any]
+    cov1: NDArray[Any]
+    cov2: NDArray[Any] | None
     x1_is_x2: bool
     is_gaussian: bool
     is_reversed: bool
@@ -34,7 +37,7 @@ class Kernel:
     # What it was made of, for kernel_fn(kernel).
     origin: Any = field(default=None, repr=False, compare=False)
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Kernel:
         """The kernel with other fields. kernel_fn() does not take what comes out."""
         return replace(self, **{"origin": None, **changes})
 

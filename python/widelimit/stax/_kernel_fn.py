@@ -1,18 +1,23 @@
 """kernel_fn: Gram matrices of a stax network."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._arrays import element_type
 from .._jax import called_back, is_traced
 from .._named import by_name
+from ..derivatives import gram_vjp
 from ._diagonal import NO
 from ._inputs import batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel
-from ._module import Sequence, start
+from ._module import Module, Sequence, start
 from ._request import Request, array_shapes
 
 
@@ -32,11 +37,11 @@ class KernelFunction:
     Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' decides otherwise.
     """
 
-    def __init__(self, module):
+    def __init__(self, module: Module) -> None:
         self.module = module
-        self._networks = {}
+        self._networks: dict[Any, Any] = {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return KernelFunction, (self.module,)
 
     @cached_property
@@ -50,8 +55,23 @@ class KernelFunction:
             self._networks[first] = _core.Network(list(value.layers)), value
         return self._networks[first]
 
-    def __call__(self, x1, x2=None, get=None, *, pattern=None, mask_constant=None, diagonal_batch=None,
-                 diagonal_spatial=None, precision=None, threads=0, store=None, **others):
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, get: None = None, **options: Any) -> Kernel: ...
+
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, *,
+                 get: Literal["nngp", "ntk", "cov1", "cov2"], **options: Any) -> NDArray[Any]: ...
+
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None, get: Literal["nngp", "ntk", "cov1", "cov2"],
+                 **options: Any) -> NDArray[Any]: ...
+
+    @overload
+    def __call__(self, x1: ArrayLike | Kernel, x2: ArrayLike | None = None, get: Any = None, **options: Any) -> Any: ...
+
+    def __call__(self, x1: Any, x2: Any = None, get: Any = None, *, pattern: Any = None, mask_constant: float | None = None,
+                 diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, precision: str | None = None,
+                 threads: int = 0, store: Any = None, **others: Any) -> Any:
         _check_unused(others)
         if x1 is None:
             raise TypeError("x1: expected an array of inputs, got None")
@@ -71,6 +91,27 @@ class KernelFunction:
         if not set(names) <= set(ARRAYS):
             fields.update({name: value for name, value in request.facts().items() if name in names})
         return by_name("AnalyticKernel", get, fields)
+
+    def vjp(self, x1: ArrayLike, x2: ArrayLike | None = None, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None, *,
+            pattern: Any = None, mask_constant: float | None = None, precision: str | None = None,
+            threads: int = 0) -> Any:
+        """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T the kernels of x1 and x2: (dx1, dx2) of
+        their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L by the kernels' entries, one of
+        them at least. 0 at masked positions; see widelimit.gram_vjp. NotImplementedError for networks without a readout and
+        for slices of the batch, ArgumentError for layers without a way back."""
+        request = self._request(x1, x2, pattern, mask_constant, None, None, precision, threads)
+        if request.value.shape or request.value.rows:
+            raise NotImplementedError("vjp: expected a network with a readout over positions, which takes no slices of the "
+                                      "batch; use widelimit.gram_vjp for the rest of it")
+        right = request.right
+        found = gram_vjp(request.network, request.left.array, None if right is None else right.array, nngp=nngp, ntk=ntk,
+                         precision=precision, threads=threads, **request.left.options("1"),
+                         **({} if right is None else right.options("2")))
+        first = start(self.module, np.shape(x1), is_diagonal=request.diagonal_spatial, has_masks=mask_constant is not None,
+                      has_patterns=pattern is not None)
+        axes = (first.batch_axis, first.channel_axis)
+        moved = [np.moveaxis(gradient, (0, -1), axes) for gradient in (found if right is not None else (found,))]
+        return tuple(moved) if right is not None else moved[0]
 
     def _traced(self, x1, x2, get, names, options):
         """Within a function that JAX compiles: arrays, computed when it runs."""

@@ -1,8 +1,14 @@
 """Names of neural_tangents.stax that have another way here: each says which."""
 
+from __future__ import annotations
 
-def missing(name, instead):
-    def absent(*args, **kwargs):
+from typing import Any, Callable, NoReturn, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def missing(name: str, instead: str) -> Callable[..., NoReturn]:
+    def absent(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{name}: {instead}")
 
     absent.__name__ = name
@@ -28,7 +34,7 @@ class _Absent(type):
         raise NotImplementedError(cls.__doc__)
 
 
-def missing_class(name, instead):
+def missing_class(name: str, instead: str) -> Any:
     return _Absent(name.split(".")[-1], (), {"__doc__": f"{name}: {instead}"})
 
 
@@ -40,6 +46,6 @@ Diagonal = missing_class("stax.Diagonal", "requirements are found from the layer
 MaskedArray = missing_class("stax.MaskedArray", "give inputs with a mask_constant")
 
 
-def unmask_fn(fn):
+def unmask_fn(fn: _Function) -> _Function:
     """The function itself: outputs of apply_fn are arrays without masks."""
     return fn

@@ -1,7 +1,9 @@
 """Pools, norms, dropout: layers without weights that keep channels."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Sequence, Tuple
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from .. import layers
 from ._diagonal import MAYBE, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import Module, WithAxes, check_axis
-from ._triple import triple
+from ._triple import Triple, triple
 from ._weights import check_window, positions_behind
 from ._widths import FLATTENED
 
@@ -41,12 +43,14 @@ def _pool(name, kind, window_shape, strides, padding, normalize_edges, batch_axi
                         int(channel_axis)))
 
 
-def AvgPool(window_shape, strides=None, padding="VALID", normalize_edges=False, batch_axis=0, channel_axis=-1):
+def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Padding | str = "VALID",
+            normalize_edges: bool = False, batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """Averages over windows, by default with strides 1."""
     return _pool("AvgPool", "average_pool", window_shape, strides, padding, normalize_edges, batch_axis, channel_axis)
 
 
-def SumPool(window_shape, strides=None, padding="VALID", batch_axis=0, channel_axis=-1):
+def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Padding | str = "VALID",
+            batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """Sums over windows, by default with strides 1."""
     return _pool("SumPool", "sum_pool", window_shape, strides, padding, False, batch_axis, channel_axis)
 
@@ -63,12 +67,12 @@ class _GlobalPool(WithAxes):
         return value.then(*([self.layer] if value.shape else []), **value.without_positions())
 
 
-def GlobalAvgPool(batch_axis=0, channel_axis=-1):
+def GlobalAvgPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """The mean over all positions."""
     return triple(_GlobalPool("GlobalAvgPool", layers.global_average_pool(), int(batch_axis), int(channel_axis)))
 
 
-def GlobalSumPool(batch_axis=0, channel_axis=-1):
+def GlobalSumPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """The sum over all positions."""
     return triple(_GlobalPool("GlobalSumPool", layers.global_sum_pool(), int(batch_axis), int(channel_axis)))
 
@@ -94,7 +98,7 @@ class _Flatten(Module):
         return value.then(layers.flatten(), channels=channels, places=value.places + (FLATTENED,), **changes)
 
 
-def Flatten(batch_axis=0, batch_axis_out=0):
+def Flatten(batch_axis: int = 0, batch_axis_out: int = 0) -> Triple:
     """Positions become channels."""
     if batch_axis_out not in (-2, -1, 0, 1):
         raise ValueError(f"Flatten: batch_axis_out: expected 0 or 1, got {batch_axis_out}")
@@ -108,7 +112,7 @@ class _Identity(Module):
         return value
 
 
-def Identity():
+def Identity() -> Triple:
     """Nothing."""
     return triple(_Identity())
 
@@ -122,7 +126,7 @@ class _Dropout(Module):
         return value.then(layers.dropout(self.keep), is_gaussian=False)
 
 
-def Dropout(rate, mode="train"):
+def Dropout(rate: float, mode: str = "train") -> Triple:
     """Keeps a unit with probability `rate` while training."""
     if not 0 < rate <= 1:
         raise ValueError(f"Dropout: rate, the probability to keep a unit: expected 0 < rate <= 1, got {rate}")
@@ -153,7 +157,8 @@ class _LayerNorm(WithAxes):
         return value.then(layers.layer_norm(["channels", *named], self.eps))
 
 
-def LayerNorm(axis=-1, eps=1e-12, batch_axis=0, channel_axis=-1):
+def LayerNorm(axis: int | Sequence[int] = -1, eps: float = 1e-12, batch_axis: int = 0,
+              channel_axis: int = -1) -> Triple:
     """Layer normalisation over the channels, and over spatial axes where they are named."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return triple(_LayerNorm(axes, eps, int(batch_axis), int(channel_axis)))

@@ -1,16 +1,19 @@
 """Linear maps over positions: resizing, slices, products with constant arrays, sums over neighbours in a graph."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import layers
 from ._diagonal import NO, Diagonal
 from ._enums import AggregateImplementation, choice
 from ._module import WithAxes
 from ._patterns import Patterns
-from ._triple import triple
+from ._triple import Triple, triple
 
 
 @dataclass
@@ -51,7 +54,8 @@ _METHODS = {"nearest": "nearest", **dict.fromkeys(("linear", "bilinear", "trilin
             **dict.fromkeys(("cubic", "bicubic", "tricubic"), "cubic")}
 
 
-def ImageResize(shape, method, antialias=True, precision=None, batch_axis=0, channel_axis=-1):
+def ImageResize(shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = None, batch_axis: int = 0,
+                channel_axis: int = -1) -> Triple:
     """Resizing to `shape`, batch and channels included, -1 to leave an axis; 'linear', 'nearest' or 'cubic', or a
     jax.image.ResizeMethod."""
     word = str(getattr(method, "name", method)).lower()
@@ -117,7 +121,7 @@ class _Index(WithAxes):
         return value.then(layers.from_fields("index", axis=axis, position=position), shape=shape)
 
 
-def Index(idx, batch_axis=0, channel_axis=-1):
+def Index(idx: Any, batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """Slices and single positions of the spatial axes, and slices of the batch; idx: as in NumPy, e.g.
     stax.Slice[::2, 1:4, 2]."""
     return triple(_Index(idx if isinstance(idx, tuple) else (idx,), int(batch_axis), int(channel_axis)))
@@ -186,8 +190,9 @@ class _DotGeneral(WithAxes):
         return (ours, theirs), shared + (new + free if self.is_left else free + new)
 
 
-def DotGeneral(*, lhs=None, rhs=None, dimension_numbers=(((), ()), ((), ())), precision=None, batch_axis=0,
-               channel_axis=-1):
+def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
+               dimension_numbers: Any = (((), ()), ((), ())), precision: Any = None, batch_axis: int = 0,
+               channel_axis: int = -1) -> Triple:
     """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions."""
     if lhs is not None and rhs is not None:
         raise ValueError("DotGeneral: expected at most one of lhs and rhs")
@@ -218,7 +223,9 @@ class _Aggregate(WithAxes):
         return value.then(layers.from_fields("aggregate"))
 
 
-def Aggregate(aggregate_axis=None, batch_axis=0, channel_axis=-1, to_dense=None, implementation="DENSE"):
+def Aggregate(aggregate_axis: int | Sequence[int] | None = None, batch_axis: int = 0, channel_axis: int = -1,
+              to_dense: Callable[..., Any] | None = None,
+              implementation: AggregateImplementation | str = "DENSE") -> Triple:
     """Sums over neighbours in a graph; kernel_fn takes the adjacency matrices [n, nodes, nodes], or for 'SPARSE' edges
     [n, edges, 2], as pattern=(pattern1, pattern2)."""
     axes = None if aggregate_axis is None else (aggregate_axis,) if isinstance(aggregate_axis, int) else tuple(aggregate_axis)

@@ -1,16 +1,39 @@
 """(init_fn, apply_fn, kernel_fn) of a module."""
 
+from __future__ import annotations
+
+from typing import Any, List, Protocol, Sequence, Tuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from ._finite import FiniteFunctions
 from ._kernel_fn import KernelFunction
+from ._module import Module
 
 
-def triple(module):
+class InitFunction(Protocol):
+    """(shape of outputs, parameters) of a network of finite width for inputs of a full shape, the batch -1 or its size."""
+
+    def __call__(self, key: Any, input_shape: Sequence[int]) -> Tuple[Tuple[int, ...], List[NDArray[np.float64]]]: ...
+
+
+class ApplyFunction(Protocol):
+    """Outputs of a network of finite width; rng: a key, for the draws of dropout."""
+
+    def __call__(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> NDArray[np.float64]: ...
+
+
+Triple = Tuple[InitFunction, ApplyFunction, KernelFunction]
+
+
+def triple(module: Module) -> Triple:
     """What every stax layer is: plain functions, each of which knows its module."""
     finite = FiniteFunctions(module)
     return finite.init_fn, finite.apply_fn, KernelFunction(module)
 
 
-def module_of(layer):
+def module_of(layer: Any) -> Module:
     """The module inside a triple of this package."""
     kernel_fn = layer[2] if isinstance(layer, tuple) and len(layer) == 3 else None
     if not isinstance(kernel_fn, KernelFunction):

@@ -1,13 +1,15 @@
 """Layers with weights: Dense and the convolutions."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 from .. import layers
 from ._diagonal import MAYBE, NO, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import WithAxes, check_deviations, parametrisation, variance
-from ._triple import triple
+from ._triple import Triple, triple
 
 
 @dataclass
@@ -30,7 +32,8 @@ class _Dense(WithAxes):
         return value.then(layer, channels=width, places=value.places + (width,), is_gaussian=True)
 
 
-def Dense(out_dim, W_std=1.0, b_std=None, batch_axis=0, channel_axis=-1, parameterization="ntk", s=(1, 1)):
+def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_axis: int = 0, channel_axis: int = -1,
+          parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
     """A dense layer at every position."""
     check_deviations("Dense", W_std=W_std, b_std=b_std)
     return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
@@ -122,22 +125,27 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
                                parameterization, tuple(s), batch_axis, channel_axis))
 
 
-def Conv(out_chan, filter_shape, strides=None, padding="VALID", W_std=1.0, b_std=None, dimension_numbers=None,
-         parameterization="ntk", s=(1, 1)):
+def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
+         padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
+         dimension_numbers: Any = None, parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
     """A convolution."""
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                         parameterization, s)
 
 
-def ConvTranspose(out_chan, filter_shape, strides=None, padding="VALID", W_std=1.0, b_std=None,
-                  dimension_numbers=None, parameterization="ntk", s=(1, 1)):
+def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
+                  padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
+                  dimension_numbers: Any = None, parameterization: str = "ntk",
+                  s: Tuple[float, float] = (1, 1)) -> Triple:
     """A transposed convolution."""
     return _convolution("ConvTranspose", "conv_transpose", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s)
 
 
-def ConvLocal(out_chan, filter_shape, strides=None, padding="VALID", W_std=1.0, b_std=None, dimension_numbers=None,
-              parameterization="ntk", s=(1, 1)):
+def ConvLocal(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
+              padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
+              dimension_numbers: Any = None, parameterization: str = "ntk",
+              s: Tuple[float, float] = (1, 1)) -> Triple:
     """A convolution whose weights are not shared between positions."""
     return _convolution("ConvLocal", "local_conv", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s)

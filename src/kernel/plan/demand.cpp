@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "kernel/plan/axis_mapping.hpp"
+#include "network/plane_mapping.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -75,6 +77,18 @@ Offsets window_offsets(const Window& plain, const Offsets& wanted, const Sides& 
   return result;
 }
 
+/// Those in front of a map of positions.
+Offsets mapped_offsets(const PlaneMapping& mapping, const Offsets& wanted, const Shape& left,
+                       const Shape& right) {
+  const auto left_axes = mapping.sparse_axes(left), right_axes = mapping.sparse_axes(right);
+  Offsets result;
+  for (std::size_t k = 0; k < 3; ++k) {
+    result.axis[k] = AxisMapping(left_axes[k], right_axes[k]).offsets_in_front(wanted.axis[k]);
+    if (result.axis[k].empty()) return {};
+  }
+  return result;
+}
+
 }  // namespace
 
 Index Offsets::count() const { return static_cast<Index>(axis[0].size() * axis[1].size() * axis[2].size()); }
@@ -137,6 +151,9 @@ Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Of
   if (const auto* readout = std::get_if<ReadoutNode>(&node.operation))
     return readout->kind == ReadoutKind::flatten ? Offsets::zero() : full();
   if (const auto* pair = std::get_if<PairNode>(&node.operation)) {
+    if (const PlaneMapping* mapping = plane_mapping(*pair->stage))
+      return mapped_offsets(*mapping, wanted, shapes.left[node.inputs[input]],
+                            shapes.right[node.inputs[input]]);
     const Entries output = wanted.entries(three_axes(shapes.left[id]), three_axes(shapes.right[id]));
     const Entries needed = pair->stage->input_entries(output);
     return needed == Entries::diagonal && numbers_agree(sides.left, sides.right) ? Offsets::zero() : full();
@@ -145,7 +162,9 @@ Offsets input_offsets(const Graph& graph, NodeId id, std::size_t input, const Of
 }
 
 bool needs_variances(const Operation& operation) {
-  return std::holds_alternative<RowNode>(operation) || std::holds_alternative<PairNode>(operation);
+  const auto* pair = std::get_if<PairNode>(&operation);
+  return std::holds_alternative<RowNode>(operation) ||
+         (pair != nullptr && plane_mapping(*pair->stage) == nullptr);
 }
 
 namespace {

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "kernel/plan/geometry.hpp"
+#include "kernel/plan/selections.hpp"
 #include "network/pair_sums.hpp"
+#include "network/plane_mapping.hpp"
 
 namespace widelimit {
 namespace {
@@ -18,13 +20,14 @@ bool is_any(const Operation& operation) {
 
 /// True if a node reads its input as a whole, not one plane at a time.
 bool reads_whole_input(const Operation& operation) {
-  return is_any<PairNode, LocalAffineNode>(operation) || is_circular(operation);
+  return !gathers_planes(operation) &&
+         (is_any<PairNode, LocalAffineNode>(operation) || is_circular(operation));
 }
 
 /// Functionals are as quick on planes.
 bool reads_matrix(const Operation& operation) {
   const auto* pair = std::get_if<PairNode>(&operation);
-  return pair != nullptr && functional_stage(*pair->stage) == nullptr;
+  return pair != nullptr && !gathers_planes(operation) && functional_stage(*pair->stage) == nullptr;
 }
 
 /// How positions of a run's root lead to positions of a node upstream, through the windows between them:
@@ -51,7 +54,7 @@ class Scheduler {
  public:
   Scheduler(Graph graph, const std::vector<std::vector<Shape>>& shapes, const std::set<NodeId>& matrix_inputs)
       : shapes_{shapes} {
-    program_.graph = std::move(graph);
+    program_.graph = with_selections(std::move(graph), shapes);
     const std::size_t count = nodes().size();
     for (const Shape& shape : largest_shapes()) program_.has_positions.push_back(!shape.empty());
     program_.kept.assign(count, false);
@@ -85,11 +88,11 @@ class Scheduler {
       if (!program_.has_positions[id]) continue;
       const Operation& operation = nodes()[id].operation;
       if (is_any<PairNode, PoolNode>(operation)) program_.kept[id] = true;
-      if (is_any<PairNode>(operation)) program_.as_matrix[id] = true;
+      if (is_any<PairNode>(operation) && !gathers_planes(operation)) program_.as_matrix[id] = true;
       if (!reads_whole_input(operation)) continue;
       const NodeId input = nodes()[id].inputs[0];
       program_.kept[input] = true;
-      if (reads_matrix(operation) && !is_any<PoolNode>(nodes()[input].operation) &&
+      if (reads_matrix(operation) && !gathers_planes(nodes()[input].operation) &&
           !is_large_image(largest_shapes()[input]))
         program_.as_matrix[input] = true;
     }
@@ -148,7 +151,7 @@ class Scheduler {
       for (NodeId node = id + 1; node-- > 0;) {
         const auto found = ways.find(node);
         if (found == ways.end() || (node != id && program_.kept[node])) continue;
-        if (is_any<PoolNode>(nodes()[node].operation) || reads_whole_input(nodes()[node].operation)) continue;
+        if (gathers_planes(nodes()[node].operation) || reads_whole_input(nodes()[node].operation)) continue;
         const Way way = way_through(node, found->second);
         for (const NodeId input : nodes()[node].inputs) {
           const auto [place, fresh] = ways.emplace(input, way);
@@ -165,13 +168,14 @@ class Scheduler {
   bool begins_run(NodeId id) const {
     if (program_.kept[id]) return true;
     return std::any_of(consumers_[id].begin(), consumers_[id].end(), [&](NodeId consumer) {
-      return is_any<PoolNode, ReadoutNode>(nodes()[consumer].operation);
+      const Operation& reader = nodes()[consumer].operation;
+      return gathers_planes(reader) || is_any<ReadoutNode>(reader);
     });
   }
 
   void add_steps(NodeId id) {
     const Operation& operation = nodes()[id].operation;
-    if (is_any<ReadoutNode>(operation) || (is_any<PoolNode>(operation) && program_.has_positions[id])) {
+    if (is_any<ReadoutNode>(operation) || (gathers_planes(operation) && program_.has_positions[id])) {
       program_.steps.push_back(PlaneStep{make_run(nodes()[id].inputs[0], true), id});
     } else if (program_.has_positions[id] && is_any<PairNode>(operation)) {
       program_.steps.push_back(PairStep{id});
@@ -302,6 +306,11 @@ class Scheduler {
 };
 
 }  // namespace
+
+bool gathers_planes(const Operation& operation) {
+  const auto* pair = std::get_if<PairNode>(&operation);
+  return is_any<PoolNode>(operation) || (pair != nullptr && plane_mapping(*pair->stage) != nullptr);
+}
 
 Program make_program(Graph graph, const std::vector<std::vector<Shape>>& shapes,
                      const std::set<NodeId>& matrix_inputs) {

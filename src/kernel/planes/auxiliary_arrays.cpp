@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/planes/plane_windows.hpp"
+#include "kernel/planes/vector_padding.hpp"
 
 namespace widelimit {
 
@@ -49,6 +50,22 @@ void SideArrays<Scalar>::pack(const PlacedPlane& plane, bool from_strips, Index 
 }
 
 template <typename Scalar>
+void SideArrays<Scalar>::pack_whole(Index others) {
+  const bool is_left = states_.side == Side::left;
+  const Index positions = states_.layout(0).extent[2], size = positions * others, step = padded(size);
+  source_ = ArraySource::packs;
+  place_ = {0, step};
+  for (std::size_t k = 0; k < packs_.size(); ++k)
+    for (std::size_t input = 0; input < states_.inputs.size(); ++input) {
+      const Scalar* numbers = states_.row(input, static_cast<Index>(k), 0, 0);
+      Scalar* target = packs_[k] + static_cast<Index>(input) * step;
+      for (Index a = 0; is_left && a < positions; ++a) std::fill_n(target + a * others, others, numbers[a]);
+      for (Index a = 0; !is_left && a < others; ++a) std::copy_n(numbers, positions, target + a * positions);
+      std::fill(target + size, target + step, Scalar{0});
+    }
+}
+
+template <typename Scalar>
 void SideArrays<Scalar>::find_rows(Index input, Index place, const Scalar** rows) const {
   const bool packed = source_ == ArraySource::packs;
   const Index entry = place_.begin + (packed ? place : input) * place_.step;
@@ -89,6 +106,14 @@ template <typename Scalar>
 void AuxiliaryArrays<Scalar>::pack(const PlacedPlane& plane) {
   left_.pack(plane, false, 0);
   right_.pack(plane, false, 0);
+}
+
+template <typename Scalar>
+void AuxiliaryArrays<Scalar>::pack_whole(Index left_positions, Index right_positions) {
+  if (count() == 0) return;
+  source_ = ArraySource::packs;
+  left_.pack_whole(right_positions);
+  right_.pack_whole(left_positions);
 }
 
 template <typename Scalar>

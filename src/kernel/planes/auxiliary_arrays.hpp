@@ -46,6 +46,9 @@ class SideArrays {
   /// Packs the plane of every input, and the first ones again until there are `places`.
   void pack(const PlacedPlane& plane, bool from_strips, Index places);
 
+  /// Spreads the arrays of sequences over matrices with so many positions of the other side, and reads them from now on.
+  void pack_whole(Index others);
+
   /// True if the plane lies in the states of all inputs as a whole.
   [[nodiscard]] bool is_whole(const PlacedPlane& plane) const {
     return plane.is_diagonal && plane.layout == states_.layout(0);
@@ -90,6 +93,8 @@ class AuxiliaryArrays {
   void expect_packs(const PlacedPlane& plane);
   /// Packs the plane straight from the states.
   void pack(const PlacedPlane& plane);
+  /// Packs what belongs to the entries of matrices between sequences of so many positions.
+  void pack_whole(Index left_positions, Index right_positions);
   /// Lays the arrays out for a plane, where they do not lie well already.
   void place(const PlacedPlane& plane, const ArrayPlacement& placement);
 

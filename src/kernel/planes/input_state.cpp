@@ -38,7 +38,7 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
       arrays = transformed_channels(input_shape, channels, input->transforms);
     if (const auto* row = std::get_if<RowNode>(&operation))
       arrays = static_cast<Index>(row->stage->auxiliary_count());
-    if (const auto* pair = std::get_if<PairNode>(&operation)) {
+    if (const auto* pair = std::get_if<PairNode>(&operation); pair != nullptr && !gathers_planes(operation)) {
       shape = shapes[nodes[id].inputs[0]];
       arrays = 1;
       extra = static_cast<Index>(pair->stage->state_size(shape));
@@ -54,8 +54,8 @@ StateLayout make_state_layout(const Program& program, const std::vector<Shape>& 
     const bool is_point = std::holds_alternative<RowNode>(operation) && shape.empty();
     if ((arrays > 0 || extra > 0) && !is_point) layout.size = padded(layout.size);
     layout.offset.push_back(layout.size);
-    const bool in_planes =
-        !std::holds_alternative<PairNode>(operation) && !shape.empty() && !program.as_matrix[id];
+    const bool in_planes = (!std::holds_alternative<PairNode>(operation) || gathers_planes(operation)) &&
+                           !shape.empty() && !program.as_matrix[id];
     layout.planes.emplace_back(three_axes(shape), in_planes ? guard_of(program, id) : Index3{0, 0, 0});
     layout.positions.push_back(is_point ? 1 : padded(vector_features ? arrays : layout.planes.back().length));
     layout.arrays.push_back(vector_features ? 1 : arrays);

@@ -1,6 +1,7 @@
 #include "kernel/planes/instructions.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "kernel/variance_checks.hpp"
@@ -20,16 +21,60 @@ void multiply_features(const PlacedInstruction<Scalar>& input, Index stacked) {
   input.clear_behind_rows(target);
 }
 
+namespace {
+
+/// The diagonal of matrices [size, size], in rows of their own, as a stage applied to an input with itself has it.
+template <typename Scalar>
+class SelfDiagonal {
+ public:
+  SelfDiagonal(const PlacedInstruction<Scalar>& to, const Plane<Scalar>& source)
+      : size_{to.at().layout.extent[1]}, arrays_{static_cast<std::size_t>(to.arrays->count())} {
+    nngp_ = gathered(source.nngp);
+    if (source.ntk != nullptr) ntk_ = gathered(source.ntk);
+    for (const Side side : {Side::left, Side::right})
+      for (std::size_t k = 0; k < arrays_; ++k) numbers_.push_back(gathered(to.arrays->rows(side)[k]));
+    for (const std::vector<Scalar>& numbers : numbers_) rows_.push_back(numbers.data());
+  }
+
+  void apply(const RowStage& stage, const Plane<Scalar>& target) {
+    stage.apply_self(numerics::DualRow<Scalar>{nngp_.data(), ntk_.empty() ? nullptr : ntk_.data(),
+                                               rows_.data(), rows_.data() + arrays_, nngp_.size()});
+    scatter(nngp_, target.nngp);
+    if (target.ntk != nullptr) scatter(ntk_, target.ntk);
+  }
+
+ private:
+  [[nodiscard]] std::vector<Scalar> gathered(const Scalar* matrix) const {
+    std::vector<Scalar> row(static_cast<std::size_t>(padded(size_)), Scalar{0});
+    for (Index a = 0; a < size_; ++a) row[static_cast<std::size_t>(a)] = matrix[a * (size_ + 1)];
+    return row;
+  }
+  void scatter(const std::vector<Scalar>& row, Scalar* matrix) const {
+    for (Index a = 0; a < size_; ++a) matrix[a * (size_ + 1)] = row[static_cast<std::size_t>(a)];
+  }
+
+  Index size_;
+  std::size_t arrays_;
+  std::vector<Scalar> nngp_, ntk_;
+  std::vector<std::vector<Scalar>> numbers_;  ///< [side][array]
+  std::vector<const Scalar*> rows_;
+};
+
+}  // namespace
+
 template <typename Scalar>
 void apply_row_stage(const RowStage& stage, const Plane<Scalar>& source, const PlacedInstruction<Scalar>& to,
                      const Stack& stack) {
   const Plane<Scalar>& target = to.planes;
+  std::optional<SelfDiagonal<Scalar>> diagonal;
+  if (stack.same_input && to.at().is_whole) diagonal.emplace(to, source);
   if (source.nngp != target.nngp) copy_plane(source, to.row_size(stack.count), target);
   const auto row = to.dual_row(stack.count, target);
   if (stack.same_input && to.at().is_diagonal)
     stage.apply_self(row);
   else
     stage.apply(row);
+  if (diagonal) diagonal->apply(stage, target);
   to.clear_behind_rows(target);
 }
 

@@ -141,6 +141,7 @@ void PairStores<Scalar>::forget(NodeId node, Index pairs) const {
 template <typename Scalar>
 void PairStores<Scalar>::load(NodeId node, const PlacedPlane& placed, Index first_pair, Index count,
                               const Plane<Scalar>& target) const {
+  if (placed.is_whole) return copy_matrix(node, first_pair, target);
   const Index length = placed.layout.length;
   Plane<Scalar> written = target;
   if (!pair_.stores.keeps_ntk[node]) written.ntk = nullptr;
@@ -155,9 +156,24 @@ void PairStores<Scalar>::load(NodeId node, const PlacedPlane& placed, Index firs
   if (target.ntk != nullptr && written.ntk == nullptr) std::fill_n(target.ntk, count * length, Scalar{0});
 }
 
+/// With zeros behind it, as far as a vector reaches.
+template <typename Scalar>
+void PairStores<Scalar>::copy_matrix(NodeId node, Index pair, const Plane<Scalar>& target) const {
+  const Plane<Scalar> kept = at(node, pair);
+  const Index size = layout(node).size();
+  const auto copy = [&](const Scalar* from, Scalar* to) {
+    if (from != nullptr) std::copy_n(from, size, to);
+    std::fill(to + (from != nullptr ? size : 0), to + padded(size), Scalar{0});
+  };
+  copy(kept.nngp, target.nngp);
+  if (target.ntk != nullptr) copy(kept.ntk, target.ntk);
+}
+
 template <typename Scalar>
 void PairStores<Scalar>::save(NodeId node, const PlacedPlane& placed, Index first_pair, Index count,
                               const Plane<Scalar>& source) const {
+  if (placed.is_whole)
+    return copy_plane(source, static_cast<std::size_t>(layout(node).size()), at(node, first_pair));
   placed.for_each_piece([&](const Box& box, Index begin) {
     const auto place = layout(node).place(box);
     for (Index n = 0; n < count; ++n) {

@@ -27,7 +27,7 @@ class PairStores {
   /// Entries of a matrix that nobody asks for must not be mistaken for results: they are NaN.
   void forget(NodeId node, Index pairs) const;
 
-  /// Copies a plane of `count` pairs to a slot, guards included; an ntk that is not kept is zero.
+  /// Copies a plane of `count` pairs to a slot, guards included; or the matrix of one. An ntk that is not kept is zero.
   void load(NodeId node, const PlacedPlane& placed, Index first_pair, Index count,
             const Plane<Scalar>& target) const;
   /// The other way.
@@ -38,6 +38,8 @@ class PairStores {
   [[nodiscard]] PairMatrices<Scalar> matrices(NodeId node, Index pair, Scalar* space) const;
 
  private:
+  void copy_matrix(NodeId node, Index pair, const Plane<Scalar>& target) const;
+
   const PairLayout& pair_;
   Scalar* begin_;
 };

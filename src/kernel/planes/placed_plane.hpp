@@ -7,12 +7,13 @@
 
 namespace widelimit {
 
-/// A plane: its offset or offsets, which positions it has, and how they lie.
+/// A plane: its offset or offsets, which positions it has, and how they lie. Or all of a pair's matrix, row by row.
 struct PlacedPlane {
   std::array<AxisPieces, 3> axis;
   PlaneLayout layout;
   bool is_diagonal = false;  ///< The offset is 0.
   bool is_empty = false;     ///< There are no such positions.
+  bool is_whole = false;     ///< It is the matrix between two sequences, of no offset.
 
   /// Lays out the plane of an instruction of a run, between inputs of these sizes, for offsets of the root.
   void place(const RunGeometry& run, std::size_t instruction, const PlaneOffsets& offsets, const Index3& left,
@@ -23,6 +24,13 @@ struct PlacedPlane {
     // In place: copies by wide loads would wait for the narrow stores that made the original.
     std::construct_at(&layout, axis, run.guard);
     set_flags();
+  }
+
+  /// Lays out the matrix between sequences of these sizes.
+  void place_whole(const Index3& left, const Index3& right) {
+    layout = PlaneLayout(Index3{1, product(left), product(right)}, Index3{0, 0, 0});
+    is_diagonal = is_empty = false;
+    is_whole = true;
   }
 
   /// The plane of a single offset, without guards.
@@ -56,6 +64,7 @@ struct PlacedPlane {
 
  private:
   void set_flags() {
+    is_whole = false;
     is_diagonal = has_offset({0, 0, 0});
     is_empty = axis[0].extent[0] <= 0 || axis[1].extent[0] <= 0 || axis[2].extent[0] <= 0;
   }

@@ -1,5 +1,6 @@
 #include "kernel/planes/plane_ends.hpp"
 
+#include "kernel/planes/plane_map.hpp"
 #include "kernel/planes/plane_pool.hpp"
 #include "kernel/planes/vector_padding.hpp"
 
@@ -55,6 +56,25 @@ class PoolEnd final : public PlaneEnd<Scalar> {
 };
 
 template <typename Scalar>
+class MapEnd final : public PlaneEnd<Scalar> {
+ public:
+  MapEnd(const TileRun<Scalar>& run, NodeId target)
+      : run_{run},
+        map_(run.pair, target, run.stores.at(target, 0), run.workspace.part(WorkspacePart::row_sums)) {}
+
+  void begin_tile() override { map_.begin_tile(run_.tile().pair_count()); }
+  void place(const PlacedPlane& plane) override { map_.place(plane.axis, plane.layout); }
+  void put(const PlacedPlane& /*plane*/, const Stack& stack, const Plane<Scalar>& planes) override {
+    map_.add(stack.first_pair, stack.count, planes);
+  }
+  void end_group() override { map_.end_group(); }
+
+ private:
+  const TileRun<Scalar>& run_;
+  PlaneMap<Scalar> map_;
+};
+
+template <typename Scalar>
 class StoreEnd final : public PlaneEnd<Scalar> {
  public:
   StoreEnd(const TileRun<Scalar>& run, NodeId target) : run_{run}, target_{target} {}
@@ -79,6 +99,7 @@ std::unique_ptr<PlaneEnd<Scalar>> make_plane_end(const TileRun<Scalar>& run, Rea
   if (std::holds_alternative<ReadoutNode>(operation))
     return std::make_unique<ReadoutEnd<Scalar>>(run, sums, target);
   if (std::holds_alternative<PoolNode>(operation)) return std::make_unique<PoolEnd<Scalar>>(run, target);
+  if (gathers_planes(operation)) return std::make_unique<MapEnd<Scalar>>(run, target);
   return std::make_unique<StoreEnd<Scalar>>(run, target);
 }
 

@@ -5,6 +5,7 @@
 #include "kernel/planes/plane_layout.hpp"
 #include "kernel/planes/strip_layout.hpp"
 #include "kernel/planes/vector_padding.hpp"
+#include "kernel/planes/whole_runs.hpp"
 
 namespace widelimit {
 namespace {
@@ -39,8 +40,13 @@ void make_room(const Run& run, const RunGeometry& of_run, const PairGeometry& ge
 PlaneSizes plane_sizes(const Program& program, const PairGeometry& geometry) {
   PlaneSizes sizes;
   for (std::size_t s = 0; s < program.steps.size(); ++s)
-    if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s]))
+    if (const auto* plane = std::get_if<PlaneStep>(&program.steps[s])) {
       make_room(plane->run, geometry.runs[s], geometry, sizes);
+      const Index entries =
+          product(geometry.left_sizes[plane->run.root]) * product(geometry.right_sizes[plane->run.root]);
+      if (runs_whole(program, geometry, *plane))
+        sizes.capacity = std::max(sizes.capacity, padded(entries) + row_padding);
+    }
   // The same place in two slots must not be a multiple of 4096 bytes apart: processors take a load for a
   // reader of a store that agrees with it in the last bits of the address, and wait.
   constexpr Index period = 512, distance = 64;

@@ -4,6 +4,7 @@
 
 #include "kernel/planes/plane_evaluator.hpp"
 #include "kernel/planes/plane_windows.hpp"
+#include "kernel/planes/whole_runs.hpp"
 
 namespace widelimit {
 namespace {
@@ -31,6 +32,7 @@ PlaneStepRun<Scalar>::PlaneStepRun(const TileRun<Scalar>& run, const StateLayout
       step_{step},
       geometry_{geometry},
       placed_(step.run.instructions.size()),
+      is_whole_{runs_whole(run.pair.program, run.pair.geometry, step)},
       blocks_(run),
       end_{make_plane_end(run, sums, step.target)} {
   const auto& instructions = step.run.instructions;
@@ -119,6 +121,7 @@ void PlaneStepRun<Scalar>::begin_tile() {
 template <typename Scalar>
 void PlaneStepRun<Scalar>::execute() {
   begin_tile();
+  if (is_whole_) return execute_whole();
   // Variances are recorded at offset 0 and needed at all others, so it comes first; and it is evaluated for
   // them even where the root itself is not demanded. Results keep the same order, so that poolings of an
   // input with itself add up to its recorded variances bit for bit.
@@ -134,6 +137,25 @@ void PlaneStepRun<Scalar>::execute() {
         if (!is_zero_only(x) || !is_zero_only(y) || !is_zero_only(z)) execute_offset({x, y, z}, true);
     end_group();
   }
+}
+
+template <typename Scalar>
+void PlaneStepRun<Scalar>::execute_whole() {
+  constexpr AxisOffsets zero{{0, 0}, 1};
+  if (run_.recording()) execute_offset({zero, zero, zero}, false);
+  placed_for_.reset();
+  const auto &left = run_.pair.geometry.left_sizes, &right = run_.pair.geometry.right_sizes;
+  for (auto& [instruction, plane] : planes_) {
+    const NodeId node = step_.run.instructions[instruction].node;
+    plane.place_whole(left[node], right[node]);
+  }
+  const NodeId node = step_.run.root;
+  for (PlacedInstruction<Scalar>& placed : placed_)
+    if (placed.arrays)
+      run_.timer.time(placed.instruction->node,
+                      [&] { placed.arrays->pack_whole(left[node][2], right[node][2]); });
+  stacks_.cut(1);
+  for (const Stack& stack : stacks_) execute_stack(stack, true);
 }
 
 /// After all offsets that agree along the last axis.

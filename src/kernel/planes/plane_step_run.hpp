@@ -40,6 +40,7 @@ class PlaneStepRun {
   [[nodiscard]] bool skips_ntk(std::size_t number) const;
   void take_room_for_arrays();
   [[nodiscard]] bool stacks_pay() const;
+  void execute_whole();
   void execute_offset(const PlaneOffsets& offsets, bool is_demanded);
   void begin_offset(const PlaneOffsets& offsets);
   void place(const PlaneOffsets& offsets);
@@ -56,6 +57,7 @@ class PlaneStepRun {
   std::vector<PlacedInstruction<Scalar>> placed_;  ///< [instruction]
   PairStacks stacks_;
   bool stacks_pay_ = false;                   ///< Small planes are better stacked.
+  bool is_whole_;                             ///< Matrices go through the run as they are.
   std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
   ProductBlocks<Scalar> blocks_;
   std::unique_ptr<PlaneEnd<Scalar>> end_;

@@ -1,5 +1,6 @@
 #include "kernel/planes/workspace.hpp"
 
+#include "kernel/planes/plane_map.hpp"
 #include "kernel/planes/plane_pool.hpp"
 #include "kernel/planes/vector_padding.hpp"
 #include "network/pair_sums.hpp"
@@ -30,8 +31,11 @@ class WorkspaceSizes {
     if (pair_.geometry.uses_strips(step.run.root))
       need(Part::strips, arrays * (tile_.left + tile_.right) * pair_.planes.strip);
     layout_.slot_count = std::max(layout_.slot_count, step.run.slot_count);
-    if (std::holds_alternative<PoolNode>(pair_.node(step.target).operation))
+    const Operation& target = pair_.node(step.target).operation;
+    if (std::holds_alternative<PoolNode>(target))
       need(Part::row_sums, pool_row_sums(pair_, step.target, tile_.pairs()));
+    else if (gathers_planes(target))
+      need(Part::row_sums, mapped_row_sums(pair_, step.target, tile_.pairs()));
   }
 
   void add(const PairStep& step) {

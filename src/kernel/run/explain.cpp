@@ -11,6 +11,7 @@
 #include "kernel/plan/demand.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "kernel/run/gram_plan.hpp"
+#include "network/plane_mapping.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/standard_normal.hpp"
 #include "widelimit/error.hpp"
@@ -124,6 +125,7 @@ class PlanNode {
   }
 
   void describe(const PairNode& pair, PlanLine& line) const {
+    if (const PlaneMapping* mapping = plane_mapping(*pair.stage)) return describe(*mapping, line);
     const Index positions = position_count(geometry_.shapes.left[node_.inputs[0]]);
     const PairSize size{
         positions, positions,
@@ -132,6 +134,18 @@ class PlanNode {
     const auto pulled = pulled_layers(*pair.stage);
     line.operation = pulled.empty() ? "transforms the pair's matrix" : pulled_back("readout", pulled);
     line.flops = pair.stage->flops(size);
+  }
+
+  /// Every entry is read by as many as read its positions on both sides, along the first axes, then along the last.
+  void describe(const PlaneMapping& mapping, PlanLine& line) const {
+    line.operation = "maps positions";
+    double pairs = entries(node_.inputs[0]);
+    for (const SparseAxis& axis : mapping.sparse_axes(geometry_.shapes.left[node_.inputs[0]])) {
+      const double readers = static_cast<double>(axis.column.size()) / static_cast<double>(axis.columns),
+                   kept = static_cast<double>(axis.rows()) / static_cast<double>(axis.columns);
+      line.flops += 2 * pairs * readers * readers * kernels_;
+      pairs *= kept * kept;
+    }
   }
 
   static std::string pulled_back(const std::string& what, const std::vector<std::string>& layers) {

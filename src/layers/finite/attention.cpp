@@ -118,7 +118,7 @@ class Attention final : public FiniteLayer<Scalar> {
     saved[saved_weights].resize(input.inputs * heads_.count * d_, d_);
     if (!zeta_.is_softmax()) saved[saved_slopes].resize(input.inputs * heads_.count * d_, d_);
     saved[saved_joined].resize(input.inputs * d_, heads_.count * heads_.value_width);
-    for_each_head(input.inputs, [&](Index i, Index h) {
+    for_each_head(input, [&](Index i, Index h) {
       const auto weights = places_.square(saved[saved_weights], i, h);
       multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(saved[saved_queries], i, h),
                      part(keys(tape), i, h), Scalar{0}, weights);
@@ -141,7 +141,7 @@ class Attention final : public FiniteLayer<Scalar> {
       norm_.differentiate(head_rows(saved[saved_joined]), saved[saved_roots], head_rows(joined));
     Mat queries(n * d_, heads_.count * heads_.key_width), key_gradient(queries.rows(), queries.cols());
     Mat values(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
-    for_each_head(n, [&](Index i, Index h) {
+    for_each_head(gradient, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h), out = part(joined, i, h);
       multiply_heads(yes, no, {d_, heads_.value_width, d_}, Scalar{1}, weights, out, Scalar{0},
                      places_.side_by_side(values, i, h));
@@ -171,7 +171,7 @@ class Attention final : public FiniteLayer<Scalar> {
     const Mat values = maps_.value.tangent(parameters, value_input(tape),
                                            encodes_values_ ? encoded : direction.values, parameter_direction);
     Mat joined(n * d_, heads_.count * heads_.value_width), logits(d_, d_);
-    for_each_head(n, [&](Index i, Index h) {
+    for_each_head(direction, [&](Index i, Index h) {
       const auto weights = square(saved[saved_weights], i, h);
       const auto change = places_.square(logits, 0, 0);
       multiply_heads(no, yes, {d_, d_, heads_.key_width}, logit_scale_, part(queries, i, h),
@@ -222,9 +222,12 @@ class Attention final : public FiniteLayer<Scalar> {
   }
 
   template <typename Body>
-  void for_each_head(Index n, const Body& body) const {
-    for (Index i = 0; i < n; ++i)
-      for (Index h = 0; h < heads_.count; ++h) body(i, h);
+  void for_each_head(const Activations<Scalar>& batch, const Body& body) const {
+    for (Index i = 0; i < batch.inputs; ++i)
+      for (Index h = 0; h < heads_.count; ++h) {
+        batch.stop.check();
+        body(i, h);
+      }
   }
   /// What a product reads of input i and head h.
   HeadBlock<const Scalar> part(const Mat& all, Index i, Index h) const {

@@ -1,5 +1,7 @@
 #include "numerics/rows/homogeneous_row.hpp"
 
+#include <limits>
+
 #include "numerics/rows/angle_series.hpp"
 
 // Highway 1.0.3 forgets this target where the compiler's flags make it the baseline (-march=native).
@@ -93,21 +95,22 @@ struct HomogeneousRowLoops {
   }
 
   struct Mapped {
-    V value;
+    V root;      ///< sqrt(pq - c^2)
+    V distance;  ///< Of the correlation from the nearer of 1 and -1.
     V derivative;
   };
 
   /// p, q: variances; inverse: 1 / sqrt(pq), or 0.
   static HWY_INLINE Mapped map(const Constants& k, V c, V p, V q, V inverse) {
     const V root = hn::Sqrt(hn::Max(determinant(k.d, p, q, c), k.zero));
-    // The angle from the nearer of correlation 1 and -1, exact to the last digits where its sine is.
+    // The angle from there, exact to the last digits where its sine is.
     const V sine = hn::Mul(root, inverse), distance = hn::NegMulAdd(hn::Abs(c), inverse, k.one);
     const V angle = hn::Mul(sine, angle_over_sine(k.d, distance));
     const V derivative = hn::IfThenElse(hn::Lt(c, k.zero), hn::MulAdd(k.weight, angle, k.opposed),
                                         hn::NegMulAdd(k.weight, angle, k.aligned));
     // Positions without variance have no slope either; guards of planes stay zero by it.
     const V slope = hn::IfThenElseZero(hn::Gt(inverse, k.zero), derivative);
-    return {hn::MulAdd(slope, c, hn::Mul(k.weight, root)), slope};
+    return {root, distance, slope};
   }
 
   template <bool with_ntk>
@@ -118,8 +121,9 @@ struct HomogeneousRowLoops {
     Scalar *nngp = row.nngp, *ntk = row.ntk;
     for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
       const V inverse = hn::Mul(block.load(d, p_inverse), block.load(d, q_inverse));
-      const Mapped mapped = map(constants, block.load(d, nngp), block.load(d, p), block.load(d, q), inverse);
-      block.store(d, mapped.value, nngp);
+      const V c = block.load(d, nngp);
+      const Mapped mapped = map(constants, c, block.load(d, p), block.load(d, q), inverse);
+      block.store(d, hn::MulAdd(mapped.derivative, c, hn::Mul(constants.weight, mapped.root)), nngp);
       if constexpr (with_ntk) block.store(d, hn::Mul(mapped.derivative, block.load(d, ntk)), ntk);
     });
   }
@@ -130,11 +134,57 @@ struct HomogeneousRowLoops {
     else
       apply_to<false>(dual, row);
   }
+
+  /// weight / sqrt(pq - c^2), the slope of the derivative in c; 0 at perfect correlation, where it is infinite.
+  static HWY_INLINE V derivative_in_c(const Constants& k, const Mapped& mapped, V inverse) {
+    const V nearest = hn::Set(k.d, 32 * std::numeric_limits<Scalar>::epsilon());
+    const auto finite = hn::And(hn::Gt(mapped.distance, nearest), hn::Gt(inverse, k.zero));
+    return hn::IfThenElseZero(finite, hn::Div(k.weight, mapped.root));
+  }
+
+  /// 2p times the slopes in p are weight sqrt(pq - c^2), of the value, and -c times that in c, of the derivative: what
+  /// is added up for p-bar is the same for q-bar but for the last factor.
+  template <bool with_ntk>
+  static HWY_INLINE void go_back(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
+    const Constants k(dual);
+    const Scalar *p = row.left[0], *p_inverse = row.left[1], *q = row.right[0], *q_inverse = row.right[1];
+    const Scalar *nngp = row.nngp, *ntk = row.ntk;
+    Scalar *nngp_adjoint = row.nngp_adjoint, *ntk_adjoint = row.ntk_adjoint;
+    Scalar *left_adjoint = row.left_adjoint, *right_adjoint = row.right_adjoint;
+    for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
+      const V left = block.load(d, p_inverse), right = block.load(d, q_inverse),
+              inverse = hn::Mul(left, right);
+      const V c = block.load(d, nngp), above = block.load(d, nngp_adjoint);
+      const Mapped mapped = map(k, c, block.load(d, p), block.load(d, q), inverse);
+      V in_c = hn::Mul(above, mapped.derivative),
+        in_variances = hn::Mul(above, hn::Mul(k.weight, mapped.root));
+      if constexpr (with_ntk) {
+        const V ntk_above = block.load(d, ntk_adjoint);
+        const V product =
+            hn::Mul(hn::Mul(ntk_above, block.load(d, ntk)), derivative_in_c(k, mapped, inverse));
+        in_c = hn::Add(in_c, product);
+        in_variances = hn::NegMulAdd(c, product, in_variances);
+        block.store(d, hn::Mul(ntk_above, mapped.derivative), ntk_adjoint);
+      }
+      const V half = hn::Mul(hn::Set(d, Scalar{0.5}), in_variances);
+      block.store(d, in_c, nngp_adjoint);
+      block.store(d, hn::Mul(half, hn::Mul(left, left)), left_adjoint);
+      block.store(d, hn::Mul(half, hn::Mul(right, right)), right_adjoint);
+    });
+  }
+
+  static void apply_adjoint(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
+    if (row.ntk_adjoint != nullptr)
+      go_back<true>(dual, row);
+    else
+      go_back<false>(dual, row);
+  }
 };
 
 template <typename Scalar>
 constexpr HomogeneousRows<Scalar> homogeneous_table = {HomogeneousRowLoops<Scalar>::prepare,
-                                                       HomogeneousRowLoops<Scalar>::apply};
+                                                       HomogeneousRowLoops<Scalar>::apply,
+                                                       HomogeneousRowLoops<Scalar>::apply_adjoint};
 
 const HomogeneousRows<float>* homogeneous_float() { return &homogeneous_table<float>; }
 const HomogeneousRows<double>* homogeneous_double() { return &homogeneous_table<double>; }

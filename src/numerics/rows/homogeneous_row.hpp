@@ -21,6 +21,9 @@ template <typename Scalar>
 struct HomogeneousRows {
   void (*prepare)(const Scalar* variance, Scalar* const* auxiliary, std::size_t size);
   void (*apply)(const HomogeneousDual& dual, const DualRow<Scalar>& row);
+  /// The way back, with the slopes of theory/derivatives.md, section 2. Entries within 32 rounding errors of correlation
+  /// 1 or -1 have no slope of the derivative, positions without variance none at all.
+  void (*apply_adjoint)(const HomogeneousDual& dual, const AdjointRow<Scalar>& row);
 };
 
 /// The best implementation for this machine. Scalar is float or double.

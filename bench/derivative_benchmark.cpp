@@ -1,0 +1,83 @@
+// What derivatives of Gram matrices cost against the matrices: processor time of one thread, measured in turns within one
+// run. Prints a table (docs/derivatives.md).
+//
+//     derivative_benchmark [NETWORK...]     all without arguments
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "networks.hpp"
+#include "widelimit/kernel/gram_vjp.hpp"
+
+namespace {
+
+using namespace benchmarks;
+
+template <typename Work>
+double seconds_of(const Work& work) {
+  const std::clock_t start = std::clock();
+  work();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+struct Case {
+  std::string name;
+  Network network;
+  Index inputs;
+  std::vector<std::size_t> shape;  ///< Of an input, channels last.
+};
+
+template <typename Scalar>
+void run(const Case& to_run) {
+  std::vector<std::size_t> dimensions{static_cast<std::size_t>(to_run.inputs)};
+  dimensions.insert(dimensions.end(), to_run.shape.begin(), to_run.shape.end());
+  xt::random::seed(1);
+  const xt::xarray<Scalar> x1 = xt::random::randn<Scalar>(dimensions),
+                           x2 = xt::random::randn<Scalar>(dimensions);
+  const Inputs<Scalar> first(x1), second(x2);
+  const Matrix<Scalar> ones = Matrix<Scalar>::Ones(to_run.inputs, to_run.inputs);
+  GramOptions options;
+  options.threads = 1;
+  RunControl control;
+  control.threads = 1;
+  double kernels = std::numeric_limits<double>::infinity(), derivatives = kernels;
+  for (int turn = 0; turn < 3; ++turn) {
+    kernels = std::min(kernels,
+                       seconds_of([&] { static_cast<void>(gram(to_run.network, first, second, options)); }));
+    derivatives = std::min(derivatives, seconds_of([&] {
+                             static_cast<void>(gram_vjp(to_run.network, first, second,
+                                                        KernelCotangents<Scalar>{ones, ones}, control));
+                           }));
+  }
+  fmt::print("{:<16} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>6.1f}\n", to_run.name,
+             sizeof(Scalar) == 4 ? "float" : "double", to_run.inputs, kernels, derivatives,
+             derivatives / kernels);
+}
+
+std::vector<Case> all_cases() {
+  const auto named = [](const char* name, const models::NetworkSettings& settings) {
+    return models::named_network(name, settings);
+  };
+  return {{"fcn", named("fcn", {{"depth", 5}, {"axes", 0}}), 600, {3072}},
+          {"conv-flatten", named("conv-flatten", {{"depth", 8}}), 40, {32, 32, 3}},
+          {"conv-gap", named("conv-gap", {{"depth", 8}}), 6, {32, 32, 3}},
+          {"conv-gap-8", named("conv-gap", {{"depth", 8}}), 24, {8, 8, 3}},
+          {"struct-8", named("struct", {{"depth", 4}}), 16, {8, 8, 3}},
+          {"imdb-cnn-gap", named("imdb-cnn-gap", {}), 24, {60, 50}}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> wanted(argv + 1, argv + argc);
+  fmt::print("{:<16} {:>7} {:>6} {:>10} {:>10} {:>6}\n", "network", "", "inputs", "gram s", "vjp s", "ratio");
+  for (const Case& to_run : all_cases()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), to_run.name) == wanted.end()) continue;
+    run<float>(to_run);
+    run<double>(to_run);
+  }
+}

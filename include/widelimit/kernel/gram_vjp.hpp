@@ -1,0 +1,56 @@
+#pragma once
+
+#include <xtensor/xarray.hpp>
+
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/matrix.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/run_control.hpp"
+
+/// Derivatives of Gram matrices by the inputs, in reverse mode.
+namespace widelimit {
+
+/// Derivatives of a number L by the entries of Gram matrices. An empty matrix: L does not depend on that kernel.
+template <typename Scalar>
+struct KernelCotangents {
+  Matrix<Scalar> nngp = {};
+  Matrix<Scalar> ntk = {};
+};
+
+/// Derivatives of L by the inputs, each [n, spatial..., C]; of ragged batches [n, longest spatial..., C], with 0 behind
+/// shorter inputs. 0 at masked positions.
+template <typename Scalar>
+struct GramVjp {
+  xt::xarray<Scalar> x1;
+  xt::xarray<Scalar> x2;
+};
+
+/// The derivatives of L = sum_ij (nngp_ij K_ij + ntk_ij T_ij) by x1 and x2, K and T = gram(network, x1, x2).
+///
+/// Where a kernel has no derivative, or an infinite one, as ReLU's NTK between two inputs that are multiples of each other,
+/// that slope counts as 0 (docs/theory/derivatives.md).
+///
+/// Errors  ArgumentError for cotangents that are both empty, of another shape than [n1, n2] or not finite, and for a network
+///         with a layer without a way back, naming it (sampled attention; layers of a user's own without an adjoint); what
+///         gram() throws.
+/// Cost    a few times that of gram(): docs/performance.md. Memory: twice what is recorded of the inputs (see GramOptions);
+///         a thread keeps the planes of one run, and nodes that poolings and attention need whole.
+/// Threads results do not depend on their number.
+template <typename Scalar>
+[[nodiscard]] GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1,
+                                       const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
+                                       const RunControl& run = {});
+
+/// The same for the symmetric K and T = gram(network, x); cotangents need not be symmetric. Errors as above.
+template <typename Scalar>
+[[nodiscard]] xt::xarray<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x,
+                                          const KernelCotangents<Scalar>& cotangents,
+                                          const RunControl& run = {});
+
+/// The same for gram_diagonal(network, x); cotangents [n, 1].
+template <typename Scalar>
+[[nodiscard]] xt::xarray<Scalar> gram_diagonal_vjp(const Network& network, const Inputs<Scalar>& x,
+                                                   const KernelCotangents<Scalar>& cotangents,
+                                                   const RunControl& run = {});
+
+}  // namespace widelimit

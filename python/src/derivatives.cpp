@@ -1,0 +1,99 @@
+#include "derivatives.hpp"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "arrays.hpp"
+#include "batches.hpp"
+#include "interruptible.hpp"
+#include "widelimit/kernel/gram_vjp.hpp"
+
+namespace widelimit::python {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+using Progress = std::optional<std::function<void(std::ptrdiff_t, std::ptrdiff_t)>>;
+
+RunControl control_of(int threads, const Progress& progress) {
+  RunControl run;
+  run.threads = threads;
+  if (progress)
+    run.progress = [call = *progress](std::ptrdiff_t done, std::ptrdiff_t total) {
+      const nb::gil_scoped_acquire locked;
+      call(done, total);
+    };
+  return run;
+}
+
+template <typename Scalar>
+KernelCotangents<Scalar> cotangents_of(const std::optional<Array<Scalar>>& nngp,
+                                       const std::optional<Array<Scalar>>& ntk) {
+  KernelCotangents<Scalar> cotangents;
+  if (nngp) cotangents.nngp = matrix_of(*nngp);
+  if (ntk) cotangents.ntk = matrix_of(*ntk);
+  return cotangents;
+}
+
+/// An array that owns its numbers.
+template <typename Scalar>
+ArrayObject<Scalar> array_of(xt::xarray<Scalar> array) {
+  auto* owned = new xt::xarray<Scalar>(std::move(array));
+  const nb::capsule owner(owned,
+                          [](void* pointer) noexcept { delete static_cast<xt::xarray<Scalar>*>(pointer); });
+  return nb::borrow<ArrayObject<Scalar>>(
+      nb::cast(NumpyArray<Scalar>(owned->data(), owned->dimension(), owned->shape().data(), owner)));
+}
+
+template <typename Scalar>
+void bind_of(nb::module_& module) {
+  using Cotangent = std::optional<Array<Scalar>>;
+  module.def(
+      "gram_vjp",
+      [](const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>& x2, const Cotangent& nngp,
+         const Cotangent& ntk, int threads, const Progress& progress) {
+        RunControl run = control_of(threads, progress);
+        const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
+        GramVjp<Scalar> result = run_interruptibly([&](std::stop_token stop) {
+          run.stop = std::move(stop);
+          return gram_vjp(network, x1.inputs, x2.inputs, cotangents, run);
+        });
+        return std::make_pair(array_of(std::move(result.x1)), array_of(std::move(result.x2)));
+      },
+      "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none());
+  const auto bind_of_one_batch = [&module](const char* name, auto function) {
+    module.def(
+        name,
+        [function](const Network& network, const Batch<Scalar>& x, const Cotangent& nngp,
+                   const Cotangent& ntk, int threads, const Progress& progress) {
+          RunControl run = control_of(threads, progress);
+          const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
+          return array_of(run_interruptibly([&](std::stop_token stop) {
+            run.stop = std::move(stop);
+            return function(network, x.inputs, cotangents, run);
+          }));
+        },
+        "network"_a, "x"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none());
+  };
+  bind_of_one_batch("gram_vjp_of_one",
+                    [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents,
+                       const RunControl& run) { return gram_vjp(network, x, cotangents, run); });
+  bind_of_one_batch("gram_diagonal_vjp",
+                    [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents,
+                       const RunControl& run) { return gram_diagonal_vjp(network, x, cotangents, run); });
+}
+
+}  // namespace
+
+void bind_derivatives(nb::module_& module) {
+  bind_of<float>(module);
+  bind_of<double>(module);
+}
+
+}  // namespace widelimit::python

@@ -1,0 +1,56 @@
+"""Derivatives of Gram matrices by the inputs."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._arrays import Graphs, Inputs, batch, check_callable, numbers, type_of_inputs
+
+
+def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nngp: ArrayLike | None = None,
+             ntk: ArrayLike | None = None, precision: str | None = None, threads: int = 0,
+             progress: Callable[[int, int], object] | None = None, lengths1: ArrayLike | None = None,
+             lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None, mask2: ArrayLike | None = None,
+             graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Any:
+    """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T = gram(network, x1, x2).
+
+    network    a Network; every layer needs a way back (sampled attention has none: ArgumentError)
+    x1, x2     inputs as those of gram()
+    nngp, ntk  cotangents [n1, n2], the derivatives of L by the entries of K and of T; one of them at least
+    others     as those of gram()
+
+    Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, of the symmetric K and T of x1, dx1 alone. A list of arrays
+    of different size gives one array [n, longest..., C] with 0 behind shorter ones. Where a kernel has an infinite slope, as
+    ReLU's NTK between inputs that are multiples of each other, it counts as 0. Ctrl-C stops it.
+    """
+    if progress is not None:
+        check_callable("progress", progress)
+    dtype = type_of_inputs(precision, x1, x2)
+    left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
+    cotangents = (_cotangent(nngp, dtype, "nngp"), _cotangent(ntk, dtype, "ntk"))
+    if x2 is None:
+        return _core.gram_vjp_of_one(network, left, *cotangents, threads, progress)
+    return _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, threads, progress)
+
+
+def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None,
+                      precision: str | None = None, threads: int = 0, lengths: ArrayLike | None = None,
+                      mask: ArrayLike | None = None, graphs: Graphs | None = None) -> NDArray[Any]:
+    """The same of gram_diagonal(network, x): cotangents are vectors [n], the result has the shape of x."""
+    dtype = type_of_inputs(precision, x)
+    columns = [None if given is None else numbers(np.reshape(given, (-1, 1)), dtype, name)
+               for given, name in ((nngp, "nngp"), (ntk, "ntk"))]
+    return _core.gram_diagonal_vjp(network, batch(x, dtype, "x", lengths, mask, graphs), *columns, threads, None)
+
+
+def _cotangent(given, dtype, name):
+    if given is None:
+        return None
+    array = numbers(given, dtype, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected a matrix [n1, n2] of cotangents, got an array of shape {array.shape}")
+    return array

@@ -1,0 +1,37 @@
+"""Long computations of NumPy, during which Ctrl-C would wait."""
+
+import threading
+
+import numpy as np
+
+_SMALL = 1 << 18  # Numbers with which nothing takes long.
+
+
+def apart(function, *arrays):
+    """function(*arrays), computed by another thread where it may take long: at Ctrl-C that is left to end by itself, and the
+    caller goes on with KeyboardInterrupt."""
+    if sum(array.size for array in arrays) < _SMALL or threading.current_thread() is not threading.main_thread():
+        return function(*arrays)
+    found, errors, done = [], [], threading.Event()
+
+    def compute():
+        try:
+            found.append(function(*arrays))
+        except BaseException as error:  # Passed on to the caller.
+            errors.append(error)
+        done.set()
+
+    threading.Thread(target=compute, daemon=True).start()
+    while not done.wait(0.05):  # Signals are handled in between.
+        pass
+    if errors:
+        raise errors[0]
+    return found[0]
+
+
+def product(*matrices):
+    """The product of matrices from the left to the right, [..., n, m] as NumPy multiplies them."""
+    result = matrices[0]
+    for matrix in matrices[1:]:
+        result = apart(np.matmul, result, matrix)
+    return result

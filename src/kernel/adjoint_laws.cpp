@@ -1,0 +1,171 @@
+#include "kernel/adjoint_laws.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "kernel/adjoint_differences.hpp"
+
+namespace widelimit {
+namespace {
+
+using namespace adjoint_laws;
+
+/// Auxiliary arrays of one input.
+struct StageArrays {
+  StageArrays(const RowStage& stage, const Numbers& variances)
+      : numbers(stage.auxiliary_count() * variances.size()) {
+    for (std::size_t k = 0; k < stage.auxiliary_count(); ++k)
+      arrays.push_back(numbers.data() + k * variances.size());
+    stage.prepare(variances.data(), variances.size(), arrays.data());
+  }
+  Numbers numbers;
+  std::vector<double*> arrays;
+};
+
+/// Entries in front of a row stage: position i of one input with position i of another, or of the input with itself.
+struct RowPoint {
+  Numbers nngp, ntk, left, right;
+  bool itself;
+
+  [[nodiscard]] RowPoint moved(const RowPoint& direction, double t) const {
+    RowPoint point = *this;
+    const auto move = [t](Numbers& numbers, const Numbers& by) {
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += t * by[i];
+    };
+    move(point.nngp, direction.nngp);
+    move(point.ntk, direction.ntk);
+    move(point.left, direction.left);
+    move(point.right, direction.right);
+    return point;
+  }
+};
+
+/// A row stage, and the number L that it is tried with: a weighted sum of what it makes of entries.
+class RowTrial {
+ public:
+  RowTrial(const RowStage& stage, std::size_t size) : stage_{stage}, random_(5) {
+    nngp_weights_ = normals(size, random_);
+    ntk_weights_ = normals(size, random_);
+  }
+
+  [[nodiscard]] double deviation(bool itself) {
+    const RowPoint point = draw(itself), adjoint = go_back(point);
+    const RowPoint whole = direction(point);
+    double largest = 0;
+    for (const auto part :
+         itself ? std::vector{&RowPoint::nngp, &RowPoint::ntk}
+                : std::vector{&RowPoint::nngp, &RowPoint::ntk, &RowPoint::left, &RowPoint::right}) {
+      const Numbers nothing(point.nngp.size());
+      RowPoint some{nothing, nothing, nothing, nothing, itself};
+      some.*part = whole.*part;
+      // The covariances of an input with itself are its variances.
+      if (itself) some.left = some.right = some.nngp;
+      largest = std::max(largest, relative_gap([&](double t) { return value(point.moved(some, t)); },
+                                               adjoint.*part, whole.*part, 1e-2 * size(point)));
+    }
+    return largest;
+  }
+
+ private:
+  [[nodiscard]] RowPoint draw(bool itself) {
+    RowPoint point{{}, normals(nngp_weights_.size(), random_), {}, {}, itself};
+    for (std::size_t i = 0; i < nngp_weights_.size(); ++i) {
+      const double p = 0.4 + random_.uniform(), q = itself ? p : 0.4 + random_.uniform();
+      point.left.push_back(p);
+      point.right.push_back(q);
+      point.nngp.push_back(itself ? p : (1.6 * random_.uniform() - 0.8) * std::sqrt(p * q));
+    }
+    return point;
+  }
+
+  [[nodiscard]] RowPoint direction(const RowPoint& point) {
+    const auto draw_one = [&] {
+      Numbers numbers(point.nngp.size());
+      for (double& number : numbers) number = 2 * random_.uniform() - 1;
+      return numbers;
+    };
+    return {draw_one(), draw_one(), draw_one(), draw_one(), point.itself};
+  }
+
+  [[nodiscard]] std::array<Numbers, 2> behind(const RowPoint& point) const {
+    const StageArrays left(stage_, point.left), right(stage_, point.right);
+    std::array<Numbers, 2> made{point.nngp, point.ntk};
+    const numerics::DualRow<double> row{made[0].data(), made[1].data(), left.arrays.data(),
+                                        right.arrays.data(), point.nngp.size()};
+    if (point.itself)
+      stage_.apply_self(row);
+    else
+      stage_.apply(row);
+    return made;
+  }
+  [[nodiscard]] double value(const RowPoint& point) const {
+    const auto [nngp, ntk] = behind(point);
+    return inner_product(nngp, nngp_weights_) + inner_product(ntk, ntk_weights_);
+  }
+  [[nodiscard]] double size(const RowPoint& point) const {
+    const auto [nngp, ntk] = behind(point);
+    return term_sizes(nngp, nngp_weights_) + term_sizes(ntk, ntk_weights_);
+  }
+
+  /// The adjoints of everything in front of the stage.
+  [[nodiscard]] RowPoint go_back(const RowPoint& point) const {
+    const StageArrays left(stage_, point.left), right(stage_, point.right);
+    const std::size_t size = point.nngp.size();
+    RowPoint adjoint{nngp_weights_, ntk_weights_, Numbers(size), Numbers(size), point.itself};
+    const numerics::AdjointRow<double> row{point.nngp.data(),
+                                           point.ntk.data(),
+                                           point.left.data(),
+                                           point.right.data(),
+                                           left.arrays.data(),
+                                           right.arrays.data(),
+                                           adjoint.nngp.data(),
+                                           adjoint.ntk.data(),
+                                           adjoint.left.data(),
+                                           adjoint.right.data(),
+                                           size};
+    if (point.itself)
+      stage_.apply_self_adjoint(row);
+    else
+      stage_.apply_adjoint(row);
+    if (stage_.mixes_variances()) {
+      stage_.prepare_adjoint(adjoint.left.data(), size);
+      stage_.prepare_adjoint(adjoint.right.data(), size);
+    }
+    if (point.itself && stage_.mixes_variances())
+      for (std::size_t i = 0; i < size; ++i) adjoint.nngp[i] += adjoint.left[i];
+    return adjoint;
+  }
+
+  const RowStage& stage_;
+  numerics::RandomStream random_;
+  Numbers nngp_weights_, ntk_weights_;
+};
+
+}  // namespace
+
+double adjoint_deviation(const RowStage& stage) {
+  if (!stage.has_adjoint()) return 0;
+  RowTrial trial(stage, 19);
+  return std::max(trial.deviation(false), trial.deviation(true));
+}
+
+double adjoint_deviation(const Graph& graph, const Shape& input) {
+  std::vector<Shape> shapes;
+  double largest = 0;
+  for (const Node& node : graph.nodes) {
+    std::vector<Shape> inputs;
+    for (const NodeId source : node.inputs) inputs.push_back(shapes[source]);
+    shapes.push_back(output_shape(node.operation, inputs, input));
+    if (const auto* row = std::get_if<RowNode>(&node.operation))
+      largest = std::max(largest, adjoint_deviation(*row->stage));
+    if (const auto* local = std::get_if<LocalAffineNode>(&node.operation); local != nullptr && local->stage)
+      largest = std::max(largest, adjoint_deviation(*local->stage));
+    if (const auto* pair = std::get_if<PairNode>(&node.operation))
+      largest = std::max(largest, adjoint_deviation(*pair->stage, inputs[0]));
+  }
+  return largest;
+}
+
+}  // namespace widelimit

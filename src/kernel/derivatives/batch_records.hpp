@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernel/derivatives/derivative_plan.hpp"
+#include "widelimit/kernel/inputs.hpp"
+
+namespace widelimit {
+
+/// The vectors that an input node makes of the inputs of a batch: rows of a matrix, ready for products.
+template <typename Scalar>
+struct VectorFeatures {
+  Matrix<Scalar> rows;            ///< [n, C]
+  std::vector<Scalar> variances;  ///< [n]
+};
+
+/// What is recorded of the inputs of a batch.
+template <typename Scalar>
+struct BatchRecords {
+  std::vector<InputRecord<Scalar>> inputs;
+  std::vector<VectorFeatures<Scalar>> vectors;     ///< [plan.vector_inputs]
+  std::vector<std::optional<PositionMask>> masks;  ///< Referred to by the records; empty without masks.
+
+  BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x);
+};
+
+/// Their adjoints.
+template <typename Scalar>
+struct BatchAdjoints {
+  std::vector<RecordAdjoint<Scalar>> inputs;
+  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_inputs], [n, C]
+
+  BatchAdjoints(const DerivativePlan& plan, const BatchRecords<Scalar>& records);
+
+  /// Adds those of the same batch.
+  void add(const BatchAdjoints& others);
+};
+
+/// The derivative by the inputs, [n, longest spatial..., C]; 0 behind shorter inputs and at masked positions.
+template <typename Scalar>
+[[nodiscard]] xt::xarray<Scalar> input_gradient(const DerivativePlan& plan, const Inputs<Scalar>& x,
+                                                BatchAdjoints<Scalar>& adjoints);
+
+}  // namespace widelimit

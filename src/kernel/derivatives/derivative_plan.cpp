@@ -1,0 +1,61 @@
+#include "kernel/derivatives/derivative_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "network/lowering.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+bool has_way_back(const Operation& operation) {
+  if (const auto* row = std::get_if<RowNode>(&operation)) return row->stage->has_adjoint();
+  if (const auto* pair = std::get_if<PairNode>(&operation)) return pair->stage->has_adjoint();
+  if (const auto* local = std::get_if<LocalAffineNode>(&operation))
+    return local->stage == nullptr || local->stage->has_adjoint();
+  return true;
+}
+
+void check_ways_back(const Graph& graph) {
+  for (const Node& node : graph.nodes)
+    if (!has_way_back(node.operation))
+      throw ArgumentError(fmt::format(
+          "gram_vjp: {}: this layer has no adjoint, so that its kernels have no derivatives here{}",
+          node.path, graph.fewest_samples > 0 ? " (layers that are sampled have none)" : ""));
+}
+
+}  // namespace
+
+DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& left, const NamedShapes& right,
+                                    Index channels, InputMasks masks, bool with_ntk) {
+  NamedShapes shapes = left;
+  shapes.insert(right.begin(), right.end());
+  const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
+                           return position_count(a.first) < position_count(b.first);
+                         })->first;
+  Graph graph = Lowering::lower(network, largest, {}, {masks, channels}, Readouts::as_written);
+  check_ways_back(graph);
+  std::vector<std::vector<Shape>> of_shapes{node_shapes(graph, largest)};
+  for (const auto& [shape, name] : shapes)
+    if (shape != largest) of_shapes.push_back(node_shapes(graph, shape));
+  DerivativePlan plan{
+      make_program(std::move(graph), of_shapes, {}), masks, with_ntk, channels, {}, {}, {}, {}};
+  for (const auto& [shape, name] : shapes) {
+    plan.records.emplace(
+        shape, make_record_layout(plan.program, node_shapes(plan.program.graph, shape), shape, channels));
+    plan.selves.emplace(shape, make_geometry(plan.program, shape, shape, Purpose::state, false));
+  }
+  for (const auto& [of_left, left_name] : left)
+    for (const auto& [of_right, right_name] : right)
+      plan.pairs.emplace(std::pair(of_left, of_right),
+                         make_geometry(plan.program, of_left, of_right, Purpose::result, false));
+  for (NodeId id = 0; id < plan.program.graph.nodes.size(); ++id)
+    if (std::holds_alternative<InputNode>(plan.program.graph.nodes[id].operation) &&
+        !plan.program.has_positions[id])
+      plan.vector_inputs.push_back(id);
+  return plan;
+}
+
+}  // namespace widelimit

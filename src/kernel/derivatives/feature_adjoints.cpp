@@ -1,0 +1,126 @@
+#include "kernel/derivatives/feature_adjoints.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/features.hpp"
+#include "kernel/plan/geometry.hpp"
+
+namespace widelimit {
+namespace {
+
+/// One transform: from the adjoint behind it to that in front of it, given the features in front of it.
+template <typename Scalar>
+class TransformAdjoint {
+ public:
+  TransformAdjoint(const Features<Scalar>& in_front, std::span<const std::uint8_t> counts,
+                   const std::vector<double>& behind)
+      : in_front_{in_front}, counts_{counts}, behind_{behind} {}
+
+  std::vector<double> operator()(const FeaturePool& pool) const {
+    const Window3 window(pool.window);
+    const Index3 input = three_axes(in_front_.shape), output = window.output(input),
+                 front = window.front(input);
+    const double weight =
+        pool.kind == PoolKind::average ? 1 / static_cast<double>(product(window.size)) : 1.0;
+    std::vector<double> adjoint(in_front_.values.size());
+    std::size_t place = 0;
+    for (Index channel = 0; channel < in_front_.channels; ++channel)
+      for_each_row(output, [&](Index i, Index j) {
+        for (Index k = 0; k < output[2]; ++k, ++place)
+          spread(weight * behind_[place], window, input,
+                 {i * window.stride[0] - front[0], j * window.stride[1] - front[1],
+                  k * window.stride[2] - front[2]},
+                 adjoint.data() + channel * product(input));
+      });
+    return adjoint;
+  }
+
+  std::vector<double> operator()(const FeatureReadout& readout) const {
+    if (readout.kind == ReadoutKind::flatten) return behind_;
+    const Index d = position_count(in_front_.shape);
+    const double weight = readout.kind == ReadoutKind::average ? 1 / static_cast<double>(d) : 1.0;
+    std::vector<double> adjoint;
+    for (const double of_channel : behind_)
+      adjoint.insert(adjoint.end(), static_cast<std::size_t>(d), weight * of_channel);
+    return adjoint;
+  }
+
+  std::vector<double> operator()(const FeatureNorm& norm) const {
+    std::vector<double> adjoint = behind_;
+    for (std::vector<Index>& group : norm.axes.groups(in_front_.shape)) {
+      std::erase_if(group,
+                    [&](Index a) { return !counts_.empty() && counts_[static_cast<std::size_t>(a)] == 0; });
+      if (!group.empty()) normalise_back(norm, group, adjoint);
+    }
+    return adjoint;
+  }
+
+ private:
+  static void spread(double value, const Window3& window, const Index3& input, const Index3& first,
+                     double* adjoint) {
+    for (Index x = std::max<Index>(first[0], 0); x < std::min(first[0] + window.size[0], input[0]); ++x)
+      for (Index y = std::max<Index>(first[1], 0); y < std::min(first[1] + window.size[1], input[1]); ++y)
+        for (Index z = std::max<Index>(first[2], 0); z < std::min(first[2] + window.size[2], input[2]); ++z)
+          adjoint[(x * input[1] + y) * input[2] + z] += value;
+  }
+
+  /// With y = (x - mean) r, r = 1 / sqrt(variance + epsilon): x-bar = r (y-bar - mean(y-bar) - y mean(y-bar y)), without
+  /// the first mean where nothing was centred.
+  void normalise_back(const FeatureNorm& norm, const std::vector<Index>& positions,
+                      std::vector<double>& adjoint) const {
+    const Index d = position_count(in_front_.shape);
+    const auto for_each = [&](const auto& body) {
+      for (Index channel = 0; channel < in_front_.channels; ++channel)
+        for (const Index position : positions) body(static_cast<std::size_t>(channel * d + position));
+    };
+    const double entries = static_cast<double>(in_front_.channels) * static_cast<double>(positions.size());
+    const bool centred = norm.centring == Centring::over_axes;
+    double mean = 0, variance = 0, adjoint_mean = 0, product_mean = 0;
+    if (centred) for_each([&](std::size_t i) { mean += static_cast<double>(in_front_.values[i]) / entries; });
+    const auto difference = [&](std::size_t i) { return static_cast<double>(in_front_.values[i]) - mean; };
+    for_each([&](std::size_t i) { variance += difference(i) * difference(i) / entries; });
+    const double shifted = variance + norm.epsilon;
+    const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
+    for_each([&](std::size_t i) {
+      adjoint_mean += adjoint[i] / entries;
+      product_mean += adjoint[i] * difference(i) * factor / entries;
+    });
+    for_each([&](std::size_t i) {
+      adjoint[i] =
+          factor * (adjoint[i] - (centred ? adjoint_mean : 0.0) - difference(i) * factor * product_mean);
+    });
+  }
+
+  const Features<Scalar>& in_front_;
+  std::span<const std::uint8_t> counts_;
+  const std::vector<double>& behind_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+void add_feature_adjoint(std::span<const Scalar> input, const Shape& shape, Index channels,
+                         const std::vector<FeatureTransform>& transforms,
+                         std::span<const std::uint8_t> counts, std::vector<double> adjoint, Scalar* target) {
+  for (std::size_t t = transforms.size(); t-- > 0;) {
+    const std::vector<FeatureTransform> before(transforms.begin(),
+                                               transforms.begin() + static_cast<std::ptrdiff_t>(t));
+    const Features<Scalar> in_front = transformed_features(input, shape, channels, before, counts);
+    adjoint = std::visit(TransformAdjoint<Scalar>(in_front, counts, adjoint), transforms[t]);
+  }
+  const Index d = position_count(shape);
+  for (Index position = 0; position < d; ++position)
+    for (Index channel = 0; channel < channels; ++channel)
+      target[position * channels + channel] +=
+          static_cast<Scalar>(adjoint[static_cast<std::size_t>(channel * d + position)]);
+}
+
+template void add_feature_adjoint(std::span<const float>, const Shape&, Index,
+                                  const std::vector<FeatureTransform>&, std::span<const std::uint8_t>,
+                                  std::vector<double>, float*);
+template void add_feature_adjoint(std::span<const double>, const Shape&, Index,
+                                  const std::vector<FeatureTransform>&, std::span<const std::uint8_t>,
+                                  std::vector<double>, double*);
+
+}  // namespace widelimit

@@ -1,0 +1,40 @@
+#include "kernel/derivatives/input_record.hpp"
+
+#include "kernel/features.hpp"
+
+namespace widelimit {
+
+RecordLayout make_record_layout(const Program& program, const std::vector<Shape>& shapes, const Shape& input,
+                                Index channels) {
+  RecordLayout layout;
+  const auto& nodes = program.graph.nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    Index positions = 0, of_input = 0, auxiliaries = 0, state = 0;
+    const auto* features = std::get_if<InputNode>(&nodes[id].operation);
+    if (features != nullptr && !shapes[id].empty()) {
+      positions = position_count(shapes[id]);
+      of_input = transformed_channels(input, channels, features->transforms);
+    }
+    if (const auto* row = std::get_if<RowNode>(&nodes[id].operation)) {
+      positions = position_count(shapes[id]);
+      auxiliaries = static_cast<Index>(row->stage->auxiliary_count());
+    }
+    if (const auto* pair = std::get_if<PairNode>(&nodes[id].operation)) {
+      const Shape& in_front = shapes[nodes[id].inputs[0]];
+      positions = position_count(in_front);
+      state = static_cast<Index>(pair->stage->state_size(in_front));
+    }
+    const Index arrays = of_input > 0 ? of_input : (positions > 0 ? 1 : 0);
+    layout.positions.push_back(positions);
+    layout.channels.push_back(of_input);
+    layout.auxiliaries.push_back(auxiliaries);
+    layout.states.push_back(state);
+    layout.values.push_back(layout.value_count);
+    layout.adjoints.push_back(layout.adjoint_count);
+    layout.value_count += (arrays + auxiliaries) * positions + state;
+    layout.adjoint_count += arrays * positions + state;
+  }
+  return layout;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/derivatives/input_record.hpp"
+
+namespace widelimit {
+
+/// An input of a block of pairs, and where the adjoints of what is recorded of it are summed up.
+template <typename Scalar>
+struct BlockInput {
+  InputRecord<Scalar>* record;
+  RecordAdjoint<Scalar>* adjoint;
+};
+
+/// Pairs of a few left inputs of one shape with a few right ones of one shape, which share what is brought into the order
+/// of a plane.
+template <typename Scalar>
+struct PairBlock {
+  struct Pair {
+    std::size_t left;
+    std::size_t right;
+    bool same_input;  ///< One input with itself: at offset 0 covariances are variances.
+  };
+
+  std::vector<BlockInput<Scalar>> left;
+  std::vector<BlockInput<Scalar>> right;
+  std::vector<Pair> pairs;
+  /// One pair, of an input with itself: variances and states are recorded on the way forth, and their adjoints join in on
+  /// the way back.
+  bool recording = false;
+
+  [[nodiscard]] const BlockInput<Scalar>& left_of(std::size_t pair) const { return left[pairs[pair].left]; }
+  [[nodiscard]] const BlockInput<Scalar>& right_of(std::size_t pair) const {
+    return right[pairs[pair].right];
+  }
+};
+
+}  // namespace widelimit

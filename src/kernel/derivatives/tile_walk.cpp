@@ -1,0 +1,287 @@
+#include "kernel/derivatives/tile_walk.hpp"
+
+#include <algorithm>
+
+#include "numerics/gemm.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Inputs a side of a block: what is brought into order for one of them serves as many pairs, and all of it should stay in
+/// the second-level cache.
+constexpr Index inputs_of_block = 4;
+
+template <typename Scalar>
+PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
+  return {.left = {input}, .right = {input}, .pairs = {{0, 0, true}}, .recording = true};
+}
+
+/// The end of the inputs from `begin` on that make a side of a block: of one shape.
+template <typename Scalar>
+Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end) {
+  Index next = begin + 1;
+  while (next < end && next - begin < inputs_of_block && x.shape(next) == x.shape(begin)) ++next;
+  return next;
+}
+
+}  // namespace
+
+template <typename Scalar>
+TileWalk<Scalar>::TileWalk(const DerivativePlan& plan)
+    : plan_{plan},
+      points_(plan.program, plan.with_ntk),
+      self_points_(plan.program, false),
+      products_(plan.vector_inputs.size()),
+      product_adjoints_(plan.vector_inputs.size()) {}
+
+template <typename Scalar>
+PairWalk<Scalar>& TileWalk<Scalar>::pair_walk(const Shape& left, const Shape& right) {
+  auto& walk = pairs_[{left, right}];
+  if (!walk)
+    walk = std::make_unique<PairWalk<Scalar>>(plan_.program, plan_.pairs.at({left, right}), plan_.with_ntk);
+  return *walk;
+}
+
+template <typename Scalar>
+PairWalk<Scalar>& TileWalk<Scalar>::self_walk(const Shape& shape) {
+  auto& walk = selves_[shape];
+  if (!walk) walk = std::make_unique<PairWalk<Scalar>>(plan_.program, plan_.selves.at(shape), false);
+  return *walk;
+}
+
+template <typename Scalar>
+std::size_t TileWalk<Scalar>::vector_place(NodeId node) const {
+  const auto found = std::find(plan_.vector_inputs.begin(), plan_.vector_inputs.end(), node);
+  return static_cast<std::size_t>(found - plan_.vector_inputs.begin());
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk,
+                                  BatchRecords<Scalar>& records, Index i, const StopRequest& stop) {
+  walk.forth(itself, stop);
+  InputRecord<Scalar>* record = itself.left[0].record;
+  self_points_.begin_tile({&record, 1});
+  for (const std::size_t source : self_points_.sources()) {
+    const NodeId node = self_points_.node_of(source);
+    self_points_.entry(source).nngp[0] =
+        plan_.program.points.instructions[source].loads
+            ? walk.readout(0, node).nngp
+            : records.vectors[vector_place(node)].variances[static_cast<std::size_t>(i)];
+  }
+  self_points_.forth(*record, 0, true, stop);
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::record(const Inputs<Scalar>& x, BatchRecords<Scalar>& records, Index i,
+                              const StopRequest& stop) {
+  InputRecord<Scalar>& record = records.inputs[static_cast<std::size_t>(i)];
+  self_forth(block_of_itself<Scalar>({&record, nullptr}), self_walk(x.shape(i)), records, i, stop);
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::self_back(const TileBatch<Scalar>& batch, Index i, const StopRequest& stop) {
+  const auto place = static_cast<std::size_t>(i);
+  InputRecord<Scalar>& record = batch.records.inputs[place];
+  RecordAdjoint<Scalar>& adjoint = batch.adjoints.inputs[place];
+  const PairBlock<Scalar> itself = block_of_itself<Scalar>({&record, &adjoint});
+  PairWalk<Scalar>& walk = self_walk(batch.x.shape(i));
+  self_forth(itself, walk, batch.records, i, stop);
+  self_points_.begin_back();
+  self_points_.back(record, adjoint, 0, true, stop);
+  for (const std::size_t source : self_points_.sources()) {
+    const NodeId node = self_points_.node_of(source);
+    const Scalar of_source = self_points_.entry(source).nngp_adjoint[0];
+    if (plan_.program.points.instructions[source].loads) {
+      walk.set_readout_adjoint(0, node, {of_source, 0});
+      continue;
+    }
+    const std::size_t vector = vector_place(node);
+    const auto& rows = batch.records.vectors[vector].rows;
+    batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
+  }
+  walk.back(itself, stop);
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows,
+                                        const TileBatch<Scalar>& right, const InputRange& columns,
+                                        bool same) {
+  for (std::size_t v = 0; v < plan_.vector_inputs.size(); ++v) {
+    const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
+    products_[v].resize(rows.size(), columns.size());
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, rows.size(), columns.size(), a.cols(),
+                   Scalar{1} / static_cast<Scalar>(a.cols()), {a.row(rows.begin).data(), a.cols()},
+                   {b.row(columns.begin).data(), b.cols()}, Scalar{0}, products_[v].data(), columns.size());
+    for (Index i = std::max(rows.begin, columns.begin); same && i < std::min(rows.end, columns.end); ++i)
+      products_[v](i - rows.begin, i - columns.begin) =
+          left.records.vectors[v].variances[static_cast<std::size_t>(i)];
+    product_adjoints_[v].setZero(rows.size(), columns.size());
+  }
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
+                                             const TileBatch<Scalar>& right, const InputRange& columns) {
+  for (std::size_t v = 0; v < plan_.vector_inputs.size(); ++v) {
+    const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
+    const Index channels = a.cols();
+    const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
+    const Scalar* adjoint = product_adjoints_[v].data();
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows.size(), channels, columns.size(),
+                   scale, {adjoint, columns.size()}, {b.row(columns.begin).data(), channels}, Scalar{1},
+                   left.adjoints.vectors[v].row(rows.begin).data(), channels);
+    numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, columns.size(), channels, rows.size(),
+                   scale, {adjoint, columns.size()}, {a.row(rows.begin).data(), channels}, Scalar{1},
+                   right.adjoints.vectors[v].row(columns.begin).data(), channels);
+  }
+}
+
+template <typename Scalar>
+PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const InputRange& rows,
+                                             const InputRange& columns,
+                                             std::vector<std::size_t>& pairs) const {
+  PairBlock<Scalar> block;
+  const auto input_of = [](const TileBatch<Scalar>& batch, Index i) {
+    const auto place = static_cast<std::size_t>(i);
+    return BlockInput<Scalar>{&batch.records.inputs[place], &batch.adjoints.inputs[place]};
+  };
+  for (Index i = rows.begin; i < rows.end; ++i) block.left.push_back(input_of(places.left, i));
+  for (Index j = columns.begin; j < columns.end; ++j) block.right.push_back(input_of(places.right, j));
+  pairs.clear();
+  for (Index i = rows.begin; i < rows.end; ++i)
+    for (Index j = columns.begin; j < columns.end; ++j) {
+      const auto pair = static_cast<std::size_t>((i - places.rows.begin) * places.columns.size() + j -
+                                                 places.columns.begin);
+      if (!counts_[pair]) continue;
+      pairs.push_back(pair);
+      block.pairs.push_back({static_cast<std::size_t>(i - rows.begin),
+                             static_cast<std::size_t>(j - columns.begin), places.same && i == j});
+    }
+  return block;
+}
+
+template <typename Scalar>
+template <typename Body>
+void TileWalk<Scalar>::for_each_block(const TilePlaces& places, const Body& body) {
+  std::vector<std::size_t> pairs;
+  for (Index i = places.rows.begin; i < places.rows.end;) {
+    const InputRange rows{i, end_of_side(places.left.x, i, places.rows.end)};
+    for (Index j = places.columns.begin; j < places.columns.end;) {
+      const InputRange columns{j, end_of_side(places.right.x, j, places.columns.end)};
+      const PairBlock<Scalar> block = block_of(places, rows, columns, pairs);
+      if (!pairs.empty()) body(pair_walk(places.left.x.shape(i), places.right.x.shape(j)), block, pairs);
+      j = columns.end;
+    }
+    i = rows.end;
+  }
+}
+
+/// Of all pairs that count; behind the positions something may read them.
+template <typename Scalar>
+void TileWalk<Scalar>::read_readouts(const TilePlaces& places, const StopRequest& stop) {
+  for_each_block(places, [&](PairWalk<Scalar>& walk, const PairBlock<Scalar>& block,
+                             const std::vector<std::size_t>& pairs) {
+    walk.forth(block, stop);
+    for (std::size_t number = 0; number < pairs.size(); ++number)
+      for (const std::size_t source : points_.sources())
+        if (plan_.program.points.instructions[source].loads)
+          readouts_[source][pairs[number]] = walk.readout(number, points_.node_of(source));
+  });
+}
+
+/// A row of pairs, from the sources of what is behind the positions and back to them.
+template <typename Scalar>
+void TileWalk<Scalar>::points_back(const TilePlaces& places, const TileCotangents<Scalar>& cotangents,
+                                   Index row, const StopRequest& stop) {
+  const Index left = places.rows.begin + row, size = places.columns.size();
+  const bool has_itself = places.same && left >= places.columns.begin && left < places.columns.end;
+  const Index same = has_itself ? left - places.columns.begin : -1;
+  points_.begin_back();
+  const auto take = [&](const Matrix<Scalar>* matrix, GuardedRow<Scalar>& adjoint) {
+    if (matrix != nullptr) std::copy_n(matrix->row(row).data(), size, adjoint.data());
+  };
+  take(cotangents.nngp, points_.result().nngp_adjoint);
+  take(cotangents.ntk, points_.result().ntk_adjoint);
+  const auto first = static_cast<std::size_t>(row * size);
+  for (const std::size_t source : points_.sources()) {
+    TapeEntry<Scalar>& entry = points_.entry(source);
+    entry.nngp.fill(0);
+    entry.ntk.fill(0);
+    if (!plan_.program.points.instructions[source].loads) {
+      const Matrix<Scalar>& products = products_[vector_place(points_.node_of(source))];
+      std::copy_n(products.row(row).data(), size, entry.nngp.data());
+      continue;
+    }
+    for (std::size_t j = 0; j < entry.size(); ++j) entry.nngp[j] = readouts_[source][first + j].nngp;
+    for (std::size_t j = 0; j < entry.ntk.size(); ++j) entry.ntk[j] = readouts_[source][first + j].ntk;
+  }
+  const auto place = static_cast<std::size_t>(left);
+  points_.forth(places.left.records.inputs[place], same, false, stop);
+  points_.back(places.left.records.inputs[place], places.left.adjoints.inputs[place], same, false, stop);
+  for (const std::size_t source : points_.sources()) {
+    const TapeEntry<Scalar>& entry = points_.entry(source);
+    if (!plan_.program.points.instructions[source].loads) {
+      std::copy(entry.nngp_adjoint.begin(), entry.nngp_adjoint.end(),
+                product_adjoints_[vector_place(points_.node_of(source))].row(row).data());
+      continue;
+    }
+    for (std::size_t j = 0; j < entry.size(); ++j)
+      readout_adjoints_[source][first + j] = {entry.nngp_adjoint[j],
+                                              plan_.with_ntk ? entry.ntk_adjoint[j] : Scalar{0}};
+  }
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::positions_back(const TilePlaces& places, const StopRequest& stop) {
+  for_each_block(places, [&](PairWalk<Scalar>& walk, const PairBlock<Scalar>& block,
+                             const std::vector<std::size_t>& pairs) {
+    for (std::size_t number = 0; number < pairs.size(); ++number)
+      for (const std::size_t source : points_.sources())
+        if (plan_.program.points.instructions[source].loads)
+          walk.set_readout_adjoint(number, points_.node_of(source), readout_adjoints_[source][pairs[number]]);
+    if (walk.needs_forth()) walk.forth(block, stop);
+    walk.back(block, stop);
+  });
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& rows,
+                            const TileBatch<Scalar>& right, const InputRange& columns,
+                            const TileCotangents<Scalar>& cotangents, bool same, const StopRequest& stop) {
+  const TilePlaces places{left, rows, right, columns, same};
+  const auto pairs = static_cast<std::size_t>(rows.size() * columns.size());
+  const auto is_zero = [](const Matrix<Scalar>* matrix, std::size_t pair) {
+    return matrix == nullptr || matrix->data()[pair] == 0;
+  };
+  counts_.resize(pairs);
+  for (std::size_t pair = 0; pair < pairs; ++pair)
+    counts_[pair] = !is_zero(cotangents.nngp, pair) || !is_zero(cotangents.ntk, pair);
+  readouts_.resize(plan_.program.points.instructions.size());
+  readout_adjoints_.resize(readouts_.size());
+  for (const std::size_t source : points_.sources()) {
+    readouts_[source].assign(pairs, {});
+    readout_adjoints_[source].assign(pairs, {});
+  }
+  std::vector<InputRecord<Scalar>*> records;
+  std::vector<RecordAdjoint<Scalar>*> adjoints;
+  for (Index j = columns.begin; j < columns.end; ++j) {
+    records.push_back(&right.records.inputs[static_cast<std::size_t>(j)]);
+    adjoints.push_back(&right.adjoints.inputs[static_cast<std::size_t>(j)]);
+  }
+  const bool has_positions = !plan_.program.steps.empty();
+  multiply_vectors(left, rows, right, columns, same);
+  points_.begin_tile(records);
+  if (has_positions && !points_.is_linear()) read_readouts(places, stop);
+  for (Index row = 0; row < rows.size(); ++row) {
+    stop.check();
+    points_back(places, cotangents, row, stop);
+  }
+  points_.end_tile(adjoints);
+  if (has_positions) positions_back(places, stop);
+  multiply_vectors_back(left, rows, right, columns);
+}
+
+template class TileWalk<float>;
+template class TileWalk<double>;
+
+}  // namespace widelimit

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+
+#include "kernel/derivatives/batch_records.hpp"
+#include "kernel/derivatives/pair_walk.hpp"
+#include "kernel/derivatives/point_walk.hpp"
+
+namespace widelimit {
+
+/// What a batch gives to tiles of pairs.
+template <typename Scalar>
+struct TileBatch {
+  const Inputs<Scalar>& x;
+  BatchRecords<Scalar>& records;
+  BatchAdjoints<Scalar>& adjoints;
+};
+
+/// Derivatives of L by the kernels of a tile's pairs [row, column]; null for a kernel that L does not depend on.
+template <typename Scalar>
+struct TileCotangents {
+  const Matrix<Scalar>* nngp;
+  const Matrix<Scalar>* ntk;
+};
+
+/// Inputs [begin, end) of a batch.
+struct InputRange {
+  Index begin;
+  Index end;
+
+  [[nodiscard]] Index size() const { return end - begin; }
+};
+
+/// Everything that one thread needs: records of inputs, tiles of pairs and the inputs' own way back.
+template <typename Scalar>
+class TileWalk {
+ public:
+  /// The plan must outlive the walk.
+  explicit TileWalk(const DerivativePlan& plan);
+
+  /// Records input i.
+  void record(const Inputs<Scalar>& x, BatchRecords<Scalar>& records, Index i, const StopRequest& stop);
+
+  /// Forth and back through the pairs of rows and columns, adding to the adjoints of both. `same`: both are one batch,
+  /// whose pairs (i, i) are inputs with themselves; pairs below the diagonal have cotangents 0.
+  void tile(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
+            const InputRange& columns, const TileCotangents<Scalar>& cotangents, bool same,
+            const StopRequest& stop);
+
+  /// From the adjoints of what was recorded of input i to those of its features.
+  void self_back(const TileBatch<Scalar>& batch, Index i, const StopRequest& stop);
+
+ private:
+  PairWalk<Scalar>& pair_walk(const Shape& left, const Shape& right);
+  PairWalk<Scalar>& self_walk(const Shape& shape);
+  [[nodiscard]] std::size_t vector_place(NodeId node) const;
+  void self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk, BatchRecords<Scalar>& records,
+                  Index i, const StopRequest& stop);
+  void multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
+                        const InputRange& columns, bool same);
+  void multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
+                             const TileBatch<Scalar>& right, const InputRange& columns);
+  /// Cuts the pairs of a tile whose cotangents are not 0 into blocks of inputs of one shape each, and calls
+  /// body(walk, block, the pairs' places in the tile) for them.
+  struct TilePlaces {
+    const TileBatch<Scalar>& left;
+    InputRange rows;
+    const TileBatch<Scalar>& right;
+    InputRange columns;
+    bool same;
+  };
+  template <typename Body>
+  void for_each_block(const TilePlaces& places, const Body& body);
+  [[nodiscard]] PairBlock<Scalar> block_of(const TilePlaces& places, const InputRange& rows,
+                                           const InputRange& columns, std::vector<std::size_t>& pairs) const;
+  void read_readouts(const TilePlaces& places, const StopRequest& stop);
+  void points_back(const TilePlaces& places, const TileCotangents<Scalar>& cotangents, Index row,
+                   const StopRequest& stop);
+  void positions_back(const TilePlaces& places, const StopRequest& stop);
+
+  const DerivativePlan& plan_;
+  PointWalk<Scalar> points_;
+  PointWalk<Scalar> self_points_;
+  std::map<std::pair<Shape, Shape>, std::unique_ptr<PairWalk<Scalar>>> pairs_;
+  std::map<Shape, std::unique_ptr<PairWalk<Scalar>>> selves_;
+  std::vector<Matrix<Scalar>> products_;                             ///< [plan.vector_inputs], of a tile.
+  std::vector<Matrix<Scalar>> product_adjoints_;                     ///< [plan.vector_inputs]
+  std::vector<std::vector<KernelValues<Scalar>>> readouts_;          ///< [source][pair of the tile]
+  std::vector<std::vector<KernelValues<Scalar>>> readout_adjoints_;  ///< [source][pair of the tile]
+  std::vector<bool> counts_;  ///< [pair of the tile]: its cotangents are not all 0.
+};
+
+}  // namespace widelimit

@@ -1,0 +1,66 @@
+#include "kernel/plan/selections.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "network/plane_mapping.hpp"
+
+namespace widelimit {
+namespace {
+
+/// The positions begin, begin + stride, ..., in front of `end`, which is -1 where there are no others behind.
+struct Steps {
+  Index begin;
+  Index stride;
+  Index end;
+  [[nodiscard]] bool operator==(const Steps&) const = default;
+};
+
+std::optional<Steps> steps_of(const SparseAxis& axis) {
+  const Index rows = axis.rows();
+  if (rows < 1 || static_cast<Index>(axis.column.size()) != rows) return std::nullopt;
+  const Index first = axis.column[0], stride = rows > 1 ? axis.column[1] - first : axis.columns;
+  for (std::size_t a = 0; a < static_cast<std::size_t>(rows); ++a)
+    if (axis.begin[a] != a || axis.weight[a] != 1 || stride < 1 ||
+        axis.column[a] != first + stride * static_cast<Index>(a))
+      return std::nullopt;
+  const Index behind = first + stride * rows;
+  return Steps{first, stride, behind < axis.columns ? behind : -1};
+}
+
+/// For all inputs of these shapes in front of the map.
+std::optional<Window> selection_of(const PlaneMapping& mapping, const std::vector<Shape>& inputs) {
+  Window window{
+      .sizes = std::vector<Index>(inputs.front().size(), 1), .strides = {}, .padding = Padding::valid};
+  const auto axes = mapping.sparse_axes(inputs.front());
+  for (std::size_t k = 3 - inputs.front().size(); k < 3; ++k) {
+    const std::optional<Steps> steps = steps_of(axes[k]);
+    if (!steps) return std::nullopt;
+    const bool agrees = std::all_of(inputs.begin(), inputs.end(), [&](const Shape& input) {
+      return steps_of(mapping.sparse_axes(input)[k]) == steps;
+    });
+    if (!agrees) return std::nullopt;
+    window.strides.push_back(steps->stride);
+    window.begin.push_back(steps->begin);
+    window.end.push_back(steps->end);
+  }
+  return window;
+}
+
+}  // namespace
+
+Graph with_selections(Graph graph, const std::vector<std::vector<Shape>>& shapes) {
+  for (Node& node : graph.nodes) {
+    const auto* pair = std::get_if<PairNode>(&node.operation);
+    const PlaneMapping* mapping = pair != nullptr ? plane_mapping(*pair->stage) : nullptr;
+    if (mapping == nullptr) continue;
+    std::vector<Shape> inputs;
+    inputs.reserve(shapes.size());
+    for (const std::vector<Shape>& of_nodes : shapes) inputs.push_back(of_nodes[node.inputs[0]]);
+    if (const std::optional<Window> window = selection_of(*mapping, inputs))
+      node.operation = AffineNode{*window, 1, 0, AffineNode::Weights::none};
+  }
+  return graph;
+}
+
+}  // namespace widelimit

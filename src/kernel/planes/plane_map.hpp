@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "kernel/plan/axis_mapping.hpp"
+#include "kernel/planes/pair_layout.hpp"
+#include "kernel/planes/plane.hpp"
+#include "kernel/planes/plane_layout.hpp"
+#include "numerics/rows/mapped_rows.hpp"
+
+namespace widelimit {
+
+/// Numbers that the mapped rows of a position map need, for a tile of so many pairs.
+[[nodiscard]] Index mapped_row_sums(const PairLayout& pair, NodeId node, Index pairs);
+
+/// Adds the planes in front of a map of positions (PlaneMapping) to the planes behind it, of the pairs of a tile.
+///
+/// The planes come in groups that agree in their offset along the last axis, so that all their rows are of one length.
+/// Their rows are mapped first, whole vectors at a time; when the group ends, what came of them is mapped along the last
+/// axis.
+template <typename Scalar>
+class PlaneMap {
+ public:
+  /// Maps into the planes of pairs: `mapped` are the ones of the first pair, the others follow one store further each.
+  /// `row_sums`: room for mapped_row_sums() numbers. The layout must outlive the map.
+  PlaneMap(const PairLayout& pair, NodeId node, const Plane<Scalar>& mapped, Scalar* row_sums);
+
+  /// Sets the mapped planes of so many pairs to zero, which the planes to come belong to.
+  void begin_tile(Index pairs);
+
+  /// Works out what planes add to: their offsets and positions along every axis, and their layout. A group begins with
+  /// the first.
+  void place(const std::array<AxisPieces, 3>& axis, const PlaneLayout& layout);
+
+  /// Adds the placed planes of `count` pairs from `first_pair` on, one behind the other. Their guards are zero.
+  void add(Index first_pair, Index count, const Plane<Scalar>& planes);
+
+  void end_group();
+
+ private:
+  /// The rows that planes of some offsets along the first two axes add to.
+  struct Rows {
+    std::vector<std::ptrdiff_t> targets;
+    std::vector<std::size_t> begin{0};
+    std::vector<typename numerics::RowTerms<Scalar>::Term> terms;
+  };
+  /// Of a mapped offset along the last axis: neighbouring columns of its rows.
+  struct Columns {
+    Index offset;
+    Index start;  ///< Where the columns begin in a row.
+    std::vector<Scalar> matrix;
+    numerics::ColumnMap<Scalar> map;
+  };
+  /// The planes that agree in their offset along the last axis, and the current one.
+  struct Group {
+    bool is_open = false;
+    Index width = 0;  ///< Length of its rows, gaps included.
+    std::vector<Columns> columns;
+    std::vector<std::uint8_t> begun;  ///< [row]: it has been written.
+    PlaneLayout layout;
+    const Rows* rows = nullptr;
+    std::vector<std::uint8_t> adds;  ///< Of those rows.
+  };
+  using RowKey = std::array<Index, 4>;
+
+  [[nodiscard]] std::vector<AxisTerm> terms(std::size_t axis, const AxisPieces& pieces) const;
+  [[nodiscard]] const Rows& rows_of(const std::array<AxisPieces, 3>& axis);
+  [[nodiscard]] Rows make_rows(const std::array<AxisPieces, 3>& axis) const;
+  [[nodiscard]] std::vector<Columns> make_columns(const AxisPieces& pieces) const;
+  [[nodiscard]] AxisRange behind(std::size_t axis, Index offset) const {
+    return {left_[axis], right_[axis], offset};
+  }
+  [[nodiscard]] Scalar* row_sums(Index pair, Index kernel) const {
+    return row_sums_ + (pair * kernels_ + kernel) * kernel_size_;
+  }
+  void map_rows(Index first_row, Index rows);
+
+  std::array<AxisMapping, 3> axes_;
+  Index3 left_, right_;  ///< Sizes behind the map.
+  const StoreLayout& layout_;
+  Plane<Scalar> mapped_;
+  Index next_mapped_;
+  Scalar* row_sums_;
+  Index row_size_, kernel_size_, kernels_;
+  Index pairs_ = 0;
+  std::map<RowKey, Rows> rows_;  ///< By the offsets along the first two axes, and how many there are.
+  Group group_;
+};
+
+}  // namespace widelimit

@@ -1,0 +1,55 @@
+#include "kernel/planes/whole_runs.hpp"
+
+#include <algorithm>
+
+#include "network/graph_stage.hpp"
+
+namespace widelimit {
+namespace {
+
+/// So many entries, with all arrays and both kernels, stay in the first two levels of cache.
+constexpr Index most_entries = 2048;
+
+bool is_sequence(const Index3& sizes) { return sizes[0] == 1 && sizes[1] == 1; }
+
+bool is_aggregation(const Operation& operation) {
+  const auto* pair = std::get_if<PairNode>(&operation);
+  return pair != nullptr && dynamic_cast<const GraphStage*>(pair->stage.get()) != nullptr;
+}
+
+/// True if an instruction does the same at every offset.
+bool is_local(const Program& program, const Instruction& instruction) {
+  const Operation& operation = program.graph.nodes[instruction.node].operation;
+  if (instruction.loads) return program.as_matrix[instruction.node];
+  if (const auto* affine = std::get_if<AffineNode>(&operation))
+    return affine->weights == AffineNode::Weights::trained && Window3(affine->window).is_single_position();
+  return std::holds_alternative<RowNode>(operation) || std::holds_alternative<SumNode>(operation) ||
+         std::holds_alternative<ProductNode>(operation);
+}
+
+bool takes_matrices(const Program& program, NodeId target) {
+  const auto* readout = std::get_if<ReadoutNode>(&program.graph.nodes[target].operation);
+  return readout != nullptr ? readout->kind != ReadoutKind::flatten : program.as_matrix[target];
+}
+
+}  // namespace
+
+bool runs_whole(const Program& program, const PairGeometry& geometry, const PlaneStep& step) {
+  const NodeId root = step.run.root;
+  const Index3 &left = geometry.left_sizes[root], &right = geometry.right_sizes[root];
+  if (!is_sequence(left) || !is_sequence(right) || left[2] * right[2] > most_entries) return false;
+  if (geometry.demanded[root].count() != left[2] + right[2] - 1) return false;
+  const auto& instructions = step.run.instructions;
+  return takes_matrices(program, step.target) &&
+         std::any_of(instructions.begin(), instructions.end(),
+                     [&](const Instruction& instruction) {
+                       return instruction.loads &&
+                              is_aggregation(program.graph.nodes[instruction.node].operation);
+                     }) &&
+         std::all_of(instructions.begin(), instructions.end(), [&](const Instruction& instruction) {
+           return is_local(program, instruction) && geometry.left_sizes[instruction.node] == left &&
+                  geometry.right_sizes[instruction.node] == right;
+         });
+}
+
+}  // namespace widelimit

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "layers/graded_interpolation.hpp"
+
+namespace widelimit::layers {
+
+/// Chebyshev nodes on graded intervals of [-1, 1], as those of GradedInterpolation: what is to be known at any wanted x is
+/// a weighted sum of what is known at the nodes of its interval, and what is added at x is added to those nodes.
+class GradedNodes : private GradedIntervals {
+ public:
+  /// `nodes` an interval, 1 to `most`.
+  explicit GradedNodes(int nodes) : nodes_{nodes} {
+    first_.fill(-1);
+    for (int i = 0; i < nodes; ++i) {
+      const double angle = std::numbers::pi * (2 * i + 1) / (2 * nodes);
+      places_.push_back(std::cos(angle));
+      barycentric_.push_back((i % 2 == 0 ? 1 : -1) * std::sin(angle));
+    }
+  }
+
+  static constexpr std::size_t most = 16;
+
+  /// -1 <= x <= 1.
+  void want(double x) {
+    int& first = first_[key(x)];
+    if (first >= 0) return;
+    first = static_cast<int>(points_.size());
+    const std::size_t interval = interval_of(std::abs(x));
+    if (interval == end) return points_.push_back(std::copysign(1, x));
+    for (const double place : places_)
+      points_.push_back(std::copysign(1 - (centre(interval) + radius(interval) * place), x));
+  }
+
+  /// All nodes of the intervals wanted.
+  [[nodiscard]] const std::vector<double>& points() const { return points_; }
+
+  /// The weights of an x that was wanted: of the points from `first` on.
+  struct Weights {
+    std::size_t first;
+    std::size_t count;
+    std::array<double, most> numbers;
+  };
+  [[nodiscard]] Weights weights(double x) const {
+    const std::size_t interval = interval_of(std::abs(x));
+    const auto first = static_cast<std::size_t>(first_[key(x)]);
+    if (interval == end) return {first, 1, {1}};
+    Weights weights{first, static_cast<std::size_t>(nodes_), {}};
+    const double t = (1 - std::abs(x) - centre(interval)) / radius(interval);
+    double sum = 0;
+    for (std::size_t i = 0; i < weights.count; ++i) {
+      if (t == places_[i]) return {first + i, 1, {1}};
+      sum += weights.numbers[i] = barycentric_[i] / (t - places_[i]);
+    }
+    for (std::size_t i = 0; i < weights.count; ++i) weights.numbers[i] /= sum;
+    return weights;
+  }
+
+ private:
+  static std::size_t key(double x) { return interval_of(std::abs(x)) + (x < 0 ? end + 1 : 0); }
+
+  int nodes_;
+  std::vector<double> places_;       ///< In -1 .. 1.
+  std::vector<double> barycentric_;  ///< Berrut and Trefethen 2004, eq. 5.3.
+  std::vector<double> points_;
+  std::array<int, 2 * (end + 1)> first_{};  ///< Of an interval's points, -1 if it has none.
+};
+
+}  // namespace widelimit::layers

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <algorithm>
+
+#include "widelimit/numerics/dual.hpp"
+
+/// What row stages that are linear in the covariances have in common on their way back.
+namespace widelimit {
+
+/// Nothing of the result depends on the variances.
+template <typename Scalar>
+void clear_variance_adjoints(const numerics::AdjointRow<Scalar>& row) {
+  std::fill_n(row.left_adjoint, row.size, Scalar{0});
+  std::fill_n(row.right_adjoint, row.size, Scalar{0});
+}
+
+/// The adjoints as a row that the stage itself can be applied to: a stage that multiplies entries goes back by
+/// multiplying their adjoints.
+template <typename Scalar>
+numerics::DualRow<Scalar> adjoints_as_row(const numerics::AdjointRow<Scalar>& row) {
+  return {row.nngp_adjoint, row.ntk_adjoint, row.left, row.right, row.size};
+}
+
+}  // namespace widelimit

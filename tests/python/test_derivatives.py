@@ -1,0 +1,87 @@
+"""Derivatives of kernels by inputs, against differences of kernels."""
+
+import numpy as np
+import pytest
+import widelimit
+from widelimit import layers, stax
+
+
+def differences(function, x, step=1e-4):
+    """Of fourth order, entry by entry."""
+    gradient = np.empty(x.shape)
+    for entry in np.ndindex(x.shape):
+        def at(shift):
+            moved = x.copy()
+            moved[entry] += shift
+            return function(moved)
+        near, far = (at(step) - at(-step)) / (2 * step), (at(2 * step) - at(-2 * step)) / (4 * step)
+        gradient[entry] = (4 * near - far) / 3
+    return gradient
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(1)
+
+
+def test_both_inputs(random):
+    network = widelimit.Network([layers.dense(1.5, 0.1), layers.relu(), layers.dense(2), layers.erf(), layers.dense()])
+    x1, x2 = random.normal(size=(2, 3)), random.normal(size=(3, 3))
+    nngp, ntk = random.normal(size=(2, 3)), random.normal(size=(2, 3))
+
+    def value(a, b):
+        kernels = widelimit.gram(network, a, b)
+        return (nngp * kernels.nngp).sum() + (ntk * kernels.ntk).sum()
+
+    dx1, dx2 = widelimit.gram_vjp(network, x1, x2, nngp=nngp, ntk=ntk)
+    np.testing.assert_allclose(dx1, differences(lambda x: value(x, x2), x1), atol=1e-8)
+    np.testing.assert_allclose(dx2, differences(lambda x: value(x1, x), x2), atol=1e-8)
+    assert dx1.dtype == np.float64
+    narrow = widelimit.gram_vjp(network, x1.astype(np.float32), x2.astype(np.float32), nngp=nngp, ntk=ntk)[0]
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, dx1, atol=1e-4)
+
+
+def test_one_batch_and_the_diagonal(random):
+    network = widelimit.Network([layers.conv((3,), weight_variance=1.5), layers.relu(), layers.global_average_pool()])
+    x = random.normal(size=(3, 4, 2))
+    weights, diagonal = random.normal(size=(3, 3)), random.normal(size=3)
+    symmetric = widelimit.gram_vjp(network, x, ntk=weights)
+    np.testing.assert_allclose(symmetric, differences(lambda a: (weights * widelimit.gram(network, a).ntk).sum(), x),
+                               atol=1e-8)
+    own = widelimit.gram_diagonal_vjp(network, x, nngp=diagonal)
+    np.testing.assert_allclose(
+        own, differences(lambda a: (diagonal * widelimit.gram_diagonal(network, a).nngp).sum(), x), atol=1e-8)
+
+
+def test_kernel_fn(random):
+    _, _, kernel_fn = stax.serial(stax.Conv(8, (3, 3), padding="SAME"), stax.Relu(), stax.GlobalAvgPool(), stax.Dense(1))
+    x1, x2 = random.normal(size=(2, 3, 4, 2)), random.normal(size=(2, 3, 4, 2))
+    ntk = random.normal(size=(2, 2))
+    dx1, dx2 = kernel_fn.vjp(x1, x2, ntk=ntk)
+    np.testing.assert_allclose(dx1, differences(lambda x: (ntk * kernel_fn(x, x2, "ntk")).sum(), x1), atol=1e-8)
+    np.testing.assert_allclose(dx2, differences(lambda x: (ntk * kernel_fn(x1, x, "ntk")).sum(), x2), atol=1e-8)
+    assert kernel_fn.vjp(x1, ntk=ntk).shape == x1.shape
+
+
+def test_channels_first(random):
+    layers_of = (lambda numbers: (stax.Conv(8, (3,), padding="SAME", dimension_numbers=numbers), stax.Relu(),
+                                  stax.GlobalAvgPool(channel_axis=numbers[0].index("C")), stax.Dense(1)))
+    last = stax.serial(*layers_of(("NWC", "WIO", "NWC")))[2]
+    first = stax.serial(*layers_of(("NCW", "WIO", "NCW")))[2]
+    x, ntk = random.normal(size=(2, 5, 3)), random.normal(size=(2, 2))
+    np.testing.assert_allclose(np.moveaxis(first.vjp(np.moveaxis(x, -1, 1), ntk=ntk), 1, -1), last.vjp(x, ntk=ntk),
+                               atol=1e-12)
+
+
+def test_errors(random):
+    network = widelimit.Network([layers.dense(), layers.relu(), layers.dense()])
+    x = random.normal(size=(2, 3))
+    with pytest.raises(widelimit.ArgumentError, match="cotangents of the nngp, the ntk or both must be given"):
+        widelimit.gram_vjp(network, x)
+    with pytest.raises(ValueError, match=r"nngp: expected a matrix \[n1, n2\] of cotangents, got an array of shape \(2,\)"):
+        widelimit.gram_vjp(network, x, nngp=np.ones(2))
+    with pytest.raises(widelimit.ArgumentError, match=r"the cotangents of the ntk must be \[2, 2\], got \[3, 2\]"):
+        widelimit.gram_vjp(network, x, x, ntk=np.ones((3, 2)))
+    with pytest.raises(NotImplementedError, match="readout over positions"):
+        stax.serial(stax.Dense(4), stax.Relu())[2].vjp(random.normal(size=(2, 3, 2)), ntk=np.ones((2, 2)))
