@@ -13,21 +13,21 @@
 /// against the inner product of its adjoints with that direction.
 namespace widelimit::adjoint_laws {
 
-using Numbers = std::vector<double>;
+using LawNumbers = std::vector<double>;
 
-inline Numbers normals(std::size_t size, numerics::RandomStream& random) {
-  Numbers numbers(size);
+inline LawNumbers normal_numbers(std::size_t size, numerics::RandomStream& random) {
+  LawNumbers numbers(size);
   for (double& number : numbers) number = random.normal();
   return numbers;
 }
 
-inline double inner_product(const Numbers& left, const Numbers& right) {
+inline double inner_product(const LawNumbers& left, const LawNumbers& right) {
   double sum = 0;
   for (std::size_t i = 0; i < left.size(); ++i) sum += left[i] * right[i];
   return sum;
 }
 
-inline double term_sizes(const Numbers& left, const Numbers& right) {
+inline double term_sizes(const LawNumbers& left, const LawNumbers& right) {
   double sum = 0;
   for (std::size_t i = 0; i < left.size(); ++i) sum += std::abs(left[i] * right[i]);
   return sum;
@@ -46,8 +46,8 @@ inline double slope_at_zero(const std::function<double(double)>& curve) {
 }
 
 /// The difference relative to the terms of the adjoint's side and to what L is made of.
-inline double relative_gap(const std::function<double(double)>& curve, const Numbers& adjoint,
-                           const Numbers& direction, double size) {
+inline double relative_gap(const std::function<double(double)>& curve, const LawNumbers& adjoint,
+                           const LawNumbers& direction, double size) {
   const double gap = std::abs(slope_at_zero(curve) - inner_product(adjoint, direction));
   const double deviation = gap / (term_sizes(adjoint, direction) + size + std::numeric_limits<double>::min());
   return std::isnan(deviation) ? std::numeric_limits<double>::infinity() : deviation;
