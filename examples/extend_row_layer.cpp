@@ -50,7 +50,40 @@ class SoftGain final : public RowStageOf<SoftGain> {
     }
   }
 
+  // The way back, for derivatives of kernels: the adjoints in front of the stage from those behind it. A gain is
+  // (1 + strength p)^(-1/2), so that its logarithm has the slope -strength gain^2 / 2 in p.
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const Scalar through_gains = go_back(row, i);
+      row.left_adjoint[i] = through_gains * row.left[0][i] * row.left[0][i];
+      row.right_adjoint[i] = through_gains * row.right[0][i] * row.right[0][i];
+    }
+  }
+
+  // The same for a position with itself, whose covariance is its variance: one number gets everything.
+  template <typename Scalar>
+  void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const Scalar through_gains = go_back(row, i), gain = row.left[0][i];
+      row.nngp_adjoint[i] += 2 * through_gains * gain * gain;
+    }
+  }
+
  private:
+  // Multiplies the adjoints of K and T by both gains; what is left for a gain's variance but for the gain's square.
+  template <typename Scalar>
+  Scalar go_back(const numerics::AdjointRow<Scalar>& row, std::size_t i) const {
+    const Scalar gain = row.left[0][i] * row.right[0][i];
+    row.nngp_adjoint[i] *= gain;
+    Scalar terms = row.nngp_adjoint[i] * row.nngp[i];
+    if (row.ntk_adjoint != nullptr) {
+      row.ntk_adjoint[i] *= gain;
+      terms += row.ntk_adjoint[i] * row.ntk[i];
+    }
+    return -static_cast<Scalar>(strength_) / 2 * terms;
+  }
+
   double strength_;
 };
 

@@ -14,24 +14,24 @@ using namespace adjoint_laws;
 
 /// Auxiliary arrays of one input.
 struct StageArrays {
-  StageArrays(const RowStage& stage, const Numbers& variances)
+  StageArrays(const RowStage& stage, const LawNumbers& variances)
       : numbers(stage.auxiliary_count() * variances.size()) {
     for (std::size_t k = 0; k < stage.auxiliary_count(); ++k)
       arrays.push_back(numbers.data() + k * variances.size());
     stage.prepare(variances.data(), variances.size(), arrays.data());
   }
-  Numbers numbers;
+  LawNumbers numbers;
   std::vector<double*> arrays;
 };
 
 /// Entries in front of a row stage: position i of one input with position i of another, or of the input with itself.
 struct RowPoint {
-  Numbers nngp, ntk, left, right;
+  LawNumbers nngp, ntk, left, right;
   bool itself;
 
   [[nodiscard]] RowPoint moved(const RowPoint& direction, double t) const {
     RowPoint point = *this;
-    const auto move = [t](Numbers& numbers, const Numbers& by) {
+    const auto move = [t](LawNumbers& numbers, const LawNumbers& by) {
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += t * by[i];
     };
     move(point.nngp, direction.nngp);
@@ -46,8 +46,8 @@ struct RowPoint {
 class RowTrial {
  public:
   RowTrial(const RowStage& stage, std::size_t size) : stage_{stage}, random_(5) {
-    nngp_weights_ = normals(size, random_);
-    ntk_weights_ = normals(size, random_);
+    nngp_weights_ = normal_numbers(size, random_);
+    ntk_weights_ = normal_numbers(size, random_);
   }
 
   [[nodiscard]] double deviation(bool itself) {
@@ -57,7 +57,7 @@ class RowTrial {
     for (const auto part :
          itself ? std::vector{&RowPoint::nngp, &RowPoint::ntk}
                 : std::vector{&RowPoint::nngp, &RowPoint::ntk, &RowPoint::left, &RowPoint::right}) {
-      const Numbers nothing(point.nngp.size());
+      const LawNumbers nothing(point.nngp.size());
       RowPoint some{nothing, nothing, nothing, nothing, itself};
       some.*part = whole.*part;
       // The covariances of an input with itself are its variances.
@@ -70,7 +70,7 @@ class RowTrial {
 
  private:
   [[nodiscard]] RowPoint draw(bool itself) {
-    RowPoint point{{}, normals(nngp_weights_.size(), random_), {}, {}, itself};
+    RowPoint point{{}, normal_numbers(nngp_weights_.size(), random_), {}, {}, itself};
     for (std::size_t i = 0; i < nngp_weights_.size(); ++i) {
       const double p = 0.4 + random_.uniform(), q = itself ? p : 0.4 + random_.uniform();
       point.left.push_back(p);
@@ -82,16 +82,16 @@ class RowTrial {
 
   [[nodiscard]] RowPoint direction(const RowPoint& point) {
     const auto draw_one = [&] {
-      Numbers numbers(point.nngp.size());
+      LawNumbers numbers(point.nngp.size());
       for (double& number : numbers) number = 2 * random_.uniform() - 1;
       return numbers;
     };
     return {draw_one(), draw_one(), draw_one(), draw_one(), point.itself};
   }
 
-  [[nodiscard]] std::array<Numbers, 2> behind(const RowPoint& point) const {
+  [[nodiscard]] std::array<LawNumbers, 2> behind(const RowPoint& point) const {
     const StageArrays left(stage_, point.left), right(stage_, point.right);
-    std::array<Numbers, 2> made{point.nngp, point.ntk};
+    std::array<LawNumbers, 2> made{point.nngp, point.ntk};
     const numerics::DualRow<double> row{made[0].data(), made[1].data(), left.arrays.data(),
                                         right.arrays.data(), point.nngp.size()};
     if (point.itself)
@@ -113,7 +113,7 @@ class RowTrial {
   [[nodiscard]] RowPoint go_back(const RowPoint& point) const {
     const StageArrays left(stage_, point.left), right(stage_, point.right);
     const std::size_t size = point.nngp.size();
-    RowPoint adjoint{nngp_weights_, ntk_weights_, Numbers(size), Numbers(size), point.itself};
+    RowPoint adjoint{nngp_weights_, ntk_weights_, LawNumbers(size), LawNumbers(size), point.itself};
     const numerics::AdjointRow<double> row{point.nngp.data(),
                                            point.ntk.data(),
                                            point.left.data(),
@@ -140,7 +140,7 @@ class RowTrial {
 
   const RowStage& stage_;
   numerics::RandomStream random_;
-  Numbers nngp_weights_, ntk_weights_;
+  LawNumbers nngp_weights_, ntk_weights_;
 };
 
 }  // namespace

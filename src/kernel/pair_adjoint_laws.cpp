@@ -10,7 +10,7 @@ namespace {
 
 using namespace adjoint_laws;
 
-Matrix<double> normal_matrix(Index rows, Index columns, numerics::RandomStream& random) {
+Matrix<double> law_matrix(Index rows, Index columns, numerics::RandomStream& random) {
   Matrix<double> matrix(rows, columns);
   for (double& number : matrix.reshaped()) number = random.normal();
   return matrix;
@@ -33,8 +33,8 @@ class PairTrial {
   PairTrial(const PairStage& stage, const Shape& shape, bool itself)
       : stage_{stage}, shape_{shape}, itself_{itself}, random_(6) {
     const Index behind = position_count(stage.output_shape(shape));
-    nngp_weights_ = normal_matrix(behind, behind, random_);
-    ntk_weights_ = normal_matrix(behind, behind, random_);
+    nngp_weights_ = law_matrix(behind, behind, random_);
+    ntk_weights_ = law_matrix(behind, behind, random_);
   }
 
   [[nodiscard]] double deviation() {
@@ -57,29 +57,29 @@ class PairTrial {
   }
 
  private:
-  static Numbers numbers(const Matrix<double>& matrix) {
+  static LawNumbers numbers(const Matrix<double>& matrix) {
     return {matrix.data(), matrix.data() + matrix.size()};
   }
 
   /// Covariances of random vectors.
   [[nodiscard]] PairPoint draw() {
     const Index d = position_count(shape_), channels = 2 * d + 8;
-    const Matrix<double> left = normal_matrix(d, channels, random_).array() + 0.3,
-                         right = normal_matrix(d, channels, random_).array() + 0.3;
+    const Matrix<double> left = law_matrix(d, channels, random_).array() + 0.3,
+                         right = law_matrix(d, channels, random_).array() + 0.3;
     const auto covariances = [&](const Matrix<double>& x, const Matrix<double>& y) {
       return Matrix<double>(x * y.transpose() / static_cast<double>(channels));
     };
     if (itself_) {
-      const Matrix<double> ntk = normal_matrix(d, d, random_);
+      const Matrix<double> ntk = law_matrix(d, d, random_);
       return {covariances(left, left), ntk + ntk.transpose(), Matrix<double>(0, 0), Matrix<double>(0, 0)};
     }
-    return {covariances(left, right), normal_matrix(d, d, random_), covariances(left, left),
+    return {covariances(left, right), law_matrix(d, d, random_), covariances(left, left),
             covariances(right, right)};
   }
 
   /// Symmetric, as an input with itself is; for two inputs that is one direction as good as any.
   [[nodiscard]] Matrix<double> direction(const Matrix<double>& point, double size) {
-    const Matrix<double> any = normal_matrix(point.rows(), point.cols(), random_);
+    const Matrix<double> any = law_matrix(point.rows(), point.cols(), random_);
     return 0.3 * size * (any + any.transpose());
   }
 
@@ -92,10 +92,10 @@ class PairTrial {
   struct Side {
     const Matrix<double>& self;
     Vector<double> variance;
-    Numbers state;
+    LawNumbers state;
   };
   [[nodiscard]] Side side(const Matrix<double>& self) const {
-    Side made{self, self.diagonal(), Numbers(stage_.state_size(shape_))};
+    Side made{self, self.diagonal(), LawNumbers(stage_.state_size(shape_))};
     stage_.prepare(SelfView<double>{seen(self), shape_}, made.state.data());
     return made;
   }
@@ -123,7 +123,7 @@ class PairTrial {
   [[nodiscard]] Matrix<double> behind(const PairPoint& point, int which) const {
     const Side from_left = left(point), from_right = right(point);
     Matrix<double> nngp = nngp_weights_, ntk = ntk_weights_;
-    Numbers scratch(stage_.scratch_size(shape_, shape_));
+    LawNumbers scratch(stage_.scratch_size(shape_, shape_));
     PairResult<double> result{written(nngp), written(ntk), scratch.data()};
     stage_.apply(view(point, from_left, from_right), result);
     return which == 0 ? nngp : ntk;
@@ -141,7 +141,7 @@ class PairTrial {
       block->setZero();
     Vector<double> left_variance = Vector<double>::Zero(from_left.variance.size()),
                    right_variance = left_variance;
-    Numbers left_state(from_left.state.size()), right_state(from_right.state.size());
+    LawNumbers left_state(from_left.state.size()), right_state(from_right.state.size());
     stage_.apply_adjoint(
         view(point, from_left, from_right),
         {seen(nngp_weights_), seen(ntk_weights_), written(adjoint.nngp), written(adjoint.ntk),
@@ -150,7 +150,7 @@ class PairTrial {
     go_back_in(from_right, right_state, right_variance, itself_ ? adjoint.nngp : adjoint.right_self);
     return adjoint;
   }
-  void go_back_in(const Side& from, const Numbers& state_adjoint, const Vector<double>& variance_adjoint,
+  void go_back_in(const Side& from, const LawNumbers& state_adjoint, const Vector<double>& variance_adjoint,
                   Matrix<double>& target) const {
     stage_.prepare_adjoint(SelfView<double>{seen(from.self), shape_},
                            SelfAdjoint<double>{from.state.data(), state_adjoint.data(), written(target)});

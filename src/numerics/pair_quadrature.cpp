@@ -39,7 +39,9 @@ const std::array<double, 2 * half_nodes + 1>& trapezium_weights() {
 
 }  // namespace
 
-Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegendre& rule) const {
+template <typename Visit>
+void PairQuadrature::for_each_outer(double p, double q, double c, const GaussLegendre& rule,
+                                    const Visit& visit) const {
   const double product = std::sqrt(p) * std::sqrt(q);
   const double rho = product > 0 ? std::min(std::abs(c) / product, 1.0) : 0;
   // 1 - rho = (1 - rho^2) / (1 + rho), from the determinant, which does not cancel.
@@ -48,33 +50,105 @@ Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegen
   const Side left{std::sqrt(rho * p), std::sqrt(rest * p)};
   const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q)};
   require_reach(std::sqrt(std::max(p, q)));
-  Dual<double> sum{0, 0};
   for (double begin = -pair_window; begin < pair_window;) {
     const double end =
         std::min({panel_end(begin, left), panel_end(begin, right), begin + gaussian_panel, pair_window});
-    rule.integrate(begin, end, [&](double g, double weight) {
-      const Dual<double> u = smoothed(left.mean_slope * g, left.deviation, rule);
-      const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right.deviation, rule);
-      const double mass = weight * normal_density(g);
-      sum.value += mass * u.value * v.value;
-      sum.derivative += mass * u.derivative * v.derivative;
-    });
+    rule.integrate(begin, end,
+                   [&](double g, double weight) { visit(g, weight * normal_density(g), left, right); });
     begin = end;
   }
+}
+
+Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegendre& rule) const {
+  Dual<double> sum{0, 0};
+  for_each_outer(p, q, c, rule, [&](double g, double mass, const Side& left, const Side& right) {
+    const Dual<double> u = smoothed(left.mean_slope * g, left.deviation, rule);
+    const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right.deviation, rule);
+    sum.value += mass * u.value * v.value;
+    sum.derivative += mass * u.derivative * v.derivative;
+  });
   return sum;
+}
+
+namespace {
+
+/// Means of phi, phi', phi'', x phi' and x phi''.
+struct SlopeMeans {
+  double value = 0, derivative = 0, curvature = 0, tilted_derivative = 0, tilted_curvature = 0;
+};
+
+}  // namespace
+
+DualSlopes PairQuadrature::slopes(double p, double q, double c, const GaussLegendre& rule,
+                                  const std::function<double(double)>& second_derivative) const {
+  const auto means = [&](double g, const Side& side) {
+    SlopeMeans sums;
+    for_each_inner(side.mean_slope * g, side.deviation, rule, [&](double x, double mass) {
+      const double derivative = mass * phi_.derivative(x), curvature = mass * second_derivative(x);
+      sums.value += mass * phi_.value(x);
+      sums.derivative += derivative;
+      sums.curvature += curvature;
+      sums.tilted_derivative += x * derivative;
+      sums.tilted_curvature += x * curvature;
+    });
+    return sums;
+  };
+  DualSlopes all{};
+  for_each_outer(p, q, c, rule, [&](double g, double mass, const Side& left, const Side& right) {
+    const SlopeMeans u = means(g, left), v = p == q && c >= 0 ? u : means(g, right);
+    all.dual.value += mass * u.value * v.value;
+    all.dual.derivative += mass * u.derivative * v.derivative;
+    all.derivative_in_c += mass * u.curvature * v.curvature;
+    all.left.value += mass * u.tilted_derivative * v.value;
+    all.right.value += mass * v.tilted_derivative * u.value;
+    all.left.derivative += mass * u.tilted_curvature * v.derivative;
+    all.right.derivative += mass * v.tilted_curvature * u.derivative;
+  });
+  const auto without_c = [&](Dual<double>& side, double variance) {
+    const double over = variance > 0 ? 1 / (2 * variance) : 0;
+    side.value = (side.value - c * all.dual.derivative) * over;
+    side.derivative = (side.derivative - c * all.derivative_in_c) * over;
+  };
+  without_c(all.left, p);
+  without_c(all.right, q);
+  all.value_in_c = all.dual.derivative;
+  return all;
+}
+
+template <typename Add>
+void PairQuadrature::for_each_inner(double mean, double deviation, const GaussLegendre& rule,
+                                    const Add& add) const {
+  if (deviation == 0) return add(mean, 1.0);
+  if (!trapezium_resolves(mean - pair_window * deviation, mean + pair_window * deviation, deviation))
+    return for_each_in_panels(mean, deviation, rule, add);
+  for (std::size_t i = 0; i < trapezium_weights().size(); ++i)
+    add(mean + deviation * trapezium_node(i), trapezium_weights()[i]);
+}
+
+template <typename Add>
+void PairQuadrature::for_each_in_panels(double mean, double deviation, const GaussLegendre& rule,
+                                        const Add& add) const {
+  const double begin = mean - pair_window * deviation;
+  const double end = mean + pair_window * deviation;
+  const auto weigh = [&](double x, double weight) {
+    add(x, weight * normal_density((x - mean) / deviation) / deviation);
+  };
+  for (std::size_t i = mesh_.find(begin); i + 1 < mesh_.edges().size() && mesh_.edges()[i] < end; ++i) {
+    const double from = std::max(begin, mesh_.edges()[i]);
+    const double to = std::min(end, mesh_.edges()[i + 1]);
+    const double parts = std::ceil((to - from) / (gaussian_panel * deviation));
+    for (int part = 0; part < parts; ++part)
+      rule.integrate(from + (to - from) * part / parts, from + (to - from) * (part + 1) / parts, weigh);
+  }
 }
 
 Dual<double> PairQuadrature::smoothed(double mean, double deviation, const GaussLegendre& rule) const {
   if (deviation == 0) return {phi_.value(mean), phi_.derivative(mean)};
-  if (!trapezium_resolves(mean - pair_window * deviation, mean + pair_window * deviation, deviation))
-    return smoothed_by_panels(mean, deviation, rule);
   Dual<double> sum{0, 0};
-  for (std::size_t i = 0; i < trapezium_weights().size(); ++i) {
-    const double x = mean + deviation * trapezium_node(i);
-    const double weight = trapezium_weights()[i];
-    sum.value += weight * phi_.value(x);
-    sum.derivative += weight * phi_.derivative(x);
-  }
+  for_each_inner(mean, deviation, rule, [&](double x, double mass) {
+    sum.value += mass * phi_.value(x);
+    sum.derivative += mass * phi_.derivative(x);
+  });
   return sum;
 }
 
@@ -84,26 +158,6 @@ bool PairQuadrature::trapezium_resolves(double begin, double end, double deviati
   for (std::size_t i = mesh_.find(begin); i + 1 < mesh_.edges().size() && mesh_.edges()[i] < end; ++i)
     if (mesh_.width(i) < panel_per_deviation * deviation) return false;
   return true;
-}
-
-Dual<double> PairQuadrature::smoothed_by_panels(double mean, double deviation,
-                                                const GaussLegendre& rule) const {
-  const double begin = mean - pair_window * deviation;
-  const double end = mean + pair_window * deviation;
-  Dual<double> sum{0, 0};
-  const auto add = [&](double x, double weight) {
-    const double mass = weight * normal_density((x - mean) / deviation) / deviation;
-    sum.value += mass * phi_.value(x);
-    sum.derivative += mass * phi_.derivative(x);
-  };
-  for (std::size_t i = mesh_.find(begin); i + 1 < mesh_.edges().size() && mesh_.edges()[i] < end; ++i) {
-    const double from = std::max(begin, mesh_.edges()[i]);
-    const double to = std::min(end, mesh_.edges()[i + 1]);
-    const double parts = std::ceil((to - from) / (gaussian_panel * deviation));
-    for (int part = 0; part < parts; ++part)
-      rule.integrate(from + (to - from) * part / parts, from + (to - from) * (part + 1) / parts, add);
-  }
-  return sum;
 }
 
 /// How far a panel of the outer rule may reach from g, looking at one side: to the end of the mesh panel or

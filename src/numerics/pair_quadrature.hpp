@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/smooth_mesh.hpp"
@@ -22,6 +23,11 @@ class PairQuadrature {
   /// NumericalError where sqrt(p) or sqrt(q) is beyond the mesh.
   [[nodiscard]] Dual<double> dual(double p, double q, double c, const GaussLegendre& rule) const;
 
+  /// The same with slopes, phi being smooth and phi'' given: E[phi'' phi''] for that of the derivative in c, and Stein's
+  /// lemma, E[u F(u) G(v)] = p E[F' G] + c E[F G'], for those in p and q, with F = phi' and phi''.
+  [[nodiscard]] DualSlopes slopes(double p, double q, double c, const GaussLegendre& rule,
+                                  const std::function<double(double)>& second_derivative) const;
+
  private:
   /// x = mean_slope * g with a smoothing of the given standard deviation around it.
   struct Side {
@@ -29,10 +35,18 @@ class PairQuadrature {
     double deviation;
   };
 
+  /// Calls visit(g, mass, left, right) for the nodes of the outer rule.
+  template <typename Visit>
+  void for_each_outer(double p, double q, double c, const GaussLegendre& rule, const Visit& visit) const;
+
+  /// Calls add(x, mass) for the nodes of an inner mean.
+  template <typename Add>
+  void for_each_inner(double mean, double deviation, const GaussLegendre& rule, const Add& add) const;
+  template <typename Add>
+  void for_each_in_panels(double mean, double deviation, const GaussLegendre& rule, const Add& add) const;
+
   [[nodiscard]] Dual<double> smoothed(double mean, double deviation, const GaussLegendre& rule) const;
   [[nodiscard]] bool trapezium_resolves(double begin, double end, double deviation) const;
-  [[nodiscard]] Dual<double> smoothed_by_panels(double mean, double deviation,
-                                                const GaussLegendre& rule) const;
   [[nodiscard]] double panel_end(double g, const Side& side) const;
   void require_reach(double deviation) const;
 

@@ -52,7 +52,8 @@ class QuadratureActivation::Implementation {
         table{phi, mesh, truncations.back()},
         series_slopes{table},
         deep{phi, mesh},
-        pairs{phi, mesh} {}
+        pairs{phi, mesh},
+        second_derivative{numerical_derivative(phi.derivative, {})} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const {
     return Row::FirstCoefficient + table.stride() - MehlerTable::first_coefficient;
@@ -90,6 +91,7 @@ class QuadratureActivation::Implementation {
   MehlerSlopes series_slopes;
   DeepSeries deep;
   PairQuadrature pairs;
+  std::function<double(double)> second_derivative;
 
   struct Caches {
     DeepSeries::Cache left;
@@ -107,7 +109,7 @@ class QuadratureActivation::Implementation {
                        static_cast<double>(row.right[Row::InverseDeviation][at]);
     const double tolerance = log_tolerance<Scalar> - slope_margin;
     const std::size_t level = needed_level(row, at, std::clamp(rho, -1.0, 1.0), tolerance);
-    if (level == truncations.size()) return deep.slopes(p, q, c, tolerance, caches.left, caches.right);
+    if (level == truncations.size()) return hard_slopes(p, q, c, tolerance, caches);
     std::array<double, most_numbers> left{}, right{};
     gather(row.left, at, truncations[level], left);
     gather(row.right, at, truncations[level], right);
@@ -116,6 +118,14 @@ class QuadratureActivation::Implementation {
 
  private:
   static constexpr std::size_t most_numbers = MehlerTable::first_coefficient + 2 * truncations.back();
+
+  /// By the deep series, or the nested rules where phi is smooth.
+  [[nodiscard]] std::optional<DualSlopes> hard_slopes(double p, double q, double c, double tolerance,
+                                                      Caches& caches) const {
+    if (auto slopes = deep.slopes(p, q, c, tolerance, caches.left, caches.right)) return slopes;
+    if (!mesh.breakpoints().empty()) return std::nullopt;
+    return pairs.slopes(p, q, c, gauss_legendre_15(), second_derivative);
+  }
 
   /// The numbers of a position in the order of MehlerTable.
   template <typename Scalar>

@@ -205,6 +205,25 @@ TEST_CASE("slopes: on the diagonal the partial ones add up to the total one") {
   }
 }
 
+TEST_CASE(
+    "slopes: quadrature keeps its digits where no series converges, at perfect correlation and next to it") {
+  for (const ActivationPtr& activation : {numerics::tanh(), silu(), softplus(), sigmoid()})
+    for (const double p : {3.0, 20.0, 500.0}) {
+      CAPTURE(p);
+      const DualSlopes partial = activation->slopes(p, p, p);
+      check_close({partial.left.value + partial.right.value + partial.value_in_c,
+                   partial.left.derivative + partial.right.derivative + partial.derivative_in_c},
+                  activation->self_slopes(p).slope, activation->dual(p, p, p), p, 1e-10);
+      if (p > 100) continue;  // differences of the dual lose too much
+      for (const double rho : {0.97, -0.99})
+        check_slopes(*activation, {p, 2 * p, rho * p * std::sqrt(2.0)},
+                     activation->slopes(p, 2 * p, rho * p * std::sqrt(2.0)),
+                     testing::difference_slopes(*activation, p, 2 * p, rho * p * std::sqrt(2.0),
+                                                0.03 * (1 - std::abs(rho))),
+                     1e-7);
+    }
+}
+
 // With p = q = 1 and c = cos(theta): ReLU's derivative has the slope 1 / (2 pi sin(theta)) in c.
 TEST_CASE("slopes: ReLU's steep slopes keep their digits up to perfect correlation, where they count as 0") {
   for (const double gap : {1e-3, 1e-7, 1e-12}) {

@@ -57,8 +57,10 @@ class QuadratureActivation final : public Activation {
   /// rules of lower order. Usually far too pessimistic. Cost 0.1 .. 2 ms.
   [[nodiscard]] DualEstimate estimate(double p, double q, double c) const;
 
-  /// By the Hermite series where it converges, to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq); else by
-  /// differences. Cost: 0.1 .. 1 us an entry of a row by 64 orders, 3 us by 384, 70 entries' by differences.
+  /// By the Hermite series where it converges, else by nested rules with differences of phi', or where phi has
+  /// breakpoints by differences of dual(); to 1e-9 relative to the scale of the Dual over p, q or sqrt(pq), up to the last
+  /// of them next to perfect correlation. Cost: 0.1 .. 0.3 us an entry of a row by 64 orders, 10 us by 384, milliseconds
+  /// elsewhere.
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override;
   [[nodiscard]] SelfSlopes self_slopes(double p) const override;
 
