@@ -133,8 +133,7 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   command
       ->add_option("folder", arguments->folder,
                    "With layer_0.npy, layer_1.npy, ...: [sequences, tokens, width] in front of the first "
-                   "block and behind "
-                   "each block")
+                   "block and behind each block")
       ->required()
       ->type_name("FOLDER");
   command
