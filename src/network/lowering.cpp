@@ -53,8 +53,7 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
   if (!end.shape.empty())
     throw NetworkError(
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
-                    "global_average_pool or "
-                    "global_sum_pool",
+                    "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
   return reachable_part(pull_back_readouts(reachable_part(lowering.graph_)));

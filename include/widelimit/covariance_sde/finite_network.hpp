@@ -108,13 +108,13 @@ struct NetworkOptions {
 ///             of the same seed; equal bits for any number of threads. An attention block draws the query-key
 ///             factors (the Bartlett factor by rows, then Z', both m x m; with n_k < m two m x n_k matrices),
 ///             then Z, then the Wishart factor; a feedforward block draws its hidden units one after another,
-///             then Z, then the Wishart factor. Pre-LN first draws the feature means. Several heads first draw a Wishart
-///             factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention block the
-///             query-key factors in front of them.
+///             then Z, then the Wishart factor. Pre-LN first draws the feature means. Several heads first draw a
+///             Wishart factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention
+///             block the query-key factors in front of them.
 /// Errors      ArgumentError unless v0 is a covariance within the bounds, layers increase, and the network is
-///             valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature positive, lambda^2 +
-///             gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN with
-///             several heads, are sampled by explicit weights.
+///             valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature positive, lambda^2
+///             + gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN
+///             with several heads, are sampled by explicit weights.
 [[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
                                                  const NetworkOptions& options);
 

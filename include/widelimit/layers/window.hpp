@@ -15,8 +15,8 @@ struct Window {
   std::vector<Index> sizes;
   std::vector<Index> strides;
   Padding padding = Padding::same;
-  /// With `valid` padding, one entry an axis or none: only positions from `begin` on count as the input, and, where `end`
-  /// is not -1, those in front of it.
+  /// With `valid` padding, one entry an axis or none: only positions from `begin` on count as the input, and, where
+  /// `end` is not -1, those in front of it.
   std::vector<Index> begin = {};
   std::vector<Index> end = {};
 
