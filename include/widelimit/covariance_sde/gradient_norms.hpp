@@ -10,6 +10,7 @@
 
 namespace widelimit::covariance_sde {
 
+/// Of gradient_norms(); equal seeds give equal bits on any number of threads.
 struct GradientOptions {
   Index depth = 16;     ///< Layers, >= 1.
   Index networks = 32;  ///< >= 2.

@@ -18,6 +18,7 @@
 ///         gradients; n tokens, d = width.
 namespace widelimit::propagation {
 
+/// Which networks are drawn, and on how many threads.
 struct SampleOptions {
   Index width = 64;
   Index networks = 32;  ///< >= 2
