@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "widelimit/network/shape.hpp"
+#include "widelimit/index.hpp"
 
 /// Checked access to JSON: every conversion says whether the value was of the kind that is wanted, none is
 /// narrowed in silence.
