@@ -115,6 +115,7 @@ struct SequenceAttention {
   std::optional<Matrix<bool>> mask_matrix = {};
 };
 
+/// All that attention() can be told; the defaults are softmax attention with tied weights in the 1/width scaling.
 struct AttentionOptions {
   AttentionScaling scaling = AttentionScaling::inverse_width;
   AttentionWeights weights = AttentionWeights::softmax();

@@ -9,6 +9,7 @@
 
 namespace widelimit::layers {
 
+/// The window of a convolution, and the variances of its weights and biases.
 struct ConvolutionOptions {
   std::vector<Index> filter;        ///< One size >= 1 an axis; 1, 2 or 3 axes.
   std::vector<Index> strides = {};  ///< One stride >= 1 an axis; empty: all 1.

@@ -10,6 +10,7 @@ namespace widelimit::layers {
 /// What a norm averages over.
 enum class NormAxes { channels, channels_and_space };
 
+/// Over what layer_norm() and rms_norm() average.
 struct NormOptions {
   NormAxes axes = NormAxes::channels;
   double epsilon = 1e-12;  ///< >= 0, added to the variance.

@@ -7,6 +7,7 @@
 
 namespace widelimit::layers {
 
+/// The window of a pooling, and what it makes of the border.
 struct PoolingOptions {
   std::vector<Index> window;        ///< One size >= 1 an axis.
   std::vector<Index> strides = {};  ///< Empty: the window.
