@@ -24,8 +24,8 @@ struct SelfView {
   Eigen::Map<const Matrix<Scalar>> nngp;
   const Shape& shape;  ///< Shape of the input at this stage; d positions.
   StopRequest stop{};  ///< Stages that take long check it now and then.
-  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere.
-  /// Empty without masks.
+  /// Of an input with a mask, [d]: 0 at the positions that do not count, whose covariances are 0, and 1 elsewhere. Empty
+  /// without masks.
   std::span<const std::uint8_t> counts{};
   const InputGraph* graph = nullptr;  ///< Of the input, if it carries one.
 };
@@ -111,8 +111,8 @@ class PairStage {
     return 0;
   }
 
-  /// Throws ArgumentError, saying what was expected, for an input whose graph (null: none) the stage cannot take;
-  /// `input` is its shape at the stage. Called once an input before anything is computed. Default: takes them all.
+  /// Throws ArgumentError, saying what was expected, for an input whose graph (null: none) the stage cannot take; `input`
+  /// is its shape at the stage. Called once an input before anything is computed. Default: takes them all.
   virtual void check_graph(const InputGraph* /*graph*/, const Shape& /*input*/) const {}
 
   /// Floating-point operations of apply(), roughly, for explain() only. Default: 0, not known.
