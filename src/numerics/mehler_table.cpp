@@ -157,7 +157,8 @@ void MehlerTable::integrate(double variance, std::span<double> out) const {
   if (!(mehler_window * deviation <= mesh_.reach()))
     throw NumericalError(
         fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of "
-                    "{:.6g} needs {:.6g}: use smaller weight variances, or normalise before this layer",
+                    "{:.6g} needs {:.6g}: use "
+                    "smaller weight variances, or normalise before this layer",
                     mesh_.reach(), variance, mehler_window * deviation));
   std::fill(out.begin(), out.end(), 0.0);
   const double longest_panel = radians_per_panel / std::sqrt(static_cast<double>(order(stored_orders_)));
