@@ -41,7 +41,7 @@ std::vector<std::filesystem::path> layer_files(const std::filesystem::path& fold
   return files;
 }
 
-/// Of one layer's activations.
+/// What is measured in one layer's activations.
 struct MeasuredLayer {
   std::vector<double> norms, cosines,
       gaps;             ///< A sequence: mean squared norm, cosine of the mean product, 1 less it.

@@ -60,7 +60,7 @@ class CovarianceEnsemble {
   [[nodiscard]] std::vector<double> mean_correlations(Index time) const;
   [[nodiscard]] std::vector<double> mean_absolute_correlations(Index time) const;
   [[nodiscard]] std::vector<double> mean_absolute_covariances(Index time) const;
-  /// Of V, of every path.
+  /// The largest eigenvalue of V of every path.
   [[nodiscard]] std::vector<double> largest_eigenvalues(Index time) const;
 
   /// Whether a path had not stopped by times()[time].

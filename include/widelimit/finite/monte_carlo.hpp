@@ -15,7 +15,7 @@ struct KernelMoments {
 
   /// Takes one more draw in; the first decides the shape.
   void add(const Matrix<double>& draw);
-  /// Of the mean; NaN for fewer than two draws.
+  /// How far the mean is off, entry by entry; NaN for fewer than two draws.
   [[nodiscard]] Matrix<double> standard_error() const;
 };
 

@@ -81,7 +81,7 @@ struct ParameterRectangle {
   double y_from = 0.2, y_to = 4;
 };
 
-/// Of a rectangle, in units of its parameters.
+/// A point of a ParameterRectangle, in units of its two parameters.
 struct BoundaryPoint {
   double x = 0, y = 0;
 };

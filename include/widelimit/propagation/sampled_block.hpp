@@ -8,7 +8,7 @@
 /// The same as repeated_block.hpp in random networks of finite width: theory and networks side by side.
 namespace widelimit::propagation {
 
-/// Of sample_block().
+/// Which networks sample_block() draws.
 struct SampledBlockOptions {
   Index width = 128;    ///< Channels of the tokens and of all layers, >= 1.
   Index networks = 32;  ///< >= 2, each with tokens of its own.

@@ -34,7 +34,7 @@ struct SampleShape {
 /// exactly equal, so a finite n does not start their specialisation.
 enum class SampleSymmetry { plain, closed };
 
-/// Of SampleSet::draw().
+/// How SampleSet::draw() goes beyond plain draws of the prior.
 struct SampleOptions {
   SampleSymmetry symmetry = SampleSymmetry::plain;
   /// F x F; theta is replaced by theta_map theta. p^(1/2) accounts for spikes of finite D. Empty: identity.

@@ -19,7 +19,7 @@
 namespace widelimit::cli {
 namespace {
 
-/// Of a share of so many independent inputs.
+/// The standard error of a share that was counted over so many independent inputs.
 double error_of_share(double share, Index count) {
   return std::sqrt(share * (1 - share) / static_cast<double>(count));
 }
