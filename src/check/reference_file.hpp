@@ -11,8 +11,8 @@
 #include "json/json_matrix.hpp"
 
 /// Reading of reference files, the same for every subject. Another subject, and a field that is missing or of another
-/// kind, is a DataError that names the place. A case whose inputs cannot be computed, or do not give the numbers that it
-/// expects, is a row that fails.
+/// kind, is a DataError that names the place. A case whose inputs cannot be computed, or do not give the numbers that
+/// it expects, is a row that fails.
 namespace widelimit::check {
 
 /// The document of a file whose field "subject" is the one expected.

@@ -21,7 +21,7 @@ class WorstRow {
   void add(double expected, double computed, double tolerance);
   /// Tolerance: standard_errors_accepted combined standard errors and a rounding floor.
   void add_sampled(numerics::Estimate expected, numerics::Estimate computed);
-  /// Of no entries, a row that passes.
+  /// The worst entry as a row; without entries a row that passes.
   [[nodiscard]] CheckRow named(std::string name) const;
 
  private:

@@ -9,8 +9,8 @@
 /// Pictures of `widelimit propagation network`: gnuplot scripts that write a PNG to standard output.
 namespace widelimit::cli {
 
-/// Norms and cosines against depth; beside them the gradients, of every layer where there are such. Theory as lines, with
-/// networks as points in the same colours if there are any.
+/// Norms and cosines against depth; beside them the gradients, of every layer where there are such. Theory as lines,
+/// with networks as points in the same colours if there are any.
 [[nodiscard]] std::string block_script(const propagation::SampledBlock& theory,
                                        const propagation::SampledBlock& networks);
 

@@ -21,8 +21,8 @@ struct VariedNumber {
 /// Networks that differ from one in one or two numbers.
 class BlockVariation {
  public:
-  /// `specs`: PATH=FROM:TO:COUNT[:linear|log], one or two. ArgumentError for what is none, for bounds that do not ascend,
-  /// and for paths that lead to no number of the network that takes fractions, or both to one.
+  /// `specs`: PATH=FROM:TO:COUNT[:linear|log], one or two. ArgumentError for what is none, for bounds that do not
+  /// ascend, and for paths that lead to no number of the network that takes fractions, or both to one.
   BlockVariation(const Network& network, const std::vector<std::string>& specs);
 
   [[nodiscard]] const std::vector<VariedNumber>& numbers() const { return numbers_; }

@@ -14,7 +14,7 @@ TextChoice text_choice(const DataArguments& arguments) {
   return choice;
 }
 
-/// Of inputs that are taken as they are.
+/// The task of arrays, tables and graphs, whose inputs are taken as they are.
 template <typename Scalar>
 GpTask<Scalar> stored_task(const DataArguments& arguments) {
   if (arguments.kind == "graphs") return graph_task<Scalar>(arguments.path, arguments.targets);

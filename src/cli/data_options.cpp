@@ -6,7 +6,7 @@
 namespace widelimit::cli {
 namespace {
 
-void add_main_options(CLI::App& command, DataArguments& arguments) {
+void add_source_options(CLI::App& command, DataArguments& arguments) {
   command
       .add_option(
           "--data", arguments.kind,
@@ -20,19 +20,15 @@ void add_main_options(CLI::App& command, DataArguments& arguments) {
       .add_option(
           "--path", arguments.path,
           "Folder of data_batch_*.bin and test_batch.bin, of train-images-idx3-ubyte, "
-          "train-labels-idx1-ubyte, "
-          "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST without the training files "
-          "is split), of train/pos/ID_RATING.txt, train/neg/..., "
-          "test/... "
-          "and optional val/..., or of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), "
-          "x_test.npy "
-          "and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, mask_test.npy, "
-          "mask_validation.npy [n, spatial...] are false where a position does not count, whatever x holds "
-          "there), or of x.npy and "
-          "y.npy, which are split; or of "
-          "train.csv, test.csv and optional validation.csv; or a CSV file, which is split; or of "
-          "folders train, test and optional validation, each of node_features.npy, graph_offsets.npy, "
-          "edges.npy, optional edge_weights.npy, and labels.npy")
+          "train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (plain or .gz; MNIST "
+          "without the training files is split), of train/pos/ID_RATING.txt, train/neg/..., test/... and "
+          "optional val/..., or of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), "
+          "x_test.npy and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, "
+          "mask_test.npy, mask_validation.npy [n, spatial...] are false where a position does not count, "
+          "whatever x holds there), or of x.npy and y.npy, which are split; or of train.csv, test.csv and "
+          "optional validation.csv; or a CSV file, which is split; or of folders train, test and optional "
+          "validation, each of node_features.npy, graph_offsets.npy, edges.npy, optional edge_weights.npy, "
+          "and labels.npy")
       ->type_name("PATH");
   command
       .add_option_function<std::string>(
@@ -41,11 +37,12 @@ void add_main_options(CLI::App& command, DataArguments& arguments) {
             arguments.targets = word == "classes" ? TargetKind::classes : TargetKind::numbers;
           },
           "What the y of --data npy, or the labels of --data graphs, are: with classes the largest output "
-          "(or the sign of a single one) "
-          "counts "
-          "[integers: classes; others: as they look]")
+          "(or the sign of a single one) counts [integers: classes; others: as they look]")
       ->check(CLI::IsMember({"classes", "numbers"}).description(""))
       ->type_name("classes|numbers");
+}
+
+void add_size_options(CLI::App& command, DataArguments& arguments) {
   const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
                          const char* description) {
     command.add_option(name, target, fmt::format("{} [{}]", description, target))
@@ -74,9 +71,8 @@ void add_preprocessing_options(CLI::App& command, DataArguments& arguments) {
             arguments.preprocessing.kind = gp::preprocessing_kind(word);
           },
           "What is done to images: mean 0 and deviation 1 of each pixel over its channels, of each image or "
-          "of each "
-          "channel; or whitening of images, with numbers of the training images "
-          "[zca; grey images: image; tables: channel; arrays: none]")
+          "of each channel; or whitening of images, with numbers of the training images [zca; grey images: "
+          "image; tables: channel; arrays: none]")
       ->check(CLI::IsMember({"none", "pixel", "image", "channel", "zca"}).description(""))
       ->type_name("none|pixel|image|channel|zca");
   command
@@ -142,7 +138,8 @@ void add_text_options(CLI::App& command, DataArguments& arguments) {
 }  // namespace
 
 void add_data_options(CLI::App& command, DataArguments& arguments) {
-  add_main_options(command, arguments);
+  add_source_options(command, arguments);
+  add_size_options(command, arguments);
   add_preprocessing_options(command, arguments);
   add_table_options(command, arguments);
   add_text_options(command, arguments);

@@ -94,7 +94,7 @@ class NetworkSearch {
     return text;
   }
 
-  /// Of all rows, those of earlier searches too.
+  /// The best of all rows, those of earlier searches too.
   [[nodiscard]] const TrialRow& best_row() const {
     const TrialRow* best = nullptr;
     for (const TrialRow& row : rows_)

@@ -62,8 +62,7 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   command
       .add_option("--out", output.folder,
                   "Folder for report.html, predictions.csv, results.json, confusion_*.png, mean_*.npy "
-                  "[n_test, M] and "
-                  "variance_*.npy [n_test] (one folder in it for each of several networks)")
+                  "[n_test, M] and variance_*.npy [n_test] (one folder in it for each of several networks)")
       ->type_name("DIR");
   add_force_option(command, output.other_files);
   command.add_flag("--no-pictures", output.no_pictures,
@@ -98,9 +97,8 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_inference_options(command, arguments.inference);
   command
       .add_option("--store", arguments.store,
-                  "Folder for stores of the Gram matrices (one folder in it for each of several networks): a "
-                  "run that "
-                  "ended early goes on, and another one reads them (docs/scale.md)")
+                  "Folder for stores of the Gram matrices (one folder in it for each of several networks): "
+                  "a run that ended early goes on, and another one reads them (docs/scale.md)")
       ->type_name("DIR");
   add_output_options(command, arguments.output);
 }

@@ -73,8 +73,9 @@ struct GpResult {
   std::vector<GpPrediction> predictions;
 };
 
-/// Gram matrices of one network, then predictions for the test inputs (by the first of several processes). Test inputs meet the training inputs
-/// only, and test targets only the finished predictions. Throws what the library throws, and Cancelled.
+/// Gram matrices of one network, then predictions for the test inputs (by the first of several processes). Test inputs
+/// meet the training inputs only, and test targets only the finished predictions. Throws what the library throws, and
+/// Cancelled.
 template <typename Scalar>
 [[nodiscard]] GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                               const Interrupt& interrupt);

@@ -8,8 +8,8 @@
 namespace widelimit::cli {
 namespace {
 
-/// Numbers of double that conjugate gradients hold: the preconditioner and what it is made of, the vectors of a block of
-/// right-hand sides, and rows of test inputs.
+/// Numbers of double that conjugate gradients hold: the preconditioner and what it is made of, the vectors of a block
+/// of right-hand sides, and rows of test inputs.
 double iterative_numbers(double n) {
   constexpr double most_columns = 2000, blocks = 10 * 256, rows = 3 * 512;
   return n * (2 * std::min(n / 10, most_columns) + std::min(n, blocks) + std::min(n, rows));

@@ -31,8 +31,8 @@ struct SolverChoice {
 /// Bytes at the peak with this solver, Gram matrices included; of each rank.
 [[nodiscard]] double solver_bytes(Solver solver, const SolverNeeds& needs);
 
-/// The given one. Else all ranks together where there are several, they serve and the matrix is large; else Cholesky where
-/// it fits `memory_bytes`, else conjugate gradients.
+/// The given one. Else all ranks together where there are several, they serve and the matrix is large; else Cholesky
+/// where it fits `memory_bytes`, else conjugate gradients.
 [[nodiscard]] SolverChoice choose_solver(std::optional<Solver> given, const SolverNeeds& needs,
                                          double memory_bytes);
 

@@ -15,9 +15,10 @@ namespace widelimit::cli {
 /// Classes by their numbers, two for a single output; none for numbers.
 [[nodiscard]] std::vector<std::string> numbered_classes(TargetKind kind, Index outputs);
 
-/// Reads targets from .npy files in the form that the training targets have: integers are labels [n], which become one-hot
-/// targets with as many classes as the training labels have; others are targets [n, M] or [n]. Real numbers that could be
-/// labels, one an input and all whole, are an error unless `kind` says what they are; it overrules the rest as well.
+/// Reads targets from .npy files in the form that the training targets have: integers are labels [n], which become
+/// one-hot targets with as many classes as the training labels have; others are targets [n, M] or [n]. Real numbers
+/// that could be labels, one an input and all whole, are an error unless `kind` says what they are; it overrules the
+/// rest as well.
 /// All throw DataError that names the file.
 class TargetReader {
  public:
@@ -25,8 +26,8 @@ class TargetReader {
 
   [[nodiscard]] Matrix<double> read(const std::filesystem::path& file, std::size_t inputs) const;
 
-  /// What the training targets are. Real ones count as classes where they take two values and each row has one larger one
-  /// (two signs, for a single output).
+  /// What the training targets are. Real ones count as classes where they take two values and each row has one larger
+  /// one (two signs, for a single output).
   [[nodiscard]] TargetKind kind_of(const Matrix<double>& train) const;
 
  private:

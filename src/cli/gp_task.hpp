@@ -110,7 +110,8 @@ template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> cifar10_task(const std::filesystem::path& folder, const ImageChoice& choice);
 
 /// MNIST from the files in `folder`: training and validation images from the training files, test images from
-/// the test files, all balanced over the classes; downsampled. Where there are no training files, all are drawn from the test files, disjoint, and a note says so.
+/// the test files, all balanced over the classes; downsampled. Where there are no training files, all are drawn from
+/// the test files, disjoint, and a note says so.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> mnist_task(const std::filesystem::path& folder, const ImageChoice& choice);
 
@@ -152,8 +153,9 @@ template <typename Scalar>
                                       std::optional<TargetKind> kind, const SplitChoice& split,
                                       bool test_needed = true);
 
-/// Graphs of the folders train, test and, where it exists, validation, each as data::read_graphs() reads it, as they are.
-/// Each holds labels.npy, with labels or targets as above; the test folder need not. Throws DataError that names the file.
+/// Graphs of the folders train, test and, where it exists, validation, each as data::read_graphs() reads it, as they
+/// are. Each holds labels.npy, with labels or targets as above; the test folder need not. Throws DataError that names
+/// the file.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> graph_task(const std::filesystem::path& folder,
                                         std::optional<TargetKind> kind = std::nullopt);

@@ -23,7 +23,7 @@ template <typename Scalar>
 struct PairCovariances {
   xt::xarray<Scalar> nngp;
   xt::xarray<Scalar> ntk;
-  /// Of sampled layers, else empty.
+  /// Standard errors that sampled layers leave; else empty.
   xt::xarray<Scalar> nngp_error = {};
   xt::xarray<Scalar> ntk_error = {};
 };

@@ -69,7 +69,8 @@ inline xt::xarray<bool> read_mask(const std::filesystem::path& file) {
   return xt::cast<bool>(numbers);
 }
 
-/// DataError, naming the file, unless what belongs to the inputs is finite: padding, and what is masked, may be anything.
+/// DataError, naming the file, unless what belongs to the inputs is finite: padding, and what is masked, may be
+/// anything.
 template <typename Scalar>
 void check_finite_inputs(const Inputs<Scalar>& inputs, const std::filesystem::path& file) {
   for (Index i = 0; i < inputs.size(); ++i) {

@@ -17,8 +17,8 @@ struct ProgramDescription {
   TileDealer* dealer = nullptr;  ///< Of a program of several processes.
 };
 
-/// What main() does: parses the arguments, which runs a command, and tells errors. Returns the exit code: 0, 1 for errors,
-/// 2 for wrong usage, 128 and the signal's number for one that was stopped.
+/// What main() does: parses the arguments, which runs a command, and tells errors. Returns the exit code: 0, 1 for
+/// errors, 2 for wrong usage, 128 and the signal's number for one that was stopped.
 [[nodiscard]] int program_main(int argc, char** argv, const ProgramDescription& description);
 
 }  // namespace widelimit::cli

@@ -41,7 +41,7 @@ std::vector<std::filesystem::path> layer_files(const std::filesystem::path& fold
   return files;
 }
 
-/// Of one layer's activations.
+/// What is measured in one layer's activations.
 struct MeasuredLayer {
   std::vector<double> norms, cosines,
       gaps;             ///< A sequence: mean squared norm, cosine of the mean product, 1 less it.
@@ -133,8 +133,7 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   command
       ->add_option("folder", arguments->folder,
                    "With layer_0.npy, layer_1.npy, ...: [sequences, tokens, width] in front of the first "
-                   "block and behind "
-                   "each block")
+                   "block and behind each block")
       ->required()
       ->type_name("FOLDER");
   command

@@ -15,7 +15,7 @@ void flush_standard_output() {
   errno = 0;
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return;
-  // Of an error before, the reason is gone.
+  // Where an earlier call met the error, errno no longer says why.
   const int reason = errno;
   throw Error(fmt::format("standard output cannot be written{}{}", reason == 0 ? "" : ": ",
                           reason == 0 ? "" : std::generic_category().message(reason)));

@@ -22,9 +22,8 @@ store::StorePart read_part(const std::string& text) {
 CLI::Option* add_store_options(CLI::App& command, StoreArguments& arguments) {
   CLI::Option* folder = command
                             .add_option("--store", arguments.folder,
-                                        "Folder of a store: tiles are kept as they are computed, a later run "
-                                        "goes on with what is missing "
-                                        "(docs/scale.md)")
+                                        "Folder of a store: tiles are kept as they are computed, a later "
+                                        "run goes on with what is missing (docs/scale.md)")
                             ->type_name("DIR");
   command
       .add_option("--tile", arguments.tile_side,

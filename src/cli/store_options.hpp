@@ -37,13 +37,14 @@ struct StoreTask {
   const KernelOptions& kernel;
 };
 
-/// Computes what is missing in a store, alone or with others (see RunContext), and shows how far it is. Damaged files are told on standard error.
+/// Computes what is missing in a store, alone or with others (see RunContext), and shows how far it is. Damaged files
+/// are told on standard error.
 template <typename Scalar>
 store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
                                 const RunContext& context);
 
-/// Computes the store's tiles: those of its part, or what is dealt, together with others who are waited for. The report is
-/// that of all.
+/// Computes the store's tiles: those of its part, or what is dealt, together with others who are waited for. The report
+/// is that of all.
 template <typename Scalar>
 store::StoreRunReport compute_dealt(store::GramStore<Scalar>& gram_store, TileDealer* dealer);
 

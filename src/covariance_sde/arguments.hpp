@@ -11,6 +11,7 @@ using numerics::require_at_least;
 using numerics::require_at_most;
 using numerics::require_finite;
 using numerics::require_index;
+using numerics::require_not_negative;
 using numerics::require_positive;
 using numerics::require_shape;
 

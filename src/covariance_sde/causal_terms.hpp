@@ -7,9 +7,9 @@ namespace widelimit::covariance_sde {
 
 using Eigen::Index;
 
-/// Attention terms of the SDE under a causal mask (docs/theory/covariance-sde.md, section 3): token a sees tokens 0 .. a,
-/// p_a is uniform on them, J_a = diag(p_a) - p_a p_a^T. Averages over what a token sees are running means of rows, so
-/// that no J_a is formed. M as in StepKernel. O(m^3).
+/// Attention terms of the SDE under a causal mask (docs/theory/covariance-sde.md, section 3): token a sees tokens 0 ..
+/// a, p_a is uniform on them, J_a = diag(p_a) - p_a p_a^T. Averages over what a token sees are running means of rows,
+/// so that no J_a is formed. M as in StepKernel. O(m^3).
 template <int M>
 class CausalTerms {
  public:
@@ -48,7 +48,8 @@ class CausalTerms {
     }
   }
 
-  /// n += scale (P + P^T), row a of P = V J_a L (L_a G)^T: covariance scale^2 A(V) for V = L L^T and a standard normal G.
+  /// n += scale (P + P^T), row a of P = V J_a L (L_a G)^T: covariance scale^2 A(V) for V = L L^T and a standard normal
+  /// G.
   void add_noise(const Square& v, const Square& l, const Square& g, double scale, Square& n) {
     for (Index a = 0; a < v.rows(); ++a) {
       column_.noalias() = l * (l.row(a) * g).transpose();

@@ -1,39 +1,16 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <boost/random/chi_squared_distribution.hpp>
-#include <cmath>
 
 #include "covariance_sde/network_spec.hpp"
-#include "widelimit/numerics/random_stream.hpp"
+#include "numerics/wishart.hpp"
 
 /// What the chains of m x m matrices draw in place of weights (docs/theory/covariance-sde.md, section 6.1).
 namespace widelimit::covariance_sde {
 
-inline double chi_squared(Index freedom, numerics::RandomStream& stream) {
-  return boost::random::chi_squared_distribution<double>(static_cast<double>(freedom))(stream);
-}
-
-/// Row by row.
-void draw_normals(auto&& target, numerics::RandomStream& stream) {
-  for (Index a = 0; a < target.rows(); ++a)
-    for (Index b = 0; b < target.cols(); ++b) target(a, b) = stream.normal();
-}
-
-/// root <- a lower factor of a Wishart matrix.
-template <typename Square>
-void draw_wishart_root(Index freedom, numerics::RandomStream& stream, Square& root) {
-  const Index m = root.rows();
-  root.setZero();
-  if (freedom >= m) {  // Bartlett
-    for (Index i = 0; i < m; ++i) {
-      for (Index j = 0; j < i; ++j) root(i, j) = stream.normal();
-      root(i, i) = std::sqrt(chi_squared(freedom - i, stream));
-    }
-    return;
-  }
-  draw_normals(root.leftCols(freedom), stream);
-}
+using numerics::chi_squared;
+using numerics::draw_normals;
+using numerics::draw_wishart_root;
 
 /// product <- R Z' with L R Z' L^T = Y, the logits for V = L L^T; the others are workspace.
 template <typename Square>

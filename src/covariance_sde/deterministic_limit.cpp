@@ -19,11 +19,6 @@ using State = std::vector<double>;
 
 constexpr double largest_entry = 1e12;
 
-void require_time(std::string_view where, double time) {
-  if (!(time >= 0) || !std::isfinite(time))
-    throw ArgumentError(fmt::format("{}: time must be at least 0 and finite, got {}", where, time));
-}
-
 template <typename System>
 void integrate(const System& system, State& state, double time, double tolerance) {
   namespace odeint = boost::numeric::odeint;
@@ -38,7 +33,7 @@ void integrate(const System& system, State& state, double time, double tolerance
 Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, double time,
                           double relative_tolerance) {
   require_covariance("drift_flow", v0);
-  require_time("drift_flow", time);
+  require_not_negative("drift_flow", "time", time);
   require_positive("drift_flow", "relative_tolerance", relative_tolerance);
   const Index m = v0.rows();
   const auto system = [&](const State& state, State& rate, double now) {
@@ -56,7 +51,7 @@ Matrix<double> drift_flow(const SdeModel& model, const Matrix<double>& v0, doubl
 
 Matrix<double> commuting_limit(const Matrix<double>& v0, double time, Shortcut shortcut) {
   require_covariance("commuting_limit", v0);
-  require_time("commuting_limit", time);
+  require_not_negative("commuting_limit", "time", time);
   const Index m = v0.rows();
   // On the angle, d theta / dt = -(sin theta - theta cos theta) / (pi sin theta) is smooth at both ends.
   const auto system = [](const State& theta, State& rate, double) {

@@ -18,12 +18,8 @@ Eigen::MatrixXd layer_normalised(const Eigen::MatrixXd& x) {
 ExplicitNetwork::ExplicitNetwork(const NetworkSpec& network, Index tokens)
     : network_{network}, x_(tokens, network.width) {}
 
-Eigen::MatrixXd ExplicitNetwork::weights(Index rows, Index columns, numerics::RandomStream& stream) const {
-  return Eigen::MatrixXd::NullaryExpr(rows, columns, [&stream] { return stream.normal(); });
-}
-
 void ExplicitNetwork::start(const Square& v0, numerics::RandomStream& stream) {
-  const Eigen::MatrixXd g = weights(v0.rows(), network_.width, stream);
+  const Eigen::MatrixXd g = normal_weights(v0.rows(), network_.width, stream);
   // Orthonormal rows of uniformly random direction.
   const Eigen::MatrixXd axes = Eigen::LLT<Eigen::MatrixXd>(g * g.transpose()).matrixL().solve(g);
   Square root(v0.rows(), v0.rows());
@@ -42,10 +38,11 @@ void ExplicitNetwork::attend(numerics::RandomStream& stream) {
   const Eigen::MatrixXd input = branch_input();
   x_ *= network_.residual.lambda();
   for (Index head = 0; head < heads; ++head) {
-    const Eigen::MatrixXd queries = input * weights(n, key, stream), keys = input * weights(n, key, stream);
+    const Eigen::MatrixXd queries = input * normal_weights(n, key, stream),
+                          keys = input * normal_weights(n, key, stream);
     Eigen::MatrixXd a = queries * keys.transpose() / static_cast<double>(n);
     apply_softmax(network_, a);
-    x_.middleCols(head * slice, slice) += scale * (a * input) * weights(n, slice, stream);
+    x_.middleCols(head * slice, slice) += scale * (a * input) * normal_weights(n, slice, stream);
   }
 }
 
@@ -53,10 +50,11 @@ void ExplicitNetwork::feed_forward(numerics::RandomStream& stream) {
   const Index n = network_.width, units = hidden_width_of(network_);
   const ActivationSlopes slopes = network_.feedforward->slopes;
   const ResidualWeights residual = feedforward_residual_of(network_);
-  Eigen::MatrixXd hidden = branch_input() * weights(n, units, stream) / std::sqrt(static_cast<double>(n));
+  Eigen::MatrixXd hidden =
+      branch_input() * normal_weights(n, units, stream) / std::sqrt(static_cast<double>(n));
   hidden = hidden.cwiseMax(0) * slopes.plus + hidden.cwiseMin(0) * slopes.minus;
   const double scale = std::sqrt(slopes.normaliser() / static_cast<double>(units));
-  x_ = residual.lambda() * x_ + residual.gamma() * scale * hidden * weights(units, n, stream);
+  x_ = residual.lambda() * x_ + residual.gamma() * scale * hidden * normal_weights(units, n, stream);
 }
 
 bool ExplicitNetwork::layer(numerics::RandomStream& stream) {

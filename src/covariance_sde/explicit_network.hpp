@@ -3,12 +3,16 @@
 #include <Eigen/Core>
 
 #include "covariance_sde/network_spec.hpp"
-#include "widelimit/numerics/random_stream.hpp"
+#include "numerics/normal_matrix.hpp"
 
 namespace widelimit::covariance_sde {
 
 /// LayerNorm of each row, without gain and offset.
 Eigen::MatrixXd layer_normalised(const Eigen::MatrixXd& x);
+
+inline Eigen::MatrixXd normal_weights(Index rows, Index columns, numerics::RandomStream& stream) {
+  return numerics::normal_matrix<Eigen::MatrixXd>(rows, columns, stream);
+}
 
 /// A random network with its n x n weight matrices, drawn as the layers go: the cross-check of NetworkChain.
 class ExplicitNetwork {
@@ -28,7 +32,6 @@ class ExplicitNetwork {
   Eigen::MatrixXd branch_input() const;
   void attend(numerics::RandomStream& stream);
   void feed_forward(numerics::RandomStream& stream);
-  Eigen::MatrixXd weights(Index rows, Index columns, numerics::RandomStream& stream) const;
 
   NetworkSpec network_;
   Eigen::MatrixXd x_;  // m x n

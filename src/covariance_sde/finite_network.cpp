@@ -101,6 +101,17 @@ void require_layer(std::string_view where, const NetworkSpec& network, const Mat
     throw ArgumentError(fmt::format("{}: the network must have one head, got {}", where, heads_of(network)));
 }
 
+/// V behind the query-key product of an attention block, before its residual.
+Chain attended(std::string_view where, const NetworkSpec& network, const Matrix<double>& v,
+               const Matrix<double>& query_key) {
+  require_layer(where, network, v, network.attention.has_value(), "an attention");
+  require_shape(where, "query_key", query_key, v.rows(), v.rows());
+  Chain chain(network, v.rows());
+  chain.set_covariance(v);
+  chain.attend_with(query_key);
+  return chain;
+}
+
 Matrix<double> finish_layer(std::string_view where, Chain& chain, const ResidualDraws& draws, Index m) {
   require_shape(where, "z", draws.z, m, m);
   require_shape(where, "wishart", draws.wishart, m, m);
@@ -129,23 +140,13 @@ CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<doub
 
 Matrix<double> attention_matrix(const NetworkSpec& network, const Matrix<double>& v,
                                 const Matrix<double>& query_key) {
-  constexpr std::string_view where = "attention_matrix";
-  require_layer(where, network, v, network.attention.has_value(), "an attention");
-  require_shape(where, "query_key", query_key, v.rows(), v.rows());
-  Chain chain(network, v.rows());
-  chain.set_covariance(v);
-  chain.attend_with(query_key);
-  return chain.attention();
+  return attended("attention_matrix", network, v, query_key).attention();
 }
 
 Matrix<double> attention_layer(const NetworkSpec& network, const Matrix<double>& v,
                                const Matrix<double>& query_key, const ResidualDraws& draws) {
   constexpr std::string_view where = "attention_layer";
-  require_layer(where, network, v, network.attention.has_value(), "an attention");
-  require_shape(where, "query_key", query_key, v.rows(), v.rows());
-  Chain chain(network, v.rows());
-  chain.set_covariance(v);
-  chain.attend_with(query_key);
+  Chain chain = attended(where, network, v, query_key);
   return finish_layer(where, chain, draws, v.rows());
 }
 

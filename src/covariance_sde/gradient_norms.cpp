@@ -62,8 +62,7 @@ std::vector<double> norms_of(const NetworkSpec& network, const Matrix<double>& v
   ExplicitNetwork inputs(network, v0.rows());
   inputs.start(v0, stream);
   const RecordedNetwork drawn(network, options.depth, stream);
-  const Eigen::MatrixXd direction =
-      Eigen::MatrixXd::NullaryExpr(v0.rows(), network.width, [&stream] { return stream.normal(); });
+  const Eigen::MatrixXd direction = normal_weights(v0.rows(), network.width, stream);
   const auto gradients = drawn.backward(drawn.forward(inputs.tokens()), direction);
   const double size = static_cast<double>(v0.rows() * network.width);
   std::vector<double> norms;

@@ -7,9 +7,9 @@
 
 namespace widelimit::covariance_sde {
 
-/// NetworkChain for attention of several heads, whose values are slices of the features: the state is the Gram matrix V_h
-/// of each slice of n / H features, V their sum. Logits and hidden units depend on V alone, and each slice moves as a
-/// network of n / H features does:
+/// NetworkChain for attention of several heads, whose values are slices of the features: the state is the Gram matrix
+/// V_h of each slice of n / H features, V their sum. Logits and hidden units depend on V alone, and each slice moves as
+/// a network of n / H features does:
 ///     V_h' = B_h B_h^T + (gamma^2 / n) U_h W_h U_h^T,  B_h = lambda L_h + (gamma / sqrt(n)) U_h Z_h,
 ///     W_h ~ Wishart_m(n / H - m),  U_h = A_h L in an attention block, the root of the hidden units' Gram matrix else.
 /// Without normalisation, and n / H >= m.

@@ -25,7 +25,6 @@ class NetworkChain {
   NetworkChain(const NetworkSpec& network, Index tokens)
       : network_{network},
         residual_{network.residual},
-        normalised_{network.normalization == Normalization::pre_layer_norm},
         v_(tokens, tokens),
         mean_(tokens),
         l_(tokens, tokens),
@@ -39,7 +38,7 @@ class NetworkChain {
   /// Draws the feature means of a normalised network.
   void start(const Square& v0, Stream& stream) {
     v_ = v0;
-    if (!normalised_) return;
+    if (!normalised()) return;
     const Index m = v0.rows();
     Square root(m, m);
     valid_ = guarded_cholesky(v0, root);
@@ -71,7 +70,7 @@ class NetworkChain {
 
   /// V = X X^T / n.
   Square covariance() const {
-    if (!normalised_) return v_;
+    if (!normalised()) return v_;
     return v_ + mean_ * mean_.transpose() / static_cast<double>(network_.width);
   }
 
@@ -101,7 +100,7 @@ class NetworkChain {
   void factor() {
     valid_ = guarded_cholesky(v_, l_) && valid_;
     unit_ = l_;
-    if (!normalised_) return;
+    if (!normalised()) return;
     for (Index a = 0; a < v_.rows(); ++a)
       if (v_(a, a) > 0) unit_.row(a) /= std::sqrt(v_(a, a));
   }
@@ -121,12 +120,12 @@ class NetworkChain {
   }
 
   void update(Stream& stream) {
-    if (normalised_) {
+    if (normalised()) {
       draw_normals(hidden_, stream);
       mean_ = residual_.lambda() * mean_ + residual_.gamma() * (u_ * hidden_);
     }
     draw_normals(z_, stream);
-    draw_wishart_root(network_.width - v_.rows() - (normalised_ ? 1 : 0), stream, t_);
+    draw_wishart_root(network_.width - v_.rows() - (normalised() ? 1 : 0), stream, t_);
     combine();
   }
 
@@ -139,9 +138,10 @@ class NetworkChain {
     v_.noalias() += b_ * b_.transpose();
   }
 
+  [[nodiscard]] bool normalised() const { return network_.normalization == Normalization::pre_layer_norm; }
+
   NetworkSpec network_;
   ResidualWeights residual_;  // of the block that is at work
-  bool normalised_;
   bool valid_ = true;
   Square v_;  // of the features left after LayerNorm's mean is taken out, where it is
   Column mean_;

@@ -17,7 +17,7 @@ double softmax_temperature(const NetworkSpec& network);
 
 inline Index heads_of(const NetworkSpec& network) { return network.attention ? network.attention->heads : 1; }
 
-/// Of a head.
+/// Channels of the queries and keys of one head.
 inline Index key_width_of(const NetworkSpec& network) {
   return network.key_width == 0 ? network.width / heads_of(network) : network.key_width;
 }

@@ -10,10 +10,6 @@ namespace {
 
 using Tokens = RecordedNetwork::Tokens;
 
-Eigen::MatrixXd normal_weights(Index rows, Index columns, numerics::RandomStream& stream) {
-  return Eigen::MatrixXd::NullaryExpr(rows, columns, [&stream] { return stream.normal(); });
-}
-
 /// The gradient with respect to x from that with respect to layer_normalised(x).
 Tokens layer_norm_backward(const Tokens& x, const Tokens& gradient) {
   const Tokens y = layer_normalised(x);

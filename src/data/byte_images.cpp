@@ -11,9 +11,9 @@ LabelledImages to_float(const ByteImages& bytes, std::span<const std::size_t> in
   result.labels.reserve(indices.size());
   result.images.resize({indices.size(), bytes.height, bytes.width, bytes.channels});
   const std::size_t pixels = bytes.height * bytes.width;
-  const bool planes = bytes.order == ByteImages::Order::planes;
-  const std::size_t pixel_step = planes ? 1 : bytes.channels;
-  const std::size_t channel_step = planes ? pixels : 1;
+  const bool channels_first = bytes.order == ByteImages::Order::channels_first;
+  const std::size_t pixel_step = channels_first ? 1 : bytes.channels;
+  const std::size_t channel_step = channels_first ? pixels : 1;
   float* target = result.images.data();
   for (const std::size_t index : indices) {
     result.labels.push_back(bytes.labels[index]);

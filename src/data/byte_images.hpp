@@ -13,10 +13,13 @@ namespace widelimit::data {
 /// Images as they stand in a file, a byte a value: a quarter of the memory of floats, so that a small choice
 /// from a large set stays cheap.
 struct ByteImages {
-  enum class Order { planes, interleaved };  ///< [channels, height, width] or [height, width, channels].
+  enum class Order {
+    channels_first,
+    channels_last
+  };  ///< [channels, height, width] or [height, width, channels].
 
   std::size_t height = 0, width = 0, channels = 0;
-  Order order = Order::interleaved;
+  Order order = Order::channels_last;
   std::vector<std::uint8_t> values;  ///< n images one after another.
   std::vector<int> labels;
   std::size_t classes = 0;

@@ -58,7 +58,8 @@ std::vector<std::string> class_names_beside(const fs::path& file) {
 
 ByteImages read_records(std::span<const fs::path> files) {
   if (files.empty()) throw ArgumentError("read_cifar10: expected at least one file, got none");
-  ByteImages images{cifar_side, cifar_side, cifar_channels, ByteImages::Order::planes, {}, {}, cifar_classes};
+  ByteImages images{cifar_side, cifar_side, cifar_channels, ByteImages::Order::channels_first,
+                    {},         {},         cifar_classes};
   images.class_names = class_names_beside(files.front());
   for (const fs::path& path : files) append_records(path, images);
   return images;

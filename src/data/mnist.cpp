@@ -67,7 +67,7 @@ class IdxFile {
 };
 
 ByteImages read_images(const MnistFiles& files) {
-  ByteImages images{mnist_side, mnist_side, 1, ByteImages::Order::interleaved, {}, {}, mnist_classes};
+  ByteImages images{mnist_side, mnist_side, 1, ByteImages::Order::channels_last, {}, {}, mnist_classes};
 
   for (std::size_t c = 0; c < mnist_classes; ++c) images.class_names.push_back(std::to_string(c));
 

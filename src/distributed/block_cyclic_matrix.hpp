@@ -11,16 +11,16 @@ namespace widelimit::distributed {
 /// Rows row .. row + rows - 1 and columns column .. column + columns - 1 of a matrix.
 using Tile = std::function<Matrix<double>(Index row, Index rows, Index column, Index columns)>;
 
-/// Gives the tiles on and above the diagonal of a symmetric matrix, each to body(row, column of its first entry, numbers): in
-/// the same order on all ranks, and the same numbers.
+/// Gives the tiles on and above the diagonal of a symmetric matrix, each to body(row, column of its first entry,
+/// numbers): in the same order on all ranks, and the same numbers.
 using TileBody = std::function<void(Index row, Index column, const Matrix<double>& numbers)>;
 using EachTile = std::function<void(const TileBody& body)>;
 
 /// Side of the largest square local block: the indices of ScaLAPACK have 32 bits.
 inline constexpr Index largest_local_side = 46'340;
 
-/// ArgumentError, with the number of ranks that would do, if the part of one of `ranks` of a matrix in blocks of `block`
-/// has more than 46,340 squared entries.
+/// ArgumentError, with the number of ranks that would do, if the part of one of `ranks` of a matrix in blocks of
+/// `block` has more than 46,340 squared entries.
 void require_local_parts(Index rows, Index columns, int ranks, Index block);
 
 /// A matrix dealt out to the grid in square blocks, each rank's part being column-major.
@@ -29,8 +29,8 @@ class BlockCyclicMatrix {
   /// Zeros. Errors: require_local_parts().
   BlockCyclicMatrix(const ProcessGrid& grid, Index rows, Index columns, Index block);
 
-  /// This rank's blocks, those with row >= column alone if `lower_triangle`. Numbers that are not finite and what `tile`
-  /// throws are a NumericalError on all ranks.
+  /// This rank's blocks, those with row >= column alone if `lower_triangle`. Numbers that are not finite and what
+  /// `tile` throws are a NumericalError on all ranks.
   void fill(const Tile& tile, bool lower_triangle);
 
   /// The lower triangle, each rank taking its entries of every tile. NumericalError for numbers that are not finite.

@@ -8,15 +8,15 @@
 namespace widelimit::distributed {
 
 /// gp::Regression with its Gram matrix in the memory of all ranks: n^2 / ranks numbers each, made tile by tile from
-/// kernels or a store. Conventions and amplitude are those of gp::Regression. Results are the same on all ranks, and the
-/// same bits for one number of ranks and one block; for others they differ by rounding.
+/// kernels or a store. Conventions and amplitude are those of gp::Regression. Results are the same on all ranks, and
+/// the same bits for one number of ranks and one block; for others they differ by rounding.
 class DistributedRegression {
  public:
   static constexpr Index default_block = 256;
 
-  /// `gram` gives tiles of the symmetric K [n, n], asked for where row >= column; `targets` [n, outputs] are known to all
-  /// ranks. Errors: ArgumentError for shapes, require_local_parts(); gp::NotPositiveDefinite; NumericalError for numbers
-  /// that are not finite and for what `gram` throws on any rank. Cost n^3 / 3 multiplications over all ranks.
+  /// `gram` gives tiles of the symmetric K [n, n], asked for where row >= column; `targets` [n, outputs] are known to
+  /// all ranks. Errors: ArgumentError for shapes, require_local_parts(); gp::NotPositiveDefinite; NumericalError for
+  /// numbers that are not finite and for what `gram` throws on any rank. Cost n^3 / 3 multiplications over all ranks.
   DistributedRegression(const ProcessGrid& grid, const Tile& gram, const Matrix<double>& targets,
                         const gp::Noise& noise, Index block = default_block);
 
@@ -31,8 +31,8 @@ class DistributedRegression {
   [[nodiscard]] Vector<double> variance(const gp::CrossGram& cross,
                                         const Vector<double>& test_variances) const;
 
-  /// [n_test], of converged networks whose NTK is the matrix here: gp::ConvergedFlow::variance(). `nngp` multiplies on all
-  /// ranks together. Cost 2 n_test n^2 over all ranks, in blocks.
+  /// [n_test], of converged networks whose NTK is the matrix here: gp::ConvergedFlow::variance(). `nngp` multiplies on
+  /// all ranks together. Cost 2 n_test n^2 over all ranks, in blocks.
   [[nodiscard]] Vector<double> flow_variance(const gp::KernelOperator& nngp, const gp::CrossGram& nngp_cross,
                                              const gp::CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;

@@ -36,8 +36,8 @@ class ReplacingFile {
   /// Puts the file in the place of the target; closes it if need be.
   void commit();
 
-  /// The same, and returns only when it would outlive a power failure: the bytes, then the name are on the disk. Costs a
-  /// few milliseconds, as disks go.
+  /// The same, and returns only when it would outlive a power failure: the bytes, then the name are on the disk. Costs
+  /// a few milliseconds, as disks go.
   void commit_to_disk();
 
  private:

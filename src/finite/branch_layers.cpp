@@ -255,19 +255,13 @@ class PositionConcatenation final : public Compound<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    Activations<Scalar> total;
-    auto all = as_rows(gradient.values, gradient.inputs);
-    for (std::size_t i = 0; i < this->count(); ++i) {
-      Matrix<Scalar> values(gradient.inputs * position_count(this->part(i).output().shape), output_.channels);
+    const auto all = as_rows(gradient.values, gradient.inputs);
+    return this->summed([&](std::size_t i) {
+      const Shape shape = this->part(i).output().shape;
+      Matrix<Scalar> values(gradient.inputs * position_count(shape), output_.channels);
       as_rows(values, gradient.inputs) = all.middleCols(first_[i], columns(i));
-      auto part = this->part_backward(i, parameters, tape,
-                                      gradient.with(std::move(values), this->part(i).output().shape), sink);
-      if (i == 0)
-        total = std::move(part);
-      else
-        total.values += part.values;
-    }
-    return total;
+      return this->part_backward(i, parameters, tape, gradient.with(std::move(values), shape), sink);
+    });
   }
 
   Activations<Scalar> tangent(const Scalar* parameters, const Tape<Scalar>& tape,

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "widelimit/network/shape.hpp"
+#include "widelimit/index.hpp"
 
 /// Checked access to JSON: every conversion says whether the value was of the kind that is wanted, none is
 /// narrowed in silence.
@@ -94,7 +94,7 @@ class JsonValue {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[noreturn]] void fail(const std::string& message) const;
 
-  /// Of an object.
+  /// Members of an object. DataError where the value is none, and from at() where the member is missing.
   [[nodiscard]] bool contains(const std::string& key) const;
   [[nodiscard]] JsonValue at(const std::string& key) const;
   [[nodiscard]] std::vector<std::pair<std::string, JsonValue>> items() const;
@@ -104,7 +104,7 @@ class JsonValue {
     return contains(key) ? at(key).get<T>() : otherwise;
   }
 
-  /// Of a list.
+  /// Entries of a list. DataError where the value is none, and from at() and front() where it is too short.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] JsonValue at(std::size_t index) const;
   [[nodiscard]] JsonValue front() const { return at(std::size_t{0}); }

@@ -67,7 +67,7 @@ class StrictBuilder final : public json::json_sax_t {
     throw DataError(fmt::format("{}: {}", name_, message));
   }
 
-  /// Of the value that comes next.
+  /// Where the value that comes next stands, for errors.
   std::string path() const {
     std::string path;
     for (const Frame& frame : open_) {

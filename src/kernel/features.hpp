@@ -16,9 +16,9 @@ struct Features {
   std::vector<Scalar> values;
 };
 
-/// Applies the transforms of an InputNode to one input, given channels last, [spatial..., C]. `counts` [d] is 0 at masked
-/// positions, where the input is 0; empty: there are none. Norms leave them out and as they are; other transforms of
-/// inputs with masks are none of an InputNode.
+/// Applies the transforms of an InputNode to one input, given channels last, [spatial..., C]. `counts` [d] is 0 at
+/// masked positions, where the input is 0; empty: there are none. Norms leave them out and as they are; other
+/// transforms of inputs with masks are none of an InputNode.
 template <typename Scalar>
 Features<Scalar> transformed_features(std::span<const Scalar> input, const Shape& shape, Index channels,
                                       const std::vector<FeatureTransform>& transforms,

@@ -86,8 +86,7 @@ void check_attention(const AttentionOptions& options) {
   if (options.scaling == AttentionScaling::inverse_width && !tied && !options.weights.is_softmax())
     throw ArgumentError(
         "attention: inverse_width with untied query and key weights needs softmax (the logits vanish, and "
-        "other "
-        "weights with them); tie the weights or use inverse_sqrt_width");
+        "other weights with them); tie the weights or use inverse_sqrt_width");
   if (options.scaling == AttentionScaling::inverse_sqrt_width && tied)
     throw ArgumentError("attention: inverse_sqrt_width needs untied query and key weights, got tied");
   constexpr Index most_samples = 10'000'000;

@@ -14,7 +14,8 @@ namespace {
 
 /// The sums of docs/theory/attention.md, section 3.1, entry by entry: E and D are the dual activation of the
 /// logits, whose variances are qk^2 K~_aa K~_ii and qk^2 K~_bb K~_jj and whose covariance is qk^2 K~_ab
-/// K~_ij, biases of queries and keys added to either factor; with rotary positions K~_ij stands for rho((i - a) - (j - b)) K~_ij, T~_ij likewise.
+/// K~_ij, biases of queries and keys added to either factor; with rotary positions K~_ij stands for rho((i - a) - (j -
+/// b)) K~_ij, T~_ij likewise.
 class ElementwiseAttention final : public AttentionStage<ElementwiseAttention> {
  public:
   explicit ElementwiseAttention(const AttentionOptions& options)

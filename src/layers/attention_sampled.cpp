@@ -16,9 +16,10 @@ namespace widelimit::layers {
 namespace {
 
 /// Samples the logits of a pair. With L L^T and M M^T the joint covariances of queries and of keys at the positions of
-/// both inputs, G = qk L Z M^T has the covariance of the logits for standard normal Z; L = M unless their biases differ; only the blocks of an input with itself are
-/// attention weights. L is block triangular, so a left input sees the same draws whatever stands to its
-/// right, and an input with itself, whose joint covariance is singular, one draw for both sides.
+/// both inputs, G = qk L Z M^T has the covariance of the logits for standard normal Z; L = M unless their biases
+/// differ; only the blocks of an input with itself are attention weights. L is block triangular, so a left input sees
+/// the same draws whatever stands to its right, and an input with itself, whose joint covariance is singular, one draw
+/// for both sides.
 class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttention> {
  public:
   SampledSoftmaxAttention(const AttentionOptions& options, const AttentionDraws& draws)

@@ -35,6 +35,15 @@ ChannelDistribution distribution_behind(const StageRules& rules, ChannelDistribu
                                                                         : ChannelDistribution::other;
 }
 
+/// Behind weights of their own all channels are alike, whatever stood in front.
+State behind_weights(State state) {
+  state.channels = 0;
+  state.distribution = ChannelDistribution::gaussian;
+  state.groups.clear();
+  state.fresh = all_levels;
+  return state;
+}
+
 std::string summary(const Layer& layer) {
   std::string text = layer.kind();
   const auto fields = model_of(layer).fields();
@@ -53,8 +62,7 @@ Graph Lowering::lower(const Network& network, const Shape& input, const Replicat
   if (!end.shape.empty())
     throw NetworkError(
         fmt::format("network '{}': expected no positions behind the last layer, got {}; add flatten, "
-                    "global_average_pool or "
-                    "global_sum_pool",
+                    "global_average_pool or global_sum_pool",
                     network.name(), axes_text(end.shape)));
   lowering.graph_.output = end.node;
   Graph graph = reachable_part(lowering.graph_);
@@ -123,22 +131,14 @@ State Lowering::append_feature(const State& input, const FeatureTransform& trans
 }
 
 State Lowering::affine(const State& input, const AffineNode& node) {
-  State state = append(input, node);
-  state.channels = 0;
-  state.distribution = ChannelDistribution::gaussian;
-  state.groups.clear();
-  state.fresh = all_levels;
+  State state = behind_weights(append(input, node));
   if (!state.mask) return state;
   set_mask(state, windowed_mask_rule(state.mask, node.window));
   return node.window.sizes.empty() && node.bias_variance == 0 ? state : masked(state);
 }
 
 State Lowering::local_affine(const State& input, const LocalAffineNode& node) {
-  State state = append(input, node);
-  state.channels = 0;
-  state.distribution = ChannelDistribution::gaussian;
-  state.groups.clear();
-  state.fresh = all_levels;
+  State state = behind_weights(append(input, node));
   if (!state.mask) return state;
   set_mask(state, windowed_mask_rule(state.mask, node.affine.window));
   return masked(state);

@@ -9,9 +9,9 @@
 
 namespace widelimit {
 
-/// K'_ab = u_a K_ab u'_b and T' likewise, with u_a = (d / n)^exponent where a position counts, 0 where it is masked; n of
-/// d positions count. The array u comes from an input's mask, not from its variances: the engine calls fill() in place
-/// of prepare().
+/// K'_ab = u_a K_ab u'_b and T' likewise, with u_a = (d / n)^exponent where a position counts, 0 where it is masked; n
+/// of d positions count. The array u comes from an input's mask, not from its variances: the engine calls fill() in
+/// place of prepare().
 class MaskStage final : public RowStageOf<MaskStage> {
  public:
   MaskStage(MaskRulePointer rule, double exponent) : rule_{std::move(rule)}, exponent_{exponent} {}

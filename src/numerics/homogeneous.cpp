@@ -122,8 +122,7 @@ class Homogeneous final : public Activation {
           !(variance[i] >= smallest_variance<Scalar> && variance[i] <= largest_variance<Scalar>))
         throw NumericalError(
             fmt::format("a variance before a ReLU-like activation must be 0 or in [{:g}, {:g}] in this "
-                        "precision, got {:g}; rescale "
-                        "the inputs or weights, or use double",
+                        "precision, got {:g}; rescale the inputs or weights, or use double",
                         smallest_variance<Scalar>, largest_variance<Scalar>, variance[i]));
     homogeneous_rows<Scalar>().prepare(variance, auxiliary, size);
   }

@@ -192,8 +192,7 @@ void PairQuadrature::require_reach(double deviation) const {
   if (pair_window * deviation * 1.3 <= mesh_.reach()) return;
   throw NumericalError(
       fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} "
-                  "needs {:.6g}: use smaller "
-                  "weight variances, or normalise before this layer",
+                  "needs {:.6g}: use smaller weight variances, or normalise before this layer",
                   mesh_.reach(), deviation * deviation, pair_window * deviation * 1.3));
 }
 

@@ -6,8 +6,8 @@
 
 namespace widelimit::numerics {
 
-/// So many threads for the tasks of one caller: others' tasks are never run in between. Arenas are kept and given to the
-/// next caller who wants as many threads, since oneTBB (2021.8) loses 7 KiB with every one that ends.
+/// So many threads for the tasks of one caller: others' tasks are never run in between. Arenas are kept and given to
+/// the next caller who wants as many threads, since oneTBB (2021.8) loses 7 KiB with every one that ends.
 class ThreadArena {
  public:
   /// `threads` >= 1.

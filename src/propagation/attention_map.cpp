@@ -53,43 +53,19 @@ Matrix<double> causal_means(const Matrix<double>& cosines, double score_variance
   return numerator.cwiseQuotient(denominator);
 }
 
-/// Barycentric weights of node j of `degree` + 1 Chebyshev points at t; one of them alone at a node.
-std::vector<double> weights_at(double t, int degree) {
-  std::vector<double> weights(static_cast<std::size_t>(degree) + 1);
-  double norm = 0;
-  for (int j = 0; j <= degree; ++j) {
-    const double difference = t - chebyshev_point(j, degree);
-    if (difference == 0) {
-      std::fill(weights.begin(), weights.end(), 0);
-      weights[static_cast<std::size_t>(j)] = 1;
-      return weights;
-    }
-    const double weight = barycentric_weight(j, degree) / difference;
-    weights[static_cast<std::size_t>(j)] = weight;
-    norm += weight;
-  }
-  for (double& weight : weights) weight /= norm;
-  return weights;
+/// Attention outputs as they would be if all queries had the cosine t.
+Matrix<double> means_at(const Matrix<double>& cosines, double score_variance, AttentionMask mask, double t) {
+  if (mask == AttentionMask::causal) return causal_means(cosines, score_variance, t);
+  return Matrix<double>::Constant(cosines.rows(), cosines.cols(), full_mean(cosines, score_variance, t));
 }
 
-Matrix<double> interpolated_full(const Matrix<double>& cosines, double score_variance, int degree) {
-  std::vector<double> values;
-  for (int j = 0; j <= degree; ++j)
-    values.push_back(full_mean(cosines, score_variance, chebyshev_point(j, degree)));
-  return cosines.unaryExpr([&](double t) {
-    const std::vector<double> weights = weights_at(t, degree);
-    double sum = 0;
-    for (std::size_t j = 0; j < values.size(); ++j) sum += weights[j] * values[j];
-    return sum;
-  });
-}
-
-Matrix<double> interpolated_causal(const Matrix<double>& cosines, double score_variance, int degree) {
+Matrix<double> interpolated(const Matrix<double>& cosines, double score_variance, AttentionMask mask,
+                            int degree) {
   Matrix<double> numerator = Matrix<double>::Zero(cosines.rows(), cosines.cols()), norm = numerator;
   Matrix<double> exact = Matrix<double>::Constant(cosines.rows(), cosines.cols(), std::nan(""));
   for (int j = 0; j <= degree; ++j) {
     const double at = chebyshev_point(j, degree);
-    const Matrix<double> means = causal_means(cosines, score_variance, at);
+    const Matrix<double> means = means_at(cosines, score_variance, mask, at);
     const double weight = barycentric_weight(j, degree);
     for (Index k = 0; k < cosines.size(); ++k) {
       const double difference = cosines.data()[k] - at;
@@ -117,13 +93,8 @@ std::vector<double> different_values(const Matrix<double>& cosines) {
 Matrix<double> direct(const Matrix<double>& cosines, double score_variance, AttentionMask mask,
                       const std::vector<double>& values) {
   Matrix<double> result(cosines.rows(), cosines.cols());
-  for (const double value : values) {
-    const Matrix<double> means = mask == AttentionMask::causal
-                                     ? causal_means(cosines, score_variance, value)
-                                     : Matrix<double>::Constant(cosines.rows(), cosines.cols(),
-                                                                full_mean(cosines, score_variance, value));
-    result = (cosines.array() == value).select(means, result);
-  }
+  for (const double value : values)
+    result = (cosines.array() == value).select(means_at(cosines, score_variance, mask, value), result);
   return result;
 }
 
@@ -170,13 +141,9 @@ Matrix<double> attention_outputs(const Matrix<double>& cosines, double sigma_A, 
   const std::vector<double> values = different_values(cosines);
   if (static_cast<Index>(values.size()) <= most_direct)
     return symmetric(direct(cosines, score_variance, mask, values));
-  const auto at_degree = [&](int degree) {
-    return mask == AttentionMask::causal ? interpolated_causal(cosines, score_variance, degree)
-                                         : interpolated_full(cosines, score_variance, degree);
-  };
-  Matrix<double> coarse = at_degree(fewest_nodes);
+  Matrix<double> coarse = interpolated(cosines, score_variance, mask, fewest_nodes);
   for (int degree = 2 * fewest_nodes; degree <= most_nodes; degree *= 2) {
-    Matrix<double> fine = at_degree(degree);
+    Matrix<double> fine = interpolated(cosines, score_variance, mask, degree);
     if ((fine - coarse).cwiseAbs().maxCoeff() <= settled) return symmetric(fine);
     coarse = std::move(fine);
   }

@@ -25,6 +25,18 @@ Matrix<double> cosines_of(const Matrix<double>& gram) {
   return cosines;
 }
 
+/// Jacobian of a residual block, from the slopes of its branch's norm and gap over e = gap / q: de/dq = -e / q and
+/// de/dgap = 1 / q.
+StateJacobian residual_jacobian(const TokenState& state, double branch, double norm_slope, double gap_slope) {
+  const double e = state.cosine_gap();
+  StateJacobian result = StateJacobian::Identity() * (1 - branch);
+  result(0, 0) -= branch * norm_slope * e / state.q;
+  result(0, 1) += branch * norm_slope / state.q;
+  result(1, 0) -= branch * gap_slope * e / state.q;
+  result(1, 1) += branch * gap_slope / state.q;
+  return result;
+}
+
 }  // namespace
 
 BlockMap::BlockMap(Parameters parameters) : parameters_{std::move(parameters)}, mlp_{parameters_} {}
@@ -55,7 +67,7 @@ TokenState BlockMap::mlp(const TokenState& state) const {
 TokenState BlockMap::block(const TokenState& state) const { return mlp(attention(state)); }
 
 std::vector<TokenState> BlockMap::trajectory(const TokenState& start, Index blocks) const {
-  require_at_least("BlockMap::trajectory", "blocks", static_cast<double>(blocks), 0);
+  require_at_least("BlockMap::trajectory", "blocks", blocks, 0);
   require_state("BlockMap::trajectory", start);
   std::vector<TokenState> states{start};
   for (Index t = 0; t < blocks; ++t) states.push_back(block(states.back()));
@@ -65,7 +77,7 @@ std::vector<TokenState> BlockMap::trajectory(const TokenState& start, Index bloc
 StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
   require_state("BlockMap::attention_jacobian", state);
   const double n = static_cast<double>(parameters_.tokens), s = square(parameters_.sigma_A);
-  const double e = state.cosine_gap(), branch = square(parameters_.alpha_A);
+  const double e = state.cosine_gap();
   const double equal = (n - 1) * std::exp(-s * e), different = (n - 1) * std::exp(-s * e * (1 - e));
   const double phi_equal = equal / (1 + equal), phi_different = different / (1 + different);
   const double equal_slope = -s * phi_equal / (1 + equal);
@@ -73,23 +85,12 @@ StateJacobian BlockMap::attention_jacobian(const TokenState& state) const {
   const double core_gap = attention_core(n, parameters_.sigma_A, e).gap;
   const double norm_slope = -(phi_equal + e * equal_slope);
   const double gap_slope = (e > 0 ? core_gap / e : 0) + e * (different_slope - equal_slope);
-  // de/dq = -e / q, de/dgap = 1 / q.
-  StateJacobian result = StateJacobian::Identity() * (1 - branch);
-  result(0, 0) -= branch * norm_slope * e / state.q;
-  result(0, 1) += branch * norm_slope / state.q;
-  result(1, 0) -= branch * gap_slope * e / state.q;
-  result(1, 1) += branch * gap_slope / state.q;
-  return result;
+  return residual_jacobian(state, square(parameters_.alpha_A), norm_slope, gap_slope);
 }
 
 StateJacobian BlockMap::mlp_jacobian(const TokenState& state) const {
   require_state("BlockMap::mlp_jacobian", state);
-  const double branch = square(parameters_.alpha_M), e = state.cosine_gap();
-  const double gap_slope = mlp_.slope(e);
-  StateJacobian result = StateJacobian::Identity() * (1 - branch);
-  result(1, 0) -= branch * gap_slope * e / state.q;
-  result(1, 1) += branch * gap_slope / state.q;
-  return result;
+  return residual_jacobian(state, square(parameters_.alpha_M), 0, mlp_.slope(state.cosine_gap()));
 }
 
 StateJacobian BlockMap::block_jacobian(const TokenState& state) const {
@@ -141,7 +142,7 @@ Matrix<double> BlockMap::block(const Matrix<double>& gram, AttentionMask mask) c
 std::vector<Matrix<double>> BlockMap::trajectory(const Matrix<double>& start, Index blocks,
                                                  AttentionMask mask) const {
   constexpr const char* where = "BlockMap::trajectory";
-  require_at_least(where, "blocks", static_cast<double>(blocks), 0);
+  require_at_least(where, "blocks", blocks, 0);
   require_gram(where, start);
   require_semidefinite(where, start);
   std::vector<Matrix<double>> grams{start};

@@ -207,7 +207,7 @@ void require_rectangle(const Parameters& base, const ParameterRectangle& rectang
           coordinate_name(axis)));
   }
   require_positive(where, "largest_step", trace.largest_step);
-  require_at_least(where, "scan_lines", static_cast<double>(trace.scan_lines), 1);
+  require_at_least(where, "scan_lines", trace.scan_lines, 1);
   // Both corners must be legal; the rectangle between them then is.
   for (const double share : {0.0, 1.0}) {
     ParameterPoint corner = parameter_point(base, options);

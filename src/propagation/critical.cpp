@@ -134,8 +134,7 @@ double small_strength_gain(Exponent which, const Parameters& parameters, double 
   if (!gain)
     throw NumericalError(
         fmt::format("{}: the boundaries do not meet at alpha_A / alpha_M = {}: f - k_out does not reach {} "
-                    "for sigma_w in "
-                    "[{}, {}]",
+                    "for sigma_w in [{}, {}]",
                     where, strength_ratio, strength_ratio * strength_ratio, lowest_gain, highest_gain));
   return *gain;
 }
@@ -155,7 +154,7 @@ Parameters gradient_kink(Coordinate strength, const Parameters& parameters, cons
 CriticalInitialisation critical_initialisation(const Parameters& parameters, Index depth, FreeParameters free,
                                                double tolerance, AttentionMask mask) {
   constexpr const char* where = "critical_initialisation";
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "depth", depth, 1);
   require_positive(where, "tolerance", tolerance);
   require_parameters(where, parameters);
   const ExponentOptions options{.depth = static_cast<double>(depth), .mask = mask};
@@ -175,7 +174,7 @@ CriticalInitialisation critical_initialisation(const Parameters& parameters, Ind
 CriticalInitialisation balanced_initialisation(const Parameters& parameters, Index depth, double weight_a,
                                                double weight_g, AttentionMask mask) {
   constexpr const char* where = "balanced_initialisation";
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "depth", depth, 1);
   require_positive(where, "weight_a", weight_a);
   require_positive(where, "weight_g", weight_g);
   const ExponentOptions options{.depth = static_cast<double>(depth), .mask = mask};

@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "numerics/blas_threads.hpp"
+#include "numerics/normal_matrix.hpp"
 #include "numerics/tasks.hpp"
 #include "propagation/arguments.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::propagation {
 
@@ -20,21 +20,14 @@ constexpr std::uint64_t token_streams = std::uint64_t{1} << 62, gradient_streams
 /// body(network) for every network, in parallel.
 template <typename Body>
 void for_each_network(const char* where, const SampleOptions& options, const Body& body) {
-  require_at_least(where, "networks", static_cast<double>(options.networks), 2);
-  require_at_least(where, "width", static_cast<double>(options.width), 1);
+  require_at_least(where, "networks", options.networks, 2);
+  require_at_least(where, "width", options.width, 1);
   require_at_least(where, "threads", options.threads, 0);
   const numerics::BlasThreads single(
       1, numerics::threads_at_once(numerics::resolve_threads(options.threads, where)));
   numerics::on_threads(options.threads, [&] {
     numerics::for_each_task(options.networks, {.stop = options.stop, .progress = options.progress}, body);
   });
-}
-
-Matrix<double> gaussian(Index rows, Index columns, std::uint64_t seed, std::uint64_t stream_index) {
-  numerics::RandomStream stream(seed, stream_index);
-  Matrix<double> matrix(rows, columns);
-  for (Index k = 0; k < matrix.size(); ++k) matrix.data()[k] = stream.normal();
-  return matrix;
 }
 
 /// visit(depth, tokens) for the tokens of one network at every depth from 0.
@@ -56,7 +49,7 @@ void run_forward(const Parameters& parameters, const TokenDistribution& start, I
 template <typename ValueOf>
 auto values_by_depth(const char* where, const Parameters& parameters, const TokenDistribution& start,
                      Index depth, const SampleOptions& options, const ValueOf& value_of) {
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "depth", depth, 1);
   using Value = std::invoke_result_t<ValueOf, const Matrix<double>&>;
   std::vector<std::vector<Value>> values(static_cast<std::size_t>(depth) + 1,
                                          std::vector<Value>(static_cast<std::size_t>(options.networks)));
@@ -68,10 +61,24 @@ auto values_by_depth(const char* where, const Parameters& parameters, const Toke
   return values;
 }
 
-/// ln of |gradient of <X^L, seed>|^2 / |seed|^2.
-double log_gradient(const FiniteTransformer& transformer, const ForwardTrace& trace,
-                    const Matrix<double>& seed) {
-  return transformer.input_gradient(trace, seed).log_squared_norm() - std::log(seed.squaredNorm());
+/// body(network, log_gradient, R) of every network, on its tokens at the depth: log_gradient(R') is ln of |gradient of
+/// <X^L, R'>|^2 / |R'|^2, and R is standard normal.
+template <typename Body>
+void for_each_gradient(const char* where, const Parameters& parameters, const TokenDistribution& start,
+                       Index depth, const SampleOptions& options, const Body& body) {
+  for_each_network(where, options, [&](Index network) {
+    const auto index = static_cast<std::uint64_t>(network);
+    const FiniteTransformer transformer(parameters, options.width, depth, options.mask, options.seed, index);
+    const ForwardTrace trace =
+        transformer.traced_forward(start.draw(parameters.tokens, options.width, options.seed, index));
+    const auto log_gradient = [&](const Matrix<double>& direction) {
+      return transformer.input_gradient(trace, direction).log_squared_norm() -
+             std::log(direction.squaredNorm());
+    };
+    numerics::RandomStream stream(options.seed, gradient_streams + index);
+    body(static_cast<std::size_t>(network), log_gradient,
+         numerics::normal_matrix(parameters.tokens, options.width, stream));
+  });
 }
 
 /// Estimate of ln(mean of e^x) / scale: relative error of the mean.
@@ -87,10 +94,6 @@ Estimate log_mean(const std::vector<double>& logs, double scale) {
 Estimate scaled_mean(const std::vector<double>& values, double scale) {
   const Estimate mean = numerics::mean(values);
   return {mean.value / scale, mean.standard_error / scale};
-}
-
-void require_depth(const char* where, Index depth) {
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
 }
 
 /// Mean dot products over d inside and across the halves.
@@ -138,10 +141,10 @@ TokenDistribution TokenDistribution::two_groups(double q, double p_inside, doubl
 
 Matrix<double> TokenDistribution::draw(Index tokens, Index width, std::uint64_t seed,
                                        std::uint64_t network) const {
-  require_at_least("TokenDistribution::draw", "tokens", static_cast<double>(tokens), 1);
-  require_at_least("TokenDistribution::draw", "width", static_cast<double>(width), 1);
-  const Matrix<double> normals =
-      widelimit::propagation::gaussian(tokens + 3, width, seed, token_streams + network);
+  require_at_least("TokenDistribution::draw", "tokens", tokens, 1);
+  require_at_least("TokenDistribution::draw", "width", width, 1);
+  numerics::RandomStream stream(seed, token_streams + network);
+  const Matrix<double> normals = numerics::normal_matrix(tokens + 3, width, stream);
   Matrix<double> result(tokens, width);
   for (Index i = 0; i < tokens; ++i)
     result.row(i) = std::sqrt(common_) * normals.row(0) +
@@ -155,7 +158,7 @@ Matrix<double> TokenDistribution::draw(Index tokens, Index width, std::uint64_t 
 }
 
 TokenState measured_state(const Matrix<double>& tokens) {
-  require_at_least("measured_state", "tokens", static_cast<double>(tokens.rows()), 2);
+  require_at_least("measured_state", "tokens", tokens.rows(), 2);
   const auto n = static_cast<double>(tokens.rows()), width = static_cast<double>(tokens.cols());
   // sum_i |x_i - mean|^2 = n (n - 1) / n (q - p) d: the gap without cancellation.
   const Eigen::RowVectorXd mean = tokens.colwise().mean();
@@ -183,7 +186,7 @@ std::vector<TokenSamples> token_samples(const Parameters& parameters, const Toke
                                         const std::vector<Index>& depths, const SampleOptions& options) {
   constexpr const char* where = "token_samples";
   if (depths.empty()) throw ArgumentError("token_samples: depths must hold at least one, got none");
-  for (const Index depth : depths) require_at_least(where, "depths", static_cast<double>(depth), 0);
+  for (const Index depth : depths) require_at_least(where, "depths", depth, 0);
   const Index deepest = *std::max_element(depths.begin(), depths.end());
   std::vector<std::vector<TokenSamples>> parts(static_cast<std::size_t>(options.networks));
   for_each_network(where, options, [&](Index network) {
@@ -232,17 +235,12 @@ Estimate measured_angle_exponent(const Parameters& parameters, double q0, double
 MeasuredGradient measured_gradient_exponent(const Parameters& parameters, const TokenDistribution& start,
                                             Index depth, const SampleOptions& options) {
   constexpr const char* where = "measured_gradient_exponent";
-  require_depth(where, depth);
+  require_at_least(where, "depth", depth, 1);
   std::vector<double> logs(static_cast<std::size_t>(options.networks));
-  for_each_network(where, options, [&](Index network) {
-    const auto index = static_cast<std::uint64_t>(network);
-    const FiniteTransformer transformer(parameters, options.width, depth, options.mask, options.seed, index);
-    const ForwardTrace trace =
-        transformer.traced_forward(start.draw(parameters.tokens, options.width, options.seed, index));
-    const Matrix<double> seed =
-        gaussian(parameters.tokens, options.width, options.seed, gradient_streams + index);
-    logs[static_cast<std::size_t>(network)] = log_gradient(transformer, trace, seed);
-  });
+  for_each_gradient(where, parameters, start, depth, options,
+                    [&](std::size_t network, const auto& log_gradient, const Matrix<double>& direction) {
+                      logs[network] = log_gradient(direction);
+                    });
   const auto length = static_cast<double>(depth);
   return {log_mean(logs, length), scaled_mean(logs, length)};
 }
@@ -256,7 +254,7 @@ double MeasuredModes::combined(double tokens) const {
 MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
                                       const SampleOptions& options) {
   constexpr const char* where = "measured_gradient_modes";
-  require_depth(where, depth);
+  require_at_least(where, "depth", depth, 1);
   if (options.mask != AttentionMask::full)
     throw ArgumentError("measured_gradient_modes: the mask must be full, got a causal one");
   const double q_star = collapsed_point(parameters).q_star;
@@ -264,18 +262,13 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
   two.tokens = 2;
   const auto count = static_cast<std::size_t>(options.networks);
   std::vector<double> contrasts(count), means(count);
-  for_each_network(where, options, [&](Index network) {
-    const auto index = static_cast<std::uint64_t>(network);
-    const FiniteTransformer transformer(two, options.width, depth, options.mask, options.seed, index);
-    const ForwardTrace trace = transformer.traced_forward(
-        TokenDistribution::equal(q_star).draw(2, options.width, options.seed, index));
-    Matrix<double> seed = gaussian(2, options.width, options.seed, gradient_streams + index);
-    for (const double sign : {1.0, -1.0}) {
-      seed.row(1) = sign * seed.row(0);
-      (sign > 0 ? means : contrasts)[static_cast<std::size_t>(network)] =
-          log_gradient(transformer, trace, seed);
-    }
-  });
+  for_each_gradient(where, two, TokenDistribution::equal(q_star), depth, options,
+                    [&](std::size_t network, const auto& log_gradient, Matrix<double> direction) {
+                      direction.row(1) = direction.row(0);
+                      means[network] = log_gradient(direction);
+                      direction.row(1) = -direction.row(0);
+                      contrasts[network] = log_gradient(direction);
+                    });
   const auto length = static_cast<double>(depth);
   return {log_mean(contrasts, length), log_mean(means, length), depth};
 }
@@ -283,7 +276,7 @@ MeasuredModes measured_gradient_modes(const Parameters& parameters, Index depth,
 std::vector<Estimate> measured_group_ratio(const Parameters& parameters, const TokenDistribution& start,
                                            Index depth, const SampleOptions& options) {
   constexpr const char* where = "measured_group_ratio";
-  require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 4);
+  require_at_least(where, "tokens", parameters.tokens, 4);
   const auto ratios = values_by_depth(where, parameters, start, depth, options, group_ratio);
   std::vector<Estimate> means;
   means.reserve(ratios.size());

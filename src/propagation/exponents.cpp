@@ -100,8 +100,7 @@ CollapsedPoint collapsed_point_of(const char* where, const Parameters& parameter
   if (!(point.q_M > 0) || !(point.q_star > 0))
     throw ArgumentError(
         fmt::format("{}: the fixed point of the norm must be positive, but the MLP's output variance is {} "
-                    "at sigma_w = {} "
-                    "with alpha_A = {}, alpha_M = {}",
+                    "at sigma_w = {} with alpha_A = {}, alpha_M = {}",
                     where, k_out, parameters.sigma_w, parameters.alpha_A, parameters.alpha_M));
   point.m = (1 - branch_M) + branch_M * f / point.q_M;
   point.a1 = point.q_M / point.q_star;
@@ -182,7 +181,7 @@ double one_block_limit_of(const Parameters& parameters, double k_out, double f, 
 }
 
 double causal_gap_share(Index tokens) {
-  require_at_least("causal_gap_share", "tokens", static_cast<double>(tokens), 2);
+  require_at_least("causal_gap_share", "tokens", tokens, 2);
   double harmonic = 0;
   for (Index i = tokens; i >= 1; --i) harmonic += 1 / static_cast<double>(i);
   const auto n = static_cast<double>(tokens);
@@ -195,7 +194,7 @@ double causal_angle_exponent(const Parameters& parameters) {
 }
 
 double causal_gradient_exponent(const Parameters& parameters, Index depth) {
-  require_at_least("causal_gradient_exponent", "depth", static_cast<double>(depth), 1);
+  require_at_least("causal_gradient_exponent", "depth", depth, 1);
   const CollapsedPoint point = collapsed_point(parameters);
   return causal_gradient_exponent_of(point, parameters, depth);
 }
@@ -205,7 +204,7 @@ double causal_gradient_exponent_of(const CollapsedPoint& point, const Parameters
 }
 
 double causal_angle_exponent(const Parameters& parameters, Index depth) {
-  require_at_least("causal_angle_exponent", "depth", static_cast<double>(depth), 1);
+  require_at_least("causal_angle_exponent", "depth", depth, 1);
   return causal_angle_exponent_of(collapsed_point(parameters), parameters, depth);
 }
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "numerics/gemm.hpp"
+#include "numerics/normal_matrix.hpp"
 #include "propagation/arguments.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 
 namespace widelimit::propagation {
 
@@ -36,10 +36,7 @@ Matrix<double> applied(const Matrix<double>& weights, const Matrix<double>& toke
 }
 
 Matrix<double> gaussian_matrix(numerics::RandomStream& stream, Index width, double variance) {
-  Matrix<double> matrix(width, width);
-  const double deviation = std::sqrt(variance / static_cast<double>(width));
-  for (Index k = 0; k < matrix.size(); ++k) matrix.data()[k] = deviation * stream.normal();
-  return matrix;
+  return numerics::normal_matrix(width, width, stream, std::sqrt(variance / static_cast<double>(width)));
 }
 
 /// Rows scaled to squared norm d.
@@ -80,8 +77,8 @@ FiniteTransformer::FiniteTransformer(const Parameters& parameters, Index width, 
     : parameters_{parameters}, width_{width}, mask_{mask} {
   constexpr const char* where = "FiniteTransformer";
   require_ranges(where, parameters);
-  require_at_least(where, "width", static_cast<double>(width), 1);
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "width", width, 1);
+  require_at_least(where, "depth", depth, 1);
   numerics::RandomStream stream(seed, network);
   const double gain = parameters.sigma_w * parameters.sigma_w;
   const double output_gain = std::pow(parameters.sigma_out.value(parameters.sigma_w), 2);

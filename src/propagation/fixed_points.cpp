@@ -34,8 +34,7 @@ FixedPoint simplex_fixed_point(const BlockMap& map) {
   if (!(lambda_a > 0))
     throw NumericalError(
         fmt::format("simplex_fixed_point: exists only where lambda_a > 0, but lambda_a = {}: all tokens "
-                    "become equal; raise "
-                    "sigma_w = {} or lower alpha_A = {}",
+                    "become equal; raise sigma_w = {} or lower alpha_A = {}",
                     lambda_a, map.parameters().sigma_w, map.parameters().alpha_A));
   TokenState state{1, 1};
   for (Index t = 0; t < most_blocks; ++t) {
@@ -59,7 +58,7 @@ std::vector<FixedPoint> fixed_points(const BlockMap& map) {
 }
 
 double gradient_exponent_from(const BlockMap& map, const TokenState& start, Index depth) {
-  require_at_least("gradient_exponent_from", "depth", static_cast<double>(depth), 1);
+  require_at_least("gradient_exponent_from", "depth", depth, 1);
   const Parameters& parameters = map.parameters();
   const auto n = static_cast<double>(parameters.tokens);
   const double s = parameters.sigma_A * parameters.sigma_A;

@@ -175,7 +175,7 @@ LossPredictor bootstrap_errors(std::span<const TrainingOutcome> outcomes, const 
                                Index draws, std::uint64_t seed) {
   constexpr const char* where = "bootstrap_errors";
   require_outcomes(outcomes);
-  require_at_least(where, "draws", static_cast<double>(draws), 2);
+  require_at_least(where, "draws", draws, 2);
   const LossPredictor& found = fit.predictor;
   const Point start{found.weight_a, found.weight_g, found.bias};
   // Away from 0, where a weight would be stuck with its sign.

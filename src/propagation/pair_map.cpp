@@ -152,8 +152,7 @@ void require_continuous(const char* where, const numerics::Activation& activatio
   if (!(std::abs(rise - integral) <= continuity_tolerance * std::max(std::abs(rise), std::abs(integral))))
     throw ArgumentError(
         fmt::format("{}: activation must be continuous, or angles grow without bound near collapse: E phi(u) "
-                    "phi(v) rises "
-                    "by {} between correlations 0 and 0.95, its continuous part by {}",
+                    "phi(v) rises by {} between correlations 0 and 0.95, its continuous part by {}",
                     where, rise, integral));
 }
 

@@ -6,7 +6,7 @@
 namespace widelimit::propagation {
 
 void require_ranges(const char* where, const Parameters& parameters) {
-  require_at_least(where, "tokens", static_cast<double>(parameters.tokens), 2);
+  require_at_least(where, "tokens", parameters.tokens, 2);
   require_not_negative(where, "sigma_A", parameters.sigma_A);
   require_strength(where, "alpha_A", parameters.alpha_A);
   require_strength(where, "alpha_M", parameters.alpha_M);

@@ -65,7 +65,7 @@ class MlpTable {
 }  // namespace
 
 Axis evenly_spaced(Coordinate coordinate, double from, double to, Index count) {
-  require_at_least("evenly_spaced", "count", static_cast<double>(count), 2);
+  require_at_least("evenly_spaced", "count", count, 2);
   if (!std::isfinite(from) || !std::isfinite(to) || !(from < to))
     throw ArgumentError(fmt::format("evenly_spaced: {} must rise between finite ends, got {} to {}",
                                     coordinate_name(coordinate), from, to));

@@ -81,10 +81,6 @@ double log_norm_growth(const Network& block, Index tokens, double norm, const Ru
   return log_of_mean(norms_of(passed.front())).value - std::log(norm);
 }
 
-void require_tokens(const char* where, Index tokens, Index least) {
-  require_at_least(where, "tokens", static_cast<double>(tokens), static_cast<double>(least));
-}
-
 }  // namespace
 
 std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
@@ -92,7 +88,7 @@ std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<doubl
   constexpr const char* where = "propagate";
   require_gram(where, start);
   require_semidefinite(where, start);
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "depth", depth, 1);
   require_block(block.layers(), start.rows());
   const Matrix<double> tangent = tangent_scale * identity(start.rows());
   std::vector<PropagatedTokens> tokens{tokens_of({{start, tangent}})};
@@ -102,7 +98,7 @@ std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<doubl
 }
 
 std::optional<double> collapsed_norm(const Network& block, Index tokens, const RunControl& run) {
-  require_tokens("collapsed_norm", tokens, 1);
+  require_at_least("collapsed_norm", "tokens", tokens, 1);
   require_block(block.layers(), tokens);
   constexpr double rounding = 1e-13, step = 16, farthest = 1e30;
   const auto growth = [&](double logarithm) {
@@ -129,8 +125,8 @@ std::optional<double> collapsed_norm(const Network& block, Index tokens, const R
 BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
                                std::optional<double> start_norm, const RunControl& run) {
   constexpr const char* where = "block_exponents";
-  require_tokens(where, tokens, 2);
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
+  require_at_least(where, "tokens", tokens, 2);
+  require_at_least(where, "depth", depth, 1);
   if (start_norm) require_positive(where, "start_norm", *start_norm);
   const std::optional<double> fixed = start_norm ? std::nullopt : collapsed_norm(block, tokens, run);
   require_block(block.layers(), tokens);

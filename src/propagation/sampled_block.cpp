@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "numerics/normal_matrix.hpp"
 #include "numerics/semidefinite.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/block_layers.hpp"
@@ -12,7 +13,6 @@
 #include "widelimit/finite/finite_network.hpp"
 #include "widelimit/layers/branches.hpp"
 #include "widelimit/layers/pooling.hpp"
-#include "widelimit/numerics/random_stream.hpp"
 #include "widelimit/propagation/estimators.hpp"
 #include "widelimit/stop_request.hpp"
 
@@ -48,12 +48,6 @@ struct Samples {
   std::vector<std::vector<std::vector<double>>> gradients;
 };
 
-Matrix<double> normal_matrix(Index rows, Index columns, numerics::RandomStream& random) {
-  Matrix<double> numbers(rows, columns);
-  for (Index k = 0; k < numbers.size(); ++k) numbers.data()[k] = random.normal();
-  return numbers;
-}
-
 void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& samples) {
   samples.grams[depth] += tokens * tokens.transpose() / static_cast<double>(tokens.cols());
   samples.norms[depth].push_back(tokens.squaredNorm() / static_cast<double>(tokens.size()));
@@ -74,7 +68,7 @@ void add_gradients(const Vector<double>& gradient, const std::vector<Index>& cou
 void sample_network(const Design& design, const Matrix<double>& root, const std::vector<Index>& counts,
                     numerics::RandomStream random, std::uint64_t seed, Samples& samples) {
   const Index n = design.tokens, width = design.options.width;
-  Matrix<double> start = root * normal_matrix(n, width, random);
+  Matrix<double> start = root * numerics::normal_matrix(n, width, random);
   add_tokens(start, 0, samples);
   const Inputs<double> inputs(start.data(), {1, n, width});
   const Finite whole = design.blocks(design.depth, seed);
@@ -85,7 +79,7 @@ void sample_network(const Design& design, const Matrix<double>& root, const std:
     add_tokens(Eigen::Map<const Matrix<double>>(outputs.data(), n, width), static_cast<std::size_t>(l),
                samples);
   }
-  const Matrix<double> direction = normal_matrix(1, n * width, random);
+  const Matrix<double> direction = numerics::normal_matrix(1, n * width, random);
   const Vector<double> gradient = whole.vector_jacobian(inputs, direction);
   add_gradients(gradient, counts, 1 / static_cast<double>(n * width), samples);
 }
@@ -118,9 +112,9 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   constexpr const char* where = "sample_block";
   require_gram(where, start);
   require_semidefinite(where, start);
-  require_at_least(where, "depth", static_cast<double>(depth), 1);
-  require_at_least(where, "width", static_cast<double>(options.width), 1);
-  require_at_least(where, "networks", static_cast<double>(options.networks), 2);
+  require_at_least(where, "depth", depth, 1);
+  require_at_least(where, "width", options.width, 1);
+  require_at_least(where, "networks", options.networks, 2);
   require_block(block.layers(), start.rows());
   const Design design{block.layers(), options, start.rows(), depth, run.threads};
   require_same_channels(design);

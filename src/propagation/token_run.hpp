@@ -12,8 +12,8 @@ namespace widelimit::propagation {
 
 using Eigen::Index;
 
-/// A start T of the tangent recursion is multiplied by it, and results are divided by it: T' is linear in T but for what
-/// parameters add on the way, which so vanishes in rounding, a factor of 1e-60 away.
+/// A start T of the tangent recursion is multiplied by it, and results are divided by it: T' is linear in T but for
+/// what parameters add on the way, which so vanishes in rounding, a factor of 1e-60 away.
 inline constexpr double tangent_scale = 0x1p200;
 
 /// Tokens and their tangent kernel, [n, n] each.

@@ -18,19 +18,14 @@ constexpr std::array<std::pair<std::string_view, HeadActivation>, 4> kNames = {
      {"softmax1", HeadActivation::softmax1},
      {"bayes", HeadActivation::bayes}}};
 
-void check_scores(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
-                  const Vector<double>& v) {
+HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
+                      const Vector<double>& v) {
   if (chi.rows() < 1 || chi.cols() < 1)
     throw ArgumentError(
         fmt::format("head activation: chi must have at least one head and one token, got {} x {}", chi.rows(),
                     chi.cols()));
   require_offsets("head activation", activation, chi.rows(), b, v);
   require_finite("head activation", "chi", chi);
-}
-
-HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
-                      const Vector<double>& v) {
-  check_scores(activation, chi, b, v);
   HeadPass pass(activation, chi.rows(), chi.cols());
   pass.forward(chi.data(), b.data(), v.data());
   return pass;
@@ -104,9 +99,8 @@ ActivationJacobians head_activation_jacobians(HeadActivation activation, const M
 
 TokenLoss token_loss(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
                      const Vector<double>& v, Index eps) {
-  check_scores(activation, chi, b, v);
-  require_index("token_loss", "eps", eps, chi.cols());
   HeadPass pass = forward_pass(activation, chi, b, v);
+  require_index("token_loss", "eps", eps, chi.cols());
   TokenLoss result;
   result.aggregate = Eigen::Map<const Vector<double>>(pass.a.data(), chi.cols());
   Vector<double> residual = result.aggregate;

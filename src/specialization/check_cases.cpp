@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "check_case_parts.hpp"
+#include "head_parts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/hessian.hpp"
@@ -176,9 +176,7 @@ CaseFields sgd_steps_case(const JsonValue& in) {
     const BatchLoss now =
         batch_loss(activation_of(in), heads, {tokens_of(X.at(t)), token_rows(X.at(t)), eps.at(t)});
     losses.append(now.loss);
-    heads.k -= gamma * now.gradient.k;
-    heads.b -= gamma * now.gradient.b;
-    heads.v -= gamma * now.gradient.v;
+    add_scaled(heads, -gamma, now.gradient);
   }
   const OrderParameters overlaps = order_parameters(heads.k, in.at("k_star"));
   return {{"losses", losses}, {"k", heads.k},    {"b", heads.b},

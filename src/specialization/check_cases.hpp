@@ -4,6 +4,9 @@
 #include <string>
 
 #include "check/reference_file.hpp"
+#include "read_prior.hpp"
+#include "widelimit/specialization/flow.hpp"
+#include "widelimit/specialization/quadrature.hpp"
 
 namespace widelimit::specialization {
 
@@ -19,6 +22,14 @@ struct StochasticFields {
   double repetitions = 1;
   double repetitions_in_file = 1;
 };
+
+/// What the deterministic and the stochastic reference cases read alike. Field activation.
+HeadActivation activation_of(const JsonValue& in);
+/// Fields m, r, b, v.
+HeadParameters case_parameters(const JsonValue& in);
+
+/// Appends loss, m, S, b and v.
+void add_flow_point(CaseFields& out, const FlowPoint& point);
 
 /// DataError for a function name that is not known.
 CaseFields recompute(const std::string& function, const JsonValue& inputs);

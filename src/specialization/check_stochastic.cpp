@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "block_sums.hpp"
-#include "check_case_parts.hpp"
+#include "check_cases.hpp"
 #include "checks.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"

@@ -83,7 +83,7 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
     if (step == *next || stop) points.push_back(std::move(point));
     if (stop) break;
     if (step == *next) ++next;
-    for_each_part([&](auto& part, const auto& slope) { part -= options.step * slope; }, state, now.gradient);
+    add_scaled(state, -options.step, now.gradient);
     if (options.batch_noise > 0 && finite(state))
       state.r = numerics::symmetric_root(
           state.r * state.r.transpose() + options.step * options.batch_noise * now.noise, overlap_rounding);
@@ -149,6 +149,7 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   };
   std::vector<FlowPoint> points;
   std::vector<double> times;
+  times.reserve(record.size());
   for (const Index step : record) times.push_back(static_cast<double>(step) * options.step);
   const auto visit = [&](const State& state, double tau) {
     const HeadParameters parameters = packing.unpack(state);

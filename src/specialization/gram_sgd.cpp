@@ -1,8 +1,7 @@
 #include <Eigen/Cholesky>
-#include <boost/random/chi_squared_distribution.hpp>
 #include <cmath>
 
-#include "normals.hpp"
+#include "numerics/wishart.hpp"
 #include "vector_sgd.hpp"
 
 namespace widelimit::specialization {
@@ -18,14 +17,6 @@ struct GramSums {
   Vector<double> v;
 };
 
-/// Variables of the sequences [first, first + count) of a batch.
-struct BlockView {
-  Eigen::Ref<const Matrix<double>> z;
-  Eigen::Ref<const Matrix<double>> T;
-  Eigen::Ref<const Matrix<double>> theta;
-  const Index* eps;
-};
-
 Matrix<double> cholesky(const Matrix<double>& gram) {
   const Eigen::LLT<Eigen::MatrixXd> factor(gram);
   if (factor.info() != Eigen::Success)
@@ -34,9 +25,9 @@ Matrix<double> cholesky(const Matrix<double>& gram) {
   return factor.matrixL();
 }
 
-GramSums sum_block(HeadActivation activation, const GramState& state, const Matrix<double>& C, Index tokens,
-                   const BlockView& block) {
-  const Index heads = state.b.size(), size = C.rows(), features = size - heads;
+GramSums sum_block(HeadActivation activation, const GramState& state, const Matrix<double>& C,
+                   const GramBatch& block) {
+  const Index heads = state.b.size(), size = C.rows(), features = size - heads, tokens = block.tokens;
   HeadPass pass(activation, heads, tokens);
   GramSums sums{0, Matrix<double>::Zero(heads, size), Matrix<double>::Zero(heads, heads),
                 Vector<double>::Zero(heads), Vector<double>::Zero(state.v.size())};
@@ -44,9 +35,10 @@ GramSums sum_block(HeadActivation activation, const GramState& state, const Matr
       GW(heads, tokens);
   Vector<double> miss(tokens), g(tokens);
   for (Index mu = 0; mu < block.theta.rows(); ++mu) {
+    const Index eps = block.eps[static_cast<std::size_t>(mu)];
     z = block.z.middleRows(mu * tokens, tokens);
     // C^-1 M = C^T: the signal in the coordinates of z.
-    z.row(block.eps[mu]).noalias() += block.theta.row(mu) * C.bottomRows(features);
+    z.row(eps).noalias() += block.theta.row(mu) * C.bottomRows(features);
     chi.noalias() = C.topRows(heads).lazyProduct(z.transpose());
     const auto T = block.T.middleRows(mu * tokens, tokens);
     W.noalias() = T.lazyProduct(T.transpose());
@@ -54,7 +46,7 @@ GramSums sum_block(HeadActivation activation, const GramState& state, const Matr
     products += W;
     pass.forward(chi.data(), state.b.data(), state.v.data());
     miss = Eigen::Map<const Vector<double>>(pass.a.data(), tokens);
-    miss[block.eps[mu]] -= 1;
+    miss[eps] -= 1;
     g.noalias() = products.lazyProduct(miss);
     sums.loss += g.dot(miss);
     g *= 2 / static_cast<double>(state.dimension);
@@ -113,44 +105,32 @@ void check_dimension(const char* where, const GramState& state, Index tokens) {
 
 constexpr Index kGramBlock = 128;
 
-/// Draws a block of sequences: z and the lower triangles below the diagonal are normal, the diagonals of T
+/// Draws `count` sequences from a stream: z and the lower triangles below the diagonal are normal, the diagonals of T
 /// chi.
-class BlockDraw {
- public:
-  BlockDraw(const Prior& prior, const GramState& state, Index tokens, std::uint64_t seed)
-      : prior_{prior}, dimension_{state.dimension}, size_{state.gram.rows()}, tokens_{tokens}, seed_{seed} {}
-
-  void operator()(std::uint64_t stream, Index count, Matrix<double>& z, Matrix<double>& T,
-                  Matrix<double>& theta) const {
-    const Index below = tokens_ * (tokens_ - 1) / 2, each = tokens_ * size_ + below;
-    std::vector<float> normals(static_cast<std::size_t>(count * each));
-    fill_normals(normals, seed_, 2 * stream);
-    numerics::RandomStream random(seed_, 2 * stream + 1);
-    z.resize(count * tokens_, size_);
-    T.setZero(count * tokens_, tokens_);
-    theta.resize(count, prior_.features());
-    Vector<double> features;
-    const float* next = normals.data();
-    for (Index mu = 0; mu < count; ++mu) {
-      for (Index l = 0; l < tokens_; ++l)
-        for (Index i = 0; i < size_; ++i) z(mu * tokens_ + l, i) = static_cast<double>(*next++);
-      for (Index l = 0; l < tokens_; ++l) {
-        for (Index j = 0; j < l; ++j) T(mu * tokens_ + l, j) = static_cast<double>(*next++);
-        boost::random::chi_squared_distribution<double> square(static_cast<double>(dimension_ - size_ - l));
-        T(mu * tokens_ + l, l) = std::sqrt(square(random));
-      }
-      prior_.sample(random, features);
-      theta.row(mu) = features.transpose();
+GramBatch drawn_block(const Prior& prior, const GramState& state, const SgdOptions& options,
+                      std::uint64_t stream, Index count) {
+  const Index size = state.gram.rows(), tokens = options.tokens;
+  const Index below = tokens * (tokens - 1) / 2, each = tokens * size + below;
+  std::vector<float> normals(static_cast<std::size_t>(count * each));
+  fill_normals(normals, options.seed, 2 * stream);
+  numerics::RandomStream random(options.seed, 2 * stream + 1);
+  GramBatch block{tokens, Matrix<double>(count * tokens, size), Matrix<double>::Zero(count * tokens, tokens),
+                  Matrix<double>(count, prior.features()),
+                  std::vector<Index>(static_cast<std::size_t>(count))};
+  Vector<double> features;
+  const float* next = normals.data();
+  for (Index mu = 0; mu < count; ++mu) {
+    for (Index l = 0; l < tokens; ++l)
+      for (Index i = 0; i < size; ++i) block.z(mu * tokens + l, i) = static_cast<double>(*next++);
+    for (Index l = 0; l < tokens; ++l) {
+      for (Index j = 0; j < l; ++j) block.T(mu * tokens + l, j) = static_cast<double>(*next++);
+      block.T(mu * tokens + l, l) = std::sqrt(numerics::chi_squared(state.dimension - size - l, random));
     }
+    prior.sample(random, features);
+    block.theta.row(mu) = features.transpose();
   }
-
- private:
-  const Prior& prior_;
-  Index dimension_;
-  Index size_;
-  Index tokens_;
-  std::uint64_t seed_;
-};
+  return block;
+}
 
 }  // namespace
 
@@ -163,13 +143,8 @@ GramState random_gram_start(HeadActivation activation, Index heads, Index featur
   require_not_negative(where, "eta", eta);
   const Index size = heads + features;
   numerics::RandomStream random(seed);
-  // Bartlett's factor of a Wishart matrix.
-  Matrix<double> factor = Matrix<double>::Zero(size, size);
-  for (Index i = 0; i < size; ++i) {
-    for (Index j = 0; j < i; ++j) factor(i, j) = random.normal();
-    factor(i, i) = std::sqrt(
-        boost::random::chi_squared_distribution<double>(static_cast<double>(dimension - i))(random));
-  }
+  Matrix<double> factor(size, size);
+  numerics::draw_wishart_root(dimension, random, factor);
   factor /= std::sqrt(static_cast<double>(dimension));
   factor.topRows(heads) *= eta;
   return {factor * factor.transpose(), Vector<double>::Zero(heads),
@@ -204,9 +179,7 @@ double gram_step(HeadActivation activation, GramState& state, const GramBatch& b
   require_shape(where, "theta", batch.theta, count, size - state.b.size());
   for (const Index eps : batch.eps) require_index(where, "eps", eps, batch.tokens);
   const Matrix<double> C = cholesky(state.gram);
-  const std::vector<GramSums> sums = {
-      sum_block(activation, state, C, batch.tokens, {batch.z, batch.T, batch.theta, batch.eps.data()})};
-  return apply_step(state, C, sums, count, gamma);
+  return apply_step(state, C, {sum_block(activation, state, C, batch)}, count, gamma);
 }
 
 std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, GramState state,
@@ -220,7 +193,6 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
     throw ArgumentError(
         fmt::format("{}: the state has {} spikes, the prior {} features", where, features, prior.features()));
   const Index blocks = (options.batch + kGramBlock - 1) / kGramBlock;
-  const BlockDraw draw(prior, state, options.tokens, options.seed);
   std::vector<SgdPoint> points;
   auto next = record.begin();
   numerics::on_threads(options.run.threads, [&] {
@@ -228,10 +200,8 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
       const GramState before = state;
       const Matrix<double> C = cholesky(before.gram);
       const auto sums_of = [&](Index block, Index count) {
-        Matrix<double> z, T, theta;
-        draw(static_cast<std::uint64_t>(step * blocks + block), count, z, T, theta);
-        const std::vector<Index> eps(static_cast<std::size_t>(count), 0);
-        return sum_block(activation, before, C, options.tokens, {z, T, theta, eps.data()});
+        const auto stream = static_cast<std::uint64_t>(step * blocks + block);
+        return sum_block(activation, before, C, drawn_block(prior, before, options, stream, count));
       };
       const auto parts = parts_of_blocks(options.batch, kGramBlock, {.stop = options.run.stop}, sums_of);
       const double loss = apply_step(state, C, parts, options.batch, options.gamma);

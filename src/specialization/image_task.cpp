@@ -6,7 +6,6 @@
 
 #include "block_sums.hpp"
 #include "log_sum_exp.hpp"
-#include "normals.hpp"
 #include "vector_sgd.hpp"
 
 namespace widelimit::specialization {
@@ -19,13 +18,10 @@ class ImageDraw {
   ImageDraw(const ImageTask& task, Index tokens, std::uint64_t seed)
       : signals_{(task.amplitude() * task.images()).cast<float>()}, tokens_{tokens}, seed_{seed} {}
 
-  void operator()(std::uint64_t stream, Index size, Matrix<float>& X) const {
-    fill_normals({X.data(), static_cast<std::size_t>(X.size())}, seed_, 2 * stream);
-    numerics::RandomStream random(seed_, 2 * stream + 1);
-    for (Index mu = 0; mu < size; ++mu) {
-      const auto image = static_cast<Index>(random.below(static_cast<std::uint64_t>(signals_.rows())));
-      X.row(mu * tokens_) += signals_.row(image);
-    }
+  void operator()(std::uint64_t stream, Matrix<float>& X) const {
+    draw_sequences(seed_, stream, tokens_, X, [&](numerics::RandomStream& random, auto token) {
+      token += signals_.row(static_cast<Index>(random.below(static_cast<std::uint64_t>(signals_.rows()))));
+    });
   }
 
   const Matrix<float>& signals() const { return signals_; }
@@ -36,9 +32,14 @@ class ImageDraw {
   std::uint64_t seed_;
 };
 
-BayesRisk mean_and_error(const std::vector<double>& values) {
+/// The mean of the losses that losses_of(block, size) gives of each block of so many sequences, and its error.
+template <typename LossesOf>
+BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const LossesOf& losses_of) {
   MonteCarloSums sums;
-  for (const double value : values) sums.add(value);
+  numerics::on_threads(run.threads, [&] {
+    for (const std::vector<double>& losses : parts_of_blocks(count, block_size, run, losses_of))
+      for (const double loss : losses) sums.add(loss);
+  });
   return {sums.mean(), sums.standard_error()};
 }
 
@@ -111,26 +112,22 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
   require_at_least("ImageTask::bayes_risk", "count n", count, 2);
   const ImageDraw draw(*this, tokens, seed);
   const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
-  std::vector<double> losses(static_cast<std::size_t>(count));
-  const Index blocks = (count + kSequencesPerBlock - 1) / kSequencesPerBlock;
-  const auto lose = [&](Index block) {
-    const Index first = block * kSequencesPerBlock, size = std::min(kSequencesPerBlock, count - first);
+  return mean_loss(count, kSequencesPerBlock, run, [&](Index block, Index size) {
     Matrix<float> X(size * tokens, dimension());
-    draw(static_cast<std::uint64_t>(block), size, X);
+    draw(static_cast<std::uint64_t>(block), X);
     Eigen::MatrixXf scores = draw.signals() * X.transpose();
     scores.colwise() -= half_norms;
     Vector<double> odds(scores.cols());
     for (Index l = 0; l < scores.cols(); ++l) odds[l] = log_sum_exp(scores.col(l));
-    for (Index mu = 0; mu < size; ++mu) {
-      Vector<double> miss = softmax_of(odds.segment(mu * tokens, tokens));
+    std::vector<double> losses;
+    for (Index first = 0; first < X.rows(); first += tokens) {
+      Vector<double> miss = softmax_of(odds.segment(first, tokens));
       miss[0] -= 1;
-      const Eigen::VectorXf residual = X.middleRows(mu * tokens, tokens).transpose() * miss.cast<float>();
-      losses[static_cast<std::size_t>(first + mu)] =
-          static_cast<double>(residual.squaredNorm()) / static_cast<double>(dimension());
+      const Eigen::VectorXf residual = X.middleRows(first, tokens).transpose() * miss.cast<float>();
+      losses.push_back(static_cast<double>(residual.squaredNorm()) / static_cast<double>(dimension()));
     }
-  };
-  numerics::on_threads(run.threads, [&] { numerics::for_each_task(blocks, run, lose); });
-  return mean_and_error(losses);
+    return losses;
+  });
 }
 
 Matrix<double> ImageTask::class_cosines(const Matrix<double>& k) const {
@@ -147,18 +144,9 @@ std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask&
   const std::vector<Index> record = check_sgd_options("image_sgd", options);
   check_heads("image_sgd", activation, task, start);
   const ImageDraw draw(task, options.tokens, options.seed);
-  const Index blocks = (options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock;
   std::vector<ImageSgdPoint> points;
-  const auto batch = [&](Index step, const HeadVectors& heads) {
-    return mean_over_batch<float>(activation, heads, options.tokens, options.batch, options.run,
-                                  [&](Index block, Index size, Matrix<float>& X, std::vector<Index>&) {
-                                    draw(static_cast<std::uint64_t>(step * blocks + block), size, X);
-                                  });
-  };
-  numerics::on_threads(options.run.threads, [&] {
-    run_sgd(options, start, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
-      points.push_back({options.gamma * static_cast<double>(step), loss, heads});
-    });
+  run_sgd(activation, options, record, start, draw, [&](double tau, double loss, const HeadVectors& heads) {
+    points.push_back({tau, loss, heads});
   });
   return points;
 }
@@ -170,17 +158,13 @@ BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const Hea
   require_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);
   const Matrix<float> k = heads.k.cast<float>();
-  std::vector<double> losses(static_cast<std::size_t>(count));
-  const auto lose = [&](Index mu) {
+  return mean_loss(count, 1, run, [&](Index mu, Index) {
     Matrix<float> X(tokens, task.dimension());
-    draw(static_cast<std::uint64_t>(mu), 1, X);
+    draw(static_cast<std::uint64_t>(mu), X);
     const Index eps = 0;
-    losses[static_cast<std::size_t>(mu)] =
-        sum_sequences(activation, k, heads.b, heads.v, X, tokens, &eps).loss /
-        static_cast<double>(task.dimension());
-  };
-  numerics::on_threads(run.threads, [&] { numerics::for_each_task(count, run, lose); });
-  return mean_and_error(losses);
+    const double loss = sum_sequences(activation, k, heads.b, heads.v, X, tokens, &eps).loss;
+    return std::vector<double>{loss / static_cast<double>(task.dimension())};
+  });
 }
 
 }  // namespace widelimit::specialization

@@ -8,6 +8,7 @@
 #include "block_sums.hpp"
 #include "checks.hpp"
 #include "loss_kernel.hpp"
+#include "numerics/normal_matrix.hpp"
 #include "sample_tiles.hpp"
 
 namespace widelimit::specialization {
@@ -27,18 +28,6 @@ void check_parameters(HeadActivation activation, const HeadParameters& parameter
   require_finite(where, "m", parameters.m);
   require_finite(where, "r", parameters.r);
   require_offsets(where, activation, heads, parameters.b, parameters.v);
-}
-
-KernelSums kernel_sums(LossDetail detail) {
-  switch (detail) {
-    case LossDetail::loss_only:
-      return KernelSums::loss;
-    case LossDetail::gradients:
-      return KernelSums::gradients;
-    case LossDetail::gradients_and_noise:
-      return KernelSums::gradients_and_noise;
-  }
-  return KernelSums::loss;
 }
 
 /// Sums over all blocks, each block on its own and then in order.
@@ -78,8 +67,7 @@ HeadParameters noise_start(HeadActivation activation, Index heads, Index feature
   require_at_least("noise_start", "features F", features, 1);
   require_not_negative("noise_start", "eta", eta);
   numerics::RandomStream random(seed);
-  Matrix<double> m(heads, features);
-  for (double& entry : m.reshaped<Eigen::RowMajor>()) entry = kStartDeviation * random.normal();
+  Matrix<double> m = numerics::normal_matrix(heads, features, random, kStartDeviation);
   Matrix<double> r = eta * Matrix<double>::Identity(heads, heads);
   for (Index h = 0; h < heads; ++h)
     for (Index k = 0; k <= h; ++k) {
@@ -101,15 +89,14 @@ SampledLoss sampled_loss(HeadActivation activation, const HeadParameters& parame
   const Vector<Scalar> b = parameters.b.cast<Scalar>();
   const Vector<Scalar> v = parameters.v.cast<Scalar>();
 
-  KernelBlock<Scalar> model;
-  model.activation = activation;
-  model.wanted = kernel_sums(detail);
-  model.heads = static_cast<std::size_t>(heads);
-  model.rows = static_cast<std::size_t>(rows);
-  model.tokens = static_cast<std::size_t>(samples.tokens());
-  model.head_rows = weights.data();
-  model.b = b.data();
-  model.v = v.data();
+  const KernelBlock<Scalar> model{.activation = activation,
+                                  .wanted = detail,
+                                  .heads = static_cast<std::size_t>(heads),
+                                  .rows = static_cast<std::size_t>(rows),
+                                  .tokens = static_cast<std::size_t>(samples.tokens()),
+                                  .head_rows = weights.data(),
+                                  .b = b.data(),
+                                  .v = v.data()};
   const KernelLayout layout(activation, model.heads, model.rows);
   std::vector<double> sums = sum_kernel_blocks(model, tiles_of(samples), layout.size, run);
   for (double& sum : sums) sum /= samples.weight_sum();

@@ -93,6 +93,15 @@ void pull_back_rows(const Tile<T>& tile, std::size_t head) {
   for (; row < tile.block.rows; ++row) pull_back<kHeads, 1>(tile, head, row);
 }
 
+/// dsigma / ds of a head with its own normaliser, over the number of heads.
+template <typename T>
+T share_of(const KernelBlock<T>& block, std::size_t head) {
+  const T factor = block.activation == HeadActivation::softmaxv   ? block.v[head]
+                   : block.activation == HeadActivation::softmax1 ? block.v[0]
+                                                                  : T{1};
+  return factor / static_cast<T>(block.heads);
+}
+
 /// exp(chi - maximum) of one head, normalised; adds its share to the aggregate.
 template <typename T>
 void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
@@ -116,10 +125,7 @@ void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   }
   const auto scale = hn::Div(hn::Set(d, T{1}), total);
   hn::Store(hn::Mul(idle, scale), d, tile.per_head + head * lanes);
-  const T factor = tile.block.activation == HeadActivation::softmaxv ? tile.block.v[head]
-                   : may_rest                                        ? tile.block.v[0]
-                                                                     : T{1};
-  const auto share = hn::Set(d, factor / static_cast<T>(tile.block.heads));
+  const auto share = hn::Set(d, share_of(tile.block, head));
   for (std::size_t l = 0; l < tokens; ++l) {
     const auto s = hn::Mul(hn::Load(d, score + l * kTile), scale);
     hn::Store(s, d, score + l * kTile);
@@ -183,17 +189,14 @@ void differentiate_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   auto own = hn::Zero(d);
   for (std::size_t l = 0; l < tile.block.tokens; ++l)
     own = hn::MulAdd(hn::Load(d, tile.aggregate + l * lanes), hn::Load(d, score + l * kTile), own);
-  const bool may_rest = tile.block.activation == HeadActivation::softmax1;
-  const T factor = tile.block.activation == HeadActivation::softmaxv ? tile.block.v[head]
-                   : may_rest                                        ? tile.block.v[0]
-                                                                     : T{1};
-  const auto share = hn::Set(d, factor / static_cast<T>(heads));
+  const auto share = hn::Set(d, share_of(tile.block, head));
   for (std::size_t l = 0; l < tile.block.tokens; ++l) {
     const auto pull = hn::Sub(hn::Load(d, tile.aggregate + l * lanes), own);
     hn::Store(hn::Mul(hn::Mul(share, hn::Load(d, score + l * kTile)), pull), d, score + l * kTile);
   }
   T* const b = tile.offsets + head * lanes;
-  T* const v = tile.offsets + (heads + (may_rest ? 0 : head)) * lanes;
+  T* const v =
+      tile.offsets + (heads + (tile.block.activation == HeadActivation::softmax1 ? 0 : head)) * lanes;
   const auto rest = hn::Load(d, tile.per_head + head * lanes);
   hn::Store(hn::NegMulAdd(hn::Mul(share, rest), own, hn::Load(d, b)), d, b);
   hn::Store(hn::MulAdd(own, hn::Set(d, T{1} / static_cast<T>(heads)), hn::Load(d, v)), d, v);
@@ -231,7 +234,7 @@ void attend(const Tile<T>& tile, T* a) {
     for (std::size_t h = 0; h < tile.block.heads && !joint; ++h) normalise_head(tile, h, i);
     std::copy_n(tile.aggregate, entries, a);
     residuals(tile, i);
-    if (tile.block.wanted == KernelSums::loss) continue;
+    if (tile.block.wanted == LossDetail::loss_only) continue;
     if (joint) differentiate_jointly(tile, a, i);
     for (std::size_t h = 0; h < tile.block.heads && !joint; ++h) differentiate_head(tile, h, i);
   }
@@ -266,7 +269,7 @@ void add_tile(const Tile<T>& tile, T* a) {
   for (; h + 2 <= heads; h += 2) score_heads<2>(tile, h);
   for (; h < heads; ++h) score_heads<1>(tile, h);
   attend(tile, a);
-  if (tile.block.wanted == KernelSums::loss) return;
+  if (tile.block.wanted == LossDetail::loss_only) return;
   h = 0;
   for (; h + 4 <= heads; h += 4) pull_back_rows<4>(tile, h);
   for (; h + 2 <= heads; h += 2) pull_back_rows<2>(tile, h);
@@ -298,7 +301,7 @@ void add_block_of(const KernelBlock<T>& block, double* sums) {
     if (has_scale(block.activation))
       for (std::size_t k = 0; k < layout.noise - layout.v; ++k)
         sums[layout.v + k] += lane_sum<T>(hn::Load(d, offsets + (heads + k) * lanes));
-    if (block.wanted == KernelSums::gradients_and_noise) add_noise(tile, layout.noise);
+    if (block.wanted == LossDetail::gradients_and_noise) add_noise(tile, layout.noise);
   }
 }
 

@@ -2,18 +2,15 @@
 
 #include <cstddef>
 
-#include "widelimit/specialization/activation.hpp"
+#include "widelimit/specialization/loss.hpp"
 
 namespace widelimit::specialization {
-
-/// Which sums the kernel makes.
-enum class KernelSums { loss, gradients, gradients_and_noise };
 
 /// One block of samples: consecutive tiles of 64, [row][token][sample].
 template <typename Scalar>
 struct KernelBlock {
   HeadActivation activation{};
-  KernelSums wanted{};
+  LossDetail wanted{};
   std::size_t heads = 0;
   std::size_t rows = 0;  ///< F + noises.
   std::size_t tokens = 0;

@@ -10,16 +10,7 @@ namespace widelimit::specialization {
 
 namespace {
 
-using Solver = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
-
 constexpr double kRelativeRank = 1e-12;
-
-Solver decompose(const Matrix<double>& matrix) {
-  Solver solver(Eigen::MatrixXd((matrix + matrix.transpose()) / 2));
-  if (solver.info() != Eigen::Success)
-    throw NumericalError("order parameters: the eigenvalue iteration did not converge");
-  return solver;
-}
 
 }  // namespace
 
@@ -38,7 +29,9 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
   const Index heads = m.rows(), features = m.cols();
   require_shape("order_parameters", "q", q, heads, heads);
   require_shape("order_parameters", "p", p, features, features);
-  const Solver solver = decompose(p);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(Eigen::MatrixXd((p + p.transpose()) / 2));
+  if (solver.info() != Eigen::Success)
+    throw NumericalError("order parameters: the eigenvalue iteration did not converge");
   const auto& lambda = solver.eigenvalues();
   if (!(lambda[0] > kRelativeRank * lambda[features - 1]))
     throw NumericalError(fmt::format(

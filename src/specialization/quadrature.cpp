@@ -96,8 +96,7 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
         numerics::on_threads(run.threads, [&] { return parts_of_blocks(size, kChunk, run, loss_of_chunk); });
     for (const WeightedLoss& chunk : chunks) {
       total.loss += chunk.weight * chunk.loss.loss;
-      for_each_part([&](auto& sum, const auto& slope) { sum += chunk.weight * slope; }, total.gradient,
-                    chunk.loss.gradient);
+      add_scaled(total.gradient, chunk.weight, chunk.loss.gradient);
     }
   }
   if (noises == 0) total.gradient.r = Matrix<double>::Zero(heads, parameters.r.cols());
@@ -112,22 +111,20 @@ double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShap
   const std::vector<Component> parts = components(prior);
   check_size(grid, parts.size());
   double risk = 0;
-  for (const Component& component : parts)
-    risk += component.probability * grid.mean(
-                                        [&](const double* z) {
-                                          thread_local Vector<double> token, odds;
-                                          odds.resize(tokens);
-                                          for (Index l = 0; l < tokens; ++l) {
-                                            token =
-                                                Eigen::Map<const Vector<double>>(z + l * features, features);
-                                            if (l == 0)
-                                              token = component.shift + component.scale.cwiseProduct(token);
-                                            odds[l] = prior.token_score(token);
-                                          }
-                                          odds = (odds.array() - odds.maxCoeff()).exp().matrix();
-                                          return 1 - odds.squaredNorm() / (odds.sum() * odds.sum());
-                                        },
-                                        run);
+  for (const Component& component : parts) {
+    const auto risk_at = [&](const double* z) {
+      thread_local Vector<double> token, odds;
+      odds.resize(tokens);
+      for (Index l = 0; l < tokens; ++l) {
+        token = Eigen::Map<const Vector<double>>(z + l * features, features);
+        if (l == 0) token = component.shift + component.scale.cwiseProduct(token);
+        odds[l] = prior.token_score(token);
+      }
+      odds = (odds.array() - odds.maxCoeff()).exp().matrix();
+      return 1 - odds.squaredNorm() / (odds.sum() * odds.sum());
+    };
+    risk += component.probability * grid.mean(risk_at, run);
+  }
   return risk;
 }
 

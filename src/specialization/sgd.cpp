@@ -2,7 +2,7 @@
 
 #include <Eigen/Cholesky>
 
-#include "normals.hpp"
+#include "numerics/normal_matrix.hpp"
 #include "vector_sgd.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 
@@ -23,20 +23,16 @@ void check_batch(HeadActivation activation, const HeadVectors& heads, const Toke
   for (const Index eps : batch.eps) require_index(where, "eps", eps, batch.tokens);
 }
 
-void fill_normal_matrix(Matrix<double>& matrix, double deviation, numerics::RandomStream& random) {
-  for (double& entry : matrix.reshaped<Eigen::RowMajor>()) entry = deviation * random.normal();
-}
-
 }  // namespace
 
 BatchLoss batch_loss(HeadActivation activation, const HeadVectors& heads, const TokenBatch& batch) {
   check_batch(activation, heads, batch);
   const Index sequences = static_cast<Index>(batch.eps.size());
   return mean_over_batch<double>(activation, heads, batch.tokens, sequences, {},
-                                 [&](Index block, Index size, Matrix<double>& X, std::vector<Index>& eps) {
+                                 [&](Index block, Matrix<double>& X, std::vector<Index>& eps) {
                                    const Index first = block * kSequencesPerBlock;
-                                   X = batch.X.middleRows(first * batch.tokens, size * batch.tokens);
-                                   std::copy_n(batch.eps.begin() + first, size, eps.begin());
+                                   X = batch.X.middleRows(first * batch.tokens, X.rows());
+                                   std::copy_n(batch.eps.begin() + first, eps.size(), eps.begin());
                                  });
 }
 
@@ -57,14 +53,9 @@ SgdStart random_start(HeadActivation activation, Index heads, Index features, In
   require_not_negative(where, "eta", eta);
   numerics::RandomStream random(seed);
   const double deviation = 1 / std::sqrt(static_cast<double>(dimension));
-  SgdStart start;
-  start.k_star.resize(features, dimension);
-  start.heads.k.resize(heads, dimension);
-  fill_normal_matrix(start.k_star, deviation, random);
-  fill_normal_matrix(start.heads.k, eta * deviation, random);
-  start.heads.b = Vector<double>::Zero(heads);
-  start.heads.v = Vector<double>::Ones(scale_count(activation, heads));
-  return start;
+  const Matrix<double> k_star = numerics::normal_matrix(features, dimension, random, deviation);
+  const Matrix<double> k = numerics::normal_matrix(heads, dimension, random, eta * deviation);
+  return {{k, Vector<double>::Zero(heads), Vector<double>::Ones(scale_count(activation, heads))}, k_star};
 }
 
 SgdStart plant(SgdStart start, const Matrix<double>& m) {
@@ -78,35 +69,25 @@ SgdStart plant(SgdStart start, const Matrix<double>& m) {
 std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const SgdStart& start,
                           const SgdOptions& options) {
   const std::vector<Index> record = check_sgd_options("sgd", options);
-  const Index dimension = start.k_star.cols(), tokens = options.tokens;
+  const Index dimension = start.k_star.cols();
   require_shape("sgd", "k_star", start.k_star, prior.features(), dimension);
   require_shape("sgd", "k", start.heads.k, start.heads.k.rows(), dimension);
   require_offsets("sgd", activation, start.heads.k.rows(), start.heads.b, start.heads.v);
   const Matrix<float> spikes = start.k_star.cast<float>();
-  const auto blocks =
-      static_cast<std::uint64_t>((options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock);
-
-  const auto batch = [&](Index step, const HeadVectors& heads) {
-    const auto draw = [&](Index block, Index size, Matrix<float>& X, std::vector<Index>&) {
-      const std::uint64_t stream =
-          2 * (static_cast<std::uint64_t>(step) * blocks + static_cast<std::uint64_t>(block));
-      fill_normals({X.data(), static_cast<std::size_t>(X.size())}, options.seed, stream);
-      numerics::RandomStream random(options.seed, stream + 1);
-      Vector<double> theta;
-      for (Index mu = 0; mu < size; ++mu) {
-        prior.sample(random, theta);
-        X.row(mu * tokens) += theta.cast<float>().transpose() * spikes;
-      }
-    };
-    return mean_over_batch<float>(activation, heads, tokens, options.batch, options.run, draw);
-  };
   std::vector<SgdPoint> points;
-  numerics::on_threads(options.run.threads, [&] {
-    run_sgd(options, start.heads, record, batch, [&](Index step, double loss, const HeadVectors& heads) {
-      points.push_back({options.gamma * static_cast<double>(step), loss,
-                        order_parameters(heads.k, start.k_star), heads.b, heads.v});
-    });
-  });
+  run_sgd(
+      activation, options, record, start.heads,
+      [&](std::uint64_t stream, Matrix<float>& X) {
+        Vector<double> theta;
+        draw_sequences(options.seed, stream, options.tokens, X,
+                       [&](numerics::RandomStream& random, auto token) {
+                         prior.sample(random, theta);
+                         token += theta.cast<float>().transpose() * spikes;
+                       });
+      },
+      [&](double tau, double loss, const HeadVectors& heads) {
+        points.push_back({tau, loss, order_parameters(heads.k, start.k_star), heads.b, heads.v});
+      });
   return points;
 }
 

@@ -4,29 +4,22 @@
 
 #include "block_sums.hpp"
 #include "checks.hpp"
+#include "head_parts.hpp"
 #include "head_pass.hpp"
-#include "widelimit/specialization/sgd.hpp"
+#include "normals.hpp"
 
 namespace widelimit::specialization {
 
 /// Sequences a thread works on together; part of the fixed order of summation.
 inline constexpr Index kSequencesPerBlock = 16;
 
-/// Sums over sequences of the loss D |..|^2 and of the gradients.
-struct BatchSums {
-  double loss = 0;
-  Matrix<double> k;
-  Vector<double> b;
-  Vector<double> v;
-};
-
-/// Sums over the sequences X ((n L) x D).
+/// Sums over the sequences X ((n L) x D) of the loss D |..|^2 and of the gradients.
 template <typename Scalar>
-BatchSums sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, const Vector<double>& b,
+BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, const Vector<double>& b,
                         const Vector<double>& v, const Matrix<Scalar>& X, Index tokens, const Index* eps) {
   const Index heads = k.rows(), dimension = k.cols(), count = X.rows() / tokens;
   HeadPass pass(activation, heads, tokens);
-  BatchSums sums{0, {}, Vector<double>::Zero(heads), Vector<double>::Zero(v.size())};
+  BatchLoss sums{0, {{}, Vector<double>::Zero(heads), Vector<double>::Zero(v.size())}};
   const Matrix<Scalar> chi = k * X.transpose();
   Matrix<Scalar> gradients(heads, X.rows());
   Matrix<double> own(heads, tokens);
@@ -43,14 +36,14 @@ BatchSums sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
     pass.backward(g.data(), v.data());
     gradients.middleCols(first, tokens) =
         Eigen::Map<const Matrix<double>>(pass.chi_gradient.data(), heads, tokens).template cast<Scalar>();
-    sums.b += Eigen::Map<const Vector<double>>(pass.b_gradient.data(), heads);
-    sums.v += Eigen::Map<const Vector<double>>(pass.v_gradient.data(), v.size());
+    sums.gradient.b += Eigen::Map<const Vector<double>>(pass.b_gradient.data(), heads);
+    sums.gradient.v += Eigen::Map<const Vector<double>>(pass.v_gradient.data(), v.size());
   }
-  sums.k = (gradients * X).template cast<double>();
+  sums.gradient.k = (gradients * X).template cast<double>();
   return sums;
 }
 
-/// Mean over `count` sequences. draw(block, size, X, eps) fills the tokens of one block.
+/// Mean over `count` sequences. draw(block, X, eps) fills the tokens of one block; eps is 0 where it leaves it.
 template <typename Scalar, typename Draw>
 BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, Index tokens, Index count,
                           const RunControl& run, const Draw& draw) {
@@ -58,51 +51,63 @@ BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, I
   const auto sums_of = [&](Index block, Index size) {
     Matrix<Scalar> X(size * tokens, k.cols());
     std::vector<Index> eps(static_cast<std::size_t>(size), 0);
-    draw(block, size, X, eps);
+    draw(block, X, eps);
     return sum_sequences(activation, k, heads.b, heads.v, X, tokens, eps.data());
   };
   const auto parts = parts_of_blocks(count, kSequencesPerBlock, {.stop = run.stop}, sums_of);
-  BatchLoss mean;
-  mean.gradient = {Matrix<double>::Zero(k.rows(), k.cols()), Vector<double>::Zero(heads.b.size()),
-                   Vector<double>::Zero(heads.v.size())};
-  for (const BatchSums& part : parts) {
+  BatchLoss mean{0,
+                 {Matrix<double>::Zero(k.rows(), k.cols()), Vector<double>::Zero(heads.b.size()),
+                  Vector<double>::Zero(heads.v.size())}};
+  for (const BatchLoss& part : parts) {
     mean.loss += part.loss;
-    mean.gradient.k += part.k;
-    mean.gradient.b += part.b;
-    mean.gradient.v += part.v;
+    add_scaled(mean.gradient, 1, part.gradient);
   }
   const double n = static_cast<double>(count);
   mean.loss /= n * static_cast<double>(k.cols());
-  mean.gradient.k /= n;
-  mean.gradient.b /= n;
-  mean.gradient.v /= n;
+  for_each_part([&](auto& part) { part /= n; }, mean.gradient);
   return mean;
+}
+
+/// Fills X ((n L) x D) with the noise of a stream of `seed`; add_signal(random, row) then adds its signal to the first
+/// token of each sequence.
+template <typename AddSignal>
+void draw_sequences(std::uint64_t seed, std::uint64_t stream, Index tokens, Matrix<float>& X,
+                    const AddSignal& add_signal) {
+  fill_normals({X.data(), static_cast<std::size_t>(X.size())}, seed, 2 * stream);
+  numerics::RandomStream random(seed, 2 * stream + 1);
+  for (Index first = 0; first < X.rows(); first += tokens) add_signal(random, X.row(first));
 }
 
 /// Checks shared by all forms of SGD; returns the record with the last step in it.
 std::vector<Index> check_sgd_options(const char* where, const SgdOptions& options);
 
-/// The loop of SGD: `batch(step)` gives loss and gradient, `observe(step, loss, heads)` is called at recorded
-/// steps.
-template <typename Batch, typename Observe>
-void run_sgd(const SgdOptions& options, HeadVectors heads, const std::vector<Index>& record,
-             const Batch& batch, const Observe& observe) {
+/// The loop of SGD, a fresh batch every step: draw(stream, X) fills the tokens of a block of sequences,
+/// observe(tau, loss, heads) is called at recorded steps, on threads as `options` says.
+template <typename Draw, typename Observe>
+void run_sgd(HeadActivation activation, const SgdOptions& options, const std::vector<Index>& record,
+             HeadVectors heads, const Draw& draw, const Observe& observe) {
+  const Index blocks = (options.batch + kSequencesPerBlock - 1) / kSequencesPerBlock;
   auto next = record.begin();
-  for (Index step = 0; step <= options.steps; ++step) {
-    const BatchLoss now = batch(step, heads);
+  const auto take_step = [&](Index step) {
+    const BatchLoss now =
+        mean_over_batch<float>(activation, heads, options.tokens, options.batch, options.run,
+                               [&](Index block, Matrix<float>& X, std::vector<Index>&) {
+                                 draw(static_cast<std::uint64_t>(step * blocks + block), X);
+                               });
     if (step == *next) {
-      observe(step, now.loss, heads);
+      observe(options.gamma * static_cast<double>(step), now.loss, heads);
       ++next;
     }
     if (options.run.progress) options.run.progress(step, options.steps);
-    if (step == options.steps) break;
-    heads.k -= options.gamma * now.gradient.k;
-    heads.b -= options.gamma * now.gradient.b;
-    heads.v -= options.gamma * now.gradient.v;
+    if (step == options.steps) return;
+    add_scaled(heads, -options.gamma, now.gradient);
     if (!heads.k.allFinite())
       throw NumericalError(fmt::format(
           "sgd: k is no longer finite after step {}; take a smaller gamma than {}", step, options.gamma));
-  }
+  };
+  numerics::on_threads(options.run.threads, [&] {
+    for (Index step = 0; step <= options.steps; ++step) take_step(step);
+  });
 }
 
 }  // namespace widelimit::specialization

@@ -7,7 +7,8 @@
 
 namespace widelimit::testing {
 
-/// CIFAR-10's files with 30 training and 30 test images, three of each class, and names of the classes by name_of(class).
+/// CIFAR-10's files with 30 training and 30 test images, three of each class, and names of the classes by
+/// name_of(class).
 template <typename NameOf>
 void write_cifar10(const TemporaryFolder& folder, const NameOf& name_of) {
   for (const char* file : {"data_batch_1.bin", "test_batch.bin"}) {

@@ -14,7 +14,8 @@ using namespace widelimit::covariance_sde;
 
 namespace {
 
-/// Each normalisation, mask and block, with heads, few keys, a narrow hidden layer and weights of its own for each block.
+/// Each normalisation, mask and block, with heads, few keys, a narrow hidden layer and weights of its own for each
+/// block.
 std::vector<NamedNetwork> networks_with_gradients() {
   NetworkSpec shaped = shaped_transformer(12, ResidualWeights::shaped(0.5), 0.4, {0.5, -0.75});
   shaped.attention->heads = 3;

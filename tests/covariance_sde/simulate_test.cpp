@@ -10,7 +10,6 @@
 #include "covariance_sde/example_covariances.hpp"
 #include "covariance_sde/p_value.hpp"
 #include "widelimit/covariance_sde/coefficients.hpp"
-#include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
 #include "widelimit/covariance_sde/time_step.hpp"
 #include "widelimit/error.hpp"
@@ -276,28 +275,6 @@ TEST_CASE("simulate: explosions happen with the probability of Feller's test [sl
   const double expected = explosion_probability(residual, 0.25, 0.4);
   const double fraction = static_cast<double>(ensemble.count(PathEnd::above)) / 2000;
   CHECK(std::abs(fraction - expected) < 4 * std::sqrt(expected * (1 - expected) / 2000));
-}
-
-TEST_CASE("deterministic limits: drift flow and the commuting limit") {
-  // Slopes with (c_+ - c_-)^2 / (2 pi) = 1 / pi turn the shaped drift into the unshaped one.
-  const SdeModel bend = mlp_model({0, -std::numbers::sqrt2});
-  const Dense flowed = drift_flow(bend, examples::c(), 0.7);
-  const Dense commuting = commuting_limit(examples::c(), 0.7, Shortcut::variance_preserving);
-  CHECK((flowed - commuting).cwiseAbs().maxCoeff() < 1e-9);
-  CHECK((commuting_limit(examples::c(), 0.7, Shortcut::unit) - std::exp(0.7) * commuting)
-            .cwiseAbs()
-            .maxCoeff() < 1e-12);
-  CHECK(commuting_limit(examples::two_tokens(1), 3, Shortcut::variance_preserving)(0, 1) == 1);
-  CHECK(commuting_limit(examples::two_tokens(), 1, Shortcut::unit)(0, 1) ==
-        Approx(0.3839566908 * std::numbers::e).scale(0).epsilon(1e-9));
-  CHECK(drift_flow(bend, examples::c(), 0) == examples::c());
-  const SdeModel attention = attention_model(ResidualWeights::shaped(0.5), 1);
-  // Two tokens: Delta' = a Delta^3, so Delta = (Delta_0^-2 - 2 a t)^(-1/2).
-  const Dense end = drift_flow(attention, examples::two_tokens(), 2);
-  CHECK((end(0, 0) - end(0, 1)) / 2 == Approx(1 / std::sqrt(1 / 0.16 - 2)).scale(0).epsilon(1e-8));
-  CHECK_THROWS_WITH_AS((void)drift_flow(attention, examples::two_tokens(), -1),
-                       "drift_flow: time must be at least 0 and finite, got -1", ArgumentError);
-  CHECK_THROWS_AS((void)drift_flow(attention, examples::two_tokens(), 7), NumericalError);
 }
 
 TEST_CASE("simulate: small gamma makes the noise vanish next to 1 / sqrt(n)") {

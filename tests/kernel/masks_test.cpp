@@ -289,7 +289,8 @@ TEST_CASE("masks and graphs do not go together") {
   CHECK(Inputs<double>(x, graphs).single(1).graph(0)->nodes() == 3);
 }
 
-/// Layer norm over channels and the positions that count, along all axes or the first only, by hand; masked ones stay 0.
+/// Layer norm over channels and the positions that count, along all axes or the first only, by hand; masked ones stay
+/// 0.
 xt::xarray<double> normalised(const xt::xarray<double>& x, const xt::xarray<bool>& mask, double epsilon,
                               bool along_first_axis_only) {
   xt::xarray<double> result = xt::zeros<double>(x.shape());

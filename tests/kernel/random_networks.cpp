@@ -175,8 +175,8 @@ class Composer {
     return below(3) == 0 ? sum_pool(options) : average_pool(options);
   }
 
-  /// Around the border, or divided by what it sees: part of an axis, since means over all of it make its positions equal,
-  /// and roundings of their correlation of 1 cost half the digits.
+  /// Around the border, or divided by what it sees: part of an axis, since means over all of it make its positions
+  /// equal, and roundings of their correlation of 1 cost half the digits.
   Layer mapped_pooling() {
     const bool circular = below(2) == 0;
     const Padding padding = circular ? Padding::circular : Padding::same;

@@ -1,5 +1,5 @@
-// Layers against numbers that others computed: activations, maps of positions and poolings by neural-tangents 0.6.5, attention of today's
-// transformers in 80-bit arithmetic (tests/reference/README.md).
+// Layers against numbers that others computed: activations, maps of positions and poolings by neural-tangents 0.6.5,
+// attention of today's transformers in 80-bit arithmetic (tests/reference/README.md).
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,8 +1,6 @@
 // What may follow what, what shapes fit, and what lowering says where they do not.
 #include <doctest/doctest.h>
 
-#include <sstream>
-
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -216,40 +214,6 @@ TEST_CASE("a Gram matrix needs a network that ends without positions") {
       "network 'open': expected no positions behind the last layer, got 2 axes of sizes 4x4; add flatten, "
       "global_average_pool or global_sum_pool",
       NetworkError);
-}
-
-TEST_CASE("describe gives one line a layer with the shape behind it") {
-  const Network network(
-      "block", {conv3(), sum({{0.5, {}}, {1, {relu(), conv3()}}}), repeat(2, {relu(), dense()}), flatten()});
-  CHECK(network.describe(image) ==
-        "block  input 4x4\n"
-        "  4x4           conv  filter=[3,3]  strides=[1,1]  padding=\"same\"  weight_variance=1.0  "
-        "bias_variance=0.0\n"
-        "  4x4           sum\n"
-        "  4x4             branch 0\n"
-        "  4x4             branch 1\n"
-        "  4x4               relu\n"
-        "  4x4               conv  filter=[3,3]  strides=[1,1]  padding=\"same\"  weight_variance=1.0  "
-        "bias_variance=0.0\n"
-        "  4x4           repeat  times=2\n"
-        "  4x4             relu\n"
-        "  4x4             dense  weight_variance=1.0  bias_variance=0.0\n"
-        "  4x4             relu\n"
-        "  4x4             dense  weight_variance=1.0  bias_variance=0.0\n"
-        "  no positions  flatten\n");
-}
-
-TEST_CASE("printing needs no shape") {
-  std::ostringstream stream;
-  stream << Network({dense({2, 0.1}), sum({{0.5, {}}, {1, {relu(), dense()}}})});
-  CHECK(stream.str() ==
-        "network\n"
-        "  0  dense  weight_variance=2.0  bias_variance=0.1\n"
-        "  1  sum\n"
-        "     branch  scale=0.5\n"
-        "     branch  scale=1.0\n"
-        "          0  relu\n"
-        "          1  dense  weight_variance=1.0  bias_variance=0.0\n");
 }
 
 }  // namespace

@@ -104,20 +104,6 @@ TEST_CASE("bayes: equal bits for any number of threads") {
   CHECK(risk(1) == risk(3));
 }
 
-TEST_CASE("quadrature: agrees with samples, and includes the noise directions") {
-  const Prior prior = Prior::gaussian(linear_variances(1, 2, 2));
-  numerics::RandomStream random(6);
-  for (const HeadActivation activation : kActivations) {
-    const HeadParameters at = random_parameters(activation, 1, 1, random);
-    const auto samples = SampleSet<float>::draw(prior, {2, 1, 200'000}, 6);
-    const SampledLoss sampled = sampled_loss(activation, at, samples);
-    const SampledLoss exact = loss_by_quadrature(activation, at, prior, 2, {31, 7.5});
-    CHECK(std::abs(sampled.loss - exact.loss) < 4 * sampled.standard_error);
-    // Entries of G chi* are below 2 in size.
-    CHECK(distance(sampled.gradient.r, exact.gradient.r) < 4 * 2 / std::sqrt(200'000.0));
-  }
-}
-
 TEST_CASE("bayes: rejections name the field") {
   const Prior prior = three_points();
   CHECK(message_of([&] { (void)bayes_posterior(prior, Matrix<double>::Zero(3, 1)); }) ==
@@ -134,6 +120,4 @@ TEST_CASE("bayes: rejections name the field") {
   CHECK(message_of([] {
           (void)bayes_optimal_heads(Prior::gaussian(linear_variances(1, 1, 1)), 2);
         }).find("must be discrete") != std::string::npos);
-  CHECK(message_of([&] { (void)bayes_risk_by_quadrature(prior, 9); }).find("use samples instead") !=
-        std::string::npos);
 }

@@ -8,17 +8,17 @@ namespace widelimit::check {
 
 /// One recomputed reference value. Of an array, the entry that lies furthest from its tolerance.
 struct CheckRow {
-  std::string name;
-  double expected = 0;
-  double computed = 0;
+  std::string name;      ///< "case/field".
+  double expected = 0;   ///< As the file says.
+  double computed = 0;   ///< By this library.
   double error = 0;      ///< |computed - expected|.
   double tolerance = 0;  ///< The largest error accepted.
   bool passed = false;
 };
 
-/// The outcome of recomputing a reference file.
+/// The outcome of recomputing a reference file: check_reference() of covariance_sde/, specialization/ and propagation/.
 struct CheckReport {
-  std::vector<CheckRow> rows;
+  std::vector<CheckRow> rows;  ///< One a field of a case, in the order of the file.
 
   /// True if every row passed and there is at least one.
   bool passed() const {

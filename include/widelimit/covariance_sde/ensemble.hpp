@@ -34,14 +34,16 @@ struct PathOutcome {
 /// the bounds. Memory: paths * times * m (m + 1) / 2 doubles.
 class CovarianceEnsemble {
  public:
+  /// All covariances NaN. ArgumentError for tokens < 1, paths < 1, no times, and more than the memory holds.
   CovarianceEnsemble(Index tokens, Index paths, std::vector<double> times);
 
   [[nodiscard]] Index tokens() const { return tokens_; }
   [[nodiscard]] Index paths() const { return paths_; }
   [[nodiscard]] const std::vector<double>& times() const { return times_; }
 
-  /// m x m covariance of one path at times()[time].
+  /// m x m covariance of one path at times()[time]. Here and below, ArgumentError for a time or path that is not there.
   [[nodiscard]] Matrix<double> covariance(Index time, Index path) const;
+  /// The upper triangle of `v` is kept.
   void set_covariance(Index time, Index path, const Eigen::Ref<const Eigen::MatrixXd>& v);
 
   [[nodiscard]] const PathOutcome& outcome(Index path) const {
@@ -58,6 +60,7 @@ class CovarianceEnsemble {
   [[nodiscard]] std::vector<double> mean_correlations(Index time) const;
   [[nodiscard]] std::vector<double> mean_absolute_correlations(Index time) const;
   [[nodiscard]] std::vector<double> mean_absolute_covariances(Index time) const;
+  /// The largest eigenvalue of V of every path.
   [[nodiscard]] std::vector<double> largest_eigenvalues(Index time) const;
 
   /// Whether a path had not stopped by times()[time].

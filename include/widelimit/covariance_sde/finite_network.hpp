@@ -39,6 +39,7 @@ struct FeedforwardBlock {
   Index hidden_width = 0;  ///< 0: the width of the network.
 };
 
+/// What is normalised over the channels of each token.
 enum class Normalization {
   none,
   pre_layer_norm,  ///< Each residual branch sees the LayerNorm (no gain, no offset) of its input.
@@ -59,6 +60,8 @@ struct NetworkSpec {
   std::optional<ResidualWeights> feedforward_residual = std::nullopt;
 };
 
+/// Shaped networks (docs/theory/covariance-sde.md, sections 2 and 3): feedforward blocks (eq. 4 of the paper),
+/// attention blocks (eqs. 1 and 9, tau_0 = temperature), and both (eq. 11). Arguments are checked by sample_networks().
 [[nodiscard]] NetworkSpec shaped_resnet(Index width, ResidualWeights residual, ShapedSlopes slopes);
 [[nodiscard]] NetworkSpec shaped_attention(Index width, ResidualWeights residual, double temperature);
 [[nodiscard]] NetworkSpec shaped_transformer(Index width, ResidualWeights residual, double temperature,
@@ -67,6 +70,7 @@ struct NetworkSpec {
 [[nodiscard]] NetworkSpec unshaped_transformer(Index width, ResidualWeights residual,
                                                Normalization normalization);
 
+/// A network with the name under which tables list it.
 struct NamedNetwork {
   std::string name;
   NetworkSpec network;
@@ -82,6 +86,7 @@ struct NamedNetwork {
 /// / sqrt(n).
 [[nodiscard]] SdeModel limiting_model(const NetworkSpec& network);
 
+/// How random networks are drawn; both have the same distribution.
 enum class NetworkSampling {
   /// m x m matrices of the exact distribution (docs/theory/covariance-sde.md, section 6.1): O(m^2 n) a feedforward,
   /// O(m^3) an attention block.
@@ -89,6 +94,7 @@ enum class NetworkSampling {
   explicit_weights,  ///< The network as written, O(m n^2) a block: the cross-check.
 };
 
+/// Of sample_networks(). Memory: samples * layers * m (m + 1) / 2 doubles.
 struct NetworkOptions {
   /// Layers after which covariances are kept, increasing from at least 1; the last is the depth.
   std::vector<Index> layers;
@@ -108,13 +114,13 @@ struct NetworkOptions {
 ///             of the same seed; equal bits for any number of threads. An attention block draws the query-key
 ///             factors (the Bartlett factor by rows, then Z', both m x m; with n_k < m two m x n_k matrices),
 ///             then Z, then the Wishart factor; a feedforward block draws its hidden units one after another,
-///             then Z, then the Wishart factor. Pre-LN first draws the feature means. Several heads first draw a Wishart
-///             factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention block the
-///             query-key factors in front of them.
+///             then Z, then the Wishart factor. Pre-LN first draws the feature means. Several heads first draw a
+///             Wishart factor a slice; then each block draws Z and the Wishart factor slice by slice, an attention
+///             block the query-key factors in front of them.
 /// Errors      ArgumentError unless v0 is a covariance within the bounds, layers increase, and the network is
-///             valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature positive, lambda^2 +
-///             gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN with
-///             several heads, are sampled by explicit weights.
+///             valid: width at least m (m + 1 with Pre-LN, m heads with several heads), temperature positive, lambda^2
+///             + gamma^2 = 1 except in unshaped networks, heads that divide the width; and unless Post-LN, and Pre-LN
+///             with several heads, are sampled by explicit weights.
 [[nodiscard]] CovarianceEnsemble sample_networks(const NetworkSpec& network, const Matrix<double>& v0,
                                                  const NetworkOptions& options);
 

@@ -10,6 +10,7 @@
 
 namespace widelimit::covariance_sde {
 
+/// Of gradient_norms(); equal seeds give equal bits on any number of threads.
 struct GradientOptions {
   Index depth = 16;     ///< Layers, >= 1.
   Index networks = 32;  ///< >= 2.
@@ -32,10 +33,11 @@ struct GradientNorms {
 };
 
 /// Gradients in random networks of finite width, shaped, unshaped, Pre-LN or Post-LN, whose weights are drawn and run
-/// backwards. Inputs have covariance v0 and their feature axes in general position. Equal bits for any number of threads.
+/// backwards. Inputs have covariance v0 and their feature axes in general position. Equal bits for any number of
+/// threads.
 ///
-/// Errors  as sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and where the weights
-///         of the networks of all threads, twice, leave the memory.
+/// Errors  as sample_networks() with explicit weights; ArgumentError for depth < 1 and networks < 2, and where the
+///         weights of the networks of all threads, twice, leave the memory.
 /// Cost    of a network: O(m n^2 depth) forwards and thrice that backwards.
 [[nodiscard]] GradientNorms gradient_norms(const NetworkSpec& network, const Matrix<double>& v0,
                                            const GradientOptions& options);

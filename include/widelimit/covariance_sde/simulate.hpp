@@ -10,6 +10,7 @@
 
 namespace widelimit::covariance_sde {
 
+/// How a path steps; see time_step.hpp for their orders.
 enum class StepScheme {
   geometric,  ///< Stays in the cone; at equal step a tenth of the error of Euler-Maruyama or less. Full attention.
   euler_maruyama,  ///< The paper's scheme, structured noise. Exits from the cone are clipped and counted.
@@ -20,6 +21,7 @@ enum class StepScheme {
 /// Suffices for quantiles.
 inline constexpr double default_step_control = 0.02;
 
+/// Of simulate(). Memory: paths * times * m (m + 1) / 2 doubles.
 struct SimulationOptions {
   /// Times at which covariances are kept, increasing and positive; the last is the horizon T = depth / width.
   std::vector<double> times;

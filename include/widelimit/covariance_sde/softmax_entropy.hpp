@@ -10,8 +10,8 @@
 namespace widelimit::covariance_sde {
 
 /// Entropy in nats of the softmax rows (without identity and centring) that the attention of the next layer has, each
-/// network of the ensemble with logits drawn for its covariance: m means with standard errors. Stopped networks are left
-/// out; NaN where all have stopped.
+/// network of the ensemble with logits drawn for its covariance: m means with standard errors. Stopped networks are
+/// left out; NaN where all have stopped.
 ///
 /// Errors  ArgumentError unless the network attends, without normalisation, and the ensemble is of valid size and time.
 [[nodiscard]] std::vector<numerics::Estimate> softmax_entropy(const NetworkSpec& network,
@@ -20,8 +20,8 @@ namespace widelimit::covariance_sde {
 
 /// The same to first order in 1 / n for one covariance:
 ///     ln m_a - V^aa tr(J_a V) s / 2,  s = n_k / tau^2,
-/// with m_a the tokens that row a sees, J_a the centring among them; tau^2 = tau_0^2 n n_k of shaped attention gives the
-/// ln m - V^aa tr(C) / (2 m tau_0^2 n) of docs/theory/covariance-sde.md, section 6.2. Errors as above.
+/// with m_a the tokens that row a sees, J_a the centring among them; tau^2 = tau_0^2 n n_k of shaped attention gives
+/// the ln m - V^aa tr(C) / (2 m tau_0^2 n) of docs/theory/covariance-sde.md, section 6.2. Errors as above.
 [[nodiscard]] Vector<double> softmax_entropy_expansion(const NetworkSpec& network, const Matrix<double>& v);
 
 }  // namespace widelimit::covariance_sde

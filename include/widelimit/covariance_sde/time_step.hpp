@@ -31,8 +31,8 @@ struct StepNoise {
 /// drift and of the S_2 drift, then V <- L exp(Xi) L^T, then the two halves again. Of weak order one; stays
 /// in the cone and keeps the rank of V.
 ///
-/// Errors  as above, for a causal mask, and unless step relu_drift (c_+ - c_-)^2 <= 8, beyond which a half step could leave the
-/// cone.
+/// Errors  as above, for a causal mask, and unless step relu_drift (c_+ - c_-)^2 <= 8, beyond which a half step could
+///         leave the cone.
 [[nodiscard]] Matrix<double> geometric_step(const SdeModel& model, const Matrix<double>& v, double step,
                                             const StepNoise& noise);
 

@@ -9,7 +9,7 @@
 #include "widelimit/data/labelled_images.hpp"
 
 /// CIFAR-10 in its binary format: records of 3,073 bytes, one label byte and 32 x 32 red, green and blue
-/// values, plane after plane, row by row. A file may hold any positive number of whole records.
+/// values, channel after channel, row by row. A file may hold any positive number of whole records.
 ///
 /// Every reader throws DataError naming file, offset, what was expected and what was found: a missing or
 /// empty file, a size that is no multiple of 3,073, a label above 9.

@@ -13,8 +13,8 @@ namespace widelimit::finite {
 
 /// What a place in a finite network looks like: spatial sizes (none for vectors) and channels.
 struct Form {
-  Shape shape;
-  Index channels;
+  Shape shape;     ///< Sizes of the spatial axes.
+  Index channels;  ///< At each position, >= 1.
 
   friend bool operator==(const Form&, const Form&) = default;
 };
@@ -23,8 +23,8 @@ struct Form {
 template <typename Scalar>
 struct Activations {
   Matrix<Scalar> values;  ///< [inputs * positions, channels], the positions of an input one after another.
-  Index inputs = 0;
-  Shape shape = {};
+  Index inputs = 0;       ///< In the batch.
+  Shape shape = {};       ///< Of each input, without channels.
   /// Number of the first input. Layers that draw (dropout) draw by the number of the input, so that equal
   /// numbers see equal draws and different ones independent draws.
   Index first_input = 0;
@@ -51,8 +51,8 @@ struct Activations {
 /// own affair.
 template <typename Scalar>
 struct Tape {
-  std::vector<Matrix<Scalar>> saved = {};
-  std::vector<Tape> parts = {};  ///< Of layers inside it.
+  std::vector<Matrix<Scalar>> saved = {};  ///< In the order that the layer likes.
+  std::vector<Tape> parts = {};            ///< Of layers inside it.
 };
 
 }  // namespace widelimit::finite

@@ -12,6 +12,7 @@
 /// a finite counterpart (finite_layer.hpp).
 namespace widelimit::finite {
 
+/// Which networks are sampled, and how far from the limit they may be.
 struct LimitOptions {
   /// Widths to sample at, ascending, at least two. Attention has width / width_per_head heads, keys and
   /// values of width / 8 channels: all of it grows.
@@ -52,10 +53,12 @@ struct LimitRow {
   bool passed;
 };
 
+/// A row a network and kernel.
 struct LimitReport {
-  std::vector<Index> widths;
+  std::vector<Index> widths;  ///< As LimitOptions::widths.
   std::vector<LimitRow> rows;
 
+  /// True if every row passed.
   [[nodiscard]] bool passed() const;
 };
 

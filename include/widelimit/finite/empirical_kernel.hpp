@@ -37,6 +37,7 @@ enum class NtkMethod {
   vector_products,
 };
 
+/// How empirical_ntk() goes about it, and over which outputs it averages.
 struct NtkOptions {
   NtkMethod method = NtkMethod::automatic;
   /// The NTK is averaged over the first so many outputs; 0: all.

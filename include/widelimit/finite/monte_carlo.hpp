@@ -9,13 +9,13 @@ namespace widelimit::finite {
 
 /// Running mean and scatter of matrices of one shape (Welford's recurrence).
 struct KernelMoments {
-  Index draws = 0;
-  Matrix<double> mean = {};
+  Index draws = 0;              ///< Taken in so far.
+  Matrix<double> mean = {};     ///< Empty before the first draw.
   Matrix<double> squares = {};  ///< Sum of squared deviations from the mean.
 
   /// Takes one more draw in; the first decides the shape.
   void add(const Matrix<double>& draw);
-  /// Of the mean; NaN for fewer than two draws.
+  /// How far the mean is off, entry by entry; NaN for fewer than two draws.
   [[nodiscard]] Matrix<double> standard_error() const;
 };
 
@@ -25,11 +25,12 @@ struct MonteCarloKernel {
   KernelMoments ntk;
 };
 
+/// Which networks are drawn, and what of them is wanted.
 struct MonteCarloOptions {
-  Widths widths = {};
-  Heads heads = {};
-  std::uint64_t seed = 0;
-  Index first_draw = 0;  ///< Draw k is the network with number k of this seed, whatever is drawn beside it.
+  Widths widths = {};      ///< Of the hidden layers and the outputs.
+  Heads heads = {};        ///< Of attention.
+  std::uint64_t seed = 0;  ///< Of all draws.
+  Index first_draw = 0;    ///< Draw k is the network with number k of this seed, whatever is drawn beside it.
   Index draws = 64;
   enum class Kernels { nngp, both } kernels = Kernels::both;
   NtkOptions ntk = {.outputs = 1};  ///< All but its stop.

@@ -30,6 +30,7 @@ struct Adam {
   double epsilon = 1e-8;
 };
 
+/// Of train(): full-batch gradient descent unless said otherwise.
 struct TrainingOptions {
   Loss loss = Loss::squared;
   std::variant<GradientDescent, Momentum, Adam> optimiser = {};

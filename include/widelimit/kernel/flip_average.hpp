@@ -40,8 +40,8 @@ class FlipAverage {
     std::optional<PreparedInputs<Scalar>> mirrored;
   };
 
-  /// `probes`: inputs with a spatial axis, of which the first four are computed. They should be generic, such as training
-  /// inputs. Throws what gram() and flipped() throw.
+  /// `probes`: inputs with a spatial axis, of which the first four are computed. They should be generic, such as
+  /// training inputs. Throws what gram() and flipped() throw.
   FlipAverage(const Network& network, const Inputs<Scalar>& probes, const GramOptions& options = {});
 
   /// Whether all four kernels are computed.

@@ -20,8 +20,8 @@ struct InputRange {
 /// A Gram matrix that is computed tile by tile, where it does not fit into memory or is wanted by several processes.
 ///
 /// Results     those of gram(), bit for bit, whatever is asked for and in which order.
-/// States      of the inputs are made when a tile needs them, and kept within GramOptions::state_memory_bytes: those used
-///             last are given up last. Tiles that share rows or columns with the one before are cheapest.
+/// States      of the inputs are made when a tile needs them, and kept within GramOptions::state_memory_bytes: those
+///             used last are given up last. Tiles that share rows or columns with the one before are cheapest.
 /// Threads     one tile at a time.
 template <typename Scalar>
 class GramTiles {
@@ -43,8 +43,8 @@ class GramTiles {
   /// True if the network is sampled: its kernels have standard errors.
   [[nodiscard]] bool has_errors() const;
 
-  /// Tiles begin at multiples of this number of inputs, on either side, and end at such or where the matrix ends: 1, but
-  /// for vectors, whose products are taken in blocks of a matrix, more.
+  /// Tiles begin at multiples of this number of inputs, on either side, and end at such or where the matrix ends: 1,
+  /// but for vectors, whose products are taken in blocks of a matrix, more.
   [[nodiscard]] Index grid() const;
 
   /// One tile, [rows, columns]; of a symmetric matrix one whose rows are its columns, or come before them.

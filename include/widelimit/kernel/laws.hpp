@@ -31,6 +31,7 @@ struct LawReport {
 /// A table, one line a law.
 [[nodiscard]] std::string to_string(const LawReport& report);
 
+/// The inputs on which laws are checked, and the rounding that they may show.
 struct LawOptions {
   /// Shapes of inputs to try; those that the layer or network cannot take are left out. Keep them small.
   std::vector<Shape> shapes = {{}, {5}, {3, 2}, {2, 3, 2}};

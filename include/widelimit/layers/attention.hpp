@@ -88,7 +88,7 @@ struct PositionalEncodings {
   /// Encodings of this variance, added to the input.
   [[nodiscard]] static PositionalEncodings added(PositionCovariance covariance, double variance = 1);
   /// `appended` >= 1 channels of encodings of this variance beside the `channels` >= 1 of the input: ArgumentError for
-  /// other numbers. Finite networks have encodings of the same law instead, added to all channels.
+  /// other numbers. Finite networks have encodings of the same covariance instead, added to all channels.
   [[nodiscard]] static PositionalEncodings appended(PositionCovariance covariance, Index channels,
                                                     Index appended, double variance = 1);
 };
@@ -115,6 +115,7 @@ struct SequenceAttention {
   std::optional<Matrix<bool>> mask_matrix = {};
 };
 
+/// All that attention() can be told; the defaults are softmax attention with tied weights in the 1/width scaling.
 struct AttentionOptions {
   AttentionScaling scaling = AttentionScaling::inverse_width;
   AttentionWeights weights = AttentionWeights::softmax();

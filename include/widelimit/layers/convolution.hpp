@@ -9,6 +9,7 @@
 
 namespace widelimit::layers {
 
+/// The window of a convolution, and the variances of its weights and biases.
 struct ConvolutionOptions {
   std::vector<Index> filter;        ///< One size >= 1 an axis; 1, 2 or 3 axes.
   std::vector<Index> strides = {};  ///< One stride >= 1 an axis; empty: all 1.
@@ -30,10 +31,10 @@ struct ConvolutionOptions {
 /// Source  Novak et al. 2019, section 3.
 [[nodiscard]] Layer local_conv(const ConvolutionOptions& options);
 
-/// Transposed convolution: every input position a adds its filter to the output positions s a + o, so that sizes grow by
-/// the strides. K' is the convolution of K with positions moved apart by the strides and zeros between them; the divisor
-/// of the weights' variance is the whole filter. Borders as in jax.lax.conv_transpose, with `circular` the transpose of
-/// conv(). Errors as conv().
+/// Transposed convolution: every input position a adds its filter to the output positions s a + o, so that sizes grow
+/// by the strides. K' is the convolution of K with positions moved apart by the strides and zeros between them; the
+/// divisor of the weights' variance is the whole filter. Borders as in jax.lax.conv_transpose, with `circular` the
+/// transpose of conv(). Errors as conv().
 /// Source  Dumoulin and Visin 2016 (arXiv:1603.07285), chapter 4.
 [[nodiscard]] Layer conv_transpose(const ConvolutionOptions& options);
 

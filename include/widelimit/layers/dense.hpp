@@ -7,6 +7,7 @@
 
 namespace widelimit::layers {
 
+/// Variances of the weights and biases of dense().
 struct DenseOptions {
   /// sigma_w^2 >= 0 of the standard normal parametrisation, w = sigma_w / sqrt(fan_in) z.
   double weight_variance = 1;

@@ -14,6 +14,7 @@ enum class GraphNormalisation {
   symmetric  ///< Divided by the roots of the degrees of either node; for undirected graphs.
 };
 
+/// How aggregate() weighs the edges.
 struct AggregateOptions {
   GraphNormalisation normalise = GraphNormalisation::none;
   bool self_loops = false;  ///< Adds a loop of weight 1 to every node.

@@ -10,6 +10,7 @@ namespace widelimit::layers {
 /// What a norm averages over.
 enum class NormAxes { channels, channels_and_space };
 
+/// Over what layer_norm() and rms_norm() average.
 struct NormOptions {
   NormAxes axes = NormAxes::channels;
   double epsilon = 1e-12;  ///< >= 0, added to the variance.
@@ -20,8 +21,8 @@ struct NormOptions {
 /// Layer norm: subtracts the mean and divides by the standard deviation, over channels or over channels and
 /// positions along some or all spatial axes. K' = K / sqrt((p + eps) (q + eps)) and the same factor on T, p and q the
 /// variances of the two positions or their means over such positions, of inputs with masks over those that count. Needs
-/// Gaussian channels, or raw inputs, where the mean is removed exactly. ArgumentError for an epsilon that is negative or
-/// not finite, and for bad axes; NetworkError for inputs without such an axis.
+/// Gaussian channels, or raw inputs, where the mean is removed exactly. ArgumentError for an epsilon that is negative
+/// or not finite, and for bad axes; NetworkError for inputs without such an axis.
 ///
 /// Source  docs/theory/kernel-recursion.md, section 2.3.
 [[nodiscard]] Layer layer_norm(const NormOptions& options = {});

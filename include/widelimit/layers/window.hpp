@@ -12,11 +12,11 @@ enum class Padding { same, valid, circular };
 
 /// A window moved over the spatial axes; one entry an axis. Empty sizes mean a single position (dense).
 struct Window {
-  std::vector<Index> sizes;
-  std::vector<Index> strides;
+  std::vector<Index> sizes;    ///< >= 1
+  std::vector<Index> strides;  ///< >= 1
   Padding padding = Padding::same;
-  /// With `valid` padding, one entry an axis or none: only positions from `begin` on count as the input, and, where `end`
-  /// is not -1, those in front of it.
+  /// With `valid` padding, one entry an axis or none: only positions from `begin` on count as the input, and, where
+  /// `end` is not -1, those in front of it.
   std::vector<Index> begin = {};
   std::vector<Index> end = {};
 

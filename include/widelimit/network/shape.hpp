@@ -1,13 +1,11 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
-namespace widelimit {
+#include "widelimit/index.hpp"
 
-/// Sizes and positions.
-using Index = std::ptrdiff_t;
+namespace widelimit {
 
 /// The sizes of the spatial axes at some point of a network, channels excluded: {32, 32} for an image, {n}
 /// for a sequence of n tokens, {} where there are no positions (vectors, or after a global pooling or

@@ -85,8 +85,8 @@ class QuadratureActivation final : public Activation {
     QuadratureActivation::Function phi, QuadratureActivation::Function phi_derivative,
     const QuadratureOptions& options = {});
 
-/// The same from phi alone: phi' is taken from phi by extrapolated differences, so that phi must vary over lengths of 0.1
-/// and more. Accuracy of the derivative dual 1e-9 where that of the other is 1e-10.
+/// The same from phi alone: phi' is taken from phi by extrapolated differences, so that phi must vary over lengths of
+/// 0.1 and more. Accuracy of the derivative dual 1e-9 where that of the other is 1e-10.
 [[nodiscard]] std::shared_ptr<const QuadratureActivation> quadrature_activation(
     QuadratureActivation::Function phi, const QuadratureOptions& options = {});
 

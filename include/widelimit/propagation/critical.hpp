@@ -40,6 +40,7 @@ enum class FreeParameters {
   attention_strength   ///< alpha_A.
 };
 
+/// Parameters with what they make of angles and gradients at the depth and mask that were asked for.
 struct CriticalInitialisation {
   Parameters parameters;
   double lambda_a = 0;

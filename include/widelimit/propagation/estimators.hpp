@@ -12,12 +12,13 @@
 /// Norms, angles and exponents measured in random transformers of finite width, with standard errors over
 /// networks. Networks run in parallel; equal seeds give equal results on any number of threads.
 ///
-/// Errors  ArgumentError for fewer than two networks, width < 1, depth < 1, threads < 0, cosines and dot products outside
-///         their ranges, and as FiniteTransformer; Cancelled once a stop was asked for.
+/// Errors  ArgumentError for fewer than two networks, width < 1, depth < 1, threads < 0, cosines and dot products
+///         outside their ranges, and as FiniteTransformer; Cancelled once a stop was asked for.
 /// Cost    of a network and block 3 n d^2 + 2 n^2 d multiply-adds and (mlp_depth + 1) n d^2, twice as many again for
 ///         gradients; n tokens, d = width.
 namespace widelimit::propagation {
 
+/// Which networks are drawn, and on how many threads.
 struct SampleOptions {
   Index width = 64;
   Index networks = 32;  ///< >= 2

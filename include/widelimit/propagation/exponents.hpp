@@ -85,6 +85,7 @@ struct JacobianMoments {
 
 enum class Stability { stable, marginal, unstable };
 
+/// A state that a block leaves as it was.
 struct FixedPoint {
   TokenState state;
   double largest_eigenvalue = 0;  ///< Of the block's Jacobian, in magnitude.

@@ -17,6 +17,7 @@ enum class Coordinate { alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, to
 [[nodiscard]] std::string_view coordinate_name(Coordinate coordinate);
 [[nodiscard]] Coordinate coordinate_of(std::string_view name);
 
+/// The two exponents of a network: what becomes of angles on the way forward, of gradients on the way back.
 enum class Exponent {
   angle,    ///< lambda_a
   gradient  ///< lambda_g at finite depth
@@ -28,11 +29,13 @@ enum class AngleMeasure {
   one_block   ///< Log growth of a vanishing gap in one block from norm 1; what the paper measures.
 };
 
+/// Which form of the paper's eqs. 18 and 19 (docs/theory/signal-propagation.md says what is wrong with them).
 enum class Formula {
   corrected,
   published  ///< The printed eqs. 18 and 19: q_star for q_M.
 };
 
+/// Which exponent of a network is meant. Depths need not be integers, except under a causal mask.
 struct ExponentOptions {
   double depth = 16;  ///< L of the gradient exponent, and under a causal mask of the angle exponent.
   AttentionMask mask = AttentionMask::full;
@@ -78,15 +81,18 @@ struct ParameterRectangle {
   double y_from = 0.2, y_to = 4;
 };
 
+/// A point of a ParameterRectangle, in units of its two parameters.
 struct BoundaryPoint {
   double x = 0, y = 0;
 };
 
+/// Points in order along the curve.
 struct BoundaryCurve {
   std::vector<BoundaryPoint> points;
   bool closed = false;
 };
 
+/// Of trace_boundary(). ArgumentError unless the step is positive and there is a line.
 struct TraceOptions {
   double largest_step = 0.02;  ///< Of the rectangle's sides.
   Index scan_lines = 16;       ///< Each way, where curves are looked for.

@@ -9,10 +9,11 @@
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/run_control.hpp"
 
-/// Signal propagation through any block of layers, repeated: the kernel recursion of Gram matrices, from the Gram matrix
-/// of tokens to that of the tokens behind each block, and the same recursion of tangent kernels, from which come the
-/// gradients. Attention is what the network says (exact for 1/width and for elementwise weights; sampled, with standard
-/// errors, for softmax with 1/sqrt(width)), where block_map.hpp averages softmax's numerator and denominator apart.
+/// Signal propagation through any block of layers, repeated: the kernel recursion of Gram matrices, from the Gram
+/// matrix of tokens to that of the tokens behind each block, and the same recursion of tangent kernels, from which come
+/// the gradients. Attention is what the network says (exact for 1/width and for elementwise weights; sampled, with
+/// standard errors, for softmax with 1/sqrt(width)), where block_map.hpp averages softmax's numerator and denominator
+/// apart.
 ///
 /// A block takes n tokens, inputs of one spatial axis, and leaves as many, of the same width.
 ///

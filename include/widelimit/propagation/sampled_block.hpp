@@ -8,6 +8,7 @@
 /// The same as repeated_block.hpp in random networks of finite width: theory and networks side by side.
 namespace widelimit::propagation {
 
+/// Which networks sample_block() draws.
 struct SampledBlockOptions {
   Index width = 128;    ///< Channels of the tokens and of all layers, >= 1.
   Index networks = 32;  ///< >= 2, each with tokens of its own.
@@ -15,8 +16,8 @@ struct SampledBlockOptions {
   std::uint64_t seed = 0;
 };
 
-/// Means over networks with standard errors; squared_norm, cosine, log_gradient and layer gradients mean what they mean in
-/// repeated_block.hpp, and differ from it by some 1/width of themselves.
+/// Means over networks with standard errors; squared_norm, cosine, log_gradient and layer gradients mean what they mean
+/// in repeated_block.hpp, and differ from it by some 1/width of themselves.
 struct SampledBlock {
   std::vector<PropagatedTokens> tokens;   ///< At the start and behind each block. Without log_gradient: NaN.
   std::vector<LayerGradients> gradients;  ///< Of every layer that has parameters.
@@ -25,8 +26,8 @@ struct SampledBlock {
 /// `depth` blocks, weights drawn anew in each, from tokens X = A Z, A A^T the start [n, n] and Z standard normal [n,
 /// width]. Networks run one after another, each on `run.threads` threads; progress counts networks.
 ///
-/// Errors  as propagate(), and ArgumentError for options out of range; NetworkError for layers that leave another number
-///         of channels, or have no finite counterpart.
+/// Errors  as propagate(), and ArgumentError for options out of range; NetworkError for layers that leave another
+///         number of channels, or have no finite counterpart.
 /// Cost    of a network: forward passes of 1, 2, .. depth blocks and a backward pass through all.
 [[nodiscard]] SampledBlock sample_block(const Network& block, const Matrix<double>& start, Index depth,
                                         const SampledBlockOptions& options = {}, const RunControl& run = {});

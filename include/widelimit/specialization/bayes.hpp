@@ -14,6 +14,7 @@ namespace widelimit::specialization {
 [[nodiscard]] Vector<double> bayes_posterior(const Prior& prior, const Matrix<double>& chi_star,
                                              const Matrix<double>& spike_gram);
 
+/// A mean over draws, with its standard error.
 struct BayesRisk {
   double risk = 0;
   double standard_error = 0;

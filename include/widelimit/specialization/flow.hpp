@@ -16,6 +16,7 @@ enum class FlowVariant { frame, symmetric };
 /// the same step, or its Dormand-Prince scheme with controlled error and dense output.
 enum class FlowStepper { euler, runge_kutta4, dormand_prince };
 
+/// Of gradient_flow(). Times are tau = gamma t, t steps of SGD.
 struct FlowOptions {
   double step = 0.02;  ///< Time of one step; for dormand_prince of one record unit. > 0.
   Index steps = 1000;  ///< Last step, >= 0; always recorded.
@@ -32,6 +33,7 @@ struct FlowOptions {
   RunControl run = {};      ///< Progress counts steps of the euler stepper, recorded ones of the others.
 };
 
+/// The flow at one recorded time.
 struct FlowPoint {
   double tau = 0;
   double loss = 0;  ///< On the samples of the flow; estimate final losses on fresh ones.

@@ -37,7 +37,7 @@ struct HessianConstants {
 /// At the point the flow reaches from b = 0, v = 1 (softmax1), at b = 0 otherwise. ArgumentError for L < 2 or
 /// H < 1.
 [[nodiscard]] HessianConstants hessian_constants(HeadActivation activation, Index tokens, Index heads);
-/// softmax1 at a given common b on the curve; other activations ignore b.
+/// softmax1 at a given common b on the curve; other activations ignore b. Errors as hessian_constants().
 [[nodiscard]] HessianConstants hessian_constants_at(HeadActivation activation, Index tokens, Index heads,
                                                     double b);
 

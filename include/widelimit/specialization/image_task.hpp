@@ -49,6 +49,7 @@ class ImageTask {
   Matrix<double> class_means_;
 };
 
+/// A recorded step of image_sgd().
 struct ImageSgdPoint {
   double tau = 0;
   double loss = 0;  ///< Of the batch of this step, before it is taken.
@@ -60,8 +61,8 @@ struct ImageSgdPoint {
 [[nodiscard]] std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
                                                    const HeadVectors& start, const SgdOptions& options);
 
-/// Mean loss of given heads over `count` fresh sequences, and its standard error. ArgumentError for L < 1, count < 2 and
-/// heads that do not fit the images.
+/// Mean loss of given heads over `count` fresh sequences, and its standard error. ArgumentError for L < 1, count < 2
+/// and heads that do not fit the images.
 [[nodiscard]] BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads,
                                    Index tokens, Index count, std::uint64_t seed, const RunControl& run = {});
 

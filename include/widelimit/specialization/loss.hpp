@@ -29,6 +29,7 @@ struct HeadParameters {
 /// What sampled_loss computes besides the loss.
 enum class LossDetail { loss_only, gradients, gradients_and_noise };
 
+/// A population loss and what was asked for beside it.
 struct SampledLoss {
   double loss = 0;
   double standard_error = 0;  ///< sqrt((mean l^2 - (mean l)^2) / n), n = (sum w)^2 / sum w^2 with weights.

@@ -34,6 +34,7 @@ struct SampleShape {
 /// exactly equal, so a finite n does not start their specialisation.
 enum class SampleSymmetry { plain, closed };
 
+/// How SampleSet::draw() goes beyond plain draws of the prior.
 struct SampleOptions {
   SampleSymmetry symmetry = SampleSymmetry::plain;
   /// F x F; theta is replaced by theta_map theta. p^(1/2) accounts for spikes of finite D. Empty: identity.
@@ -72,6 +73,7 @@ class SampleSet {
 
   /// Rows of the scores' inputs: row f < F is chi*_f, row F + h is xi_h. Token 0 is the relevant one.
   [[nodiscard]] Scalar value(Index sample, Index token, Index row) const;
+  /// 1 for drawn sets. Numbers of samples are not checked, here as in value().
   [[nodiscard]] double weight(Index sample) const;
 
  private:

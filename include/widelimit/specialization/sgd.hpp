@@ -44,6 +44,7 @@ struct SgdOptions {
   RunControl run = {};  ///< Progress counts steps.
 };
 
+/// A recorded step of sgd() or gram_sgd(), before it is taken.
 struct SgdPoint {
   double tau = 0;
   double loss = 0;  ///< Of the batch of this step, before it is taken.
@@ -103,6 +104,8 @@ struct GramBatch {
 /// The Gram matrix of random_start in distribution: Wishart. ArgumentError as random_start and for D < H + F.
 [[nodiscard]] GramState random_gram_start(HeadActivation activation, Index heads, Index features,
                                           Index dimension, double eta, std::uint64_t seed);
+/// Changes the part of the heads in the span of the spikes such that their overlaps become m (H x F): q and m of the
+/// Gram matrix change. ArgumentError for another shape.
 [[nodiscard]] GramState plant(GramState start, const Matrix<double>& m);
 
 /// One step on given variables; returns the loss of the batch. Products of different sequences, of zero mean

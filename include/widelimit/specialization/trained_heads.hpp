@@ -29,7 +29,8 @@ namespace widelimit::specialization {
 [[nodiscard]] Matrix<double> attention_map(HeadActivation activation, const HeadParameters& parameters,
                                            const Matrix<double>& chi_star, const Matrix<double>& xi);
 
-/// Mean weight a of the relevant token and mean total weight of the others.
+/// Mean weight a of the relevant token and mean total weight of the others. attention_mass() throws ArgumentError for
+/// parameters that do not fit the samples; it takes a forward pass in double a sample.
 struct AttentionMass {
   double relevant = 0;
   double other = 0;
@@ -42,6 +43,7 @@ template <typename Scalar>
 /// full model (then averaged over the kept heads). Makes no difference for the other activations.
 enum class PruneNormaliser { kept_heads, full_model };
 
+/// What greedy_prune() removed, and what was left of the loss.
 struct PruneResult {
   std::vector<double> losses;  ///< After 0, 1, ..., H - 1 removals.
   std::vector<Index> removed;  ///< Heads in the order of removal, in original numbers; H - 1 of them.

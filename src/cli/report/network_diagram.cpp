@@ -125,8 +125,7 @@ Part branches(const Json& layer, const std::string& kind) {
   }
   result.svg += fmt::format(
       "<circle cx='{0:.1f}' cy='{1:.1f}' r='{2}' class='join'/><text x='{0:.1f}' y='{3:.1f}' "
-      "text-anchor='middle' "
-      "class='name'>{4}</text>",
+      "text-anchor='middle' class='name'>{4}</text>",
       join + circle, result.middle, circle, result.middle + 5, sign);
   return result;
 }
@@ -182,8 +181,7 @@ std::string network_diagram(const Json& network) {
   }
   return fmt::format(
       "<svg viewBox='0 -2 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' role='img' "
-      "class='network'><title>The layers "
-      "of {2}</title>{3}</svg>",
+      "class='network'><title>The layers of {2}</title>{3}</svg>",
       width, height - gap + 4, html_escaped(network.value("name", std::string("the network"))), body);
 }
 

@@ -22,9 +22,8 @@ struct LayerText {
 /// What diagrams of a page share: stands in front of them, once.
 inline constexpr const char* diagram_definitions =
     "<svg width='0' height='0' style='position:absolute' aria-hidden='true'><defs><marker id='arrow' "
-    "viewBox='0 0 8 8' "
-    "refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'><path d='M0,0 L8,4 L0,8 z' "
-    "fill='#555'/></marker></defs></svg>";
+    "viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'><path d='M0,0 L8,4 "
+    "L0,8 z' fill='#555'/></marker></defs></svg>";
 
 /// A network, as network files have it, as an inline SVG: boxes from left to right, on several lines where need be.
 [[nodiscard]] std::string network_diagram(const nlohmann::ordered_json& network);

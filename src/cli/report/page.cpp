@@ -19,7 +19,7 @@
 namespace widelimit::cli {
 namespace {
 
-/// Of a share of so many independent inputs.
+/// The standard error of a share that was counted over so many independent inputs.
 double error_of_share(double share, Index count) {
   return std::sqrt(share * (1 - share) / static_cast<double>(count));
 }
@@ -86,8 +86,7 @@ std::string number_figures(const GpPrediction& prediction, const Matrix<double>&
   return figure(scatter_picture(prediction.mean, targets, colour), "Predicted means against true numbers.") +
          figure(coverage_picture(prediction, targets, colour),
                 "Calibration: the share of true numbers in the central intervals of the predictions; on the "
-                "dashed line, as "
-                "many as announced.");
+                "dashed line, as many as announced.");
 }
 
 std::string prediction_html(const GpRunInfo& info, const GpPrediction& prediction, const ReportTest& test,
@@ -105,12 +104,10 @@ std::string prediction_html(const GpRunInfo& info, const GpPrediction& predictio
 std::string prior_caption(const GpRunInfo& info, const GpPrior& prior) {
   if (!prior.second)
     return "Before any data: five functions of the prior (NNGP, scaled by the amplitude) at the first test "
-           "inputs; the "
-           "band is twice its standard deviation.";
+           "inputs; the band is twice its standard deviation.";
   return fmt::format(
       "Before any data: five functions of the prior (NNGP, scaled by the amplitude) on the straight line "
-      "from test input "
-      "<code>{}</code> (0) to <code>{}</code> (1); the band is twice its standard deviation.",
+      "from test input <code>{}</code> (0) to <code>{}</code> (1); the band is twice its standard deviation.",
       html_escaped(info.names[prior.first]), html_escaped(info.names[*prior.second]));
 }
 

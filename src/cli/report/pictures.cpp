@@ -59,8 +59,7 @@ std::string confusion_cells(const gp::ConfusionMatrix& matrix, const CellGrid& g
       const double share = static_cast<double>(matrix(row, column)) / largest;
       fmt::format_to(std::back_inserter(text),
                      "<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}' "
-                     "class='cell{}'><title>{} taken "
-                     "for {}: {}</title></rect>",
+                     "class='cell{}'><title>{} taken for {}: {}</title></rect>",
                      x, y, grid.cell, grid.cell, cell_colour(share), row == column ? " right" : "",
                      html_escaped(class_names[static_cast<std::size_t>(row)]),
                      html_escaped(class_names[static_cast<std::size_t>(column)]), matrix(row, column));
@@ -104,14 +103,12 @@ std::string accuracy_picture(const std::vector<AccuracyBar>& bars) {
     const double y = 4 + row * static_cast<double>(i), middle = y + row / 2;
     text += fmt::format(
         "<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text><rect x='{}' y='{:.1f}' width='{:.1f}' "
-        "height='16' "
-        "fill='{}' opacity='0.75'/>",
+        "height='16' fill='{}' opacity='0.75'/>",
         left - 8, middle + 4, html_escaped(tail_utf8(bar.label, most_letters)), left, y + 5,
         x_of(bar.accuracy) - left, bar.colour);
     text += fmt::format(
         "<path d='M{0:.1f},{1:.1f} H{2:.1f} M{0:.1f},{3:.1f} V{4:.1f} M{2:.1f},{3:.1f} V{4:.1f}' "
-        "stroke='#222' "
-        "fill='none'/><text x='{5:.1f}' y='{6:.1f}'>{7:.1f} ± {8:.1f} %</text>",
+        "stroke='#222' fill='none'/><text x='{5:.1f}' y='{6:.1f}'>{7:.1f} ± {8:.1f} %</text>",
         x_of(std::max(0.0, bar.accuracy - bar.standard_error)), middle,
         x_of(bar.accuracy + bar.standard_error), middle - 4, middle + 4,
         x_of(bar.accuracy + bar.standard_error) + 8, middle + 4, 100 * bar.accuracy,
@@ -119,8 +116,7 @@ std::string accuracy_picture(const std::vector<AccuracyBar>& bars) {
   }
   return fmt::format(
       "<svg viewBox='0 0 {0} {1}' width='{0}' height='{1}' role='img' class='plot'><title>Accuracies with "
-      "standard "
-      "errors</title>{2}</svg>",
+      "standard errors</title>{2}</svg>",
       width, height, text);
 }
 
@@ -131,10 +127,9 @@ std::string confusion_picture(const gp::ConfusionMatrix& matrix,
   const double width = grid.left + side + 8, height = grid.top + side + below;
   return fmt::format(
       "<svg viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' role='img' "
-      "class='plot'><title>Confusion "
-      "matrix</title>{2}{3}<text x='{4:.0f}' y='{5:.0f}' text-anchor='middle' "
-      "class='axis'>predicted</text><text "
-      "transform='translate(12,{6:.0f}) rotate(-90)' text-anchor='middle' class='axis'>true</text></svg>",
+      "class='plot'><title>Confusion matrix</title>{2}{3}<text x='{4:.0f}' y='{5:.0f}' text-anchor='middle' "
+      "class='axis'>predicted</text><text transform='translate(12,{6:.0f}) rotate(-90)' "
+      "text-anchor='middle' class='axis'>true</text></svg>",
       width, height, confusion_cells(matrix, grid, class_names), confusion_names(grid, class_names),
       grid.left + side / 2, height - 4, grid.top + side / 2);
 }

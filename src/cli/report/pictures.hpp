@@ -34,7 +34,8 @@ struct AccuracyBar {
 /// Samples of the prior, with twice its standard deviation.
 [[nodiscard]] std::string prior_picture(const GpPrior& prior);
 
-/// For every p the share of numbers that lie in the interval around their prediction that should hold a share p of them.
+/// For every p the share of numbers that lie in the interval around their prediction that should hold a share p of
+/// them.
 [[nodiscard]] std::string coverage_picture(const GpPrediction& prediction, const Matrix<double>& targets,
                                            std::string_view colour);
 

@@ -150,8 +150,7 @@ std::string SvgPlot::svg() const {
                   width_ - right_margin - left(), bottom() - top_margin);
   return fmt::format(
       "<svg viewBox='0 0 {0} {1}' width='{0}' height='{1}' role='img' "
-      "class='plot'><title>{2}</title>{3}{4}{5}{6}"
-      "</svg>",
+      "class='plot'><title>{2}</title>{3}{4}{5}{6}</svg>",
       width_, height_, html_escaped(title_), frame(), body_, border, legend_);
 }
 

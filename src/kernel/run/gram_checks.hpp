@@ -71,7 +71,8 @@ void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name)
   }
 }
 
-/// Throws NetworkError, naming input and layer, for a mask of which a layer leaves no position, or which it cannot take.
+/// Throws NetworkError, naming input and layer, for a mask of which a layer leaves no position, or which it cannot
+/// take.
 /// `first` is the number of input 0 in the batch that errors mean.
 template <typename Scalar>
 void check_masks(const Network& network, const Inputs<Scalar>& x, const char* name, Index first = 0) {

@@ -58,8 +58,8 @@ struct TileSide {
   [[nodiscard]] Index size() const { return end - begin; }
 };
 
-/// Which input of a pair is the left one: that of the rows, or, between parts of one batch, that which comes first in the
-/// order of shapes, as in the whole of it.
+/// Which input of a pair is the left one: that of the rows, or, between parts of one batch, that which comes first in
+/// the order of shapes, as in the whole of it.
 enum class LeftInput { of_row, of_first_shape };
 
 /// Distributes the tiles of a Gram matrix over threads. Takes inputs and writes kernels in the type Result, and

@@ -154,7 +154,7 @@ GramTask kept_task(const Network& network, const Inputs<Scalar>& x1, const Input
   return task;
 }
 
-/// Of every input with itself.
+/// The pairs of every input with itself.
 template <typename Scalar>
 GramTask diagonal_task(const Network& network, const Inputs<Scalar>& x) {
   GramTask task = symmetric_task(network, x);

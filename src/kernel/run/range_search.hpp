@@ -9,8 +9,8 @@
 namespace widelimit {
 
 /// The layer of a network, "layers[3] (erf)", behind which a kernel of a pair is not finite although it is in front of
-/// it: for errors. Each input is a batch of one; `same_input`: `right` is `left`. Nothing if there is no such layer, and
-/// for inputs of so many positions that looking for it would take long.
+/// it: for errors. Each input is a batch of one; `same_input`: `right` is `left`. Nothing if there is no such layer,
+/// and for inputs of so many positions that looking for it would take long.
 template <typename Scalar>
 [[nodiscard]] std::optional<std::string> layer_out_of_range(const Network& network,
                                                             const Inputs<Scalar>& left,

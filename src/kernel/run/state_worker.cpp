@@ -54,7 +54,7 @@ void StateWorker<Scalar>::run(std::span<const Scalar> input, InputState<Scalar>&
   points_.record_state(state);
 }
 
-/// Of a vector.
+/// Keeps the variance of an input without positions.
 template <typename Scalar>
 Scalar StateWorker<Scalar>::record_variance(NodeId node, InputState<Scalar>& state) const {
   const std::span<const Scalar> vector = vector_of(plan_, node, state);

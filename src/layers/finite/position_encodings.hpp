@@ -10,8 +10,8 @@
 
 namespace widelimit::finite {
 
-/// What attention sees of its input X: X~ = sqrt(w_in) X + root Z with the encodings Z, [d, channels] parameters; X itself
-/// where nothing is encoded. Linear in (X, Z), so it is its own derivative.
+/// What attention sees of its input X: X~ = sqrt(w_in) X + root Z with the encodings Z, [d, channels] parameters; X
+/// itself where nothing is encoded. Linear in (X, Z), so it is its own derivative.
 template <typename Scalar>
 class PositionEncodings {
   using Mat = Matrix<Scalar>;

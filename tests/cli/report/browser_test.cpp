@@ -109,7 +109,8 @@ TEST_CASE("report in a browser: images, two networks, one of them with branches"
   const fs::path report = folder / "out/report.html";
   // A test image of every class, and up to ten mistakes of two kernels of two networks.
   CHECK(pictures_in(report) >= 20);
-  // The accuracies; for each network its diagram, validation and prior; for each of two kernels confusion and calibration.
+  // The accuracies; for each network its diagram, validation and prior; for each of two kernels confusion and
+  // calibration.
   check_page(report, pictures_in(report), 1 + 2 * (3 + 2 * 2));
 }
 
