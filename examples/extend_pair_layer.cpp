@@ -70,6 +70,17 @@ class DistanceMixing final : public PairStageOf<DistanceMixing> {
     if (result.ntk.size() > 0) mix(left, pair.ntk, right, result.ntk);
   }
 
+  // The way back, for derivatives of kernels: K-bar += W^T K'-bar W'. W depends on no covariance; a stage whose state does
+  // adds to adjoint.left_state and adjoint.right_state too, and has an adjoint_input().
+  template <typename Scalar>
+  void adjoint_pair(const PairView<Scalar>& pair, const PairAdjoint<Scalar>& adjoint) const {
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    const Eigen::Map<const Matrix<Scalar>> left(pair.left_state, d, d), right(pair.right_state, e, e);
+    Eigen::Map<Matrix<Scalar>> nngp = adjoint.nngp, ntk = adjoint.ntk;
+    nngp += left.transpose() * adjoint.nngp_behind * right;
+    if (ntk.size() > 0) ntk += left.transpose() * adjoint.ntk_behind * right;
+  }
+
  private:
   // Plain loops in a fixed order: the sums are the same in both halves of a symmetric matrix and for any
   // demand.

@@ -147,14 +147,17 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     for_each_wanted(pair, [&](Index a, Index b) {
       const Eigen::Array4d behind =
           functions_adjoint({}, encoded, a, b, correlations.scales(a, b), adjoint, bars);
-      const auto weights = correlations.nodes.weights(correlations.numbers(a, b));
-      for (std::size_t n = 0; n < weights.count; ++n)
-        nodes[weights.first + n].behind += weights.numbers[n] * behind;
+      const double rho = correlations.numbers(a, b);
+      const auto weights = correlations.nodes.weights(std::abs(rho));
+      for (std::size_t n = 0; n < weights.count; ++n) {
+        NodeSums& node = nodes[weights.first + n];
+        (rho < 0 ? node.mirrored : node.behind) += weights.numbers[n] * behind;
+      }
     });
     constexpr double rounding = 8 * static_cast<double>(std::numeric_limits<Scalar>::epsilon());
-    const HomogeneousAdjoint go_back(*zeta_, encoded, rounding, pair.stop);
-    go_back(left, right, nodes, bars);
-    add_entries_adjoint(pair, encoded, correlations, nodes, adjoint, bars, left, right);
+    const std::vector<NodeSums> mirrored =
+        homogeneous_adjoint(*zeta_, encoded, rounding, left, right, nodes, bars, pair.stop);
+    add_entries_adjoint(pair, encoded, correlations, {nodes, mirrored}, adjoint, bars, left, right);
     add_encoded_adjoint(bars, adjoint);
     add_state_adjoint(left.adjoint, adjoint.left_state);
     add_state_adjoint(right.adjoint, adjoint.right_state);
@@ -173,6 +176,12 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
     Matrix<double> scales;   ///< qk^2 s_a s_b
   };
 
+  /// The functions and slopes at nodes r and at -r.
+  struct BothSides {
+    const std::vector<NodeSums>& positive;
+    const std::vector<NodeSums>& negative;
+  };
+
   template <typename Scalar>
   [[nodiscard]] LogitVariances variances(const Scalar* state, Index d) const {
     return {biased_variances(state, d, options().query_bias_variance),
@@ -183,14 +192,14 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   [[nodiscard]] Correlations correlations_of(const PairView<Scalar>& pair, const EncodedPair& encoded,
                                              const LogitVariances& left, const LogitVariances& right) const {
     // Slopes converge by a few nodes later than values.
-    Correlations result{GradedNodes(sizeof(Scalar) == 4 ? 8 : 14), {}, {}};
+    Correlations result{GradedNodes(sizeof(Scalar) == 4 ? 7 : 11), {}, {}};
     const Vector<double> left_roots = left.queries.cwiseSqrt(), right_roots = right.queries.cwiseSqrt();
     result.numbers.resize(pair.nngp.rows(), pair.nngp.cols());
     result.scales = squared_query_key_std() * left_roots * right_roots.transpose();
     for_each_wanted(pair, [&](Index a, Index b) {
       result.numbers(a, b) = correlation(left.queries[a], right.queries[b], left_roots[a] * right_roots[b],
                                          encoded.queries(a, b));
-      result.nodes.want(result.numbers(a, b));
+      result.nodes.want(std::abs(result.numbers(a, b)));
     });
     return result;
   }
@@ -207,18 +216,18 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
   /// Through rho_ab = K~_ab / (s_a s_b) and the factor s_a s_b to the covariances and the variances of the queries.
   template <typename Scalar>
   void add_entries_adjoint(const PairView<Scalar>& pair, const EncodedPair& encoded,
-                           const Correlations& correlations, const std::vector<NodeSums>& nodes,
+                           const Correlations& correlations, const BothSides& nodes,
                            const PairAdjoint<Scalar>& adjoint, EncodedPair& bars, LogitVariances& left,
                            LogitVariances& right) const {
-    const Vector<double> over_left = HomogeneousAdjoint::half_over(left.queries),
-                         over_right = HomogeneousAdjoint::half_over(right.queries);
+    const Vector<double> over_left = half_over(left.queries), over_right = half_over(right.queries);
     for_each_wanted(pair, [&](Index a, Index b) {
       const double rho = correlations.numbers(a, b), scale = correlations.scales(a, b);
-      const auto weights = correlations.nodes.weights(rho);
+      const auto weights = correlations.nodes.weights(std::abs(rho));
+      const std::vector<NodeSums>& side = rho < 0 ? nodes.negative : nodes.positive;
       Eigen::Array4d functions = Eigen::Array4d::Zero(), slopes = functions;
       for (std::size_t n = 0; n < weights.count; ++n) {
-        functions += weights.numbers[n] * nodes[weights.first + n].functions;
-        slopes += weights.numbers[n] * nodes[weights.first + n].slopes;
+        functions += weights.numbers[n] * side[weights.first + n].functions;
+        slopes += weights.numbers[n] * side[weights.first + n].slopes;
       }
       const AttentionSums sums{.value_logits = functions[2], .value_logit_ntks = functions[3]};
       const Eigen::Array4d behind = functions_adjoint(sums, encoded, a, b, scale, adjoint, bars);

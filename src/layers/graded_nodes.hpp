@@ -9,7 +9,7 @@
 
 namespace widelimit::layers {
 
-/// Chebyshev nodes on graded intervals of [-1, 1], as those of GradedInterpolation: what is to be known at any wanted x is
+/// Chebyshev nodes on graded intervals of [0, 1], as those of GradedInterpolation: what is to be known at any wanted x is
 /// a weighted sum of what is known at the nodes of its interval, and what is added at x is added to those nodes.
 class GradedNodes : private GradedIntervals {
  public:
@@ -25,15 +25,13 @@ class GradedNodes : private GradedIntervals {
 
   static constexpr std::size_t most = 16;
 
-  /// -1 <= x <= 1.
+  /// 0 <= x <= 1.
   void want(double x) {
-    int& first = first_[key(x)];
-    if (first >= 0) return;
-    first = static_cast<int>(points_.size());
-    const std::size_t interval = interval_of(std::abs(x));
-    if (interval == end) return points_.push_back(std::copysign(1, x));
-    for (const double place : places_)
-      points_.push_back(std::copysign(1 - (centre(interval) + radius(interval) * place), x));
+    const std::size_t interval = interval_of(x);
+    if (first_[interval] >= 0) return;
+    first_[interval] = static_cast<int>(points_.size());
+    if (interval == end) return points_.push_back(1);
+    for (const double place : places_) points_.push_back(1 - (centre(interval) + radius(interval) * place));
   }
 
   /// All nodes of the intervals wanted.
@@ -46,11 +44,11 @@ class GradedNodes : private GradedIntervals {
     std::array<double, most> numbers;
   };
   [[nodiscard]] Weights weights(double x) const {
-    const std::size_t interval = interval_of(std::abs(x));
-    const auto first = static_cast<std::size_t>(first_[key(x)]);
+    const std::size_t interval = interval_of(x);
+    const auto first = static_cast<std::size_t>(first_[interval]);
     if (interval == end) return {first, 1, {1}};
     Weights weights{first, static_cast<std::size_t>(nodes_), {}};
-    const double t = (1 - std::abs(x) - centre(interval)) / radius(interval);
+    const double t = (1 - x - centre(interval)) / radius(interval);
     double sum = 0;
     for (std::size_t i = 0; i < weights.count; ++i) {
       if (t == places_[i]) return {first + i, 1, {1}};
@@ -61,13 +59,11 @@ class GradedNodes : private GradedIntervals {
   }
 
  private:
-  static std::size_t key(double x) { return interval_of(std::abs(x)) + (x < 0 ? end + 1 : 0); }
-
   int nodes_;
   std::vector<double> places_;       ///< In -1 .. 1.
   std::vector<double> barycentric_;  ///< Berrut and Trefethen 2004, eq. 5.3.
   std::vector<double> points_;
-  std::array<int, 2 * (end + 1)> first_{};  ///< Of an interval's points, -1 if it has none.
+  std::array<int, end + 1> first_{};  ///< Of an interval's points, -1 if it has none.
 };
 
 }  // namespace widelimit::layers

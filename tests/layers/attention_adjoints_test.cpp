@@ -170,6 +170,25 @@ TEST_CASE("in float too, positions of an input with itself are perfectly correla
     }
 }
 
+// At a correlation of 1 or -1 the NTK has an infinite slope, which counts as 0.
+TEST_CASE("adjoints of equal and of opposite positions of different inputs are finite") {
+  for (const Layer& weights : {relu(), abs(), erf()})
+    for (const double sign : {1.0, -1.0}) {
+      const auto stage = stage_of(
+          attention(options_of(AttentionScaling::inverse_sqrt_width, AttentionWeights::elementwise(weights))),
+          {5});
+      const testing::StageCase stage_case{stage, five, five};
+      auto numbers = testing::random_numbers({stage, five, five, true}, 3);
+      numbers.left_self = numbers.right_self = numbers.nngp;
+      numbers.nngp *= sign;
+      const auto cotangents = testing::random_cotangents(stage_case, 4);
+      const auto back = testing::StageRun<double>(stage_case, numbers).adjoints(cotangents);
+      CHECK(back.nngp.allFinite());
+      CHECK(testing::largest(back.nngp) < 1e4);
+      CHECK(testing::largest(back.left_self) < 1e4);
+    }
+}
+
 TEST_CASE("sampled softmax has no adjoint") {
   const auto stage =
       stage_of(attention(options_of(AttentionScaling::inverse_sqrt_width, AttentionWeights::softmax())), {5});
