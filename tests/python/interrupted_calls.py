@@ -92,7 +92,7 @@ def whitening():
 
 def prediction(name):
     matrix, y = positive(2600), RANDOM.normal(size=(2600, 1))
-    large, targets = positive(5500), RANDOM.normal(size=(5500, 1))
+    large, targets = positive(4500), RANDOM.normal(size=(4500, 1))
     functions = {"gp_inference": lambda: predict.gp_inference(large, targets, 0.1)("nngp", large[:10]),
                  "gradient_descent_mse": lambda: predict.gradient_descent_mse(matrix, y)(1.0),
                  "max_learning_rate": lambda: predict.max_learning_rate(large)}

@@ -10,7 +10,9 @@ def regularised(kernel, diag_reg, diag_reg_absolute_scale):
     if not diag_reg >= 0:
         raise ValueError(f"diag_reg: expected a number of at least 0, got {diag_reg}")
     scale = 1.0 if diag_reg_absolute_scale else np.trace(kernel) / len(kernel)
-    return kernel + diag_reg * scale * np.eye(len(kernel))
+    result = np.array(kernel)
+    result[np.diag_indices(len(kernel))] += diag_reg * scale
+    return result
 
 
 def checked_times(t):
