@@ -193,7 +193,12 @@ class _DotGeneral(WithAxes):
 def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
                dimension_numbers: Any = (((), ()), ((), ())), precision: Any = None, batch_axis: int = 0,
                channel_axis: int = -1) -> Triple:
-    """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions."""
+    """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions.
+
+    lhs, rhs           the constant factor on that side of the inputs; neither: nothing is changed
+    dimension_numbers  ((contracted axes of the left, of the right), (batch axes of the left, of the right))
+    ValueError for both factors and for the channels among the axes, NotImplementedError for the batch.
+    """
     if lhs is not None and rhs is not None:
         raise ValueError("DotGeneral: expected at most one of lhs and rhs")
     other = np.asarray(1.0 if lhs is None and rhs is None else rhs if lhs is None else lhs, float)

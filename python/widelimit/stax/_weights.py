@@ -34,7 +34,13 @@ class _Dense(WithAxes):
 
 def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_axis: int = 0, channel_axis: int = -1,
           parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A dense layer at every position."""
+    """A dense layer at every position: [n, ..., C] becomes [n, ..., out_dim].
+
+    out_dim           channels of finite networks; kernels depend on it where parameterization='standard' says so
+    W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases
+    parameterization  'ntk' or 'standard'; s: factors (in front, behind) by which 'standard' widths grow
+    ValueError for deviations that are not finite, and axes that are not where the inputs have them.
+    """
     check_deviations("Dense", W_std=W_std, b_std=b_std)
     return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
 
@@ -128,7 +134,15 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
 def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
          padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
          dimension_numbers: Any = None, parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A convolution."""
+    """A convolution: [n, spatial..., C] becomes [n, spatial'..., out_chan].
+
+    filter_shape, strides  one size an axis, strides 1 where None
+    padding                'VALID', 'SAME' or 'CIRCULAR'
+    W_std, b_std           standard deviations of weights (times 1 / sqrt(C prod(filter_shape))) and biases; None: no biases
+    dimension_numbers      three strings such as ('NCHW', 'OIHW', 'NCHW'); None: channels last
+    parameterization, s    as in Dense()
+    ValueError where the number of axes does not fit, NotImplementedError for outputs in another layout than inputs.
+    """
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                         parameterization, s)
 
@@ -137,7 +151,7 @@ def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[
                   padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
                   dimension_numbers: Any = None, parameterization: str = "ntk",
                   s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A transposed convolution."""
+    """A transposed convolution: strides multiply the spatial sizes; arguments and errors as in Conv()."""
     return _convolution("ConvTranspose", "conv_transpose", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s)
 
@@ -146,6 +160,6 @@ def ConvLocal(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int]
               padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
               dimension_numbers: Any = None, parameterization: str = "ntk",
               s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A convolution whose weights are not shared between positions."""
+    """A convolution whose weights are not shared between positions; arguments and errors as in Conv()."""
     return _convolution("ConvLocal", "local_conv", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s)
