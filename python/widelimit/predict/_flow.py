@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._arrays import scalar_or_array
 from ._apart import apart, product
 
 
@@ -17,7 +18,7 @@ def regularised(kernel, diag_reg, diag_reg_absolute_scale):
 
 def checked_times(t):
     """Times of any shape."""
-    t = np.asarray(t, float)
+    t = scalar_or_array(t, "t")
     if not np.all(t >= 0):
         raise ValueError(f"t: expected times of at least 0, got {t}")
     return t

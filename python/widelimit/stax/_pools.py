@@ -12,7 +12,7 @@ from ._diagonal import MAYBE, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import Module, WithAxes, check_axis
 from ._triple import Triple, triple
-from ._weights import check_window, positions_behind
+from ._weights import check_window, positions_behind, sizes
 from ._widths import FLATTENED
 
 
@@ -37,8 +37,9 @@ class _Pool(WithAxes):
 
 
 def _pool(name, kind, window_shape, strides, padding, normalize_edges, batch_axis, channel_axis):
-    strides = (1,) * len(window_shape) if strides is None else tuple(strides)
-    return triple(_Pool(name, kind, tuple(window_shape), strides,
+    window = sizes(f"{name}: window_shape", window_shape)
+    strides = (1,) * len(window) if strides is None else sizes(f"{name}: strides", strides)
+    return triple(_Pool(name, kind, window, strides,
                         choice(f"{name}: padding", Padding, padding).name.lower(), normalize_edges, int(batch_axis),
                         int(channel_axis)))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import layers
+from .._arrays import scalar_or_array
 from ._diagonal import NO, Diagonal
 from ._enums import AggregateImplementation, choice
 from ._module import WithAxes
@@ -201,7 +202,9 @@ def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
     """
     if lhs is not None and rhs is not None:
         raise ValueError("DotGeneral: expected at most one of lhs and rhs")
-    other = np.asarray(1.0 if lhs is None and rhs is None else rhs if lhs is None else lhs, float)
+    other = scalar_or_array(1.0 if lhs is None and rhs is None else rhs if lhs is None else lhs, "DotGeneral: the factor")
+    if not np.isfinite(other).all():
+        raise ValueError("DotGeneral: the factor: expected finite numbers")
     is_left = rhs is None
     contracted, batched = (tuple(tuple(axes) for axes in (pair[::-1] if is_left else pair)) for pair in dimension_numbers)
     return triple(_DotGeneral(other, contracted, batched, is_left, int(batch_axis), int(channel_axis)))

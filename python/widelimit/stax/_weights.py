@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Optional, Sequence, Tuple
 
 from .. import layers
@@ -52,6 +53,17 @@ def positions_behind(size, window, stride, padding):
 
 def _positions_behind_transposed(size, window, stride, padding):
     return size * stride + (max(window - stride, 0) if padding == "valid" else 0)
+
+
+def sizes(name, values):
+    """Sizes along axes: integers of at least 1."""
+    try:
+        found = tuple(index(size) for size in values)
+    except TypeError:
+        raise TypeError(f"{name}: expected integers, one an axis, got {values!r}") from None
+    if any(size < 1 for size in found):
+        raise ValueError(f"{name}: expected integers of at least 1, got {found}")
+    return found
 
 
 def check_window(name, value, window, strides):
@@ -120,8 +132,8 @@ def _layout(name, dimension_numbers, axes):
 def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                  parameterization, s):
     check_deviations(name, W_std=W_std, b_std=b_std)
-    filter_shape = tuple(filter_shape)
-    strides = (1,) * len(filter_shape) if strides is None else tuple(strides)
+    filter_shape = sizes(f"{name}: filter_shape", filter_shape)
+    strides = (1,) * len(filter_shape) if strides is None else sizes(f"{name}: strides", strides)
     batch_axis, channel_axis, order = _layout(name, dimension_numbers, len(filter_shape))
     if len(strides) != len(filter_shape):
         raise ValueError(f"{name}: expected strides of {len(filter_shape)} axes, as filter_shape has, got {strides}")
