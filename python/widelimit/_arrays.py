@@ -60,6 +60,12 @@ def numbers(array, dtype=np.float64, name="array"):
     return np.ascontiguousarray(array, dtype=dtype)
 
 
+def scalar_or_array(value, name):
+    """Finite or infinite real numbers in double precision, of any shape, also of none."""
+    array = _numpy(value, name)
+    return numbers(array, name=name).reshape(array.shape)
+
+
 def check_callable(name, function):
     """That something can be called."""
     if not callable(function):

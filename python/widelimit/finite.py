@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, numbers
+from ._arrays import Graphs, Inputs, batch, is_ragged, numbers
 
 
 class FiniteNetwork:
@@ -77,4 +77,7 @@ class FiniteNetwork:
 
 
 def _inputs(x, lengths=None, graphs=None):
+    for array in x if is_ragged(x) else [x]:
+        if not np.isfinite(numbers(array, name="x")).all():
+            raise _core.ArgumentError("FiniteNetwork: x: expected finite numbers")
     return batch(x, np.float64, "x", lengths, None, graphs)

@@ -15,9 +15,8 @@ RANDOM = np.random.default_rng(0)
 
 
 def positive(size):
-    matrix = RANDOM.normal(size=(size, size))
-    matrix += matrix.T
-    matrix[np.diag_indices(size)] += 4 * size**0.5
+    matrix = np.full((size, size), 0.1)
+    matrix[np.diag_indices(size)] = 2
     return matrix
 
 
@@ -51,9 +50,10 @@ def empirical(name):
 
 def kernels(name):
     images = RANDOM.normal(size=(24, 20, 20, 3))
-    network, positions = convolutions([layers.attention(weights="relu"), layers.flatten(), layers.dense()]), convolutions([])
+    network = convolutions([layers.attention(weights="relu"), layers.flatten(), layers.dense()])
+    positions = nt.Network([layers.repeat(60, [layers.conv([3, 3]), layers.relu()])])
     functions = {"gram": lambda: nt.gram(network, images),
-                 "position_covariances": lambda: nt.position_covariances(positions, images),
+                 "position_covariances": lambda: nt.position_covariances(positions, images[:8]),
                  "explain": lambda: nt.explain(network, (20, 20), 3, measure_seconds=20),
                  "check_limit": lambda: nt.check_limit(nt.Network([layers.dense(), layers.relu(), layers.dense()]),
                                                        widths=(256, 512, 1024), draws=3000)}
@@ -92,7 +92,7 @@ def whitening():
 
 def prediction(name):
     matrix, y = positive(2600), RANDOM.normal(size=(2600, 1))
-    large, targets = positive(5500), RANDOM.normal(size=(5500, 1))
+    large, targets = positive(4500), RANDOM.normal(size=(4500, 1))
     functions = {"gp_inference": lambda: predict.gp_inference(large, targets, 0.1)("nngp", large[:10]),
                  "gradient_descent_mse": lambda: predict.gradient_descent_mse(matrix, y)(1.0),
                  "max_learning_rate": lambda: predict.max_learning_rate(large)}

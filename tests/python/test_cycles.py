@@ -21,26 +21,22 @@ class Holder:
         return self.scale * np.tanh(z)
 
 
-def dual(p, q, c):
-    return c
-
-
 def own(phi):
-    return layers.elementwise(phi)
+    """Cheap to make: nothing is tabulated."""
+    return layers.elementwise_dual(lambda p, q, c: phi(c), lambda p, q, c: phi(c))
 
 
 MAKERS = {
     "network": lambda phi: nt.Network([layers.dense(), own(phi), layers.dense()]),
     "layer": own,
-    "slope": lambda phi: layers.elementwise(np.tanh, phi),
-    "dual": lambda phi: layers.elementwise_dual(lambda p, q, c: phi(c), lambda p, q, c: phi(c)),
+    "functions": lambda phi: layers.elementwise(phi, lambda z: 1 - phi(z)**2),
     "pair": lambda phi: layers.pair(lambda nngp, ntk, left, right: (phi(nngp), ntk)),
     "branches": lambda phi: nt.Network([layers.sum([layers.product([own(phi)], [own(phi), layers.dense()])], (0.5, []))]),
     "concat": lambda phi: nt.Network([layers.concat((0.5, [own(phi)]), (0.5, [layers.concat_positions(0, [own(phi)], [])]))]),
     "repeat": lambda phi: nt.Network([layers.repeat(3, [layers.dense(), own(phi)])]),
     "layers of a network": lambda phi: nt.Network([layers.dense(), own(phi)]).layers,
-    "stax": lambda phi: stax.serial(stax.Dense(4), stax.Elementwise(phi), stax.Dense(1)),
-    "finite": lambda phi: nt.FiniteNetwork(nt.Network([layers.dense(), own(phi), layers.dense()]), (), 3, hidden=4),
+    "stax": lambda phi: stax.serial(stax.Dense(4), stax.Elementwise(nngp_fn=lambda c, p, q: phi(c)), stax.Dense(1)),
+    "finite": lambda phi: nt.FiniteNetwork(nt.Network([layers.dense(), layers.elementwise(phi), layers.dense()]), (), 3, hidden=4),
     "model": lambda phi: nt.Model.fit(nt.Network([layers.dense(), own(phi), layers.dense()]), np.eye(4), np.arange(4.0),
                                       regulariser=0.1),
 }
@@ -69,12 +65,11 @@ def test_functions_live_as_long_as_what_calls_them(random):
     x = random.normal(size=(4, 3))
 
     def made(scale):
-        return nt.Network([layers.dense(), layers.sum([layers.elementwise(lambda z: scale * np.sin(z)), layers.dense()], []),
-                           layers.dense()])
+        return nt.Network([layers.dense(), layers.sum([own(lambda c: scale * c), layers.dense()], []), layers.dense()])
 
     expected = nt.gram(made(2.0), x).ntk
     network = nt.Network(made(2.0).layers)
-    finite = nt.FiniteNetwork(made(2.0), (), 3, hidden=8, seed=1)
+    finite = nt.FiniteNetwork(nt.Network([layers.dense(), layers.elementwise(lambda z: 2 * z), layers.dense()]), (), 3, hidden=8)
     model = nt.Model.fit(made(2.0), x, x[:, 0], regulariser=0.1)
     again = model.with_amplitude(2.0).network
     gc.collect()

@@ -88,3 +88,20 @@ def test_states_of_the_ode_are_data_classes():
     assert other.fx_test == 3.0 and state.fx_test == 1.0
     assert other.asdict() == {"fx_train": state.fx_train, "fx_test": 3.0, "qx_train": None, "qx_test": None}
     assert other.astuple()[1:] == (3.0, None, None) and other.astuple()[0] is state.fx_train
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: nt.FiniteNetwork(nt.Network([layers.dense()]), (), 3)(np.full((2, 3), np.nan)), nt.ArgumentError, "finite"),
+    (lambda: predict.gradient_descent_mse(np.eye(3), np.ones((3, 1)))(1j), TypeError, "t: expected an array of real"),
+    (lambda: predict.gradient_descent_mse(np.eye(3), np.ones((3, 1)))(np.array(["2020-01-01"], "M8[D]")), TypeError, "t: exp"),
+    (lambda: stax.DotGeneral(rhs=np.array([[1j]])), TypeError, "DotGeneral: the factor: expected an array of real"),
+    (lambda: stax.DotGeneral(rhs=np.array([[np.nan]])), ValueError, "DotGeneral: the factor: expected finite"),
+    (lambda: stax.Conv(3, "ab"), TypeError, "Conv: filter_shape: expected integers"),
+    (lambda: stax.Conv(3, (3, 0)), ValueError, "Conv: filter_shape: expected integers of at least 1"),
+    (lambda: stax.Conv(3, (3,), strides=(1.5,)), TypeError, "Conv: strides: expected integers"),
+    (lambda: stax.AvgPool((2, None)), TypeError, "AvgPool: window_shape: expected integers"),
+    (lambda: stax.Dense(3)[2](np.ones((2, 3)), None, (name for name in ("nngp",))), TypeError, "get: expected a name"),
+])
+def test_what_is_no_number_or_size_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -54,6 +54,18 @@ def test_channels_do_not_depend_on_whether_an_elementwise_function_is_known(behi
     np.testing.assert_array_equal(unknown.ntk, known.ntk)
 
 
+@pytest.mark.parametrize("layers, shape, expected", [
+    ([stax.Dense(4)], (2, 3), (2, 4)),
+    ([stax.Dense(4)], (-1, 3), (-1, 4)),
+    ([stax.Conv(4, (3,)), stax.Flatten()], (2, 5, 3), (2, 12)),
+    ([stax.Conv(4, (3,), dimension_numbers=("NCH", "OIH", "NCH")), stax.GlobalAvgPool(channel_axis=1)], (7, 3, 5), (7, 4)),
+    ([stax.Dense(4, batch_axis=1, channel_axis=0)], (3, 6), (4, 6)),
+    ([stax.Index(stax.Slice[1:4]), stax.Dense(2)], (6, 3), (3, 2)),
+])
+def test_init_fn_keeps_the_number_of_inputs(layers, shape, expected):
+    assert stax.serial(*layers)[0](0, shape)[0] == expected
+
+
 def test_unshared_weights_have_the_channels_that_they_are_told():
     local = stax.ConvLocal(4, (2,), padding="SAME", parameterization="standard", s=(1, 3))
     init_fn, apply_fn, kernel_fn = stax.serial(local, stax.Flatten())

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._arrays import scalar_or_array
 from ._apart import apart, product
 
 
@@ -10,12 +11,14 @@ def regularised(kernel, diag_reg, diag_reg_absolute_scale):
     if not diag_reg >= 0:
         raise ValueError(f"diag_reg: expected a number of at least 0, got {diag_reg}")
     scale = 1.0 if diag_reg_absolute_scale else np.trace(kernel) / len(kernel)
-    return kernel + diag_reg * scale * np.eye(len(kernel))
+    result = np.array(kernel)
+    result[np.diag_indices(len(kernel))] += diag_reg * scale
+    return result
 
 
 def checked_times(t):
     """Times of any shape."""
-    t = np.asarray(t, float)
+    t = scalar_or_array(t, "t")
     if not np.all(t >= 0):
         raise ValueError(f"t: expected times of at least 0, got {t}")
     return t

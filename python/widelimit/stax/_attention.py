@@ -86,7 +86,17 @@ def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_hea
                         pos_emb_decay_fn: Callable[[float], float] | None = None, n_chan_pos_emb: int | None = None,
                         W_pos_emb_std: float = 1.0, val_pos_emb: bool = False, batch_axis: int = 0,
                         channel_axis: int = -1) -> Triple:
-    """Multi-head self-attention, with logits scaled by 1/width (linear_scaling) or 1/sqrt(width)."""
+    """Multi-head self-attention with infinitely many heads: [n, spatial..., C] becomes [n, spatial..., n_chan_out].
+
+    linear_scaling       logits are scaled by 1 / n_chan_key (the default), else by 1 / sqrt(n_chan_key)
+    W_*_std, b_std       standard deviations of weights, and of the output's biases; None: none
+    attention_mechanism  'SOFTMAX', 'IDENTITY', 'ABS' or 'RELU'
+    pos_emb_type         'NONE', 'SUM' or 'CONCAT': random encodings of positions of deviation W_pos_emb_std, whose covariance
+                         is pos_emb_decay_fn(sum over axes of |i - j|^pos_emb_p_norm); None: independent
+    val_pos_emb          whether the values see them too
+    n_chan_key, n_chan_val, n_heads, n_chan_pos_emb: of finite networks; kernels take the last for 'CONCAT'
+    ValueError for deviations that are not finite and words that are not known.
+    """
     check_deviations("GlobalSelfAttention", W_key_std=W_key_std, W_value_std=W_value_std, W_query_std=W_query_std,
                      W_out_std=W_out_std, b_std=b_std, W_pos_emb_std=W_pos_emb_std)
     weights = choice("GlobalSelfAttention: attention_mechanism", AttentionMechanism, attention_mechanism)

@@ -124,12 +124,13 @@ class _FanInConcat(_FanIn):
 
 
 def serial(*layers: Triple) -> Triple:
-    """Layers one after another."""
+    """Layers one after another: (init_fn, apply_fn, kernel_fn) of all of them. TypeError for what is no layer of this
+    package."""
     return triple(Sequence(tuple(module_of(layer) for layer in layers)))
 
 
 def parallel(*layers: Triple) -> Triple:
-    """One layer for each branch of FanOut."""
+    """One layer for each branch of the FanOut in front. ValueError for another number of them, once inputs are known."""
     return triple(_Parallel(tuple(module_of(layer) for layer in layers)))
 
 
@@ -148,15 +149,16 @@ def FanOut(num: int) -> Triple:
 
 
 def FanInSum() -> Triple:
-    """The sum of branches."""
+    """The sum of branches, which have one shape (ValueError)."""
     return triple(_FanInElementwise("FanInSum", layers.sum))
 
 
 def FanInProd() -> Triple:
-    """The elementwise product of branches."""
+    """The elementwise product of branches, which have one shape (ValueError)."""
     return triple(_FanInElementwise("FanInProd", layers.product))
 
 
 def FanInConcat(axis: int = -1) -> Triple:
-    """Branches side by side along an axis: the channels, each branch with its share of them, or a spatial one."""
+    """Branches side by side along an axis: the channels, each branch with its share of them, or a spatial one.
+    NotImplementedError for the batch, ValueError for branches whose other axes differ."""
     return triple(_FanInConcat(int(axis)))

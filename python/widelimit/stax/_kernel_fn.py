@@ -185,7 +185,7 @@ def _aggregates(module):
 
 
 def _wanted(get):
-    if get is not None and not np.iterable(get):
+    if get is not None and not isinstance(get, (str, tuple, list)):
         raise TypeError(f"get: expected a name, a tuple of names or None, got {get!r}")
     names = ARRAYS if get is None else (get,) if isinstance(get, str) else tuple(get)
     for name in names:

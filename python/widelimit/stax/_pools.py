@@ -12,7 +12,7 @@ from ._diagonal import MAYBE, YES, Diagonal
 from ._enums import Padding, choice
 from ._module import Module, WithAxes, check_axis
 from ._triple import Triple, triple
-from ._weights import check_window, positions_behind
+from ._weights import check_window, positions_behind, sizes
 from ._widths import FLATTENED
 
 
@@ -37,21 +37,28 @@ class _Pool(WithAxes):
 
 
 def _pool(name, kind, window_shape, strides, padding, normalize_edges, batch_axis, channel_axis):
-    strides = (1,) * len(window_shape) if strides is None else tuple(strides)
-    return triple(_Pool(name, kind, tuple(window_shape), strides,
+    window = sizes(f"{name}: window_shape", window_shape)
+    strides = (1,) * len(window) if strides is None else sizes(f"{name}: strides", strides)
+    return triple(_Pool(name, kind, window, strides,
                         choice(f"{name}: padding", Padding, padding).name.lower(), normalize_edges, int(batch_axis),
                         int(channel_axis)))
 
 
 def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Padding | str = "VALID",
             normalize_edges: bool = False, batch_axis: int = 0, channel_axis: int = -1) -> Triple:
-    """Averages over windows, by default with strides 1."""
+    """Averages over windows: [n, spatial..., C] becomes [n, spatial'..., C].
+
+    window_shape, strides  one size an axis; strides 1 where None
+    padding                'VALID', 'SAME' or 'CIRCULAR'
+    normalize_edges        averages at the edges over what is not padding
+    ValueError where the number of axes does not fit.
+    """
     return _pool("AvgPool", "average_pool", window_shape, strides, padding, normalize_edges, batch_axis, channel_axis)
 
 
 def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Padding | str = "VALID",
             batch_axis: int = 0, channel_axis: int = -1) -> Triple:
-    """Sums over windows, by default with strides 1."""
+    """Sums over windows; arguments and errors as in AvgPool()."""
     return _pool("SumPool", "sum_pool", window_shape, strides, padding, False, batch_axis, channel_axis)
 
 
@@ -68,12 +75,12 @@ class _GlobalPool(WithAxes):
 
 
 def GlobalAvgPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
-    """The mean over all positions."""
+    """The mean over all positions: [n, spatial..., C] becomes [n, C]."""
     return triple(_GlobalPool("GlobalAvgPool", layers.global_average_pool(), int(batch_axis), int(channel_axis)))
 
 
 def GlobalSumPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
-    """The sum over all positions."""
+    """The sum over all positions: [n, spatial..., C] becomes [n, C]."""
     return triple(_GlobalPool("GlobalSumPool", layers.global_sum_pool(), int(batch_axis), int(channel_axis)))
 
 
@@ -99,7 +106,7 @@ class _Flatten(Module):
 
 
 def Flatten(batch_axis: int = 0, batch_axis_out: int = 0) -> Triple:
-    """Positions become channels."""
+    """Positions become channels: [n, spatial..., C] becomes [n, prod(spatial) C], or its transpose with batch_axis_out=1."""
     if batch_axis_out not in (-2, -1, 0, 1):
         raise ValueError(f"Flatten: batch_axis_out: expected 0 or 1, got {batch_axis_out}")
     return triple(_Flatten(int(batch_axis), int(batch_axis_out) % 2))
@@ -113,7 +120,7 @@ class _Identity(Module):
 
 
 def Identity() -> Triple:
-    """Nothing."""
+    """Nothing: inputs go through as they are."""
     return triple(_Identity())
 
 
@@ -127,7 +134,8 @@ class _Dropout(Module):
 
 
 def Dropout(rate: float, mode: str = "train") -> Triple:
-    """Keeps a unit with probability `rate` while training."""
+    """Keeps a unit with probability 0 < rate <= 1 and divides it by that; with mode='test' nothing. ValueError for other
+    values."""
     if not 0 < rate <= 1:
         raise ValueError(f"Dropout: rate, the probability to keep a unit: expected 0 < rate <= 1, got {rate}")
     if mode not in ("train", "test"):
@@ -159,6 +167,10 @@ class _LayerNorm(WithAxes):
 
 def LayerNorm(axis: int | Sequence[int] = -1, eps: float = 1e-12, batch_axis: int = 0,
               channel_axis: int = -1) -> Triple:
-    """Layer normalisation over the channels, and over spatial axes where they are named."""
+    """Layer normalisation over the channels, and over spatial axes where they are named.
+
+    axis: one or several axes, the channels among them; eps is added to the variance.
+    ValueError for the batch, axes that there are not, and axes without the channels, which have no limit.
+    """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return triple(_LayerNorm(axes, eps, int(batch_axis), int(channel_axis)))

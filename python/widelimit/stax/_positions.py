@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import layers
+from .._arrays import scalar_or_array
 from ._diagonal import NO, Diagonal
 from ._enums import AggregateImplementation, choice
 from ._module import WithAxes
@@ -193,10 +194,17 @@ class _DotGeneral(WithAxes):
 def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
                dimension_numbers: Any = (((), ()), ((), ())), precision: Any = None, batch_axis: int = 0,
                channel_axis: int = -1) -> Triple:
-    """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions."""
+    """A product with a constant array over spatial axes, as jax.lax.dot_general. Axes that it adds are positions.
+
+    lhs, rhs           the constant factor on that side of the inputs; neither: nothing is changed
+    dimension_numbers  ((contracted axes of the left, of the right), (batch axes of the left, of the right))
+    ValueError for both factors and for the channels among the axes, NotImplementedError for the batch.
+    """
     if lhs is not None and rhs is not None:
         raise ValueError("DotGeneral: expected at most one of lhs and rhs")
-    other = np.asarray(1.0 if lhs is None and rhs is None else rhs if lhs is None else lhs, float)
+    other = scalar_or_array(1.0 if lhs is None and rhs is None else rhs if lhs is None else lhs, "DotGeneral: the factor")
+    if not np.isfinite(other).all():
+        raise ValueError("DotGeneral: the factor: expected finite numbers")
     is_left = rhs is None
     contracted, batched = (tuple(tuple(axes) for axes in (pair[::-1] if is_left else pair)) for pair in dimension_numbers)
     return triple(_DotGeneral(other, contracted, batched, is_left, int(batch_axis), int(channel_axis)))

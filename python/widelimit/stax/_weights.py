@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Optional, Sequence, Tuple
 
 from .. import layers
@@ -34,7 +35,13 @@ class _Dense(WithAxes):
 
 def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_axis: int = 0, channel_axis: int = -1,
           parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A dense layer at every position."""
+    """A dense layer at every position: [n, ..., C] becomes [n, ..., out_dim].
+
+    out_dim           channels of finite networks; kernels depend on it where parameterization='standard' says so
+    W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases
+    parameterization  'ntk' or 'standard'; s: factors (in front, behind) by which 'standard' widths grow
+    ValueError for deviations that are not finite, and axes that are not where the inputs have them.
+    """
     check_deviations("Dense", W_std=W_std, b_std=b_std)
     return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
 
@@ -46,6 +53,17 @@ def positions_behind(size, window, stride, padding):
 
 def _positions_behind_transposed(size, window, stride, padding):
     return size * stride + (max(window - stride, 0) if padding == "valid" else 0)
+
+
+def sizes(name, values):
+    """Sizes along axes: integers of at least 1."""
+    try:
+        found = tuple(index(size) for size in values)
+    except TypeError:
+        raise TypeError(f"{name}: expected integers, one an axis, got {values!r}") from None
+    if any(size < 1 for size in found):
+        raise ValueError(f"{name}: expected integers of at least 1, got {found}")
+    return found
 
 
 def check_window(name, value, window, strides):
@@ -114,8 +132,8 @@ def _layout(name, dimension_numbers, axes):
 def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                  parameterization, s):
     check_deviations(name, W_std=W_std, b_std=b_std)
-    filter_shape = tuple(filter_shape)
-    strides = (1,) * len(filter_shape) if strides is None else tuple(strides)
+    filter_shape = sizes(f"{name}: filter_shape", filter_shape)
+    strides = (1,) * len(filter_shape) if strides is None else sizes(f"{name}: strides", strides)
     batch_axis, channel_axis, order = _layout(name, dimension_numbers, len(filter_shape))
     if len(strides) != len(filter_shape):
         raise ValueError(f"{name}: expected strides of {len(filter_shape)} axes, as filter_shape has, got {strides}")
@@ -128,7 +146,15 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
 def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
          padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
          dimension_numbers: Any = None, parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A convolution."""
+    """A convolution: [n, spatial..., C] becomes [n, spatial'..., out_chan].
+
+    filter_shape, strides  one size an axis, strides 1 where None
+    padding                'VALID', 'SAME' or 'CIRCULAR'
+    W_std, b_std           standard deviations of weights (times 1 / sqrt(C prod(filter_shape))) and biases; None: no biases
+    dimension_numbers      three strings such as ('NCHW', 'OIHW', 'NCHW'); None: channels last
+    parameterization, s    as in Dense()
+    ValueError where the number of axes does not fit, NotImplementedError for outputs in another layout than inputs.
+    """
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                         parameterization, s)
 
@@ -137,7 +163,7 @@ def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[
                   padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
                   dimension_numbers: Any = None, parameterization: str = "ntk",
                   s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A transposed convolution."""
+    """A transposed convolution: strides multiply the spatial sizes; arguments and errors as in Conv()."""
     return _convolution("ConvTranspose", "conv_transpose", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s)
 
@@ -146,6 +172,6 @@ def ConvLocal(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int]
               padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
               dimension_numbers: Any = None, parameterization: str = "ntk",
               s: Tuple[float, float] = (1, 1)) -> Triple:
-    """A convolution whose weights are not shared between positions."""
+    """A convolution whose weights are not shared between positions; arguments and errors as in Conv()."""
     return _convolution("ConvLocal", "local_conv", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s)

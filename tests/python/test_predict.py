@@ -1,0 +1,45 @@
+"""Random cases of predict, against numbers that neural-tangents gave (tests/reference/neural_tangents/predict_cases.py)."""
+
+import importlib.util
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from widelimit import predict, stax
+
+FOLDER = pathlib.Path(__file__).parent.parent / "reference" / "neural_tangents"
+NUMBERS = json.loads((FOLDER / "predict_numbers.json").read_text())
+
+
+def cases():
+    spec = importlib.util.spec_from_file_location("predict_cases", FOLDER / "predict_cases.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check(found, expected, tolerance):
+    if isinstance(expected, list):
+        assert isinstance(found, list) and len(found) == len(expected)
+        for one, right in zip(found, expected):
+            check(one, right, tolerance)
+    elif isinstance(expected, dict):
+        assert found["shape"] == expected["shape"]
+        np.testing.assert_allclose(found["sums"], expected["sums"], rtol=tolerance, atol=tolerance)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("kind", cases().KINDS)
+def test_predictions_are_those_of_neural_tangents(kind):
+    if kind == "gradient_descent":
+        pytest.importorskip("scipy")
+    module = cases()
+    numbers = [int(number) for number in NUMBERS if module.KINDS[int(number) % len(module.KINDS)] == kind]
+    assert len(numbers) >= 8
+    for number in numbers:
+        # ODE solvers of their own; kernels to neural-tangents' digits; and closed forms.
+        tolerance = {"gradient_descent": 1e-5, "gradient_descent_mse_ensemble": 1e-6}.get(kind, 1e-9)
+        check(module.result(number, stax, predict), NUMBERS[str(number)], tolerance)
