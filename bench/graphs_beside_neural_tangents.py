@@ -1,10 +1,10 @@
 """Kernels of graphs beside neural-tangents' Aggregate at the same shapes: three blocks of aggregation, dense layer and ReLU,
-a sum over nodes, NNGP and NTK; graphs of 30 nodes and 60 undirected edges. Microseconds a pair, best of some runs.
+a sum over nodes, NNGP and NTK; graphs of 30 nodes and 60 undirected edges. Microseconds of a core a pair, best of some runs.
 
     python bench/graphs_beside_neural_tangents.py [COUNT] [--nodes 30] [--precision float32] [--peer PYTHON]
 
 It runs where this library's package is installed; with --peer, a Python that has neural-tangents 0.6.5, it calls itself
-there too and compares the kernels. One core each: --threads changes what both are allowed.
+there too and compares the kernels.
 """
 import argparse
 import json
@@ -23,7 +23,6 @@ def arguments_of(argv):
     parser.add_argument("--nodes", type=int, default=30)
     parser.add_argument("--channels", type=int, default=8)
     parser.add_argument("--precision", choices=["float32", "float64"], default="float32")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peer", help="a Python that has neural-tangents")
     parser.add_argument("--as", dest="package", choices=["widelimit", "neural_tangents"], default="widelimit")
     parser.add_argument("--kernels", help="where to leave both kernels")
@@ -76,9 +75,9 @@ def measure(arguments):
     kernels = kernel(x, pattern)
     best = float("inf")
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         kernel(x, pattern)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     if arguments.kernels:
         np.savez(arguments.kernels, nngp=kernels.nngp, ntk=kernels.ntk)
     # Both compute a symmetric matrix: one of them a triangle of it.
@@ -86,16 +85,13 @@ def measure(arguments):
 
 
 def run(python, arguments, package, folder):
-    """In a process of its own, whose threads are limited before anything is loaded."""
-    threads = str(arguments.threads)
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "WIDELIMIT_THREADS": threads,
-                   "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false" if arguments.threads == 1 else "",
-                   "JAX_PLATFORMS": "cpu"}
-    command = [python, os.path.abspath(__file__), str(arguments.count), "--nodes", str(arguments.nodes), "--channels",
+    """In a process of its own, which is given one core before anything is loaded."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu",
+                   "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+    command = ["taskset", "-c", str(min(os.sched_getaffinity(0))),
+               python, os.path.abspath(__file__), str(arguments.count), "--nodes", str(arguments.nodes), "--channels",
                str(arguments.channels), "--precision", arguments.precision, "--as", package, "--kernels",
                os.path.join(folder, package + ".npz")]
-    if arguments.threads == 1 and hasattr(os, "sched_setaffinity"):
-        command = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] + command
     output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(output.splitlines()[-1])
 

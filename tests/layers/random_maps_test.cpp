@@ -235,6 +235,61 @@ TEST_CASE("the same between images of different shape") {
   }
 }
 
+/// Along an axis: tap o takes position i to stride i + o - front (jax.lax.conv_transpose; around the border modulo all).
+Matrix<double> tap_matrix(Index size, Index filter, Index stride, Padding padding, Index tap) {
+  const Index all = stride * size + (padding == Padding::valid ? std::max<Index>(filter - stride, 0) : 0);
+  const Index zeros = stride > filter - 1 ? filter - 1 : (filter + stride - 1) / 2;
+  const Index front = padding == Padding::same       ? filter - 1 - zeros
+                      : padding == Padding::circular ? std::max<Index>(filter - stride, 0) / 2
+                                                     : 0;
+  Matrix<double> matrix = Matrix<double>::Zero(all, size);
+  for (Index i = 0; i < size; ++i) {
+    Index place = stride * i + tap - front;
+    if (padding == Padding::circular) place = ((place % all) + all) % all;
+    if (place >= 0 && place < all) matrix(place, i) += 1;
+  }
+  return matrix;
+}
+
+TEST_CASE("transposed convolutions of images drawn at random add up their taps") {
+  for (unsigned draw = 300; draw < 330; ++draw) {
+    CAPTURE(draw);
+    RandomStream random(draw);
+    const Shape shape{drawn(random, 2, 6), drawn(random, 2, 6)};
+    const std::vector<Index> filter{drawn(random, 1, 4), drawn(random, 1, 4)},
+        strides{drawn(random, 1, 3), drawn(random, 1, 3)};
+    const auto padding = static_cast<Padding>(random.below(3));
+    const Layers front = front_layers(random, 2);
+    Layers with = front;
+    with.push_back(conv_transpose({filter, strides, padding, 1.3, 0.2}));
+    const Inputs<double> x = random_inputs(draw, array_sizes(2, shape));
+    const auto before = position_covariances(Network(front), x, 0, 1);
+    Matrix<double> nngp, ntk;
+    for (Index o = 0; o < filter[0]; ++o)
+      for (Index p = 0; p < filter[1]; ++p) {
+        const DrawnMap tap{flatten(),
+                           {[&](Index size) { return tap_matrix(size, filter[0], strides[0], padding, o); },
+                            [&](Index size) { return tap_matrix(size, filter[1], strides[1], padding, p); }}};
+        const Matrix<double> matrix = whole_matrix(tap, shape);
+        if (nngp.size() == 0) nngp = ntk = Matrix<double>::Zero(matrix.rows(), matrix.rows());
+        nngp += matrix * before.nngp * matrix.transpose();
+        ntk += matrix * before.ntk * matrix.transpose();
+      }
+    const double scale = 1.3 / static_cast<double>(filter[0] * filter[1]);
+    nngp = (scale * nngp).array() + 0.2;
+    ntk = nngp + scale * ntk;
+    const auto behind = position_covariances(Network(with), x, 0, 1);
+    check_equal(behind.nngp, nngp);
+    check_equal(behind.ntk, ntk);
+    with.push_back(global_average_pool());
+    CHECK(gram(Network(with), x).ntk(0, 1) == doctest::Approx(ntk.mean()).epsilon(1e-12));
+    with.insert(with.end() - 1, {relu(), conv({.filter = {3, 2}, .weight_variance = 1.3}), relu()});
+    GramOptions everything;
+    everything.demand = GramOptions::Demand::everything;
+    CHECK(gram(Network(with), x).ntk == gram(Network(with), x, everything).ntk);
+  }
+}
+
 TEST_CASE("masked positions never count in maps drawn at random") {
   for (unsigned draw = 200; draw < 225; ++draw) {
     CAPTURE(draw);

@@ -106,6 +106,26 @@ PiecePlaces piece_places(const PlacedPlane& placed, const StoreLayout& layout) {
   return places;
 }
 
+/// Of a plane of which some offsets may not be kept, because their entries are zero: those that are.
+template <typename Scalar>
+void copy_kept_pieces(const PlacedPlane& placed, const StoreLayout& layout, const Scalar* kept,
+                      Scalar* plane) {
+  std::fill_n(plane, placed.layout.length, Scalar{0});
+  placed.for_each_piece([&](const Box& box, Index begin) {
+    for (std::size_t k = 0; k < 3; ++k)
+      if (!layout.contains(k, box.offset[k])) return;
+    copy_rows(layout.place(box), box, placed.layout, kept, plane + begin);
+  });
+}
+
+bool keeps_all_pieces(const PlacedPlane& placed, const StoreLayout& layout) {
+  if (layout.is_matrix()) return true;
+  for (std::size_t k = 0; k < 3; ++k)
+    for (std::size_t piece = 0; piece < static_cast<std::size_t>(placed.axis[k].count); ++piece)
+      if (!layout.contains(k, placed.axis[k].offset[piece])) return false;
+  return true;
+}
+
 /// Copies all pieces of a plane to a slot.
 template <typename Scalar>
 void copy_pieces(const PlacedPlane& placed, const PiecePlaces& places, bool from_matrix, const Scalar* kept,
@@ -145,12 +165,19 @@ void PairStores<Scalar>::load(NodeId node, const PlacedPlane& placed, Index firs
   const Index length = placed.layout.length;
   Plane<Scalar> written = target;
   if (!pair_.stores.keeps_ntk[node]) written.ntk = nullptr;
-  const PiecePlaces places = piece_places(placed, layout(node));
+  const bool keeps_all = keeps_all_pieces(placed, layout(node));
+  const PiecePlaces places = keeps_all ? piece_places(placed, layout(node)) : PiecePlaces{};
   const bool from_matrix = layout(node).is_matrix();
   for (Index n = 0; n < count; ++n) {
     const Plane<Scalar> kept = at(node, first_pair + n), plane = written + n * length;
-    copy_pieces(placed, places, from_matrix, kept.nngp, plane.nngp);
-    if (plane.ntk != nullptr) copy_pieces(placed, places, from_matrix, kept.ntk, plane.ntk);
+    const auto copy = [&](const Scalar* source, Scalar* to) {
+      if (keeps_all)
+        copy_pieces(placed, places, from_matrix, source, to);
+      else
+        copy_kept_pieces(placed, layout(node), source, to);
+    };
+    copy(kept.nngp, plane.nngp);
+    if (plane.ntk != nullptr) copy(kept.ntk, plane.ntk);
   }
   clear_guards(placed.layout, count, written);
   if (target.ntk != nullptr && written.ntk == nullptr) std::fill_n(target.ntk, count * length, Scalar{0});

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "kernel/plan/axis_mapping.hpp"
 #include "kernel/planes/vector_padding.hpp"
+#include "network/plane_mapping.hpp"
 
 namespace widelimit {
 namespace {
@@ -89,13 +91,46 @@ std::vector<std::size_t> last_readers(const Program& program) {
   return last;
 }
 
+/// True if nothing but loads of planes reads a node.
+bool is_only_loaded(const Program& program, NodeId node) {
+  const auto gathers = [&](const Instruction& instruction) {
+    const auto& inputs = program.graph.nodes[instruction.node].inputs;
+    return !instruction.loads && instruction.inputs.empty() &&
+           std::find(inputs.begin(), inputs.end(), node) != inputs.end();
+  };
+  return std::all_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    const auto* plane = std::get_if<PlaneStep>(&step);
+    if (plane == nullptr) return !is_read_by_pair_stage(program, node);
+    return std::none_of(plane->run.instructions.begin(), plane->run.instructions.end(), gathers);
+  });
+}
+
+/// The planes of a node that are kept: of a map of positions those that are more than zeros, if loads read no others'.
+Offsets kept_offsets(const Program& program, const PairGeometry& geometry, NodeId node) {
+  Offsets offsets = geometry.demanded[node];
+  const auto* pair = std::get_if<PairNode>(&program.graph.nodes[node].operation);
+  const PlaneMapping* mapping = pair != nullptr ? plane_mapping(*pair->stage) : nullptr;
+  if (mapping == nullptr || !is_only_loaded(program, node)) return offsets;
+  const NodeId input = program.graph.nodes[node].inputs[0];
+  const auto left = mapping->sparse_axes(geometry.shapes.left[input]),
+             right = mapping->sparse_axes(geometry.shapes.right[input]);
+  for (std::size_t k = 0; k < 3; ++k) {
+    const AxisMapping axis(left[k], right[k]);
+    std::erase_if(offsets.axis[k], [&](Index offset) { return axis.offsets_in_front({offset}).empty(); });
+    // A layout has planes; one of zeros is as good as any.
+    if (offsets.axis[k].empty()) return geometry.demanded[node];
+  }
+  return offsets;
+}
+
 std::vector<StoreLayout> store_layouts(const Program& program, const PairGeometry& geometry) {
   std::vector<StoreLayout> layouts(program.graph.nodes.size());
   for (NodeId id = 0; id < layouts.size(); ++id) {
     if (!program.kept[id] || geometry.demanded[id].empty()) continue;
     const Index3 &left = geometry.left_sizes[id], &right = geometry.right_sizes[id];
-    layouts[id] = program.as_matrix[id] ? StoreLayout::matrix(left, right)
-                                        : StoreLayout::planes(left, right, geometry.demanded[id]);
+    layouts[id] = program.as_matrix[id]
+                      ? StoreLayout::matrix(left, right)
+                      : StoreLayout::planes(left, right, kept_offsets(program, geometry, id));
   }
   return layouts;
 }
