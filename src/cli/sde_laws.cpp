@@ -168,7 +168,7 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
   with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const SdeSetup setup = read_law_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     require_law(setup);
     if (has_gap_law(setup)) quantity = "gap";
     times = setup.options.times;
@@ -195,7 +195,7 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   const std::vector<Matrix<double>> states = with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const FlowSetup setup = read_flow_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     times = setup.times;
     std::vector<Matrix<double>> result;
     for (const double time : times)

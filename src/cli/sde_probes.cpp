@@ -77,10 +77,8 @@ CovarianceEnsemble sampled(SdeRun& run, const SdeArguments& arguments, const Run
                            Index& units) {
   FieldReader fields(run.config, "config");
   units = fields.integer("outputs", 1);
-  if (units < 1 || units > 1'000'000)
-    fields.fail("outputs", fmt::format("must be from 1 to 1000000, got {}", units));
   const auto prepare = [&](auto setup) {
-    fields.finish();
+    fields.finish(unused_field);
     setup.options.threads = arguments.threads;
     setup.options.stop = context.interrupt.token();
     run.origin.seed = setup.options.seed;
@@ -231,7 +229,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
   const GradientSetup setup = with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     GradientSetup read = read_gradient_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     read.options.run.threads = arguments.threads;
     read.options.run.stop = context.interrupt.token();
     run.origin.seed = read.options.seed;
