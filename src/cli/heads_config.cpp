@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "numerics/count.hpp"
+#include "numerics/memory.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/read_prior.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -35,6 +36,17 @@ HeadActivation activation_of(FieldReader& in) { return head_activation_from_name
 
 Prior prior_of(FieldReader& in) {
   return naming_errors(in.path() + ".prior", [&] { return read_prior(field_value(in, "prior")); });
+}
+
+Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features) {
+  const Index samples = in.integer(field, otherwise);
+  const double numbers = static_cast<double>(in.integer("tokens")) *
+                         static_cast<double>(features + in.integer("heads", 0)) *
+                         static_cast<double>(samples);
+  numerics::require_memory(fmt::format("{}.{}", in.path(), field),
+                           fmt::format("a set of {} samples", samples), numbers * sizeof(float),
+                           "take fewer samples");
+  return samples;
 }
 
 void require_dimension(FieldReader& in, Index least) {

@@ -31,6 +31,9 @@ inline constexpr std::uint64_t kStartSeed = 1'000'000'007;
 /// The value of a field, to be read as a matrix or a vector.
 [[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);
 
+/// A number of samples of L tokens with F + H numbers each. ArgumentError naming the field where memory is short.
+Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features);
+
 /// A field that holds one of some words; the first is its default.
 template <typename Value>
 Value choice(FieldReader& in, std::string_view field,

@@ -15,7 +15,7 @@ using V = FieldValues;
 
 constexpr const char* kRequired = "";
 // More than anyone waits for; products of two such counts stay within an index.
-constexpr Index most = 1'000'000'000;
+constexpr Index most_drawn = 1'000'000'000;
 
 FieldValues head_activations() { return V::words({"softmax", "softmaxv", "softmax1", "bayes"}); }
 
@@ -35,7 +35,8 @@ Fields model_fields() {
 }
 
 ConfigField samples_field(const char* otherwise) {
-  return {"samples", V::integer(1, most), otherwise, "training set, drawn once and kept for the whole flow"};
+  return {"samples", V::integer(1, most_drawn), otherwise,
+          "training set, drawn once and kept for the whole flow"};
 }
 
 ConfigField symmetry_field(const char* otherwise) {
@@ -46,7 +47,7 @@ ConfigField symmetry_field(const char* otherwise) {
 
 ConfigField step_field() { return {"step", V::above(0), "0.1", "of the flow, in tau"}; }
 
-ConfigField eta_field() { return {"eta", V::at_least(0), "1", "length of a head at the random start"}; }
+ConfigField eta_field() { return {"eta", V::within(0, 1e6), "1", "length of a head at the random start"}; }
 
 Fields flow_fields(const char* starts) {
   return {
@@ -58,7 +59,7 @@ Fields flow_fields(const char* starts) {
        "them"},
       step_field(),
       samples_field("100000"),
-      {"fresh_samples", V::integer(1, most), "200000", "samples on which trained heads are judged"},
+      {"fresh_samples", V::integer(1, most_drawn), "200000", "samples on which trained heads are judged"},
       eta_field(),
       {"start", R"({"m": H x F, "S" or "r": H x H, "b", "v"})", "random",
        "a start of your own; b and v have defaults"},
@@ -69,13 +70,13 @@ Fields flow_fields(const char* starts) {
       {"variant", V::words({"frame", "symmetric"}), "frame",
        "frame: as SGD has it; symmetric: the symmetrised gradient that the paper prints"},
       symmetry_field("plain"),
-      {"batch_noise", V::at_least(0), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
+      {"batch_noise", V::within(0, 1e3), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
 }
 
 Fields sgd_fields() {
-  return {{"dimension", V::integer(1, most), kRequired, "D; the gram form needs at least H + F + L"},
+  return {{"dimension", V::integer(1, most_drawn), kRequired, "D; the gram form needs at least H + F + L"},
           {"tau", V::at_least(0), kRequired, "last time gamma t"},
-          {"batch", V::integer(1, most), "dimension", "N_b, fresh sequences a step"},
+          {"batch", V::integer(1, most_drawn), "dimension", "N_b, fresh sequences a step"},
           {"gamma", V::above(0), "0.02", "learning rate"},
           eta_field(),
           {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
@@ -87,20 +88,21 @@ Fields sgd_fields() {
 }
 
 Fields transition_fields(const char* delta) {
-  return {{"dimension", V::integer(1, most).said("integer >= H + F"), kRequired, "D of the random starts"},
-          {"etas", V::above(0).list(), kRequired, "lengths of the heads at the start"},
-          {"tau", V::at_least(0), kRequired, "last time of a flow"},
-          {"starts", V::integer(1, 100'000), "2",
-           "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
-          {"stop_gradient", V::at_least(0), "0",
-           "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
-           "saddle at which "
-           "heads wait has a small gradient too"},
-          {"delta", V::at_least(0), delta,
-           "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
-          step_field(),
-          samples_field("20000"),
-          symmetry_field("closed")};
+  return {
+      {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), kRequired, "D of the random starts"},
+      {"etas", V::within(1e-30, 1e6).list(), kRequired, "lengths of the heads at the start"},
+      {"tau", V::at_least(0), kRequired, "last time of a flow"},
+      {"starts", V::integer(1, 100'000), "2",
+       "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
+      {"stop_gradient", V::at_least(0), "0",
+       "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
+       "saddle at which "
+       "heads wait has a small gradient too"},
+      {"delta", V::at_least(0), delta,
+       "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
+      step_field(),
+      samples_field("20000"),
+      symmetry_field("closed")};
 }
 
 Fields digit_fields() {
@@ -111,29 +113,30 @@ Fields digit_fields() {
           {"amplitude", V::at_least(0), "0.3", "nu, which multiplies the centred image"},
           {"heads", V::integer(1, 1'000), "10", "H"},
           {"tokens", V::integer(1, 10'000), "5", "L, tokens of a sequence"},
-          {"etas", V::above(0).list(), kRequired, "lengths of the heads at the start"},
+          {"etas", V::within(1e-30, 1e6).list(), kRequired, "lengths of the heads at the start"},
           {"tau", V::at_least(0), kRequired, "time gamma t at which a run is given up"},
           {"starts", V::integer(1, 100'000), "2",
            "runs for each of etas (seed, seed + 1, ...); ranges are over them"},
           {"gamma", V::above(0), "0.25", "learning rate"},
-          {"batch", V::integer(1, most), "pixels of an image", "N_b, fresh sequences a step"},
+          {"batch", V::integer(1, most_drawn), "pixels of an image", "N_b, fresh sequences a step"},
           {"delta", V::at_least(0), "1",
            "length of a class' overlaps minus their mean over the heads that counts as specialised"},
           {"seed", V::integer_at_least(0), "1", "of starts and batches"}};
 }
 
 Fields resampling_fields() {
-  return {{"tau", V::at_least(0), "40", "last time of a flow that has not ended before"},
-          step_field(),
-          {"samples", V::integer(1, most), "100000", "of the set that is kept, and of each that is drawn"},
-          symmetry_field("plain"),
-          eta_field(),
-          {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
-          {"stop_gradient", V::at_least(0), "0.0001",
-           "both flows end once every entry of the gradient on the kept samples is below; 0: never"},
-          {"starts", V::integer(1, 100'000), "1",
-           "pairs of flows, each from a start and samples of its own (seed, seed + 1, ...); ranges are over "
-           "them"}};
+  return {
+      {"tau", V::at_least(0), "40", "last time of a flow that has not ended before"},
+      step_field(),
+      {"samples", V::integer(1, most_drawn), "100000", "of the set that is kept, and of each that is drawn"},
+      symmetry_field("plain"),
+      eta_field(),
+      {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
+      {"stop_gradient", V::at_least(0), "0.0001",
+       "both flows end once every entry of the gradient on the kept samples is below; 0: never"},
+      {"starts", V::integer(1, 100'000), "1",
+       "pairs of flows, each from a start and samples of its own (seed, seed + 1, ...); ranges are over "
+       "them"}};
 }
 
 using FieldMap = std::map<std::string, Fields, std::less<>>;
@@ -145,7 +148,7 @@ FieldMap all_fields() {
        "whether bayes weights are normalised over the heads that are left or over all"}};
   const Fields activations = {{"activations", head_activations().list().said("list of activations"),
                                "activation", "several, in place of activation, side by side"}};
-  const Fields risk = {{"samples", V::integer(1, most), "1000000", "draws of the estimate"}};
+  const Fields risk = {{"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"}};
   return {
       {"flow", joined_fields({task, model, flow_fields("1")})},
       {"prune", joined_fields({task, model, flow_fields("5"), normaliser})},

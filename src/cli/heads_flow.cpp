@@ -81,8 +81,8 @@ FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   setup.heads = in.integer("heads");
   setup.flow = flow_options(in);
   setup.flow.run = control;
-  setup.samples = in.integer("samples", 100'000);
-  setup.fresh_samples = in.integer("fresh_samples", 200'000);
+  setup.samples = samples_of(in, "samples", 100'000, setup.prior.features());
+  setup.fresh_samples = samples_of(in, "fresh_samples", 200'000, setup.prior.features());
   setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
   setup.eta = in.number("eta", 1);
   setup.starts = starts_of(in, starts);

@@ -29,13 +29,14 @@ TimedFlows timed_flows(FieldReader& in, double delta, const RunControl& control)
                    .heads = in.integer("heads"),
                    .tokens = in.integer("tokens"),
                    .dimension = in.integer("dimension"),
-                   .samples = in.integer("samples", 20'000),
+                   .samples = 0,
                    .steps = 0,
                    .step = in.number("step", 0.1),
                    .delta = in.number("delta", delta),
                    .stop_gradient = in.number("stop_gradient", 0),
                    .symmetry = symmetry_of(in, SampleSymmetry::closed),
                    .control = control};
+  flows.samples = samples_of(in, "samples", 20'000, flows.prior.features());
   flows.steps = steps_in(in, "step", flows.step);
   require_dimension(in, flows.heads + flows.prior.features());
   return flows;

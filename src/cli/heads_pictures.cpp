@@ -133,12 +133,24 @@ std::string medians_block(const ExperimentTable& table, std::size_t x, std::size
   return block + "EOD\n";
 }
 
+/// A style in one colour. gnuplot has eight; those that come again have other marks and dashes.
+std::string coloured(std::string style, std::size_t colour) {
+  constexpr std::size_t colours = 8;
+  constexpr int marks[] = {7, 5, 9, 13};
+  const std::size_t round = (colour - 1) / colours % std::size(marks), mark = style.find("pt 7");
+  if (mark != std::string::npos) style.replace(mark, 4, fmt::format("pt {}", marks[round]));
+  if (style.starts_with("line")) style += fmt::format(" dt {}", round + 1);
+  return fmt::format("{} lc {}", style, (colour - 1) % colours + 1);
+}
+
 /// "m of head 0, feature 1" would fill the key: columns are named as in the table, without what all have in common.
 std::string key_name(const std::string& column, std::string_view prefix) {
   const std::string rest = column.substr(prefix.size());
   if (prefix.starts_with("m")) return "m_{" + rest + "}";
-  const std::string name = rest.starts_with("_") ? rest.substr(1) : rest;
-  return name.empty() ? "median" : name;
+  if (rest.starts_with("_")) return rest.substr(1);
+  std::string words = column;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 }  // namespace
@@ -157,16 +169,16 @@ std::string heads_script(std::string_view experiment, const ExperimentTable& tab
       const std::string quantity = name.substr(std::string_view(group.prefix).size());
       const std::size_t colour = colours.try_emplace(quantity, colours.size() + 1).first->second;
       const std::string title = gnuplot_quoted(key_name(name, group.prefix));
-      fmt::format_to(std::back_inserter(curves), "$table using {}:{} with {} lc {} {}, ", x + 1, column + 1,
-                     group.style, colour, group.named ? "title " + title : "notitle");
+      fmt::format_to(std::back_inserter(curves), "$table using {}:{} with {} {}, ", x + 1, column + 1,
+                     coloured(group.style, colour), group.named ? "title " + title : "notitle");
       if (!picture.medians) continue;
       data += medians_block(table, x, column);
-      fmt::format_to(std::back_inserter(curves), "$median{} using 1:2 with lines lw 2 lc {} title {}, ",
-                     column, colour, title);
+      fmt::format_to(std::back_inserter(curves), "$median{} using 1:2 with {} title {}, ", column,
+                     coloured("lines lw 2", colour), title);
     }
   return fmt::format(
-      "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset offsets graph 0.02, "
-      "graph 0.02\n"
+      "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
+      "set offsets graph 0.02, graph 0.02\n"
       "set title '{}'\nset xlabel '{}'\nset ylabel '{}'\nset datafile missing 'nan'\n{}\n{}plot {}\n",
       picture.title, picture.x_label, picture.y_label, picture.settings, data, curves);
 }

@@ -29,9 +29,10 @@ struct ResamplingSetup {
 ResamplingSetup resampling_setup(FieldReader& in, const RunControl& control) {
   ResamplingSetup setup{.activation = activation_of(in),
                         .prior = prior_of(in),
-                        .shape = {in.integer("tokens"), in.integer("heads"), in.integer("samples", 100'000)},
+                        .shape = {in.integer("tokens"), in.integer("heads"), 0},
                         .samples = {symmetry_of(in, SampleSymmetry::plain), {}, control},
                         .flow = {}};
+  setup.shape.count = samples_of(in, "samples", 100'000, setup.prior.features());
   setup.flow.step = in.number("step", 0.1);
   setup.flow.steps = steps_in(in, "step", setup.flow.step, 40);
   setup.flow.record = records_of(in, setup.flow.steps, 100);

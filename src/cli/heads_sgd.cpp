@@ -83,9 +83,9 @@ std::vector<FlowPoint> flow_beside(FieldReader& in, const SgdRun& run, const Mat
                       point.tau, options.step));
     options.record.push_back(step);
   }
-  const auto samples =
-      SampleSet<float>::draw(run.prior, {run.tokens, run.heads, in.integer("samples", 100'000)}, seed,
-                             {symmetry_of(in, SampleSymmetry::plain), matched.spike_root, control});
+  const auto samples = SampleSet<float>::draw(
+      run.prior, {run.tokens, run.heads, samples_of(in, "samples", 100'000, run.prior.features())}, seed,
+      {symmetry_of(in, SampleSymmetry::plain), matched.spike_root, control});
   return gradient_flow(run.activation, matched.start, samples, options);
 }
 

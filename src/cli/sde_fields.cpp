@@ -13,7 +13,7 @@ namespace {
 using V = FieldValues;
 
 // More than anyone waits for; products of two such counts stay within an index.
-constexpr Index most = 1'000'000'000;
+constexpr Index largest_count = 1'000'000'000;
 
 ConfigFields residual_fields() {
   return {{"gamma_squared", V::within(0, 1), "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
@@ -40,22 +40,26 @@ ConfigFields model_fields_of(const FieldValues& models) {
        residual_fields(),
        shape_fields(),
        {{"hidden_ratio", V::above(0), "1", "hidden width over width, with a residual feedforward"},
-        {"finite_width_drift", V::integer(1, most), "none", "a width whose exact ReLU drift to take"}}});
+        {"finite_width_drift", V::integer(1, largest_count), "none",
+         "a width whose exact ReLU drift to take"}}});
 }
 
 ConfigFields network_body() {
-  return joined_fields({{{"network",
-                          "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, "
-                          "unshaped_post_ln, or "
-                          "an intervention of figure 3 (an unknown name lists them)",
-                          "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
-                        residual_fields(),
-                        shape_fields(),
-                        {{"key_width", V::integer(0, most), "0", "of a head; 0: width / heads"},
-                         {"hidden_width", V::integer(0, most), "0", "of the feedforward block; 0: width"}}});
+  return joined_fields(
+      {{{"network",
+         "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, "
+         "unshaped_post_ln, or "
+         "an intervention of figure 3 (an unknown name lists them)",
+         "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
+       residual_fields(),
+       shape_fields(),
+       {{"key_width", V::integer(0, largest_count), "0", "of a head; 0: width / heads"},
+        {"hidden_width", V::integer(0, largest_count), "0", "of the feedforward block; 0: width"}}});
 }
 
-ConfigField width_field() { return {"width", V::integer(1, most).said("integer >= tokens"), "", "n"}; }
+ConfigField width_field() {
+  return {"width", V::integer(1, largest_count).said("integer >= tokens"), "", "n"};
+}
 
 ConfigFields start_fields() {
   return {{"V0", "m x m", "none", "covariance of the inputs, in place of the next three"},
@@ -65,10 +69,11 @@ ConfigFields start_fields() {
 }
 
 ConfigFields time_fields() {
-  return {{"times", V::above(0).increasing_list(), "horizon", "times of which results are kept"},
-          {"horizon", V::above(0), "depth / width", "the only time, where times is not given"},
-          {"depth", V::integer(1, most), "none", "with width, where neither times nor horizon is given"},
-          {"width", V::integer(1, most), "none", "see depth"}};
+  return {
+      {"times", V::above(0).increasing_list(), "horizon", "times of which results are kept"},
+      {"horizon", V::above(0), "depth / width", "the only time, where times is not given"},
+      {"depth", V::integer(1, largest_count), "none", "with width, where neither times nor horizon is given"},
+      {"width", V::integer(1, largest_count), "none", "see depth"}};
 }
 
 ConfigFields seed_and_bounds(const char* lower, const char* upper) {
@@ -86,15 +91,16 @@ ConfigFields step_fields(const char* step_control) {
 }
 
 ConfigFields path_fields(const char* step_control) {
-  return joined_fields({{{"paths", V::integer(1, most), "4096", "of the SDE"}},
+  return joined_fields({{{"paths", V::integer(1, largest_count), "4096", "of the SDE"}},
                         step_fields(step_control),
                         seed_and_bounds("0", "1e4")});
 }
 
 ConfigFields layer_fields() {
-  return {{"layers", V::integer(1, most).increasing_list(), "depth", "layers behind which results are kept"},
-          {"depth", V::integer(1, most), "none", "the only layer, where layers is not given"},
-          {"samples", V::integer(1, most), "4096", "networks"},
+  return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
+           "layers behind which results are kept"},
+          {"depth", V::integer(1, largest_count), "none", "the only layer, where layers is not given"},
+          {"samples", V::integer(1, largest_count), "4096", "networks"},
           {"sampling", V::words({"reduced", "explicit_weights"}), "reduced; explicit_weights with Post-LN",
            "reduced: m x m matrices of the same distribution"}};
 }
@@ -122,13 +128,13 @@ CommandFields all_sde_fields() {
        "network, residual weights, temperature, heads, mask, c_plus, c_minus, key_width and hidden_width of "
        "each"},
       width_field(),
-      {"depth", V::integer(1, most), "", "layers"},
-      {"samples", V::integer(2, most), "32", "networks of each kind"},
+      {"depth", V::integer(1, largest_count), "", "layers"},
+      {"samples", V::integer(2, largest_count), "32", "networks of each kind"},
       {"seed", V::integer_at_least(0), "0", "of all that is drawn"}};
   return {{"simulate", simulation},
           {"network", network_fields()},
           {"compare", joined_fields({network_fields(),
-                                     {{"paths", V::integer(1, most), "samples", "of the SDE"}},
+                                     {{"paths", V::integer(1, largest_count), "samples", "of the SDE"}},
                                      step_fields(default_control)})},
           {"stopping-time", joined_fields({grid,
                                            network_body(),
