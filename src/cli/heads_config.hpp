@@ -107,6 +107,9 @@ ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const Append
   return table;
 }
 
+/// Of a piece of a run that begins `done` steps in: progress is that of all steps.
+[[nodiscard]] RunControl piece_of(const RunControl& run, Index done, Index all);
+
 /// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
 std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run);

@@ -74,7 +74,6 @@ FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std
   options.tokens = in.integer("tokens", 5);
   options.batch = in.integer("batch", task.dimension());
   options.gamma = in.number("gamma", 0.25);
-  options.run = control;
   const double delta = in.number("delta", 1);
   const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
   const HeadActivation activation = activation_of(in);
@@ -83,6 +82,7 @@ FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std
   for (Index done = 0;; done += options.steps) {
     options.steps = std::min(steps_a_batch_piece, steps - done);
     options.record = record_every(1, options.steps);
+    options.run = piece_of(control, done, steps);
     // Batches of their own for every piece and every start.
     options.seed = seed * 1'000'003 + static_cast<std::uint64_t>(done / steps_a_batch_piece);
     const auto points = image_sgd(activation, task, state, options);

@@ -64,12 +64,12 @@ FirstTimes first_times(const TimedFlows& flows, HeadActivation activation, doubl
   FlowOptions options;
   options.step = flows.step;
   options.stop_gradient = flows.stop_gradient;
-  options.run = flows.control;
   FirstTimes found(count);
   HeadParameters state = matched.start;
   for (Index done = 0;; done += options.steps) {
     options.steps = std::min(steps_a_piece, flows.steps - done);
     options.record = record_every(1, options.steps);
+    options.run = piece_of(flows.control, done, flows.steps);
     const auto points = gradient_flow(activation, state, samples, options);
     for (const FlowPoint& point : points)
       found.see(static_cast<double>(done) * flows.step + point.tau,

@@ -53,6 +53,7 @@ std::vector<FlowPoint> fresh_flow(const ResamplingSetup& setup, HeadParameters s
     const auto samples = SampleSet<float>::draw(
         setup.prior, setup.shape, seed * 1'000'003 + fresh_seed + static_cast<std::uint64_t>(step),
         setup.samples);
+    one.run = piece_of(setup.flow.run, step, record.back());
     std::vector<FlowPoint> pair = gradient_flow(setup.activation, state, samples, one);
     state = pair[1].parameters;
     if (step != record[points.size()]) continue;

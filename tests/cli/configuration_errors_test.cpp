@@ -84,7 +84,7 @@ struct NumberWords {
 /// "integer >= 1", "integer from 1 to 10", "number", "number > 0", "number in [0, 1]".
 std::optional<NumberWords> number_words(const std::string& words) {
   static const std::regex pattern(
-      R"((number|integer)(?: (>=|>) ([-0-9.e]+)| from ([0-9]+) to ([0-9]+)| in \[([-0-9.e]+), ([-0-9.e]+)\])?)");
+      R"((number|integer)(?: (>=|>) ([-+0-9.e]+)| from ([0-9]+) to ([0-9]+)| in \[([-+0-9.e]+), ([-+0-9.e]+)\])?)");
   std::smatch found;
   if (!std::regex_match(words, found, pattern)) return std::nullopt;
   NumberWords result{found[1] == "integer", -HUGE_VAL, HUGE_VAL, found[2] == ">"};
@@ -98,8 +98,10 @@ std::optional<NumberWords> number_words(const std::string& words) {
 bool fits(const NumberWords& words, const json& value) {
   if (!value.is_number()) return false;
   const double number = value.get<double>();
-  // Integers beyond 2^63 - 1 are none of ours.
-  if (words.whole && (number != std::floor(number) || number >= 9223372036854775808.0)) return false;
+  // Integers are written without a point, and end at 2^63 - 1.
+  if (words.whole &&
+      (!value.is_number_integer() || number > 9223372036854775807.0 || value == json(9223372036854775808ULL)))
+    return false;
   return (words.open ? number > words.from : number >= words.from) && number <= words.to;
 }
 
