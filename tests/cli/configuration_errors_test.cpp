@@ -161,7 +161,7 @@ int check_all_values(const ConfigFields& fields) {
 }
 
 /// Runs a command on a configuration and checks that the only line of error names the file and `place`.
-void check_refused(const std::string& command, const json& config, const std::string& place) {
+void check_config_refused(const std::string& command, const json& config, const std::string& place) {
   CAPTURE(command);
   CAPTURE(config);
   const TemporaryFolder folder;
@@ -177,16 +177,16 @@ void check_refused(const std::string& command, const json& config, const std::st
   CHECK(std::count(result.errors.begin(), result.errors.end(), '\n') == 1);
 }
 
-json changed(json config, const json& change) {
+json merged(json config, const json& change) {
   config.merge_patch(change);
   return config;
 }
 
-json flip() { return {{"kind", "flip2"}, {"nu1", 2}, {"nu2", 2}}; }
+json flip_prior() { return {{"kind", "flip2"}, {"nu1", 2}, {"nu2", 2}}; }
 
 json small_flow() {
-  return {{"activation", "softmax1"}, {"prior", flip()},      {"tokens", 4}, {"heads", 2}, {"tau", 1},
-          {"samples", 100},           {"fresh_samples", 100}, {"records", 2}};
+  return {{"activation", "softmax1"}, {"prior", flip_prior()}, {"tokens", 4}, {"heads", 2}, {"tau", 1},
+          {"samples", 100},           {"fresh_samples", 100},  {"records", 2}};
 }
 
 json small_network() {
@@ -212,48 +212,49 @@ TEST_CASE("configurations: values are checked as the documented words say") {
 
 TEST_CASE("configurations: every command checks its table before it begins, and names file and field") {
   for (const std::string& name : widelimit::cli::experiment_names())
-    check_refused("heads " + name, {{"seed", -1}}, "config.seed: expected an integer >= 0, got -1\n");
+    check_config_refused("heads " + name, {{"seed", -1}}, "config.seed: expected an integer >= 0, got -1\n");
   for (const std::string& name : widelimit::cli::sde_command_names())
-    check_refused("sde " + name, {{"tokens", 0}},
-                  "config.tokens: expected an integer from 1 to 10000, got 0\n");
-  check_refused("sde output", changed(small_network(), {{"samples", 0}}), "config.samples: expected ");
+    check_config_refused("sde " + name, {{"tokens", 0}},
+                         "config.tokens: expected an integer from 1 to 10000, got 0\n");
+  check_config_refused("sde output", merged(small_network(), {{"samples", 0}}), "config.samples: expected ");
 }
 
 TEST_CASE("configurations of heads: matrices, priors and fields that do not go together") {
   const auto check = [](const std::string& name, const json& change, const std::string& place) {
-    check_refused("heads " + name, changed(small_flow(), change), place);
+    check_config_refused("heads " + name, merged(small_flow(), change), place);
   };
   check("flow", {{"prior", {{"kind", "flip2"}, {"nu1", -2}, {"nu2", 2}}}}, "config.prior: ");
   check("flow", {{"prior", 3}}, "config.prior: expected a JSON object");
   check("flow", {{"prior", nullptr}}, "config.prior: expected this field, got none\n");
   const json start{{"m", {{1, 0}, {0, 1}}}, {"S", {{1, 0}, {0, 1}}}};
-  check("flow", {{"start", changed(start, {{"m", {{1, 0}}}})}},
+  check("flow", {{"start", merged(start, {{"m", {{1, 0}}}})}},
         "config.start.m: expected 2 x 2 numbers, got 1 x 2\n");
-  check("flow", {{"start", changed(start, {{"S", {{1, 2}, {2, 1}}}})}}, "config.start.S: ");
-  check("flow", {{"start", changed(start, {{"b", {1}}})}}, "config.start: ");
+  check("flow", {{"start", merged(start, {{"S", {{1, 2}, {2, 1}}}})}}, "config.start.S: ");
+  check("flow", {{"start", merged(start, {{"b", {1}}})}}, "config.start: ");
   check("flow", {{"start", start}, {"eta", 1}}, "config.eta: has no meaning beside start");
   check("flow", {{"batch_noise", 0.1}, {"stepper", "runge_kutta4"}}, "config.batch_noise: ");
   check("flow", {{"tau", 1}, {"step", 0.3}}, "config.tau: expected whole steps");
-  const json sgd{{"activation", "bayes"}, {"prior", flip()}, {"tokens", 4}, {"heads", 2}, {"tau", 0.2}};
-  check_refused("heads sgd", changed(sgd, {{"dimension", 7}}),
-                "config.dimension: expected an integer >= 8, got 7\n");
-  check_refused("heads sgd", changed(sgd, {{"dimension", 30}, {"planted_m", {{1, 0}}}}),
-                "config.planted_m: expected 2 x 2 numbers, got 1 x 2\n");
-  const json times = changed(sgd, {{"dimension", 3}, {"etas", {1}}});
+  const json sgd{{"activation", "bayes"}, {"prior", flip_prior()}, {"tokens", 4}, {"heads", 2}, {"tau", 0.2}};
+  check_config_refused("heads sgd", merged(sgd, {{"dimension", 7}}),
+                       "config.dimension: expected an integer >= 8, got 7\n");
+  check_config_refused("heads sgd", merged(sgd, {{"dimension", 30}, {"planted_m", {{1, 0}}}}),
+                       "config.planted_m: expected 2 x 2 numbers, got 1 x 2\n");
+  const json times = merged(sgd, {{"dimension", 3}, {"etas", {1}}});
   for (const char* name : {"heads phase-transition", "heads feature-times"})
-    check_refused(name, times, "config.dimension: expected an integer >= 4, got 3\n");
-  check_refused("heads phase-transition", changed(times, {{"activations", {"softmax", "relu"}}}),
-                "config.activations: ");
-  check_refused("heads phase-transition", changed(times, {{"activations", {"softmax"}}, {"dimension", 30}}),
-                "config.activation: give either");
-  check_refused("heads digit-times",
-                {{"activation", "softmax"}, {"etas", {1}}, {"tau", 1}, {"mnist", "/no/such/folder"}},
-                "config.mnist: ");
+    check_config_refused(name, times, "config.dimension: expected an integer >= 4, got 3\n");
+  check_config_refused("heads phase-transition", merged(times, {{"activations", {"softmax", "relu"}}}),
+                       "config.activations: ");
+  check_config_refused("heads phase-transition",
+                       merged(times, {{"activations", {"softmax"}}, {"dimension", 30}}),
+                       "config.activation: give either");
+  check_config_refused("heads digit-times",
+                       {{"activation", "softmax"}, {"etas", {1}}, {"tau", 1}, {"mnist", "/no/such/folder"}},
+                       "config.mnist: ");
 }
 
 TEST_CASE("configurations of sde: matrices and fields that do not go together") {
   const auto network = [](const json& change, const std::string& place) {
-    check_refused("sde network", changed(small_network(), change), place);
+    check_config_refused("sde network", merged(small_network(), change), place);
   };
   network({{"V0", {{1, 2}, {2, 1}}}}, "config.V0: ");
   network({{"V0", {{1, 2}}}}, "config.V0: ");
@@ -271,17 +272,17 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
   network({{"network", "unshaped_post_ln"}, {"sampling", "reduced"}}, "config.sampling: ");
   network({{"layers", {1, 2}}}, "config.depth: has no meaning");
   const auto simulate = [](const json& change, const std::string& place) {
-    check_refused("sde simulate", changed(small_sde(), change), place);
+    check_config_refused("sde simulate", merged(small_sde(), change), place);
   };
   simulate({{"mask", "causal"}, {"scheme", "geometric"}}, "config.scheme: ");
   simulate({{"times", {0.1}}}, "config.horizon: has no meaning");
   simulate({{"max_step", 1e-300}}, "config.max_step: ");
   simulate({{"gamma", 1}, {"lambda", 1}}, "config.lambda: ");
   simulate({{"model", "mlp"}}, "config.gamma: has no meaning");
-  check_refused("sde compare", changed(small_network(), {{"network", "unshaped"}}), "config.network: ");
-  check_refused("sde stopping-time", changed(small_network(), {{"gammas", {0.1}}}),
-                "config.gammas: stands beside gamma");
-  check_refused("sde gradients",
-                {{"width", 12}, {"depth", 2}, {"networks", {{{"network", "unshaped"}, {"heads", 0}}}}},
-                "config.networks[0].heads: expected an integer from 1 to 10000, got 0\n");
+  check_config_refused("sde compare", merged(small_network(), {{"network", "unshaped"}}), "config.network: ");
+  check_config_refused("sde stopping-time", merged(small_network(), {{"gammas", {0.1}}}),
+                       "config.gammas: stands beside gamma");
+  check_config_refused("sde gradients",
+                       {{"width", 12}, {"depth", 2}, {"networks", {{{"network", "unshaped"}, {"heads", 0}}}}},
+                       "config.networks[0].heads: expected an integer from 1 to 10000, got 0\n");
 }
