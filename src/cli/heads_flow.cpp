@@ -26,6 +26,14 @@ void require_entries(const FieldReader& start, const char* field, const Matrix<d
                                   matrix.cols()));
 }
 
+Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
+  try {
+    return numerics::symmetric_root(S, overlap_rounding);
+  } catch (const NumericalError& error) {
+    start.fail("S", error.what());
+  }
+}
+
 /// start: {"m", "r" or "S", optional "b", "v"}.
 HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
   if (in.has("eta")) in.fail("eta", "has no meaning beside start: leave it out");
@@ -36,9 +44,7 @@ HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
   require_entries(start, "m", m, setup.heads, setup.prior.features());
   require_entries(start, root, given, setup.heads, setup.heads);
   HeadParameters parameters =
-      with_initial_offsets(setup.activation, m, start.has("r") ? given : naming_errors("config.start.S", [&] {
-                             return numerics::symmetric_root(given, overlap_rounding);
-                           }));
+      with_initial_offsets(setup.activation, m, start.has("r") ? given : root_of(start, given));
   if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
   if (start.has("v")) parameters.v = field_value(start, "v").get<Vector<double>>();
   naming_errors("config.start",
