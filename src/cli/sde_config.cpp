@@ -108,6 +108,17 @@ StopBounds read_bounds(FieldReader& fields, StopBounds otherwise, const Matrix<d
   return bounds;
 }
 
+/// Paths or networks whose covariances of all times have to fit into memory.
+Index read_paths(FieldReader& fields, const char* name, Index otherwise, const Matrix<double>& v0,
+                 std::size_t times) {
+  const Index paths = fields.integer(name, otherwise);
+  numerics::require_memory(fmt::format("{}.{}", fields.path(), name), fmt::format("{} covariances", paths),
+                           static_cast<double>(paths) * static_cast<double>(v0.size()) *
+                               static_cast<double>(times) * sizeof(double),
+                           "take fewer");
+  return paths;
+}
+
 std::vector<double> read_times(FieldReader& fields) {
   if (fields.has("times")) return fields.numbers("times");
   if (fields.has("horizon")) return {fields.number("horizon")};
@@ -254,7 +265,7 @@ SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control
   if (fields.has("step_control")) setup.options.step_control = fields.number("step_control");
   setup.options.scheme = read_scheme(fields, setup.model);
   setup.options.bounds = read_bounds(fields, {}, setup.v0);
-  setup.options.paths = fields.integer("paths", 4096);
+  setup.options.paths = read_paths(fields, "paths", 4096, setup.v0, setup.options.times.size());
   setup.options.seed = read_seed(fields);
   read_finite_width_drift(fields, setup);
   check_steps(fields, setup.model, setup.options, setup.options.times.back());
@@ -324,7 +335,7 @@ SimulationOptions read_limit_options(FieldReader& fields, const NetworkSetup& se
   SimulationOptions options;
   options.max_step = fields.number("max_step", 0.01);
   if (fields.has("step_control")) options.step_control = fields.number("step_control");
-  options.paths = fields.integer("paths", setup.options.samples);
+  options.paths = read_paths(fields, "paths", setup.options.samples, setup.v0, setup.options.layers.size());
   const SdeModel limit =
       naming_errors(fields.path() + ".network", [&] { return limiting_model(setup.network); });
   options.scheme = read_scheme(fields, limit);
@@ -362,7 +373,7 @@ NetworkSetup read_network_setup(FieldReader& fields) {
       .network = read_spec(fields, fields.integer("width")), .v0 = read_start(fields), .options = {}};
   setup.options.layers =
       fields.has("layers") ? fields.integers("layers") : std::vector<Index>{fields.integer("depth")};
-  setup.options.samples = fields.integer("samples", 4096);
+  setup.options.samples = read_paths(fields, "samples", 4096, setup.v0, setup.options.layers.size());
   setup.options.seed = read_seed(fields);
   setup.options.bounds = read_bounds(fields, setup.options.bounds, setup.v0);
   // Post-LN has no reduction.

@@ -27,11 +27,12 @@ ConfigFields residual_fields() {
 }
 
 ConfigFields shape_fields() {
-  return {{"temperature", V::above(0), "1", "tau_0, with attention"},
-          {"heads", V::integer(1, 10'000), "1", "H heads with slices of the values, no output matrix"},
-          {"mask", V::words({"full", "causal"}), "full", "what tokens attend to"},
-          {"c_plus", V::number(), "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
-          {"c_minus", V::number(), "-1", "the same below 0"}};
+  return {
+      {"temperature", V::above(0), "1", "tau_0, with attention"},
+      {"heads", V::integer(1, 10'000), "1", "H heads with slices of the values, no output matrix"},
+      {"mask", V::words({"full", "causal"}), "full", "what tokens attend to"},
+      {"c_plus", V::within(-1e6, 1e6), "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
+      {"c_minus", V::within(-1e6, 1e6), "-1", "the same below 0"}};
 }
 
 ConfigFields model_fields_of(const FieldValues& models) {
@@ -39,7 +40,7 @@ ConfigFields model_fields_of(const FieldValues& models) {
       {{{"model", models, "", "which blocks"}},
        residual_fields(),
        shape_fields(),
-       {{"hidden_ratio", V::above(0), "1", "hidden width over width, with a residual feedforward"},
+       {{"hidden_ratio", V::within(1e-6, 1e6), "1", "hidden width over width, with a residual feedforward"},
         {"finite_width_drift", V::integer(1, largest_count), "none",
          "a width whose exact ReLU drift to take"}}});
 }

@@ -55,7 +55,7 @@ TEST_CASE("sde simulate: models take what networks take, and refuse what they do
   check_sde_fails("simulate", with(config, {{"heads", 0}}),
                   ".heads: expected an integer from 1 to 10000, got 0");
   check_sde_fails("simulate", with(config, {{"hidden_ratio", 0}}),
-                  ".hidden_ratio: expected a number > 0, got 0");
+                  ".hidden_ratio: expected a number in [1e-06, 1e+06], got 0");
   check_sde_fails("simulate", with(config, {{"model", "attention"}, {"hidden_ratio", nullptr}}),
                   ".gamma_feedforward: has no meaning beside the other fields: leave it out");
   check_sde_fails("simulate", with(config, {{"gamma_squared_feedforward", 0.1}}),
