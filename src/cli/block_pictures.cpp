@@ -32,6 +32,12 @@ std::string layer_block(const char* name, std::size_t k, const LayerGradients& l
   return block + "EOD\n";
 }
 
+/// Whether a layer's matrices stand behind it, which are drawn in its place.
+bool has_matrices(const std::vector<LayerGradients>& gradients, std::size_t k) {
+  return gradients[k].parameter.empty() && k + 1 < gradients.size() && !gradients[k + 1].parameter.empty() &&
+         gradients[k + 1].path == gradients[k].path;
+}
+
 std::string point_block(const char* name, const std::vector<std::vector<double>>& points) {
   std::string block = fmt::format("${} << EOD\n", name);
   // gnuplot refuses empty data.
@@ -80,22 +86,25 @@ std::string block_script(const SampledBlock& theory, const SampledBlock& network
   for (std::size_t k = 0; k < theory.gradients.size(); ++k) {
     const LayerGradients& layer = theory.gradients[k];
     script += layer_block("theory", k, layer);
-    plots += fmt::format("{}$theory{} with lines lw 2 lc {} title {}", k == 0 ? "" : ", ", k, k + 1,
-                         gnuplot_quoted(fmt::format("{} {}", layer.kind, layer.path)));
+    if (has_matrices(theory.gradients, k)) continue;
+    plots += fmt::format("{}$theory{} with lines lw 2 lc {} title {}", plots.empty() ? "" : ", ", k, k + 1,
+                         gnuplot_quoted(fmt::format("{} {} {}", layer.kind, layer.parameter, layer.path)));
     if (!sampled) continue;
     script += layer_block("networks", k, networks.gradients[k]);
     plots += fmt::format(", $networks{} with yerrorbars pt 7 ps 0.7 lc {} notitle", k, k + 1);
   }
-  const std::string points = sampled ? ", $networks using 1:2:3 with yerrorbars pt 7 lc 1 title 'networks', "
+  const std::string points = sampled ? ", $networks using 1:2:3 with yerrorbars pt 7 lc 1 notitle, "
                                        "$networks using 1:4:5 axes x1y2 with yerrorbars pt 7 lc 2 notitle"
                                      : "";
   script += fmt::format(
-      "set multiplot layout 1,2\nset xlabel 'block'\nset ylabel 'squared norm / width'\nset ytics nomirror\n"
+      "set multiplot layout 1,2{}\nset xlabel 'block'\nset ylabel 'squared norm / width'\nset ytics "
+      "nomirror\n"
+      "set offsets graph 0.03, graph 0.03\nset autoscale xfix\n"
       "set y2label 'cosine'\nset y2tics\nset y2range [-0.05:1.05]\nset key bottom right opaque\n"
       "plot $theory using 1:2 with lines lw 2 lc 1 title 'squared norm', "
       "$theory using 1:4 axes x1y2 with lines lw 2 lc 2 title 'cosine'{}\n"
       "unset y2label\nunset y2tics\nset ytics mirror\nset key outside below\n",
-      points);
+      sampled ? " title 'lines: theory, points: networks'" : "", points);
   script +=
       theory.gradients.empty()
           ? "set ylabel 'log10 squared Jacobian norm'\nplot $theory using 1:6 with linespoints pt 7 ps 0.6 "

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/gnuplot.hpp"
 #include "cli/heads_experiment.hpp"
+#include "cli/heads_pictures.hpp"
 #include "cli/origin.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
@@ -34,36 +34,22 @@ struct HeadsArguments {
   InLogs progress = InLogs::nothing;
 };
 
-/// An experiment, what it is for and how its table is drawn: columns whose names begin with one of `curves`
-/// against the column `x`.
 struct HeadsExperiment {
   const char* name;
   const char* description;
-  const char* x;
-  std::vector<std::string> curves;
-  const char* style;  ///< Further gnuplot settings.
 };
 
-const std::vector<HeadsExperiment>& experiments() {
-  static const std::vector<HeadsExperiment> list = {
-      {"flow", "Gradient flow of the population loss in order parameters", "tau", {"m"}, "set logscale x\n"},
-      {"sgd", "Online SGD at finite dimension", "tau", {"m"}, "set logscale x\n"},
-      {"compare", "Online SGD beside the flow from the same start", "tau", {"m_"}, ""},
-      {"bayes", "Bayes risk of a prior", "", {}, ""},
-      {"hessian", "Hessian constants at the origin and escape rates", "", {}, ""},
-      {"prune", "Greedy removal of trained heads", "removed", {"loss"}, ""},
-      {"phase-transition",
-       "Specialisation times over the size of the start",
-       "log_scale",
-       {"specialisation_time"},
-       "set style data points\n"},
-      {"feature-times",
-       "Specialisation times of each feature over the size of the start",
-       "log_scale",
-       {"feature_time"},
-       "set style data points\n"}};
-  return list;
-}
+constexpr HeadsExperiment heads_experiments[] = {
+    {"flow", "Gradient flow of the population loss in order parameters"},
+    {"sgd", "Online SGD at finite dimension"},
+    {"compare", "Online SGD beside the flow from the same start"},
+    {"bayes", "Bayes risk of a prior"},
+    {"hessian", "Hessian constants at the origin and escape rates"},
+    {"prune", "Greedy removal of trained heads"},
+    {"phase-transition", "Specialisation times over the size of the start"},
+    {"feature-times", "Specialisation times of each feature over the size of the start"},
+    {"digit-times", "Specialisation times of SGD on digits, for each of them, over the size of the start"},
+    {"resampling", "A flow on samples that are kept beside one on fresh samples at every step"}};
 
 std::string csv_text(const ExperimentTable& table, const Origin& origin) {
   std::string text = origin_comment(origin) + fmt::format("{}\n", fmt::join(table.columns, ","));
@@ -92,43 +78,9 @@ void write_table(const ExperimentTable& table, const Origin& origin, const std::
   files::replace_file(path, path.extension() == ".json" ? json_text(table, origin) : csv_text(table, origin));
 }
 
-/// SGD as points and its flow as a line, those of one overlap in one colour; nothing for others.
-std::string curve_style(const std::string& column, std::map<std::string, std::size_t>& colours) {
-  for (const auto& [prefix, style] : {std::pair{"m_sgd_", "points pt 7"}, std::pair{"m_flow_", "lines lw 2"}})
-    if (column.starts_with(prefix)) {
-      const auto place =
-          colours.try_emplace(column.substr(std::string(prefix).size()), colours.size() + 1).first;
-      return fmt::format("with {} lc {}", style, place->second);
-    }
-  return "";
-}
-
-std::string plot_script(const HeadsExperiment& experiment, const ExperimentTable& table) {
-  std::size_t x = 0;
-  while (table.columns.at(x) != experiment.x) ++x;
-  std::string data = "$table << EOD\n", curves;
-  std::map<std::string, std::size_t> colours;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    // An empty line ends the curves of one start.
-    if (i > 0 && table.columns.front() == "start" && table.rows[i][0] != table.rows[i - 1][0]) data += "\n";
-    fmt::format_to(std::back_inserter(data), "{}\n", fmt::join(table.rows[i], " "));
-  }
-  for (std::size_t column = 0; column < table.columns.size(); ++column)
-    for (const std::string& prefix : experiment.curves)
-      if (table.columns[column].rfind(prefix, 0) == 0)
-        fmt::format_to(std::back_inserter(curves), "$table using {}:{} {} title '{}', ", x + 1, column + 1,
-                       curve_style(table.columns[column], colours), table.columns[column]);
-  return fmt::format(
-      "set terminal pngcairo size 1000,650 noenhanced\nset grid\nset key outside\nset style "
-      "data linespoints\nset pointsize 0.4\nset "
-      "xlabel '{}'\n"
-      "set datafile missing 'nan'\n{}{}EOD\nplot {}\n",
-      experiment.x, experiment.style, data, curves);
-}
-
 /// Complains before the work rather than after it.
 void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
-  if (!arguments.plot.empty() && experiment.curves.empty())
+  if (!arguments.plot.empty() && !has_heads_picture(experiment.name))
     throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
   check_output_file(arguments.out);
   check_output_file(arguments.plot);
@@ -156,7 +108,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
     fmt::print("{}\n", table.summary.dump());
   }
   if (!arguments.plot.empty())
-    draw_output_file(arguments.plot, plot_script(experiment, table), context.interrupt.token());
+    draw_output_file(arguments.plot, heads_script(experiment.name, table), context.interrupt.token());
 }
 
 }  // namespace
@@ -165,7 +117,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
   CLI::App* heads =
       app.add_subcommand("heads", "Specialisation of attention heads in the single-location model");
   heads->require_subcommand(1);
-  for (const HeadsExperiment& experiment : experiments()) {
+  for (const HeadsExperiment& experiment : heads_experiments) {
     auto arguments = std::make_shared<HeadsArguments>();
     CLI::App* command = heads->add_subcommand(experiment.name, experiment.description);
     command->add_option("config", arguments->config, "JSON file of the experiment")

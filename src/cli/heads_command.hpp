@@ -6,7 +6,7 @@
 
 namespace widelimit::cli {
 
-/// heads flow|sgd|compare|bayes|hessian|prune|phase-transition CONFIG [--out FILE] [--plot FILE]
+/// heads EXPERIMENT CONFIG [--out FILE] [--plot FILE]
 void add_heads_command(CLI::App& app, const RunContext& context);
 
 }  // namespace widelimit::cli

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "numerics/count.hpp"
+#include "numerics/memory.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/read_prior.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/flow.hpp"
 
 namespace widelimit::cli {
@@ -32,20 +34,30 @@ JsonValue field_value(FieldReader& in, const char* field) {
 
 HeadActivation activation_of(FieldReader& in) { return head_activation_from_name(in.text("activation")); }
 
-Prior prior_of(FieldReader& in) { return read_prior(field_value(in, "prior")); }
-
-std::uint64_t seed_of(FieldReader& in) {
-  const Index seed = in.integer("seed", 1);
-  require_at_least("config", "seed", seed, 0);
-  return static_cast<std::uint64_t>(seed);
+Prior prior_of(FieldReader& in) {
+  return naming_errors(in.path() + ".prior", [&] { return read_prior(field_value(in, "prior")); });
 }
 
-Index starts_of(FieldReader& in, Index otherwise) {
-  const Index starts = in.integer("starts", otherwise);
-  require_at_least("config", "starts", starts, 1);
-  require_at_most("config", "starts", starts, 100'000);
-  return starts;
+Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features) {
+  const Index samples = in.integer(field, otherwise);
+  const double numbers = static_cast<double>(in.integer("tokens")) *
+                         static_cast<double>(features + in.integer("heads", 0)) *
+                         static_cast<double>(samples);
+  numerics::require_memory(fmt::format("{}.{}", in.path(), field),
+                           fmt::format("a set of {} samples", samples), numbers * sizeof(float),
+                           "take fewer samples");
+  return samples;
 }
+
+void require_dimension(FieldReader& in, Index least) {
+  const Index dimension = in.integer("dimension");
+  if (dimension < least)
+    in.fail("dimension", fmt::format("expected an integer >= {}, got {}", least, dimension));
+}
+
+std::uint64_t seed_of(FieldReader& in) { return static_cast<std::uint64_t>(in.integer("seed", 1)); }
+
+Index starts_of(FieldReader& in, Index otherwise) { return in.integer("starts", otherwise); }
 
 void name_start_column(FieldReader& in, ExperimentTable& table, Index otherwise) {
   if (starts_of(in, otherwise) > 1) table.columns.insert(table.columns.begin(), "start");
@@ -83,9 +95,6 @@ void check_whole_steps(std::string_view field, double tau, double step, Index st
 
 Index steps_in(FieldReader& in, std::string_view field, double step, std::optional<double> otherwise) {
   const double tau = otherwise ? in.number("tau", *otherwise) : in.number("tau");
-  if (!(tau >= 0) || !std::isfinite(tau))
-    throw ArgumentError(fmt::format("config.tau: must be >= 0, got {}", tau));
-  require_positive("config", field, step);
   const Index steps =
       numerics::checked_count(std::round(tau / step), numerics::most_steps,
                               fmt::format("config.tau: steps of {} {:g} up to tau {:g}", field, step, tau));
@@ -95,10 +104,6 @@ Index steps_in(FieldReader& in, std::string_view field, double step, std::option
 
 std::vector<Index> records_of(FieldReader& in, Index steps, Index otherwise) {
   const Index records = in.integer("records", otherwise);
-  require_at_least("config", "records", records, 1);
-  constexpr Index most_records = 10'000'000;
-  if (records > most_records)
-    throw ArgumentError(fmt::format("config: records must be at most {}, got {}", most_records, records));
   return record_every(std::max<Index>(1, steps / records), steps);
 }
 
@@ -142,6 +147,15 @@ std::vector<double> trajectory_row(double tau, double loss, const Matrix<double>
 }
 
 json time_or_null(const std::optional<double>& time) { return time ? json(*time) : json(nullptr); }
+
+RunControl piece_of(const RunControl& run, Index done, Index all) {
+  RunControl piece = run;
+  if (run.progress)
+    piece.progress = [told = run.progress, done, all](std::ptrdiff_t now, std::ptrdiff_t) {
+      told(done + now, all);
+    };
+  return piece;
+}
 
 std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run) {

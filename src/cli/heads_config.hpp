@@ -31,6 +31,9 @@ inline constexpr std::uint64_t kStartSeed = 1'000'000'007;
 /// The value of a field, to be read as a matrix or a vector.
 [[nodiscard]] JsonValue field_value(FieldReader& in, const char* field);
 
+/// A number of samples of L tokens with F + H numbers each. ArgumentError naming the field where memory is short.
+Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features);
+
 /// A field that holds one of some words; the first is its default.
 template <typename Value>
 Value choice(FieldReader& in, std::string_view field,
@@ -44,15 +47,14 @@ Value choice(FieldReader& in, std::string_view field,
   in.fail(field, fmt::format("expected one of {}, got \"{}\"", fmt::join(words, ", "), word));
 }
 
-/// NetworkError naming the first field that the experiment does not have.
-void allow_fields_of(std::string_view experiment, const nlohmann::json& config);
-
 HeadActivation activation_of(FieldReader& in);
 Prior prior_of(FieldReader& in);
 std::uint64_t seed_of(FieldReader& in);
 SampleSymmetry symmetry_of(FieldReader& in, SampleSymmetry otherwise);
 
-/// "starts", from 1 to 100000.
+/// NetworkError unless "dimension" is at least this.
+void require_dimension(FieldReader& in, Index least);
+
 Index starts_of(FieldReader& in, Index otherwise);
 /// Puts a first column "start" in front of the others where there are several starts; rows are appended with the number of
 /// theirs.
@@ -84,6 +86,30 @@ nlohmann::json to_json(const Matrix<double>& matrix);
 nlohmann::json to_json(const Vector<double>& vector);
 nlohmann::json time_or_null(const std::optional<double>& time);
 
+/// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the summary holds the fields of the first start itself, the spread of
+/// `spread` and, under "starts", all.
+template <typename AppendStart>
+ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const AppendStart& append_start,
+                            const char* spread) {
+  const Index starts = starts_of(in, 1);
+  std::vector<nlohmann::json> results;
+  for (Index k = 0; k < starts; ++k)
+    results.push_back(
+        append_start(static_cast<std::size_t>(k), seed_of(in) + static_cast<std::uint64_t>(k), table));
+  table.summary = results.front();
+  table.summary["starts"] = results;
+  std::vector<double> values;
+  for (const nlohmann::json& result : results)
+    if (result[spread].is_number()) values.push_back(result[spread].get<double>());
+  table.summary["spread"] = {
+      {spread, values.empty() ? nlohmann::json(nullptr) : spread_json(spread_of(values))},
+      {"values", values.size()}};
+  return table;
+}
+
+/// Of a piece of a run that begins `done` steps in: progress is that of all steps.
+[[nodiscard]] RunControl piece_of(const RunControl& run, Index done, Index all);
+
 /// Split rate at the unspecialised saddle, where the note gives one: softmax and bayes on flip2, H >= 2.
 std::optional<SplitRate> saddle_rate(FieldReader& in, HeadActivation activation, const Prior& prior,
                                      const RunControl& run);
@@ -96,7 +122,13 @@ ExperimentTable prune_experiment(FieldReader& in, const RunControl& run);
 ExperimentTable sgd_experiment(FieldReader& in, const RunControl& run);
 ExperimentTable compare_experiment(FieldReader& in, const RunControl& run);
 
-/// Times of flows over the size of their starts, in heads_times.cpp.
+/// A flow on kept samples beside one on fresh samples, in heads_resampling.cpp.
+ExperimentTable resampling_experiment(FieldReader& in, const RunControl& run);
+
+/// Times of SGD on pictures over the size of its starts, in heads_digits.cpp.
+ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& run);
+
+/// Times of flows over the size of their starts, in heads_flow_times.cpp.
 ExperimentTable phase_transition_experiment(FieldReader& in, const RunControl& run);
 ExperimentTable feature_times_experiment(FieldReader& in, const RunControl& run);
 

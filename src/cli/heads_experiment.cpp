@@ -48,7 +48,7 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
 
 using Experiment = ExperimentTable (*)(FieldReader&, const RunControl&);
 
-constexpr std::array<std::pair<const char*, Experiment>, 8> kExperiments = {
+constexpr std::array<std::pair<const char*, Experiment>, 10> kExperiments = {
     {{"flow", flow_experiment},
      {"sgd", sgd_experiment},
      {"compare", compare_experiment},
@@ -56,7 +56,9 @@ constexpr std::array<std::pair<const char*, Experiment>, 8> kExperiments = {
      {"hessian", hessian_experiment},
      {"prune", prune_experiment},
      {"phase-transition", phase_transition_experiment},
-     {"feature-times", feature_times_experiment}}};
+     {"feature-times", feature_times_experiment},
+     {"digit-times", digit_times_experiment},
+     {"resampling", resampling_experiment}}};
 
 }  // namespace
 
@@ -73,7 +75,7 @@ const std::vector<std::string>& experiment_names() {
 ExperimentTable run_experiment(std::string_view name, const json& config, const RunControl& run) {
   for (const auto& [known, experiment] : kExperiments) {
     if (name != known) continue;
-    allow_fields_of(name, config);
+    check_fields(config, experiment_fields(name), "config");
     FieldReader in(config, "config");
     ExperimentTable table = experiment(in, run);
     table.seed = seed_of(in);

@@ -19,7 +19,8 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
   std::uint64_t seed = 0;                 ///< Given or not.
 };
 
-/// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times".
+/// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times",
+/// "digit-times", "resampling".
 [[nodiscard]] const std::vector<std::string>& experiment_names();
 
 /// All fields of an experiment. ArgumentError for an unknown one.
@@ -37,6 +38,8 @@ struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructo
 ///   hessian           constants and rates at the origin; the prior gives the eigenvalues
 ///   phase-transition  specialisation times of flows from random starts of D dimensions
 ///   feature-times     the same for each feature
+///   digit-times       the same for SGD on pictures and each of their classes
+///   resampling        a flow on samples that are kept beside one on fresh samples at every step
 ///
 /// Progress is that of each part of an experiment.
 ///

@@ -11,85 +11,132 @@ namespace {
 
 using Fields = ConfigFields;
 
-constexpr const char* kRequired = "";
+using V = FieldValues;
 
-Fields task_fields() {
+constexpr const char* kRequired = "";
+// More than anyone waits for; products of two such counts stay within an index.
+constexpr Index most_drawn = 1'000'000'000;
+
+FieldValues head_activations() { return V::words({"softmax", "softmaxv", "softmax1", "bayes"}); }
+
+/// `fewest` tokens.
+Fields task_fields(Index fewest = 1) {
   return {{"prior",
            R"({"kind": "flip2", "nu1", "nu2"}, {"kind": "spikes", "features", "nu"}, {"kind": "gaussian", )"
            R"("variances"} (or "nu1", "nu2", "features") or {"kind": "discrete", "points", "probs"})",
            kRequired, "distribution of the signal; nu and variances are squared lengths >= 0"},
-          {"tokens", "integer >= 1", kRequired, "L, tokens of a sequence"},
-          {"seed", "integer >= 0", "1", "of samples, starts and batches"}};
+          {"tokens", V::integer(fewest, 10'000), kRequired, "L, tokens of a sequence"},
+          {"seed", V::integer_at_least(0), "1", "of samples, starts and batches"}};
 }
 
 Fields model_fields() {
-  return {{"activation", "softmax, softmaxv, softmax1 or bayes", kRequired, "how scores become weights"},
-          {"heads", "integer >= 1", kRequired, "H"}};
+  return {{"activation", head_activations(), kRequired, "how scores become weights"},
+          {"heads", V::integer(1, 1'000), kRequired, "H"}};
 }
 
 ConfigField samples_field(const char* otherwise) {
-  return {"samples", "integer >= 1", otherwise, "training set, drawn once and kept for the whole flow"};
+  return {"samples", V::integer(1, most_drawn), otherwise,
+          "training set, drawn once and kept for the whole flow"};
 }
 
 ConfigField symmetry_field(const char* otherwise) {
-  return {"symmetry", "plain or closed", otherwise,
+  return {"symmetry", V::words({"plain", "closed"}), otherwise,
           "closed: the samples are completed under cyclic shifts of the heads and signs of features, so that "
           "they do not pull heads apart"};
 }
 
-ConfigField step_field() { return {"step", "number > 0", "0.1", "of the flow, in tau"}; }
+ConfigField step_field() { return {"step", V::above(0), "0.1", "of the flow, in tau"}; }
 
-ConfigField eta_field() { return {"eta", "number >= 0", "1", "length of a head at the random start"}; }
+ConfigField eta_field() { return {"eta", V::within(0, 1e6), "1", "length of a head at the random start"}; }
 
 Fields flow_fields(const char* starts) {
   return {
-      {"stop_gradient", "number >= 0", "0.0001",
+      {"stop_gradient", V::at_least(0), "0.0001",
        "the flow ends once every entry of its gradient is below; 0: never"},
-      {"tau", "number >= 0", "20000", "time at which a flow that has not ended is given up"},
-      {"starts", "integer >= 1", starts,
+      {"tau", V::at_least(0), "20000", "time at which a flow that has not ended is given up"},
+      {"starts", V::integer(1, 100'000), starts,
        "flows, each from a start and samples of its own (seed, seed + 1, ...); medians and ranges are over "
        "them"},
       step_field(),
       samples_field("100000"),
-      {"fresh_samples", "integer >= 1", "200000", "samples on which trained heads are judged"},
+      {"fresh_samples", V::integer(1, most_drawn), "200000", "samples on which trained heads are judged"},
       eta_field(),
       {"start", R"({"m": H x F, "S" or "r": H x H, "b", "v"})", "random",
        "a start of your own; b and v have defaults"},
-      {"records", "integer >= 1", "200",
+      {"records", V::integer(1, 10'000'000), "200",
        "rows of a flow: at even times up to a given tau, at growing ones without it"},
-      {"stepper", "euler, runge_kutta4 or dormand_prince", "euler",
+      {"stepper", V::words({"euler", "runge_kutta4", "dormand_prince"}), "euler",
        "integrator; the latter two look at stop_gradient at recorded times only"},
-      {"variant", "frame or symmetric", "frame",
+      {"variant", V::words({"frame", "symmetric"}), "frame",
        "frame: as SGD has it; symmetric: the symmetrised gradient that the paper prints"},
       symmetry_field("plain"),
-      {"batch_noise", "number >= 0", "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
+      {"batch_noise", V::within(0, 1e3), "0", "gamma D / N_b of an SGD whose noise enters S; euler only"}};
 }
 
 Fields sgd_fields() {
-  return {{"dimension", "integer >= 1", kRequired, "D; the gram form needs at least H + F + L"},
-          {"tau", "number >= 0", kRequired, "last time gamma t"},
-          {"batch", "integer >= 1", "dimension", "N_b, fresh sequences a step"},
-          {"gamma", "number > 0", "0.02", "learning rate"},
+  return {{"dimension", V::integer(1, most_drawn), kRequired, "D; the gram form needs at least H + F + L"},
+          {"tau", V::at_least(0), kRequired, "last time gamma t"},
+          {"batch", V::integer(1, most_drawn), "dimension", "N_b, fresh sequences a step"},
+          {"gamma", V::above(0), "0.02", "learning rate"},
           eta_field(),
-          {"records", "integer >= 1", "100", "rows, at even times"},
-          {"form", "gram or vector", "gram",
+          {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
+          {"form", V::words({"gram", "vector"}), "gram",
            "gram: the same process in distribution without vectors of length D"},
           {"planted_m", "H x F", "random", "overlaps at the start"},
-          {"starts", "integer >= 1", "1",
+          {"starts", V::integer(1, 100'000), "1",
            "runs, each from a start and batches of its own (seed, seed + 1, ...); ranges are over them"}};
 }
 
 Fields transition_fields(const char* delta) {
   return {
-      {"dimension", "integer >= H + F", kRequired, "D of the random starts"},
-      {"etas", "list of numbers > 0", kRequired, "lengths of the heads at the start"},
-      {"tau", "number >= 0", kRequired, "last time of a flow"},
-      {"starts", "integer >= 1", "2", "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
-      {"delta", "number >= 0", delta,
+      {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), kRequired, "D of the random starts"},
+      {"etas", V::within(1e-30, 1e6).list(), kRequired, "lengths of the heads at the start"},
+      {"tau", V::at_least(0), kRequired, "last time of a flow"},
+      {"starts", V::integer(1, 100'000), "2",
+       "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
+      {"stop_gradient", V::at_least(0), "0",
+       "a flow ends, not specialised, once every entry of its gradient is below; 0: never, because the "
+       "saddle at which "
+       "heads wait has a small gradient too"},
+      {"delta", V::at_least(0), delta,
        "distance of two heads, or of one feature's overlaps from their mean, that counts as specialised"},
       step_field(),
       samples_field("20000"),
       symmetry_field("closed")};
+}
+
+Fields digit_fields() {
+  return {{"activation", head_activations(), kRequired, "how scores become weights"},
+          {"mnist", "text", "none",
+           "folder with the t10k files of MNIST; without it, generated bars take the digits' place"},
+          {"images", V::integer(10, 10'000), "10000", "how many images to take"},
+          {"amplitude", V::at_least(0), "0.3", "nu, which multiplies the centred image"},
+          {"heads", V::integer(1, 1'000), "10", "H"},
+          {"tokens", V::integer(1, 10'000), "5", "L, tokens of a sequence"},
+          {"etas", V::within(1e-30, 1e6).list(), kRequired, "lengths of the heads at the start"},
+          {"tau", V::at_least(0), kRequired, "time gamma t at which a run is given up"},
+          {"starts", V::integer(1, 100'000), "2",
+           "runs for each of etas (seed, seed + 1, ...); ranges are over them"},
+          {"gamma", V::above(0), "0.25", "learning rate"},
+          {"batch", V::integer(1, most_drawn), "pixels of an image", "N_b, fresh sequences a step"},
+          {"delta", V::at_least(0), "1",
+           "length of a class' overlaps minus their mean over the heads that counts as specialised"},
+          {"seed", V::integer_at_least(0), "1", "of starts and batches"}};
+}
+
+Fields resampling_fields() {
+  return {
+      {"tau", V::at_least(0), "40", "last time of a flow that has not ended before"},
+      step_field(),
+      {"samples", V::integer(1, most_drawn), "100000", "of the set that is kept, and of each that is drawn"},
+      symmetry_field("plain"),
+      eta_field(),
+      {"records", V::integer(1, 10'000'000), "100", "rows, at even times"},
+      {"stop_gradient", V::at_least(0), "0.0001",
+       "both flows end once every entry of the gradient on the kept samples is below; 0: never"},
+      {"starts", V::integer(1, 100'000), "1",
+       "pairs of flows, each from a start and samples of its own (seed, seed + 1, ...); ranges are over "
+       "them"}};
 }
 
 using FieldMap = std::map<std::string, Fields, std::less<>>;
@@ -97,11 +144,11 @@ using FieldMap = std::map<std::string, Fields, std::less<>>;
 FieldMap all_fields() {
   const Fields task = task_fields(), model = model_fields();
   const Fields normaliser = {
-      {"normaliser", "kept_heads or full_model", "kept_heads",
+      {"normaliser", V::words({"kept_heads", "full_model"}), "kept_heads",
        "whether bayes weights are normalised over the heads that are left or over all"}};
-  const Fields activations = {
-      {"activations", "list of activations", "activation", "several, in place of activation, side by side"}};
-  const Fields risk = {{"samples", "integer >= 1", "1000000", "draws of the estimate"}};
+  const Fields activations = {{"activations", head_activations().list().said("list of activations"),
+                               "activation", "several, in place of activation, side by side"}};
+  const Fields risk = {{"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"}};
   return {
       {"flow", joined_fields({task, model, flow_fields("1")})},
       {"prune", joined_fields({task, model, flow_fields("5"), normaliser})},
@@ -110,9 +157,11 @@ FieldMap all_fields() {
        joined_fields(
            {task, model, sgd_fields(), {step_field(), samples_field("100000"), symmetry_field("plain")}})},
       {"bayes", joined_fields({task, risk})},
-      {"hessian", joined_fields({task, model})},
+      {"hessian", joined_fields({task_fields(2), model})},
       {"phase-transition", joined_fields({task, model, activations, transition_fields("0.2")})},
-      {"feature-times", joined_fields({task, model, transition_fields("1")})}};
+      {"feature-times", joined_fields({task, model, transition_fields("1")})},
+      {"digit-times", digit_fields()},
+      {"resampling", joined_fields({task, model, resampling_fields()})}};
 }
 
 }  // namespace
@@ -123,15 +172,6 @@ const ConfigFields& experiment_fields(std::string_view experiment) {
   if (place != fields.end()) return place->second;
   throw ArgumentError(
       fmt::format("experiment: expected {}, got \"{}\"", fmt::join(experiment_names(), ", "), experiment));
-}
-
-void allow_fields_of(std::string_view experiment, const nlohmann::json& config) {
-  const FieldReader fields(config, "config");
-  std::vector<std::string_view> known;
-  for (const ConfigField& field : experiment_fields(experiment)) known.emplace_back(field.name);
-  for (const auto& [name, value] : config.items())
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      fields.fail(name, fmt::format("unknown field; known are {}", fmt::join(known, ", ")));
 }
 
 }  // namespace widelimit::cli

@@ -3,6 +3,7 @@
 
 #include "cli/heads_config.hpp"
 #include "specialization/checks.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
 #include "widelimit/specialization/order_parameters.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
@@ -18,20 +19,36 @@ namespace {
 constexpr double kLongestFlow = 20'000;
 constexpr double kRestingGradient = 1e-4;
 
+void require_entries(const FieldReader& start, const char* field, const Matrix<double>& matrix, Index rows,
+                     Index columns) {
+  if (matrix.rows() != rows || matrix.cols() != columns)
+    start.fail(field, fmt::format("expected {} x {} numbers, got {} x {}", rows, columns, matrix.rows(),
+                                  matrix.cols()));
+}
+
+Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
+  try {
+    return numerics::symmetric_root(S, overlap_rounding);
+  } catch (const NumericalError& error) {
+    start.fail("S", error.what());
+  }
+}
+
 /// start: {"m", "r" or "S", optional "b", "v"}.
-HeadParameters given_start(FieldReader& in, HeadActivation activation, Index heads) {
+HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
+  if (in.has("eta")) in.fail("eta", "has no meaning beside start: leave it out");
   FieldReader start(in.value("start"), in.path() + ".start");
-  if (start.has("S") == start.has("r")) throw ArgumentError("config.start: give either S or r");
+  if (start.has("S") == start.has("r")) in.fail("start", "give either S or r");
   const char* root = start.has("S") ? "S" : "r";
   const Matrix<double> m = field_value(start, "m"), given = field_value(start, root);
-  if (m.rows() != heads)
-    throw ArgumentError(
-        fmt::format("config.start.m: must have {} rows, one a head, got {}", heads, m.rows()));
-  require_shape("config.start", root, given, heads, heads);
-  HeadParameters parameters = with_initial_offsets(
-      activation, m, start.has("S") ? numerics::symmetric_root(given, overlap_rounding) : given);
+  require_entries(start, "m", m, setup.heads, setup.prior.features());
+  require_entries(start, root, given, setup.heads, setup.heads);
+  HeadParameters parameters =
+      with_initial_offsets(setup.activation, m, start.has("r") ? given : root_of(start, given));
   if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
   if (start.has("v")) parameters.v = field_value(start, "v").get<Vector<double>>();
+  naming_errors("config.start",
+                [&] { require_offsets("start", setup.activation, setup.heads, parameters.b, parameters.v); });
   start.finish();
   return parameters;
 }
@@ -41,7 +58,6 @@ FlowOptions flow_options(FieldReader& in) {
   options.step = in.number("step", 0.1);
   options.steps = steps_in(in, "step", options.step, kLongestFlow);
   const Index records = in.integer("records", 200);
-  require_at_least("config", "records", records, 1);
   // Up to a time of the user's own, records are even; a flow without one passes plateaus of all scales.
   options.record =
       in.has("tau") ? records_of(in, options.steps, records) : record_growing(records, options.steps);
@@ -52,6 +68,8 @@ FlowOptions flow_options(FieldReader& in) {
                                          {"runge_kutta4", FlowStepper::runge_kutta4},
                                          {"dormand_prince", FlowStepper::dormand_prince}});
   options.batch_noise = in.number("batch_noise", 0);
+  if (options.batch_noise > 0 && options.stepper != FlowStepper::euler)
+    in.fail("batch_noise", "expected 0 with a stepper other than euler");
   options.stop_gradient = in.number("stop_gradient", kRestingGradient);
   return options;
 }
@@ -69,15 +87,14 @@ FlowRun run_flow(FieldReader& in, Index starts, const RunControl& control) {
   setup.heads = in.integer("heads");
   setup.flow = flow_options(in);
   setup.flow.run = control;
-  setup.samples = in.integer("samples", 100'000);
-  setup.fresh_samples = in.integer("fresh_samples", 200'000);
+  setup.samples = samples_of(in, "samples", 100'000, setup.prior.features());
+  setup.fresh_samples = samples_of(in, "fresh_samples", 200'000, setup.prior.features());
   setup.symmetry = symmetry_of(in, SampleSymmetry::plain);
   setup.eta = in.number("eta", 1);
   setup.starts = starts_of(in, starts);
-  require_at_most("config", "heads", setup.heads, 1'000);
   setup.seed = seed_of(in);
-  auto trained = in.has("start") ? train_from_starts(setup, given_start(in, setup.activation, setup.heads))
-                                 : train_from_starts(setup);
+  auto trained =
+      in.has("start") ? train_from_starts(setup, given_start(in, setup)) : train_from_starts(setup);
   return {std::move(setup), std::move(trained)};
 }
 

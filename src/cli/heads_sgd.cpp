@@ -27,6 +27,13 @@ struct SgdRun {
   std::vector<SgdPoint> points;
 };
 
+void check_planted(FieldReader& in, Index heads, Index features) {
+  const Matrix<double> m = field_value(in, "planted_m");
+  if (m.rows() != heads || m.cols() != features)
+    in.fail("planted_m",
+            fmt::format("expected {} x {} numbers, got {} x {}", heads, features, m.rows(), m.cols()));
+}
+
 SgdRun run_sgd_experiment(FieldReader& in, std::uint64_t seed, const RunControl& control) {
   const HeadActivation activation = activation_of(in);
   const Prior prior = prior_of(in);
@@ -43,6 +50,8 @@ SgdRun run_sgd_experiment(FieldReader& in, std::uint64_t seed, const RunControl&
   const auto form = choice<SgdForm>(in, "form", {{"gram", SgdForm::gram}, {"vector", SgdForm::vector}});
   const std::uint64_t start_seed = options.seed + kStartSeed;
   std::vector<SgdPoint> points;
+  if (in.has("planted_m")) check_planted(in, heads, features);
+  require_dimension(in, form == SgdForm::gram ? heads + features + options.tokens : features);
   if (form == SgdForm::gram) {
     GramState start = random_gram_start(activation, heads, features, dimension, eta, start_seed);
     if (in.has("planted_m")) start = plant(start, field_value(in, "planted_m"));
@@ -74,9 +83,9 @@ std::vector<FlowPoint> flow_beside(FieldReader& in, const SgdRun& run, const Mat
                       point.tau, options.step));
     options.record.push_back(step);
   }
-  const auto samples =
-      SampleSet<float>::draw(run.prior, {run.tokens, run.heads, in.integer("samples", 100'000)}, seed,
-                             {symmetry_of(in, SampleSymmetry::plain), matched.spike_root, control});
+  const auto samples = SampleSet<float>::draw(
+      run.prior, {run.tokens, run.heads, samples_of(in, "samples", 100'000, run.prior.features())}, seed,
+      {symmetry_of(in, SampleSymmetry::plain), matched.spike_root, control});
   return gradient_flow(run.activation, matched.start, samples, options);
 }
 
@@ -133,31 +142,11 @@ json append_comparison(FieldReader& in, std::size_t start, std::uint64_t seed, c
   return {{"seed", seed}, {"largest_difference_m", worst_m}, {"largest_difference_S", worst_S}};
 }
 
-/// A table of as many starts as "starts" asks for; the summary holds the fields of the first start itself, the spread of
-/// `spread` and, under "starts", all.
-template <typename AppendStart>
-ExperimentTable over_starts(FieldReader& in, const AppendStart& append_start, const char* spread) {
-  ExperimentTable table;
-  const Index starts = starts_of(in, 1);
-  std::vector<json> results;
-  for (Index k = 0; k < starts; ++k)
-    results.push_back(
-        append_start(static_cast<std::size_t>(k), seed_of(in) + static_cast<std::uint64_t>(k), table));
-  table.summary = results.front();
-  table.summary["starts"] = results;
-  std::vector<double> values;
-  for (const json& result : results)
-    if (result[spread].is_number()) values.push_back(result[spread].get<double>());
-  table.summary["spread"] = {{spread, values.empty() ? json(nullptr) : spread_json(spread_of(values))},
-                             {"values", values.size()}};
-  return table;
-}
-
 }  // namespace
 
 ExperimentTable sgd_experiment(FieldReader& in, const RunControl& control) {
   return over_starts(
-      in,
+      in, {},
       [&](std::size_t start, std::uint64_t seed, ExperimentTable& table) {
         return append_sgd(in, start, seed, control, table);
       },
@@ -166,7 +155,7 @@ ExperimentTable sgd_experiment(FieldReader& in, const RunControl& control) {
 
 ExperimentTable compare_experiment(FieldReader& in, const RunControl& control) {
   return over_starts(
-      in,
+      in, {},
       [&](std::size_t start, std::uint64_t seed, ExperimentTable& table) {
         return append_comparison(in, start, seed, control, table);
       },

@@ -14,8 +14,8 @@
 #include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/critical.hpp"
-#include "widelimit/propagation/loss_predictor.hpp"
 
 namespace widelimit::cli {
 
@@ -34,16 +34,23 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
   CLI::App* command = parent.add_subcommand("trajectory", "Norm and angle of tokens behind each block");
   add_model_options(*command, arguments->model);
   add_output_options(*command, arguments->output, "The path over the field of displacements");
-  command->add_option("--q0", arguments->q0, "Squared norm / width at the start [1]")->type_name("Q");
-  command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start [0]")->type_name("C");
+  command->add_option("--q0", arguments->q0, "Squared norm / width at the start, above 0 [1]")
+      ->check(positive_number())
+      ->type_name("Q");
+  command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start, from -1 / (n - 1) to 1 [0]")
+      ->check(number_from_to(-1, 1))
+      ->type_name("C");
   command->callback([arguments, &context] {
     check_output(arguments->output);
     if (arguments->model.causal && !arguments->output.plot.empty())
       throw ArgumentError(
           "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
     const BlockMap map(arguments->model.parameters());
-    const auto states = mean_trajectory(map, TokenState::from_cosine(arguments->q0, arguments->c0),
-                                        whole_depth(arguments->model.depth), arguments->model.mask());
+    const Index depth = whole_depth(arguments->model.depth);
+    const auto states = naming_errors("--c0", [&] {
+      return mean_trajectory(map, TokenState::from_cosine(arguments->q0, arguments->c0), depth,
+                             arguments->model.mask());
+    });
     PropagationTable table =
         table_of("trajectory", arguments->model, {{"q0", arguments->q0}, {"c0", arguments->c0}});
     table.columns = {"block", "q", "cosine", "gap"};
@@ -143,8 +150,10 @@ Axis axis_of(const std::string& text, const char* option) {
     if (!number) return fail();
     numbers[k - 1] = *number;
   }
-  return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
-                       numerics::checked_count(numbers[2], 1e5, std::string(option) + ": COUNT"));
+  return naming_errors(option, [&] {
+    return evenly_spaced(coordinate_of(parts[0]), numbers[0], numbers[1],
+                         numerics::checked_count(numbers[2], 2000, std::string(option) + ": COUNT"));
+  });
 }
 
 json curves_json(const std::vector<BoundaryCurve>& curves) {
@@ -226,7 +235,8 @@ void add_phase(CLI::App& parent, const RunContext& context) {
   command->add_flag("--one-block", arguments->one_block,
                     "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
   command->footer(
-      "AXIS is NAME:FROM:TO[:COUNT] with NAME one of alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, "
+      "AXIS is NAME:FROM:TO[:COUNT], COUNT from 2 to 2000, with NAME one of alpha, alpha_A, alpha_M, "
+      "sigma_w, sigma_out, sigma_A, "
       "tokens,\ndepth, mlp_depth. Strengths of 0 have no boundary: begin above.\nExample: widelimit "
       "propagation "
       "phase --sigma-w 2 --x alpha_M:0.02:0.98 --y alpha_A:0.02:0.98 --plot phase.png");
@@ -288,58 +298,10 @@ void add_critical(CLI::App& parent) {
       ->type_name("WHAT");
   command
       ->add_option("--tolerance", arguments->tolerance,
-                   "Largest log growth of the squared gradient over the network [0.1]")
+                   "Largest log growth of the squared gradient over the network, above 0 [0.1]")
+      ->check(positive_number())
       ->type_name("T");
   command->callback([arguments] { run_critical(*arguments); });
-}
-
-void add_fit(CLI::App& parent) {
-  struct Arguments {
-    std::filesystem::path file;
-    PropagationOutput output;
-    Index classes = 0, bootstrap = 200;
-  };
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = parent.add_subcommand("fit", "Fits the loss predictor to trained networks");
-  command->add_option("file", arguments->file, "CSV with the columns lambda_a, lambda_g, loss")
-      ->required()
-      ->type_name("FILE.csv");
-  command->add_option("--classes", arguments->classes, "Classes of the task: the ceiling is their log [none]")
-      ->check(whole_number<Index>(0))
-      ->type_name("N");
-  command
-      ->add_option("--bootstrap", arguments->bootstrap,
-                   "Samples behind the standard errors of the weights [200]")
-      ->check(whole_number<Index>(2, 1'000'000))
-      ->type_name("N");
-  add_output_options(*command, arguments->output, "");
-  command->callback([arguments] {
-    check_output(arguments->output);
-    const auto outcomes = read_training_outcomes(arguments->file);
-    const double ceiling =
-        arguments->classes > 1 ? std::log(static_cast<double>(arguments->classes)) : HUGE_VAL;
-    const PredictorFit fit = fit_loss_predictor(outcomes, ceiling);
-    const LossPredictor errors = bootstrap_errors(outcomes, fit, arguments->bootstrap);
-    PropagationTable table{{"propagation fit",
-                            {{"file", arguments->file.string()},
-                             {"classes", arguments->classes},
-                             {"bootstrap", arguments->bootstrap}}},
-                           {{"weight_a", fit.predictor.weight_a},
-                            {"weight_g", fit.predictor.weight_g},
-                            {"bias", fit.predictor.bias},
-                            {"weight_a_error", errors.weight_a},
-                            {"weight_g_error", errors.weight_g},
-                            {"bias_error", errors.bias},
-                            {"root_mean_square_error", fit.root_mean_square_error},
-                            {"explained_variance", fit.explained_variance},
-                            {"rank_correlation", fit.rank_correlation}},
-                           {"lambda_a", "lambda_g", "loss", "predicted"},
-                           {}};
-    for (const TrainingOutcome& outcome : outcomes)
-      table.rows.push_back({outcome.lambda_a, outcome.lambda_g, outcome.loss,
-                            fit.predictor(outcome.lambda_a, outcome.lambda_g)});
-    write_table(arguments->output, table);
-  });
 }
 
 }  // namespace
@@ -352,7 +314,7 @@ void add_propagation_command(CLI::App& program, const RunContext& context) {
   add_exponents(*propagation);
   add_phase(*propagation, context);
   add_critical(*propagation);
-  add_fit(*propagation);
+  add_propagation_fit_command(*propagation);
   add_propagation_simulate_command(*propagation, context);
   add_propagation_network_command(*propagation, context);
   add_propagation_measure_command(*propagation, context);

@@ -9,6 +9,9 @@ namespace widelimit::cli {
 /// `widelimit propagation trajectory | exponents | phase | critical | fit | simulate | network | measure`.
 void add_propagation_command(CLI::App& program, const RunContext& context);
 
+/// `widelimit propagation fit`.
+void add_propagation_fit_command(CLI::App& propagation);
+
 /// `widelimit propagation simulate trajectory | angle | gradient | groups`.
 void add_propagation_simulate_command(CLI::App& propagation, const RunContext& context);
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <type_traits>
 
 #include "cli/output_folder.hpp"
 #include "cli/ranges.hpp"
@@ -40,6 +39,8 @@ OutputGain gain_of(const std::string& text) {
   const auto value = whole_text_number(text);
   if (!value)
     throw ArgumentError(fmt::format("--sigma-out: expected unit, shared or a number, got '{}'", text));
+  if (!(*value >= 0) || !std::isfinite(*value))
+    throw ArgumentError(fmt::format("--sigma-out: expected a finite number of at least 0, got {}", *value));
   return OutputGain::fixed(*value);
 }
 
@@ -55,9 +56,9 @@ Parameters PropagationModel::parameters() const {
   result.alpha_M = alpha_M.value_or(alpha);
   result.sigma_w = sigma_w;
   result.sigma_out = gain_of(sigma_out);
-  constexpr int deepest_mlp = 1'000'000;
-  if (mlp_depth > deepest_mlp)
-    throw ArgumentError(fmt::format("--mlp-depth: expected at most {}, got {}", deepest_mlp, mlp_depth));
+  if (result.alpha_A == 0 && result.alpha_M == 0)
+    throw ArgumentError(
+        "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
   result.mlp_depth = mlp_depth;
   result.activation = activation_named(activation);
   return result;
@@ -73,20 +74,25 @@ AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::ca
 
 void add_model_options(CLI::App& command, PropagationModel& model) {
   const auto option = [&](const char* name, auto& value, const char* description, const char* type) {
-    CLI::Option* added = command.add_option(name, value, description)->type_name(type)->group("Network");
-    using Value = std::decay_t<decltype(value)>;
-    if constexpr (std::is_integral_v<Value>) added->check(whole_number<Value>(0));
+    return command.add_option(name, value, description)->type_name(type)->group("Network");
   };
-  option("--tokens", model.tokens, "Number of tokens n [256]", "N");
-  option("--depth", model.depth, "Number of blocks L [16]", "L");
-  option("--alpha", model.alpha, "Strength of both branches [0.5]", "A");
-  option("--alpha-A", model.alpha_A, "Strength of the attention branch [--alpha]", "A");
-  option("--alpha-M", model.alpha_M, "Strength of the MLP branch [--alpha]", "A");
-  option("--sigma-w", model.sigma_w, "Gain of the hidden MLP matrices [1]", "S");
-  option("--sigma-out", model.sigma_out, "Gain of the last MLP matrix: unit | shared | number [unit]", "S");
-  option("--sigma-A", model.sigma_A, "Scale of the attention scores [1]", "S");
-  option("--mlp-depth", model.mlp_depth, "Nonlinearities of the MLP [2]", "N");
-  option("--activation", model.activation, "tanh, erf, relu, gelu, linear, silu, ... [tanh]", "NAME");
+  const CLI::Validator strength = number_from_to(0, 1), gain = number_from_to(0, 1e6);
+  option("--tokens", model.tokens, "Number of tokens n, at least 2 [256]", "N")
+      ->check(whole_number<propagation::Index>(2, 1'000'000'000));
+  option("--depth", model.depth, "Number of blocks L, above 0 [16]", "L")->check(positive_number());
+  option("--alpha", model.alpha, "Strength of both branches, from 0 to 1 [0.5]", "A")->check(strength);
+  option("--alpha-A", model.alpha_A, "Strength of the attention branch, from 0 to 1 [--alpha]", "A")
+      ->check(strength);
+  option("--alpha-M", model.alpha_M, "Strength of the MLP branch, from 0 to 1 [--alpha]", "A")
+      ->check(strength);
+  option("--sigma-w", model.sigma_w, "Gain of the hidden MLP matrices, at least 0 [1]", "S")->check(gain);
+  option("--sigma-out", model.sigma_out,
+         "Gain of the last MLP matrix: unit | shared | number of at least 0 [unit]", "S");
+  option("--sigma-A", model.sigma_A, "Scale of the attention scores, at least 0 [1]", "S")->check(gain);
+  option("--mlp-depth", model.mlp_depth, "Nonlinearities of the MLP, at least 1 [2]", "N")
+      ->check(whole_number(1, 1'000'000));
+  option("--activation", model.activation,
+         "tanh, erf, relu, gelu, linear, silu, abs, sigmoid or softplus [tanh]", "NAME");
   command.add_flag("--causal", model.causal, "Tokens attend to themselves and earlier ones only")
       ->group("Network");
 }

@@ -27,7 +27,8 @@ namespace {
 
 struct BlockArguments {
   std::string network;
-  Index tokens = 64, depth = 16;
+  std::optional<Index> given_tokens;
+  Index depth = 16;
   std::optional<double> q0, c0;
   std::filesystem::path gram, grams;
   bool gradients = false;
@@ -36,6 +37,8 @@ struct BlockArguments {
   int threads = 0;
   PropagationOutput output;
   std::stop_token stop;
+
+  [[nodiscard]] Index tokens() const { return given_tokens.value_or(64); }
 
   [[nodiscard]] RunControl control() const {
     RunControl run;
@@ -56,8 +59,9 @@ json exponents_json(const BlockExponents& exponents) {
 
 Matrix<double> start_of(const BlockArguments& arguments) {
   if (!arguments.gram.empty()) {
-    if (arguments.q0 || arguments.c0)
-      throw ArgumentError("--q0 and --c0 are the start where there is no --gram: give one or the other");
+    if (arguments.q0 || arguments.c0 || arguments.given_tokens)
+      throw ArgumentError(
+          "--tokens, --q0 and --c0 are the start where there is no --gram: give one or the other");
     const auto array = read_finite<double>(arguments.gram);
     if (array.dimension() != 2 || array.shape(0) != array.shape(1))
       fail_in(arguments.gram, "expected a Gram matrix [tokens, tokens]");
@@ -65,7 +69,11 @@ Matrix<double> start_of(const BlockArguments& arguments) {
     return Eigen::Map<const Matrix<double>>(array.data(), n, n);
   }
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
-  Matrix<double> gram = Matrix<double>::Constant(arguments.tokens, arguments.tokens, q0 * c0);
+  const double least = arguments.tokens() > 1 ? -1 / static_cast<double>(arguments.tokens() - 1) : -1;
+  if (c0 < least)
+    throw ArgumentError(fmt::format("--c0: expected a number from {:g} to 1 for {} tokens, got {}", least,
+                                    arguments.tokens(), c0));
+  Matrix<double> gram = Matrix<double>::Constant(arguments.tokens(), arguments.tokens(), q0 * c0);
   gram.diagonal().setConstant(q0);
   return gram;
 }
@@ -73,8 +81,8 @@ Matrix<double> start_of(const BlockArguments& arguments) {
 PropagationTable block_table(const BlockArguments& arguments, const Network& block) {
   PropagationTable table;
   table.summary["network"] = json::parse(to_json(block));
-  table.origin = {"propagation network",
-                  {{"network", arguments.network}, {"tokens", arguments.tokens}, {"depth", arguments.depth}}};
+  table.origin = {"propagation network", {{"network", arguments.network}, {"depth", arguments.depth}}};
+  if (arguments.gram.empty()) table.origin.configuration["tokens"] = arguments.tokens();
   if (arguments.q0) table.origin.configuration["q0"] = *arguments.q0;
   if (arguments.c0) table.origin.configuration["c0"] = *arguments.c0;
   if (!arguments.gram.empty()) table.origin.configuration["gram"] = arguments.gram.string();
@@ -97,6 +105,7 @@ json gradients_json(const std::vector<LayerGradients>& gradients) {
     json blocks = json::array();
     for (const Estimate& estimate : layer.blocks) blocks.push_back(estimate_json(estimate));
     layers.push_back({{"layer", layer.path}, {"kind", layer.kind}, {"blocks", std::move(blocks)}});
+    if (!layer.parameter.empty()) layers.back()["parameter"] = layer.parameter;
   }
   return layers;
 }
@@ -155,7 +164,7 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
         "--vary gives the exponents from equal tokens: leave out --gram, --c0, --gradients, --grams and "
         "--networks");
   const BlockVariation variation(block, arguments.vary);
-  VariationRun run{arguments.tokens, arguments.depth, arguments.q0, arguments.control()};
+  VariationRun run{arguments.tokens(), arguments.depth, arguments.q0, arguments.control()};
   std::vector<VariedExponents> grid;
   {
     ProgressBar bar("networks");
@@ -198,17 +207,20 @@ void add_start_options(CLI::App& command, BlockArguments& arguments) {
   command.add_option("network", arguments.network, "Network file with the layers of one block")
       ->required()
       ->type_name("NETWORK");
-  command.add_option("--tokens", arguments.tokens, "Number of tokens [64]")
+  command.add_option("--tokens", arguments.given_tokens, "Number of tokens, 1 to 16384 [64]")
       ->check(whole_number<Index>(1, 1 << 14))
       ->type_name("N");
-  command.add_option("--depth", arguments.depth, "Number of blocks [16]")
+  command.add_option("--depth", arguments.depth, "Number of blocks, 1 to 65536 [16]")
       ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("L");
   command
-      .add_option("--q0", arguments.q0, "Squared norm / width at the start [1; with --vary the fixed point]")
+      .add_option("--q0", arguments.q0,
+                  "Squared norm / width at the start, above 0 [1; with --vary the fixed point]")
       ->check(positive_number())
       ->type_name("Q");
-  command.add_option("--c0", arguments.c0, "Cosine of two tokens at the start [0]")->type_name("C");
+  command.add_option("--c0", arguments.c0, "Cosine of two tokens at the start, from -1 / (n - 1) to 1 [0]")
+      ->check(number_from_to(-1, 1))
+      ->type_name("C");
   command
       .add_option("--gram", arguments.gram, "Gram matrix [tokens, tokens] to start from, in place of both")
       ->type_name("FILE.npy");
@@ -219,18 +231,21 @@ void add_start_options(CLI::App& command, BlockArguments& arguments) {
 
 void add_sampling_options(CLI::App& command, BlockArguments& arguments) {
   command.add_flag("--gradients", arguments.gradients, "Gradients of every layer of every block, too");
-  command
-      .add_option("--networks", arguments.sampling.networks,
-                  "Random networks to put beside the theory [none]")
-      ->check(whole_number<Index>(2, 1 << 20))
-      ->type_name("N");
-  command.add_option("--width", arguments.sampling.width, "Their width [128]")
+  CLI::Option* networks = command
+                              .add_option("--networks", arguments.sampling.networks,
+                                          "Random networks to put beside the theory, 2 to 1048576 [none]")
+                              ->check(whole_number<Index>(2, 1 << 20))
+                              ->type_name("N");
+  command.add_option("--width", arguments.sampling.width, "Their width, 1 to 65536 [128]")
+      ->needs(networks)
       ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("D");
-  command.add_option("--heads", arguments.sampling.heads.count, "Their heads [8]")
+  command.add_option("--heads", arguments.sampling.heads.count, "Their heads, a divisor of the width [8]")
+      ->needs(networks)
       ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("H");
   command.add_option("--seed", arguments.sampling.seed, "Of their weights and tokens [0]")
+      ->needs(networks)
       ->check(seed_number())
       ->type_name("S");
 }

@@ -15,7 +15,6 @@ using namespace propagation;
 namespace {
 
 constexpr int field_points = 18;
-constexpr int histogram_bins = 60;
 
 std::string grid_block(const std::string& name, const PhaseDiagram& diagram, const Matrix<double>& values) {
   std::string block = "$" + name + " << EOD\n";
@@ -75,6 +74,16 @@ std::string field_block(const BlockMap& map, double highest_q) {
   return block + "EOD\n";
 }
 
+/// Those that are stable, or the others; a point far outside if there are none, because gnuplot refuses empty data.
+std::string fixed_points_block(const char* name, const std::vector<FixedPoint>& points, bool stable) {
+  std::string block = fmt::format("${} << EOD\n", name);
+  for (const FixedPoint& point : points)
+    if ((point.stability == Stability::stable) == stable)
+      fmt::format_to(std::back_inserter(block), "{} {}\n", point.state.cosine(), point.state.q);
+  if (block.ends_with("<< EOD\n")) block += "1e30 1e30\n";
+  return block + "EOD\n";
+}
+
 struct Range {
   double from, to;
 };
@@ -90,12 +99,14 @@ Range range_of(const std::vector<double>& values) {
   return {from, to > from ? to : from + 1e-6};
 }
 
+/// Two a cube root of the count, from 10 to 60 bins: finer ones would show noise.
 std::string histogram_block(const std::string& name, const std::vector<double>& values, Range range) {
-  std::vector<double> counts(histogram_bins, 0);
-  const double width = (range.to - range.from) / histogram_bins;
+  const double bins = std::round(std::clamp(2 * std::cbrt(static_cast<double>(values.size())), 10.0, 60.0)),
+               width = (range.to - range.from) / bins;
+  std::vector<double> counts(static_cast<std::size_t>(bins), 0);
   for (const double value : values) {
     const double bin = std::floor((value - range.from) / width);
-    if (bin >= 0 && bin < histogram_bins) counts[static_cast<std::size_t>(bin)] += 1;
+    if (bin >= 0 && bin < bins) counts[static_cast<std::size_t>(bin)] += 1;
   }
   std::string block = "$" + name + " << EOD\n";
   for (std::size_t i = 0; i < counts.size(); ++i)
@@ -132,25 +143,21 @@ std::string trajectory_script(const BlockMap& map, const std::vector<TokenState>
   script += "$path << EOD\n";
   for (const TokenState& state : states)
     fmt::format_to(std::back_inserter(script), "{} {}\n", state.cosine(), state.q);
-  script += "EOD\n$fixed << EOD\n";
-  for (const FixedPoint& point : fixed)
-    fmt::format_to(std::back_inserter(script), "{} {} {}\n", point.state.cosine(), point.state.q,
-                   point.stability == Stability::stable ? 7 : 6);
-  script += "EOD\n";
+  script += "EOD\n" + fixed_points_block("stable", fixed, true) + fixed_points_block("others", fixed, false);
   if (!measured.empty()) {
     script += "$measured << EOD\n";
     for (const MeasuredState& state : measured)
       fmt::format_to(std::back_inserter(script), "{} {} {} {}\n", state.cosine.value, state.q.value,
                      state.cosine.standard_error, state.q.standard_error);
     script += "EOD\n";
-    plots = ", $measured with xyerrorbars pt 4 lc rgb '#1b7837' title 'networks'";
+    plots = ", $measured with xyerrorbars pt 6 lc rgb '#b2182b' title 'networks'";
   }
   script += fmt::format(
       "set xlabel 'cosine'\nset ylabel 'squared norm / d'\nset xrange [-0.02:1.05]\nset yrange [0:{}]\n"
       "set key bottom left opaque\nplot $field with vectors head size 0.008,25 lc rgb '#bbbbbb' notitle, "
       "$path with linespoints pt 7 ps 0.6 lw 2 lc rgb '#b2182b' title 'theory', "
-      "$fixed using 1:2:3 with points pt variable ps 2 lc rgb 'black' title 'fixed points (full: "
-      "stable)'{}\n",
+      "$stable with points pt 7 ps 2 lc rgb 'black' title 'stable fixed point', "
+      "$others with points pt 6 ps 2 lc rgb 'black' title 'unstable fixed point'{}\n",
       highest, plots);
   return script;
 }
@@ -175,8 +182,10 @@ std::string histograms_script(const std::vector<TokenSamples>& samples,
       lines[panel] +=
           fmt::format("set arrow from {},graph 0 to {},graph 1 nohead dt 2 lw 1.5 lc {}\n", at, at, k + 1);
     }
-  script += "set multiplot layout 1,2\nset ylabel 'density'\nset xlabel 'squared norm / d'\n" + lines[0] +
-            norms + "\nunset arrow\nset xlabel 'cosine'\n" + lines[1] + cosines + "\nunset multiplot\n";
+  script +=
+      "set multiplot layout 1,2 title 'histograms: networks, dashed: theory'\nset ylabel 'density'\n"
+      "set xlabel 'squared norm / d'\n" +
+      lines[0] + norms + "\nunset arrow\nset xlabel 'cosine'\n" + lines[1] + cosines + "\nunset multiplot\n";
   return script;
 }
 

@@ -12,7 +12,9 @@
 #include "cli/propagation_model.hpp"
 #include "cli/propagation_pictures.hpp"
 #include "cli/ranges.hpp"
+#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/estimators.hpp"
 
 namespace widelimit::cli {
@@ -46,11 +48,11 @@ class Run {
     options_.stop = arguments.stop;
     options_.progress = [this](Index done, Index total) { bar_.show(done, total); };
   }
-  [[nodiscard]] const SampleOptions& options() const { return options_; }
+  [[nodiscard]] const propagation::SampleOptions& options() const { return options_; }
 
  private:
   ProgressBar bar_;
-  SampleOptions options_;
+  propagation::SampleOptions options_;
 };
 
 /// `start`: where tokens start, as the command reads it.
@@ -193,7 +195,12 @@ void run_groups(const SimulateArguments& arguments) {
       "groups", arguments, {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
-  const TokenDistribution start = TokenDistribution::two_groups(q0, arguments.p_inside, arguments.p_across);
+  const TokenDistribution start = naming_errors("--p-inside, --p-across", [&] {
+    return TokenDistribution::two_groups(q0, arguments.p_inside, arguments.p_across);
+  });
+  numerics::require_memory("--tokens", fmt::format("a Gram matrix of {} tokens", n),
+                           2 * sizeof(double) * static_cast<double>(n) * static_cast<double>(n),
+                           "take fewer tokens");
   const Run run(arguments);
   const auto measured = measured_group_ratio(parameters, start, depth, run.options());
   Matrix<double> gram = Matrix<double>::Constant(n, n, arguments.p_across);
@@ -220,27 +227,34 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
   CLI::App* command = parent.add_subcommand(name, description);
   add_model_options(*command, arguments->model);
   add_output_options(*command, arguments->output, picture);
-  command->add_option("--width", arguments->width, "Width d [64]")
-      ->check(whole_number<Index>(1))
+  command->add_option("--width", arguments->width, "Width d, 1 to 65536 [64]")
+      ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("D");
-  command->add_option("--networks", arguments->networks, "Number of networks [32]")
-      ->check(whole_number<Index>(1))
+  command->add_option("--networks", arguments->networks, "Number of networks, 1 to 1048576 [32]")
+      ->check(whole_number<Index>(1, 1 << 20))
       ->type_name("N");
   command->add_option("--seed", arguments->seed, "Seed [0]")->check(seed_number())->type_name("N");
   command
       ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
       ->check(thread_count())
       ->type_name("N");
-  command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start")->type_name("Q");
+  command->add_option("--q0", arguments->q0, "Squared norm / width of tokens at the start, above 0")
+      ->check(positive_number())
+      ->type_name("Q");
   if (run == run_histograms)
     command->add_option("--samples", arguments->samples, "Also every value behind the histograms")
         ->type_name("FILE.csv");
   if (run == run_groups) {
-    command->add_option("--p-inside", arguments->p_inside, "Dot product within a half [0.75]")
+    command->add_option("--p-inside", arguments->p_inside, "Dot product within a half, p-across to q0 [0.75]")
+        ->check(number_not_negative())
         ->type_name("P");
-    command->add_option("--p-across", arguments->p_across, "Dot product across halves [0.5]")->type_name("P");
+    command->add_option("--p-across", arguments->p_across, "Dot product across halves, 0 to p-inside [0.5]")
+        ->check(number_not_negative())
+        ->type_name("P");
   } else {
-    command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start")->type_name("C");
+    command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start, from 0 to 1")
+        ->check(number_from_to(0, 1))
+        ->type_name("C");
   }
   command->callback([arguments, run] { run(*arguments); });
 }

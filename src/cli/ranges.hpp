@@ -14,7 +14,7 @@
 namespace widelimit::cli {
 
 template <typename InRange>
-CLI::Validator number_in_range(const char* expected, InRange in_range) {
+CLI::Validator number_in_range(const std::string& expected, InRange in_range) {
   return CLI::Validator(
       [=](const std::string& text) {
         double number = 0;
@@ -59,6 +59,12 @@ inline CLI::Validator number_between_0_and_1() {
 
 inline CLI::Validator number_not_negative() {
   return number_in_range("a number of at least 0", [](double number) { return number >= 0; });
+}
+
+/// With both ends.
+inline CLI::Validator number_from_to(double from, double to) {
+  return number_in_range(fmt::format("a number from {:g} to {:g}", from, to),
+                         [from, to](double number) { return number >= from && number <= to; });
 }
 
 }  // namespace widelimit::cli

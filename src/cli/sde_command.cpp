@@ -67,7 +67,7 @@ Comparison sample_both(SdeRun& run, const SdeArguments& arguments, const RunCont
   setup.options.threads = arguments.threads;
   setup.options.stop = context.interrupt.token();
   SimulationOptions options = read_limit_options(fields, setup);
-  fields.finish();
+  fields.finish(unused_field);
   run.origin.seed = options.seed;
   options.threads = arguments.threads;
   options.stop = context.interrupt.token();

@@ -5,7 +5,13 @@
 #include <cmath>
 #include <vector>
 
+#include "cli/sde_fields.hpp"
+#include "covariance_sde/arguments.hpp"
+#include "covariance_sde/network_spec.hpp"
+#include "covariance_sde/path_bounds.hpp"
+#include "covariance_sde/step_limits.hpp"
 #include "json/json_value.hpp"
+#include "numerics/count.hpp"
 #include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -23,11 +29,19 @@ ResidualWeights read_weights(FieldReader& fields, const std::string& suffix) {
     fields.fail(squared, fmt::format("give either {} or {}", squared, root));
   const bool by_root = fields.has(root);
   const double given = fields.number(by_root ? root : squared);
-  if (by_root && given < 0) fields.fail(root, fmt::format("must be at least 0, got {}", given));
   if (!fields.has(shortcut)) return ResidualWeights::shaped(by_root ? given * given : given);
   const double lambda = fields.number(shortcut), gamma = by_root ? given : std::sqrt(given);
   if (lambda == 1 && gamma == 1) return ResidualWeights::unit();
-  return ResidualWeights::from(lambda, gamma);
+  return naming_errors(fmt::format("{}.{}", fields.path(), shortcut),
+                       [&] { return ResidualWeights::from(lambda, gamma); });
+}
+
+/// Of models and networks that only shaped weights have a limit for.
+void require_shaped(const FieldReader& fields, ResidualWeights residual, const std::string& suffix = "") {
+  if (!residual.preserves_variance())
+    fields.fail(
+        "lambda" + suffix,
+        "expected lambda^2 + gamma^2 = 1, got lambda = gamma = 1, which only the unshaped networks take");
 }
 
 ResidualWeights read_residual(FieldReader& fields) { return read_weights(fields, ""); }
@@ -63,35 +77,52 @@ Matrix<double> read_square(FieldReader& fields, const nlohmann::json& rows) {
       values.push_back(entry.get<double>());
     }
   }
-  return Eigen::Map<const Matrix<double>>(values.data(), static_cast<Index>(m), static_cast<Index>(m));
+  Matrix<double> v =
+      Eigen::Map<const Matrix<double>>(values.data(), static_cast<Index>(m), static_cast<Index>(m));
+  require_covariance(fields.path() + ".V0", v);
+  return v;
 }
 
 /// "V0", or "tokens" of equal "variance" and correlation "rho0".
 Matrix<double> read_start(FieldReader& fields) {
   if (!fields.has("V0")) {
     const Index tokens = fields.integer("tokens", 2);
-    if (tokens < 1) fields.fail("tokens", fmt::format("must be at least 1, got {}", tokens));
     const double m = static_cast<double>(tokens);
     numerics::require_memory("config.tokens", fmt::format("a covariance of {} tokens", tokens),
                              m * m * sizeof(double), "take fewer tokens");
     const double variance = fields.number("variance", 1);
     Matrix<double> v = Matrix<double>::Constant(tokens, tokens, variance * fields.number("rho0", 0.2));
     v.diagonal().setConstant(variance);
+    require_covariance(fields.path() + ".rho0", v);
     return v;
   }
   return read_square(fields, fields.value("V0"));
 }
 
-StopBounds read_bounds(FieldReader& fields, StopBounds otherwise) {
-  return {fields.number("lower", otherwise.lower), fields.number("upper", otherwise.upper)};
+StopBounds read_bounds(FieldReader& fields, StopBounds otherwise, const Matrix<double>& v0) {
+  const StopBounds bounds{fields.number("lower", otherwise.lower), fields.number("upper", otherwise.upper)};
+  if (!(bounds.upper > bounds.lower))
+    fields.fail("upper", fmt::format("expected a number > lower, {}, got {}", bounds.lower, bounds.upper));
+  naming_errors(fields.path() + (fields.has("V0") ? ".V0" : ".variance"),
+                [&] { require_start("start", v0, bounds); });
+  return bounds;
+}
+
+/// Paths or networks whose covariances of all times have to fit into memory.
+Index read_paths(FieldReader& fields, const char* name, Index otherwise, const Matrix<double>& v0,
+                 std::size_t times) {
+  const Index paths = fields.integer(name, otherwise);
+  numerics::require_memory(fmt::format("{}.{}", fields.path(), name), fmt::format("{} covariances", paths),
+                           static_cast<double>(paths) * static_cast<double>(v0.size()) *
+                               static_cast<double>(times) * sizeof(double),
+                           "take fewer");
+  return paths;
 }
 
 std::vector<double> read_times(FieldReader& fields) {
   if (fields.has("times")) return fields.numbers("times");
   if (fields.has("horizon")) return {fields.number("horizon")};
   const Index depth = fields.integer("depth"), width = fields.integer("width");
-  for (const auto& [name, value] : {std::pair{"depth", depth}, std::pair{"width", width}})
-    if (value < 1) fields.fail(name, fmt::format("must be at least 1, got {}", value));
   // T = depth / width, in this order: a layer is time 1 / n.
   return {static_cast<double>(depth) / static_cast<double>(width)};
 }
@@ -109,15 +140,18 @@ void read_model(FieldReader& fields, SdeSetup& setup) {
   }
   if (name == "resnet") {
     const ResidualWeights residual = read_residual(fields);
+    require_shaped(fields, residual);
     setup.model = resnet_model(residual, read_slopes(fields), fields.number("hidden_ratio", 1));
     return;
   }
   setup.attention = read_attention(fields);
   const ModelAttention& attention = *setup.attention;
+  require_shaped(fields, attention.residual);
   setup.model =
       attention_model(attention.residual, attention.temperature, read_mask(fields), attention.heads);
   if (name == "attention") return;
   const ResidualWeights feedforward = read_feedforward_residual(fields).value_or(attention.residual);
+  require_shaped(fields, feedforward, "_feedforward");
   setup.model =
       stack(setup.model, resnet_model(feedforward, read_slopes(fields), fields.number("hidden_ratio", 1)));
 }
@@ -153,6 +187,17 @@ NetworkSpec read_named_network(FieldReader& fields, Index width) {
   return read_intervention(fields, width, name);
 }
 
+/// What two fields must have in common.
+void check_spec(FieldReader& fields, const NetworkSpec& network) {
+  if (network.width % heads_of(network) != 0)
+    fields.fail("heads",
+                fmt::format("expected a divisor of the width, {}, got {}", network.width, heads_of(network)));
+  if (!fields.text("network").starts_with("unshaped")) {
+    require_shaped(fields, network.residual);
+    if (network.feedforward_residual) require_shaped(fields, *network.feedforward_residual, "_feedforward");
+  }
+}
+
 NetworkSpec read_spec(FieldReader& fields, Index width) {
   NetworkSpec network = read_named_network(fields, width);
   if (network.attention) {
@@ -160,17 +205,15 @@ NetworkSpec read_spec(FieldReader& fields, Index width) {
     network.attention->heads = fields.integer("heads", 1);
     network.key_width = fields.integer("key_width", 0);
   }
-  if (!network.feedforward) return network;
-  network.feedforward->hidden_width = fields.integer("hidden_width", 0);
-  if (network.attention) network.feedforward_residual = read_feedforward_residual(fields);
+  if (network.feedforward) {
+    network.feedforward->hidden_width = fields.integer("hidden_width", 0);
+    if (network.attention) network.feedforward_residual = read_feedforward_residual(fields);
+  }
+  check_spec(fields, network);
   return network;
 }
 
-std::uint64_t read_seed(FieldReader& fields) {
-  const Index seed = fields.integer("seed", 0);
-  if (seed < 0) fields.fail("seed", fmt::format("must be at least 0, got {}", seed));
-  return static_cast<std::uint64_t>(seed);
-}
+std::uint64_t read_seed(FieldReader& fields) { return static_cast<std::uint64_t>(fields.integer("seed", 0)); }
 
 }  // namespace
 
@@ -193,9 +236,22 @@ StepScheme read_scheme(FieldReader& fields, const SdeModel& model) {
   const std::string otherwise = model.mask == AttentionMask::full ? "geometric" : "euler_maruyama";
   const std::string scheme =
       fields.choice("scheme", {"geometric", "euler_maruyama", "euler_maruyama_dense"}, otherwise);
+  if (scheme == "geometric" && model.attention_drift > 0 && model.mask != AttentionMask::full)
+    fields.fail("scheme",
+                "expected euler_maruyama or euler_maruyama_dense with a causal mask, got \"geometric\"");
   return scheme == "geometric"        ? StepScheme::geometric
          : scheme == "euler_maruyama" ? StepScheme::euler_maruyama
                                       : StepScheme::euler_maruyama_dense;
+}
+
+/// Steps that are no more than anyone waits for, and no larger than the scheme allows.
+void check_steps(const FieldReader& fields, const SdeModel& model, const SimulationOptions& options,
+                 double horizon) {
+  const std::string place = fields.path() + ".max_step";
+  static_cast<void>(numerics::checked_count(std::ceil(horizon / options.max_step), numerics::most_steps,
+                                            place + ": steps up to the last time"));
+  if (options.scheme == StepScheme::geometric)
+    naming_errors(place, [&] { require_step_size("geometric", model, options.max_step); });
 }
 
 /// A whole setup with `step_control` where the configuration has none.
@@ -208,10 +264,11 @@ SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control
   setup.options.step_control = step_control;
   if (fields.has("step_control")) setup.options.step_control = fields.number("step_control");
   setup.options.scheme = read_scheme(fields, setup.model);
-  setup.options.bounds = read_bounds(fields, {});
-  setup.options.paths = fields.integer("paths", 4096);
+  setup.options.bounds = read_bounds(fields, {}, setup.v0);
+  setup.options.paths = read_paths(fields, "paths", 4096, setup.v0, setup.options.times.size());
   setup.options.seed = read_seed(fields);
   read_finite_width_drift(fields, setup);
+  check_steps(fields, setup.model, setup.options, setup.options.times.back());
   return setup;
 }
 
@@ -246,7 +303,6 @@ FlowSetup read_flow_setup(FieldReader& fields) {
     setup.v0 = drift.v0;
     setup.times = drift.options.times;
   }
-  if (setup.times.empty()) fields.fail("times", "must hold at least one time");
   return setup;
 }
 
@@ -257,12 +313,18 @@ GradientSetup read_gradient_setup(FieldReader& fields) {
   if (!entries.is_array() || entries.empty())
     fields.fail("networks", fmt::format("must be a list of networks, got {}", shown_json(entries)));
   for (std::size_t k = 0; k < entries.size(); ++k) {
-    FieldReader entry(entries[k], fmt::format("{}.networks[{}]", fields.path(), k));
+    const std::string path = fmt::format("{}.networks[{}]", fields.path(), k);
+    check_fields(entries[k], sde_gradient_network_fields(), path);
+    FieldReader entry(entries[k], path);
     const std::string label = entry.text("label", entry.text("network"));
     setup.networks.push_back({label, read_spec(entry, width)});
-    entry.finish();
+    entry.finish(unused_field);
   }
   setup.v0 = read_start(fields);
+  for (std::size_t k = 0; k < setup.networks.size(); ++k)
+    naming_errors(fields.path() + ".width", [&] {
+      require_network(fmt::format("networks[{}]", k), setup.networks[k].network, setup.v0.rows());
+    });
   setup.options.depth = fields.integer("depth");
   setup.options.networks = fields.integer("samples", 32);
   setup.options.seed = read_seed(fields);
@@ -273,25 +335,53 @@ SimulationOptions read_limit_options(FieldReader& fields, const NetworkSetup& se
   SimulationOptions options;
   options.max_step = fields.number("max_step", 0.01);
   if (fields.has("step_control")) options.step_control = fields.number("step_control");
-  options.paths = fields.integer("paths", setup.options.samples);
-  options.scheme = read_scheme(fields, limiting_model(setup.network));
+  options.paths = read_paths(fields, "paths", setup.options.samples, setup.v0, setup.options.layers.size());
+  const SdeModel limit =
+      naming_errors(fields.path() + ".network", [&] { return limiting_model(setup.network); });
+  options.scheme = read_scheme(fields, limit);
+  check_steps(fields, limit, options,
+              static_cast<double>(setup.options.layers.back()) / static_cast<double>(setup.network.width));
   options.seed = setup.options.seed;
   return options;
 }
+
+namespace {
+
+/// Widths against tokens.
+void check_sizes(const FieldReader& fields, const NetworkSetup& setup) {
+  const NetworkSpec& network = setup.network;
+  const Index tokens = setup.v0.rows(),
+              least = network.normalization == Normalization::none ? tokens : tokens + 1;
+  if (network.width < least)
+    fields.fail("width",
+                fmt::format("expected at least {} for {} tokens, got {}", least, tokens, network.width));
+  if (setup.options.sampling == NetworkSampling::explicit_weights) return;
+  if (network.normalization == Normalization::post_layer_norm ||
+      (network.normalization != Normalization::none && heads_of(network) > 1))
+    fields.fail(
+        "sampling",
+        "expected explicit_weights for Post-LN and for Pre-LN with several heads, which have no reduction");
+  if (heads_of(network) > 1 && network.width / heads_of(network) < tokens)
+    fields.fail("heads", fmt::format("expected at most width / tokens = {} with reduced sampling, got {}",
+                                     network.width / tokens, heads_of(network)));
+}
+
+}  // namespace
 
 NetworkSetup read_network_setup(FieldReader& fields) {
   NetworkSetup setup{
       .network = read_spec(fields, fields.integer("width")), .v0 = read_start(fields), .options = {}};
   setup.options.layers =
       fields.has("layers") ? fields.integers("layers") : std::vector<Index>{fields.integer("depth")};
-  setup.options.samples = fields.integer("samples", 4096);
+  setup.options.samples = read_paths(fields, "samples", 4096, setup.v0, setup.options.layers.size());
   setup.options.seed = read_seed(fields);
-  setup.options.bounds = read_bounds(fields, setup.options.bounds);
+  setup.options.bounds = read_bounds(fields, setup.options.bounds, setup.v0);
   // Post-LN has no reduction.
   const bool reduces = setup.network.normalization != Normalization::post_layer_norm;
   if (fields.choice("sampling", {"reduced", "explicit_weights"}, reduces ? "reduced" : "explicit_weights") !=
       "reduced")
     setup.options.sampling = NetworkSampling::explicit_weights;
+  check_sizes(fields, setup);
   return setup;
 }
 
@@ -299,12 +389,9 @@ std::vector<double> take_gammas(nlohmann::json& config) {
   if (!config.contains("gammas")) return {};
   FieldReader fields(config, "config");
   std::vector<double> gammas = fields.numbers("gammas");
-  if (gammas.empty()) fields.fail("gammas", "must hold at least one residual weight");
-  for (const char* other : {"gamma", "gamma_squared", "lambda"})
+  for (const char* other : {"gamma", "gamma_squared", "lambda", "gamma_feedforward",
+                            "gamma_squared_feedforward", "lambda_feedforward"})
     if (fields.has(other)) fields.fail("gammas", fmt::format("stands beside {}; give one of them", other));
-  for (const double gamma : gammas)
-    if (!(gamma >= 0 && gamma <= 1))
-      fields.fail("gammas", fmt::format("must lie in [0, 1] because lambda^2 + gamma^2 = 1, got {}", gamma));
   config.erase("gammas");
   config["gamma"] = gammas.front();
   return gammas;
@@ -314,11 +401,7 @@ std::vector<double> take_temperatures(nlohmann::json& config) {
   if (!config.contains("temperatures")) return {};
   FieldReader fields(config, "config");
   std::vector<double> temperatures = fields.numbers("temperatures");
-  if (temperatures.empty()) fields.fail("temperatures", "must hold at least one temperature");
   if (fields.has("temperature")) fields.fail("temperatures", "stands beside temperature; give one of them");
-  for (const double temperature : temperatures)
-    if (!(temperature > 0 && std::isfinite(temperature)))
-      fields.fail("temperatures", fmt::format("must be positive and finite, got {}", temperature));
   config.erase("temperatures");
   return temperatures;
 }

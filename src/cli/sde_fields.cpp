@@ -10,85 +10,99 @@ namespace widelimit::cli {
 
 namespace {
 
+using V = FieldValues;
+
+// More than anyone waits for; products of two such counts stay within an index.
+constexpr Index largest_count = 1'000'000'000;
+
 ConfigFields residual_fields() {
-  return {{"gamma_squared", "number in [0, 1]", "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
-          {"gamma", "number in [0, 1]", "its root", "residual weight: give one of the two"},
-          {"lambda", "number >= 0", "sqrt(1 - gamma^2)",
+  return {{"gamma_squared", V::within(0, 1), "gamma^2", "squared residual weight; lambda^2 = 1 - gamma^2"},
+          {"gamma", V::within(0, 1), "its root", "residual weight: give one of the two"},
+          {"lambda", V::at_least(0), "sqrt(1 - gamma^2)",
            "shortcut weight; checked, and 1 beside gamma 1 in unshaped networks only"},
-          {"gamma_squared_feedforward, gamma_feedforward, lambda_feedforward", "as above",
-           "those of attention", "residual weights of the feedforward block where both blocks are there"}};
+          {"gamma_squared_feedforward", V::within(0, 1), "that of attention",
+           "the same of the feedforward block where both blocks are there"},
+          {"gamma_feedforward", V::within(0, 1), "that of attention", "the same"},
+          {"lambda_feedforward", V::at_least(0), "from gamma_feedforward", "the same"}};
 }
 
 ConfigFields shape_fields() {
-  return {{"temperature", "number > 0", "1", "tau_0, with attention"},
-          {"heads", "integer >= 1", "1", "H heads with slices of the values, no output matrix"},
-          {"mask", "full or causal", "full", "what tokens attend to"},
-          {"c_plus", "number", "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
-          {"c_minus", "number", "-1", "the same below 0"}};
+  return {
+      {"temperature", V::above(0), "1", "tau_0, with attention"},
+      {"heads", V::integer(1, 10'000), "1", "H heads with slices of the values, no output matrix"},
+      {"mask", V::words({"full", "causal"}), "full", "what tokens attend to"},
+      {"c_plus", V::within(-1e6, 1e6), "0", "slope of the shaped ReLU above 0 is 1 + c_plus / sqrt(width)"},
+      {"c_minus", V::within(-1e6, 1e6), "-1", "the same below 0"}};
 }
 
-ConfigFields model_fields_of(const char* models) {
+ConfigFields model_fields_of(const FieldValues& models) {
   return joined_fields(
       {{{"model", models, "", "which blocks"}},
        residual_fields(),
        shape_fields(),
-       {{"hidden_ratio", "number > 0", "1", "hidden width over width, with a residual feedforward"},
-        {"finite_width_drift", "integer >= 1", "none", "a width whose exact ReLU drift to take"}}});
+       {{"hidden_ratio", V::within(1e-6, 1e6), "1", "hidden width over width, with a residual feedforward"},
+        {"finite_width_drift", V::integer(1, largest_count), "none",
+         "a width whose exact ReLU drift to take"}}});
 }
 
 ConfigFields network_body() {
-  return joined_fields({{{"network",
-                          "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, "
-                          "unshaped_post_ln, or "
-                          "an intervention of figure 3 (an unknown name lists them)",
-                          "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
-                        residual_fields(),
-                        shape_fields(),
-                        {{"key_width", "integer >= 0", "0", "of a head; 0: width / heads"},
-                         {"hidden_width", "integer >= 0", "0", "of the feedforward block; 0: width"}}});
+  return joined_fields(
+      {{{"network",
+         "shaped_transformer, shaped_attention, shaped_resnet, unshaped, unshaped_pre_ln, "
+         "unshaped_post_ln, or "
+         "an intervention of figure 3 (an unknown name lists them)",
+         "", "which network; the unshaped ones have standard softmax attention and ReLU"}},
+       residual_fields(),
+       shape_fields(),
+       {{"key_width", V::integer(0, largest_count), "0", "of a head; 0: width / heads"},
+        {"hidden_width", V::integer(0, largest_count), "0", "of the feedforward block; 0: width"}}});
 }
 
-ConfigField width_field() { return {"width", "integer >= tokens", "", "n"}; }
+ConfigField width_field() {
+  return {"width", V::integer(1, largest_count).said("integer >= tokens"), "", "n"};
+}
 
 ConfigFields start_fields() {
   return {{"V0", "m x m", "none", "covariance of the inputs, in place of the next three"},
-          {"tokens", "integer >= 1", "2", "m"},
-          {"variance", "number > 0", "1", "of each token"},
-          {"rho0", "number in [-1, 1]", "0.2", "correlation of any two tokens"}};
+          {"tokens", V::integer(1, 10'000), "2", "m"},
+          {"variance", V::above(0), "1", "of each token"},
+          {"rho0", V::within(-1, 1), "0.2", "correlation of any two tokens"}};
 }
 
 ConfigFields time_fields() {
-  return {{"times", "list of increasing numbers > 0", "horizon", "times of which results are kept"},
-          {"horizon", "number > 0", "depth / width", "the only time, where times is not given"},
-          {"depth", "integer >= 1", "none", "with width, where neither times nor horizon is given"},
-          {"width", "integer >= 1", "none", "see depth"}};
+  return {
+      {"times", V::above(0).increasing_list(), "horizon", "times of which results are kept"},
+      {"horizon", V::above(0), "depth / width", "the only time, where times is not given"},
+      {"depth", V::integer(1, largest_count), "none", "with width, where neither times nor horizon is given"},
+      {"width", V::integer(1, largest_count), "none", "see depth"}};
 }
 
 ConfigFields seed_and_bounds(const char* lower, const char* upper) {
-  return {{"seed", "integer >= 0", "0", "of all that is drawn"},
-          {"lower", "number >= 0", lower, "a path stops once an eigenvalue is below; 0: never"},
-          {"upper", "number > lower", upper, "a path stops once an eigenvalue is above"}};
+  return {{"seed", V::integer_at_least(0), "0", "of all that is drawn"},
+          {"lower", V::at_least(0), lower, "a path stops once an eigenvalue is below; 0: never"},
+          {"upper", V::above(0).said("number > lower"), upper, "a path stops once an eigenvalue is above"}};
 }
 
 ConfigFields step_fields(const char* step_control) {
-  return {{"max_step", "number > 0", "0.01", "largest step of the SDE"},
-          {"step_control", "0 or number >= 1e-6", step_control,
+  return {{"max_step", V::above(0), "0.01", "largest step of the SDE"},
+          {"step_control", V::zero_or_at_least(1e-6), step_control,
            "steps are cut to this over the rate of attention; 0: never"},
-          {"scheme", "geometric, euler_maruyama or euler_maruyama_dense",
+          {"scheme", V::words({"geometric", "euler_maruyama", "euler_maruyama_dense"}),
            "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
 }
 
 ConfigFields path_fields(const char* step_control) {
-  return joined_fields({{{"paths", "integer >= 1", "4096", "of the SDE"}},
+  return joined_fields({{{"paths", V::integer(1, largest_count), "4096", "of the SDE"}},
                         step_fields(step_control),
                         seed_and_bounds("0", "1e4")});
 }
 
 ConfigFields layer_fields() {
-  return {{"layers", "list of increasing integers >= 1", "depth", "layers behind which results are kept"},
-          {"depth", "integer >= 1", "none", "the only layer, where layers is not given"},
-          {"samples", "integer >= 1", "4096", "networks"},
-          {"sampling", "reduced or explicit_weights", "reduced; explicit_weights with Post-LN",
+  return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
+           "layers behind which results are kept"},
+          {"depth", V::integer(1, largest_count), "none", "the only layer, where layers is not given"},
+          {"samples", V::integer(1, largest_count), "4096", "networks"},
+          {"sampling", V::words({"reduced", "explicit_weights"}), "reduced; explicit_weights with Post-LN",
            "reduced: m x m matrices of the same distribution"}};
 }
 
@@ -97,32 +111,31 @@ ConfigFields network_fields() {
       {network_body(), {width_field()}, start_fields(), layer_fields(), seed_and_bounds("0", "1e300")});
 }
 
-constexpr const char* model_names = "transformer, attention, resnet or mlp";
+FieldValues model_names() { return V::words({"transformer", "attention", "resnet", "mlp"}); }
 constexpr const char* default_control = "0.02 with attention, 0 without";
 
 using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
 
 CommandFields all_sde_fields() {
   const ConfigFields simulation = joined_fields(
-      {model_fields_of(model_names), start_fields(), time_fields(), path_fields(default_control)});
-  const ConfigFields law =
-      joined_fields({model_fields_of("attention, resnet or mlp"), start_fields(), time_fields()});
+      {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control)});
+  const ConfigFields law = joined_fields(
+      {model_fields_of(V::words({"attention", "resnet", "mlp"})), start_fields(), time_fields()});
   const ConfigFields grid = {
-      {"gammas", "list of numbers in [0, 1]", "gamma", "residual weights of both blocks, in place of gamma"},
-      {"temperatures", "list of numbers > 0", "temperature",
-       "in place of temperature; beside gammas a grid"}};
+      {"gammas", V::within(0, 1).list(), "gamma", "residual weights of both blocks, in place of gamma"},
+      {"temperatures", V::above(0).list(), "temperature", "in place of temperature; beside gammas a grid"}};
   const ConfigFields gradients = {
       {"networks", "list of objects with the fields of sde network's networks, and label", "",
        "network, residual weights, temperature, heads, mask, c_plus, c_minus, key_width and hidden_width of "
        "each"},
       width_field(),
-      {"depth", "integer >= 1", "", "layers"},
-      {"samples", "integer >= 2", "32", "networks of each kind"},
-      {"seed", "integer >= 0", "0", "of all that is drawn"}};
+      {"depth", V::integer(1, largest_count), "", "layers"},
+      {"samples", V::integer(2, largest_count), "32", "networks of each kind"},
+      {"seed", V::integer_at_least(0), "0", "of all that is drawn"}};
   return {{"simulate", simulation},
           {"network", network_fields()},
           {"compare", joined_fields({network_fields(),
-                                     {{"paths", "integer >= 1", "samples", "of the SDE"}},
+                                     {{"paths", V::integer(1, largest_count), "samples", "of the SDE"}},
                                      step_fields(default_control)})},
           {"stopping-time", joined_fields({grid,
                                            network_body(),
@@ -131,21 +144,24 @@ CommandFields all_sde_fields() {
                                            layer_fields(),
                                            seed_and_bounds("1e-4", "1e4")})},
           {"output",
-           joined_fields({{{"outputs", "integer from 1 to 1000000", "1", "outputs of each network or path"},
+           joined_fields({{{"outputs", V::integer(1, 1'000'000), "1", "outputs of each network or path"},
                            {"network", "see sde network", "none",
                             "with the fields of sde network; without it those of sde simulate:"}},
                           simulation})},
+          {"output of networks",
+           joined_fields({{{"outputs", V::integer(1, 1'000'000), "1", "outputs of each network or path"}},
+                          network_fields()})},
           {"entropy", network_fields()},
-          {"explosion", joined_fields({model_fields_of(model_names), start_fields(), time_fields(),
+          {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
                                        path_fields("0.005")})},
           {"law", law},
           {"flow",
-           joined_fields({{{"flow", "drift or commuting", "drift",
+           joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",
                             "drift: dV = b(V) dt of the model; commuting: the unshaped ReLU ResNet with "
                             "gamma = 1 / sqrt(depth), of times layer / depth, without the fields of a model"},
-                           {"shortcut", "unit or variance_preserving", "unit",
+                           {"shortcut", V::words({"unit", "variance_preserving"}), "unit",
                             "of the commuting limit: lambda = 1, or lambda^2 = 1 - 1 / depth"}},
-                          model_fields_of(model_names),
+                          model_fields_of(model_names()),
                           start_fields(),
                           time_fields()})},
           {"gradients", joined_fields({gradients, start_fields()})}};
@@ -175,6 +191,12 @@ const std::vector<std::string>& sde_command_names() {
                                                  "output",   "entropy",  "explosion", "law",
                                                  "flow",     "gradients"};
   return names;
+}
+
+const ConfigFields& sde_gradient_network_fields() {
+  static const ConfigFields fields =
+      joined_fields({{{"label", "text", "network", "its name in tables and pictures"}}, network_body()});
+  return fields;
 }
 
 const ConfigFields& sde_fields(std::string_view command) {

@@ -14,7 +14,10 @@ namespace widelimit::cli {
 /// All fields of a command's configuration. ArgumentError for an unknown one.
 [[nodiscard]] const ConfigFields& sde_fields(std::string_view command);
 
-/// The same for --help, with an example.
+/// Of an entry of `networks` of `sde gradients`.
+[[nodiscard]] const ConfigFields& sde_gradient_network_fields();
+
+/// All fields of a command for --help, with an example.
 [[nodiscard]] std::string sde_fields_help(std::string_view command);
 
 }  // namespace widelimit::cli

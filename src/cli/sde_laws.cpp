@@ -51,15 +51,15 @@ json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, L
              {"probability", share},
              {"interval_95", {interval.lower, interval.upper}}};
     plot.x.push_back(time);
-    plot.curves[0].values.push_back(share);
-    plot.curves[1].values.push_back(interval.lower);
-    plot.curves[2].values.push_back(interval.upper);
+    plot.samples[0].values.push_back(share);
+    plot.samples[0].lower.push_back(interval.lower);
+    plot.samples[0].upper.push_back(interval.upper);
     if (has_gap_law(setup)) {
       const double exact = 1 - gap_distribution(setup.attention->residual, setup.attention->temperature,
                                                 gap_of(setup.v0), time)
                                    .total_mass();
       row["exact"] = exact;
-      plot.curves[3].values.push_back(exact);
+      plot.curves[0].values.push_back(exact);
     }
     rows.push_back(std::move(row));
   }
@@ -76,13 +76,15 @@ DiffusionDistribution law_at(const SdeSetup& setup, double time) {
 
 void require_law(const SdeSetup& setup) {
   if (setup.v0.rows() != 2)
-    throw ArgumentError(
-        fmt::format("config: sde law is of two tokens, got a start of {}; give tokens 2 or a V0 of two rows",
-                    setup.v0.rows()));
+    throw ArgumentError(fmt::format(
+        "config.tokens: sde law is of two tokens, got a start of {}; give tokens 2 or a V0 of two rows",
+        setup.v0.rows()));
   if (has_attention(setup.model) && !has_gap_law(setup))
-    throw ArgumentError(
-        "config: sde law knows attention alone, with one head, a full mask and a gap above 0 (model "
-        "attention), and models without attention (resnet, mlp)");
+    throw ArgumentError(fmt::format(
+        "config.{}: sde law knows attention with one head, a full mask and a gap above 0 between the tokens",
+        setup.attention->heads > 1                ? "heads"
+        : setup.model.mask != AttentionMask::full ? "mask"
+                                                  : "rho0"));
 }
 
 constexpr double law_probabilities[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
@@ -108,7 +110,7 @@ std::string law_script(const std::vector<DiffusionDistribution>& laws, const std
 
 /// Entries on and above the diagonal at each time, a curve each.
 struct FlowTable {
-  LinePlot plot{"time", "entry of V", {}, {}};
+  LinePlot plot{"time", "entry of V", {}, {}, {}};
   std::string csv = "time";
 };
 
@@ -138,7 +140,7 @@ FlowTable flow_table(const std::vector<double>& times, const std::vector<Matrix<
 
 void run_sde_explosion(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "explosion", {"explosion.json"}, "explosion.png");
-  LinePlot plot{"time", "exploded by then", {}, {{"paths", {}}, {"95 %, from", {}}, {"95 %, to", {}}}};
+  LinePlot plot{"time", "share exploded by then", {}, {}, {{"paths, 95 %", {}, {}, {}}}};
   Matrix<double> v0;
   json report = with_config(arguments, [&] {
     SdeSetup setup = run.read_setup(arguments, context, read_explosion_setup);
@@ -168,7 +170,7 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
   with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const SdeSetup setup = read_law_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     require_law(setup);
     if (has_gap_law(setup)) quantity = "gap";
     times = setup.options.times;
@@ -195,7 +197,7 @@ void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   const std::vector<Matrix<double>> states = with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const FlowSetup setup = read_flow_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     times = setup.times;
     std::vector<Matrix<double>> result;
     for (const double time : times)

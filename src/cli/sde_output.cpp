@@ -191,19 +191,43 @@ std::string densities_script(const std::vector<DensityPanel>& panels) {
   return script + plots + "unset multiplot\n";
 }
 
+namespace {
+
+std::string samples_block(std::size_t k, const std::vector<double>& x, const PointBars& samples) {
+  std::string block = fmt::format("$s{} << end\n", k);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    fmt::format_to(std::back_inserter(block), "{} {} {} {}\n", x[i], samples.values[i], samples.lower[i],
+                   samples.upper[i]);
+  return block + "end\n";
+}
+
+std::string curve_block(std::size_t k, const std::vector<double>& x, const Observable& curve) {
+  std::string block = fmt::format("$d{} << end\n", k);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    fmt::format_to(std::back_inserter(block), "{} {}\n", x[i], curve.values[i]);
+  return block + "end\n";
+}
+
+}  // namespace
+
 std::string lines_script(const LinePlot& plot) {
-  std::string script =
-      panel_canvas(1) + fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_quoted(plot.x_label),
-                                    gnuplot_quoted(plot.y_label));
-  std::string commands = "plot ";
-  int block = 0;
-  for (const Observable& curve : plot.curves) {
-    script += fmt::format("$d{} << end\n", block);
-    for (std::size_t i = 0; i < plot.x.size(); ++i)
-      fmt::format_to(std::back_inserter(script), "{} {}\n", plot.x[i], curve.values[i]);
-    script += "end\n";
-    commands +=
-        fmt::format("$d{} using 1:2 with linespoints lw 2 title {}, ", block++, gnuplot_quoted(curve.name));
+  std::string script = gnuplot_canvas(760, 480) +
+                       fmt::format(
+                           "set grid\nset key outside\nset autoscale xfix\nset offsets graph 0.03, graph "
+                           "0.03\nset xlabel {}\nset ylabel {}\n",
+                           gnuplot_quoted(plot.x_label), gnuplot_quoted(plot.y_label)),
+              commands = "plot ";
+  const char* joined = plot.curves.empty() ? "yerrorlines lw 2" : "yerrorbars";
+  for (std::size_t k = 0; k < plot.samples.size(); ++k) {
+    script += samples_block(k, plot.x, plot.samples[k]);
+    commands += fmt::format("$s{} with {} pt 7 ps 0.8 lc {} title {}, ", k, joined, k + 1,
+                            gnuplot_quoted(plot.samples[k].name));
+  }
+  const char* style = plot.samples.empty() ? "linespoints pt 7 ps 0.6" : "lines";
+  for (std::size_t k = 0; k < plot.curves.size(); ++k) {
+    script += curve_block(k, plot.x, plot.curves[k]);
+    commands += fmt::format("$d{} using 1:2 with {} lw 2 lc {} title {}, ", k, style, k + 1,
+                            gnuplot_quoted(plot.curves[k].name));
   }
   return script + commands + "\n";
 }

@@ -45,11 +45,19 @@ struct DensityPanel {
 };
 [[nodiscard]] std::string densities_script(const std::vector<DensityPanel>& panels);
 
-/// Lines through points: x, and one column of y a curve.
+/// Samples of a quantity at each x, with the ends of their error bars.
+struct PointBars {
+  std::string name;
+  std::vector<double> values, lower, upper;
+};
+
+/// Lines through points: x, and one column of y a curve. Samples are points with bars, each in the colour of the curve
+/// with its number, which is its theory; joined where there are no curves.
 struct LinePlot {
   std::string x_label, y_label;
   std::vector<double> x;
   std::vector<Observable> curves;
+  std::vector<PointBars> samples = {};
 };
 [[nodiscard]] std::string lines_script(const LinePlot& plot);
 

@@ -77,10 +77,8 @@ CovarianceEnsemble sampled(SdeRun& run, const SdeArguments& arguments, const Run
                            Index& units) {
   FieldReader fields(run.config, "config");
   units = fields.integer("outputs", 1);
-  if (units < 1 || units > 1'000'000)
-    fields.fail("outputs", fmt::format("must be from 1 to 1000000, got {}", units));
   const auto prepare = [&](auto setup) {
-    fields.finish();
+    fields.finish(unused_field);
     setup.options.threads = arguments.threads;
     setup.options.stop = context.interrupt.token();
     run.origin.seed = setup.options.seed;
@@ -193,15 +191,19 @@ void run_sde_output(const SdeArguments& arguments, const RunContext& context) {
 void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "entropy", {"entropy.csv"}, "entropy.png");
   std::string csv = "layer,row,entropy,standard_error,expansion\n";
-  LinePlot plot{"layer", "softmax entropy", {}, {}};
+  LinePlot plot{"layer", "softmax entropy", {}, {}, {}};
   Matrix<double> v0;
   with_config(arguments, [&] {
     const NetworkSetup setup = run.read_setup(arguments, context, read_network_setup);
     v0 = setup.v0;
     // What networks without attention or with normalisation lack shows before the work.
-    static_cast<void>(softmax_entropy_expansion(setup.network, setup.v0));
+    naming_errors("config.network",
+                  [&] { static_cast<void>(softmax_entropy_expansion(setup.network, setup.v0)); });
     const CovarianceEnsemble ensemble = sample_networks(setup.network, setup.v0, setup.options);
-    for (Index a = 0; a < v0.rows(); ++a) plot.curves.push_back({fmt::format("row {}", a), {}});
+    for (Index a = 0; a < v0.rows(); ++a) {
+      plot.samples.push_back({fmt::format("row {}, networks", a), {}, {}, {}});
+      plot.curves.push_back({fmt::format("row {}, expansion", a), {}});
+    }
     for (Index time = 0; time <= last_time(ensemble); ++time) {
       const Index layer = setup.options.layers[static_cast<std::size_t>(time)];
       const auto entropies =
@@ -211,7 +213,11 @@ void run_sde_entropy(const SdeArguments& arguments, const RunContext& context) {
       plot.x.push_back(static_cast<double>(layer));
       for (Index a = 0; a < v0.rows(); ++a) {
         const Estimate& one = entropies[static_cast<std::size_t>(a)];
-        plot.curves[static_cast<std::size_t>(a)].values.push_back(one.value);
+        PointBars& bars = plot.samples[static_cast<std::size_t>(a)];
+        bars.values.push_back(one.value);
+        bars.lower.push_back(one.value - one.standard_error);
+        bars.upper.push_back(one.value + one.standard_error);
+        plot.curves[static_cast<std::size_t>(a)].values.push_back(expansion(a));
         fmt::format_to(std::back_inserter(csv), "{},{},{:.10g},{:.3g},{:.10g}\n", layer, a, one.value,
                        one.standard_error, expansion(a));
       }
@@ -231,7 +237,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
   const GradientSetup setup = with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     GradientSetup read = read_gradient_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     read.options.run.threads = arguments.threads;
     read.options.run.stop = context.interrupt.token();
     run.origin.seed = read.options.seed;

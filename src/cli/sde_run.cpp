@@ -1,6 +1,9 @@
 #include "cli/sde_run.hpp"
 
 #include <cstdio>
+#include <string_view>
+
+#include "cli/sde_fields.hpp"
 
 namespace widelimit::cli {
 
@@ -11,11 +14,23 @@ std::vector<std::string> with_picture(std::vector<std::string> names, const std:
   return names;
 }
 
+/// Of `output`, whose configuration is that of a network where it names one.
+std::string_view fields_command(std::string_view command, const nlohmann::json& config) {
+  return command == "output" && config.contains("network") ? "output of networks" : command;
+}
+
+nlohmann::json checked_config(const std::filesystem::path& file, const char* command) {
+  nlohmann::json config = read_sde_config(file);
+  naming_errors(file.string(),
+                [&] { check_fields(config, sde_fields(fields_command(command, config)), "config"); });
+  return config;
+}
+
 }  // namespace
 
 SdeRun::SdeRun(const SdeArguments& arguments, const RunContext& context, const char* command,
                std::vector<std::string> names, const std::string& picture)
-    : config(read_sde_config(arguments.config)),  // braces would make a list of it
+    : config(checked_config(arguments.config, command)),  // braces would make a list of it
       origin{fmt::format("sde {}", command), config},
       folder{arguments.out, with_picture(std::move(names), picture), arguments.other_files},
       record_{context.command_line, config, {}},

@@ -51,7 +51,7 @@ class SdeRun {
   Setup read_setup(const SdeArguments& arguments, const RunContext& context, Setup (*read)(FieldReader&)) {
     FieldReader fields(config, "config");
     Setup setup = read(fields);
-    fields.finish();
+    fields.finish(unused_field);
     setup.options.threads = arguments.threads;
     setup.options.stop = context.interrupt.token();
     origin.seed = setup.options.seed;

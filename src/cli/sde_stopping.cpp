@@ -83,7 +83,7 @@ void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& cont
   NetworkSetup setup = with_config(arguments, [&] {
     FieldReader fields(config, "config");
     NetworkSetup read = read_network_setup(fields);
-    fields.finish();
+    fields.finish(unused_field);
     if (!grid.temperatures.empty() && !read.network.attention)
       fields.fail("temperatures", "the network has no attention block");
     return read;

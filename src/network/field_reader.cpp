@@ -80,9 +80,9 @@ Layers FieldReader::layers(std::string_view field) {
   return read_layers(value(field), fmt::format("{}.{}", path_, field));
 }
 
-void FieldReader::finish() const {
+void FieldReader::finish(const std::string& message) const {
   for (const auto& [name, ignored] : object_.items())
-    if (!read_.contains(name)) fail(name, "unknown field");
+    if (!read_.contains(name)) fail(name, message);
 }
 
 }  // namespace widelimit

@@ -1,5 +1,8 @@
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "propagation/attention_parts.hpp"
 #include "propagation/block_layers.hpp"
 #include "propagation/token_gram.hpp"
 #include "propagation/token_run.hpp"
@@ -13,23 +16,82 @@ Layer tangent_factor(double factor) {
   return layers::row_layer("tangent factor", std::make_shared<TangentFactor>(factor));
 }
 
-/// The block with one layer's own part of the tangent kernel made so large that all else vanishes beside it: what came
-/// before is taken away in front of the layer.
-Layers with_marked(const BlockLayer& layer) {
-  return layer.replaced({tangent_factor(0), layer.layer, tangent_factor(tangent_scale)});
+Layer norm_into_tangent(double bias) {
+  return layers::row_layer("norm into tangent", std::make_shared<NormIntoTangent>(tangent_scale, bias));
 }
 
-/// What the marked layer of the first of `blocks` blocks leaves at the end.
-numerics::Estimate contribution(const BlockLayer& layer, const Network& block, const Matrix<double>& gram,
-                                Index blocks, const RunControl& run) {
+/// The block with one layer's own part of the tangent kernel made so large that all else vanishes beside it: what came
+/// before is taken away in front of the layer, and `enlarged` stands behind it.
+Layers with_marked(const BlockLayer& layer, const Layer& enlarged) {
+  return layer.replaced({tangent_factor(0), layer.layer, enlarged});
+}
+
+/// What the marked layer of the first of `blocks` blocks leaves at the end, a replicate.
+std::vector<double> contribution(const BlockLayer& layer, const Layer& enlarged, const Network& block,
+                                 const Matrix<double>& gram, Index blocks, const RunControl& run) {
   std::vector<Layers> parts(static_cast<std::size_t>(blocks), block.layers());
-  parts.front() = with_marked(layer);
+  parts.front() = with_marked(layer, enlarged);
   const Matrix<double> nothing = Matrix<double>::Zero(gram.rows(), gram.cols());
   const auto passed = run_tokens({gram, nothing}, parts, run);
   std::vector<double> means;
   for (const TokenTap::Passed& one : passed.back())
     means.push_back(one.tangent.diagonal().mean() / tangent_scale);
-  return mean_over_replicates(means);
+  return means;
+}
+
+/// A share of what neither the values' nor the output's matrix has of the layer, which is that of queries and keys.
+/// Nothing where that is rounding: 1/width attention, whose scores stand still.
+std::vector<double> query_key_share(const std::vector<double>& layer, const std::vector<double>& value,
+                                    const std::vector<double>& output, double share) {
+  constexpr double rounding = 1e-9;
+  std::vector<double> rest(layer.size());
+  for (std::size_t i = 0; i < layer.size(); ++i) {
+    rest[i] = layer[i] - value[i] - output[i];
+    rest[i] = rest[i] > rounding * layer[i] ? share * rest[i] : 0;
+  }
+  return rest;
+}
+
+/// Sets the gradients of an attention layer's matrices in one block; `whole`: of the layer, a replicate. The output's
+/// matrix sees the norms that come out, the values' matrix the same without the biases; queries and keys share the rest
+/// alike, because the scores are symmetric in both.
+void set_parts(const AttentionParts& parts, const std::vector<double>& whole,
+               const std::vector<double>& value, const std::vector<double>& output, std::size_t block,
+               std::vector<LayerGradients>& found) {
+  const std::vector<double> share = query_key_share(whole, value, output, parts.tied ? 1 : 0.5);
+  for (LayerGradients& part : found)
+    part.blocks[block] = mean_over_replicates(part.parameter == "value"    ? value
+                                              : part.parameter == "output" ? output
+                                                                           : share);
+}
+
+/// The layer, and behind it its matrices if it is attention; nothing if it has no parameters.
+std::vector<LayerGradients> gradients_of(const BlockLayer& layer, const Network& block,
+                                         const std::vector<PropagatedTokens>& tokens, const RunControl& run) {
+  // Layers without parameters leave nothing but what the others add behind them, 1e-60 of it.
+  constexpr double nothing = 1e-30;
+  const Index depth = static_cast<Index>(tokens.size()) - 1;
+  LayerGradients whole{layer.path, layer.layer.kind(),
+                       std::vector<numerics::Estimate>(static_cast<std::size_t>(depth))};
+  const std::optional<AttentionParts> parts = attention_parts(layer.layer);
+  std::vector<LayerGradients> found;
+  if (parts)
+    for (const std::string& name : parts->names())
+      found.push_back({whole.path, whole.kind, whole.blocks, name});
+  for (Index l = depth - 1; l >= 0; --l) {
+    const auto at = static_cast<std::size_t>(l);
+    const auto through = [&](const Layer& enlarged) {
+      return contribution(layer, enlarged, block, tokens[at].gram, depth - l, run);
+    };
+    const std::vector<double> means = through(tangent_factor(tangent_scale));
+    whole.blocks[at] = mean_over_replicates(means);
+    if (!(whole.blocks[at].value > nothing * tokens.back().squared_norm.value)) return {};
+    if (parts)
+      set_parts(*parts, means, through(norm_into_tangent(parts->bias_variance)),
+                through(norm_into_tangent(0)), at, found);
+  }
+  found.insert(found.begin(), std::move(whole));
+  return found;
 }
 
 }  // namespace
@@ -37,20 +99,10 @@ numerics::Estimate contribution(const BlockLayer& layer, const Network& block, c
 std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start, Index depth,
                                             const RunControl& run) {
   const std::vector<PropagatedTokens> tokens = propagate(block, start, depth, run);
-  // Layers without parameters leave nothing but what the others add behind them, 1e-60 of it.
-  constexpr double nothing = 1e-30;
   std::vector<LayerGradients> gradients;
-  for (const BlockLayer& layer : layers_of_block(block.layers())) {
-    LayerGradients found{layer.path, layer.layer.kind(),
-                         std::vector<numerics::Estimate>(static_cast<std::size_t>(depth))};
-    bool has_parameters = true;
-    for (Index l = depth - 1; l >= 0 && has_parameters; --l) {
-      const auto at = static_cast<std::size_t>(l);
-      found.blocks[at] = contribution(layer, block, tokens[at].gram, depth - l, run);
-      has_parameters = found.blocks[at].value > nothing * tokens.back().squared_norm.value;
-    }
-    if (has_parameters) gradients.push_back(std::move(found));
-  }
+  for (const BlockLayer& layer : layers_of_block(block.layers()))
+    for (LayerGradients& found : gradients_of(layer, block, tokens, run))
+      gradients.push_back(std::move(found));
   return gradients;
 }
 

@@ -6,6 +6,7 @@
 #include "numerics/normal_matrix.hpp"
 #include "numerics/semidefinite.hpp"
 #include "propagation/arguments.hpp"
+#include "propagation/attention_parts.hpp"
 #include "propagation/block_layers.hpp"
 #include "propagation/token_gram.hpp"
 #include "propagation/token_run.hpp"
@@ -54,18 +55,29 @@ void add_tokens(const Matrix<double>& tokens, std::size_t depth, Samples& sample
   if (tokens.rows() > 1) samples.cosines[depth].push_back(measured_state(tokens).cosine());
 }
 
-/// The squared gradient of <X^L, R> layer by layer; `counts`: parameters of the layers of a block, one after another.
-void add_gradients(const Vector<double>& gradient, const std::vector<Index>& counts, double scale,
-                   Samples& samples) {
-  Index offset = 0;
-  for (std::size_t block = 0; block < samples.gradients.front().size(); ++block)
-    for (std::size_t k = 0; k < counts.size(); ++k) {
-      samples.gradients[k][block].push_back(gradient.segment(offset, counts[k]).squaredNorm() * scale);
-      offset += counts[k];
+/// Parameters of a block that are reported together: a layer's, or one of its matrices'.
+struct Portion {
+  LayerGradients of;  ///< Without numbers.
+  Index offset, count;
+};
+
+/// All portions of a block, and how many parameters it has.
+struct Portions {
+  std::vector<Portion> list;
+  Index count = 0;
+};
+
+/// The squared gradient of <X^L, R> portion by portion.
+void add_gradients(const Vector<double>& gradient, const Portions& portions, double scale, Samples& samples) {
+  for (std::size_t k = 0; k < portions.list.size(); ++k)
+    for (std::size_t block = 0; block < samples.gradients[k].size(); ++block) {
+      const Index offset = static_cast<Index>(block) * portions.count + portions.list[k].offset;
+      samples.gradients[k][block].push_back(gradient.segment(offset, portions.list[k].count).squaredNorm() *
+                                            scale);
     }
 }
 
-void sample_network(const Design& design, const Matrix<double>& root, const std::vector<Index>& counts,
+void sample_network(const Design& design, const Matrix<double>& root, const Portions& portions,
                     numerics::RandomStream random, std::uint64_t seed, Samples& samples) {
   const Index n = design.tokens, width = design.options.width;
   Matrix<double> start = root * numerics::normal_matrix(n, width, random);
@@ -81,7 +93,7 @@ void sample_network(const Design& design, const Matrix<double>& root, const std:
   }
   const Matrix<double> direction = numerics::normal_matrix(1, n * width, random);
   const Vector<double> gradient = whole.vector_jacobian(inputs, direction);
-  add_gradients(gradient, counts, 1 / static_cast<double>(n * width), samples);
+  add_gradients(gradient, portions, 1 / static_cast<double>(n * width), samples);
 }
 
 void require_same_channels(const Design& design) {
@@ -90,6 +102,28 @@ void require_same_channels(const Design& design) {
     throw NetworkError(
         fmt::format("a block must leave as many channels as came: expected {} behind it, got {}",
                     design.options.width, once.outputs() / design.tokens));
+}
+
+/// Layer by layer, and behind attention its matrices.
+Portions portions_of(const Design& design) {
+  Portions portions;
+  for (const BlockLayer& layer : layers_of_block(design.block)) {
+    const Index count = design.network({layer.layer, layers::flatten()}, 0).parameter_count();
+    if (count == 0) continue;
+    const LayerGradients whole{layer.path, layer.layer.kind(), {}};
+    portions.list.push_back({whole, portions.count, count});
+    Index offset = portions.count;
+    if (const auto parts = attention_parts(layer.layer)) {
+      const std::vector<std::string> names = parts->names();
+      const std::vector<Index> counts = parts->counts(design.options.width, design.options.heads);
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        portions.list.push_back({{whole.path, whole.kind, {}, names[k]}, offset, counts[k]});
+        offset += counts[k];
+      }
+    }
+    portions.count += count;
+  }
+  return portions;
 }
 
 std::vector<PropagatedTokens> tokens_in(const Samples& samples, Index networks) {
@@ -118,33 +152,27 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   require_block(block.layers(), start.rows());
   const Design design{block.layers(), options, start.rows(), depth, run.threads};
   require_same_channels(design);
-  std::vector<BlockLayer> layers;
-  std::vector<Index> counts;
-  for (BlockLayer& layer : layers_of_block(block.layers())) {
-    const Index count = design.network({layer.layer, layers::flatten()}, 0).parameter_count();
-    if (count == 0) continue;
-    layers.push_back(std::move(layer));
-    counts.push_back(count);
-  }
+  const Portions portions = portions_of(design);
   const auto places = static_cast<std::size_t>(depth) + 1;
   Samples samples;
   samples.norms.resize(places);
   samples.cosines.resize(places);
   samples.grams.assign(places, Matrix<double>::Zero(start.rows(), start.rows()));
-  samples.gradients.assign(layers.size(), std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));
+  samples.gradients.assign(portions.list.size(),
+                           std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));
   const Matrix<double> root = numerics::semidefinite_roots(start).factor();
   const StopRequest stop(run.stop);
   for (Index i = 0; i < options.networks; ++i) {
     stop.check();
     const auto network = static_cast<std::uint64_t>(i);
     // Streams of tokens and directions beside the networks' own, which begin with their seeds.
-    sample_network(design, root, counts, numerics::RandomStream(options.seed, ~network),
+    sample_network(design, root, portions, numerics::RandomStream(options.seed, ~network),
                    options.seed + network, samples);
     if (run.progress) run.progress(i + 1, options.networks);
   }
   SampledBlock result{tokens_in(samples, options.networks), {}};
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    LayerGradients gradients{layers[k].path, layers[k].layer.kind(), {}};
+  for (std::size_t k = 0; k < portions.list.size(); ++k) {
+    LayerGradients gradients = portions.list[k].of;
     for (const std::vector<double>& numbers : samples.gradients[k])
       gradients.blocks.push_back(numerics::mean(numbers));
     result.gradients.push_back(std::move(gradients));

@@ -72,6 +72,33 @@ class TangentFactor final : public RowStageOf<TangentFactor> {
   double factor_;
 };
 
+/// T' = factor (K - bias): the part of a layer's own tangent kernel that weights behind K's last product have.
+class NormIntoTangent final : public RowStageOf<NormIntoTangent> {
+ public:
+  NormIntoTangent(double factor, double bias) : factor_{factor}, bias_{bias} {}
+
+  StageRules rules() const override {
+    return {.accepts = StageRules::Accepts::anything,
+            .leaves = StageRules::Leaves::as_it_was,
+            .fresh_weights = false};
+  }
+  std::size_t auxiliary_count() const override { return 0; }
+  bool clears_gaps() const override { return true; }
+
+  template <typename Scalar>
+  void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
+
+  template <typename Scalar>
+  void apply_row(const numerics::DualRow<Scalar>& row) const {
+    if (row.ntk == nullptr) return;
+    for (std::size_t i = 0; i < row.size; ++i)
+      row.ntk[i] = static_cast<Scalar>(factor_) * (row.nngp[i] - static_cast<Scalar>(bias_));
+  }
+
+ private:
+  double factor_, bias_;
+};
+
 /// Keeps what passes of one input with itself, once a replicate. Not for several threads.
 class TokenTap final : public PairStageOf<TokenTap> {
  public:

@@ -22,7 +22,7 @@ inline void check_fields_are_documented(const std::string& command, const std::s
   for (const cli::ConfigField& field : fields) {
     CAPTURE(field.name);
     CHECK(help.find(std::string("  ") + field.name + ": ") != std::string::npos);
-    const std::string row = std::string("| `") + field.name + "` | " + field.values + " | " +
+    const std::string row = std::string("| `") + field.name + "` | " + field.values.text() + " | " +
                             field.otherwise + " | " + field.meaning + " |";
     CHECK(section.find(row) != std::string::npos);
   }

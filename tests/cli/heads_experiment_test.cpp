@@ -236,27 +236,29 @@ TEST_CASE("experiment: rejections name the field") {
   };
   CHECK(error_of("fly", {}) ==
         "experiment: expected flow, sgd, compare, bayes, hessian, prune, phase-transition, feature-times, "
-        "got \"fly\"");
+        "digit-times, resampling, got \"fly\"");
   CHECK(error_of("flow", json::array()) == "config: expected a JSON object, got array");
   CHECK(error_of("flow", changed("activation", "gelu")) ==
-        "activation: expected softmax, softmaxv, softmax1 or bayes, got \"gelu\"");
+        "config.activation: expected one of softmax, softmaxv, softmax1, bayes, got \"gelu\"");
   CHECK(error_of("flow", changed("variant", "best")) ==
         "config.variant: expected one of frame, symmetric, got \"best\"");
-  CHECK(error_of("flow", changed("tau", -1)) == "config.tau: must be >= 0, got -1");
-  CHECK(error_of("flow", changed("starts", 0)) == "config: starts must be at least 1, got 0");
-  CHECK(error_of("flow", changed("step", 0)) == "config: step must be positive and finite, got 0");
-  CHECK(error_of("flow", changed("heads", 2.5)) == "config.heads: expected an integer, got 2.5");
+  CHECK(error_of("flow", changed("tau", -1)) == "config.tau: expected a number >= 0, got -1");
+  CHECK(error_of("flow", changed("starts", 0)) ==
+        "config.starts: expected an integer from 1 to 100000, got 0");
+  CHECK(error_of("flow", changed("step", 0)) == "config.step: expected a number > 0, got 0");
+  CHECK(error_of("flow", changed("heads", 2.5)) ==
+        "config.heads: expected an integer from 1 to 1000, got 2.5");
   CHECK(error_of("flow", changed("head", 2)).find("config.head: unknown field; known are prior, tokens") ==
         0);
   CHECK(error_of("flow", changed("start", {{"m", {{1, 0}}}, {"r", {{1}}}})) ==
-        "config.start.m: must have 3 rows, one a head, got 1");
+        "config.start.m: expected 3 x 2 numbers, got 1 x 2");
   const json heads3 = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, m = {{1, 0}, {0, 1}, {1, 1}};
   CHECK(error_of("flow", changed("start", {{"m", m}})) == "config.start: give either S or r");
   CHECK(error_of("flow", changed("start", {{"m", m}, {"S", heads3}, {"r", heads3}})) ==
         "config.start: give either S or r");
   CHECK(error_of("flow", changed("start", {{"m", m}, {"S", {{1, 0}, {0, 1}}}})) ==
-        "config.start: S must be 3 x 3, got 2 x 2");
-  CHECK(error_of("flow", changed("seed", -1)) == "config: seed must be at least 0, got -1");
+        "config.start.S: expected 3 x 3 numbers, got 2 x 2");
+  CHECK(error_of("flow", changed("seed", -1)) == "config.seed: expected an integer >= 0, got -1");
   CHECK(error_of("bayes", {{"tokens", 3}}) == "config.prior: expected this field, got none");
   const auto transition = [](const json& etas) {
     json config = experiment_config();
@@ -266,9 +268,9 @@ TEST_CASE("experiment: rejections name the field") {
     return config;
   };
   CHECK(error_of("phase-transition", transition(json::array())) ==
-        "config.etas: must hold at least one size of the start, got none");
+        "config.etas: expected a list of numbers in [1e-30, 1e+06], at least one, got []");
   CHECK(error_of("phase-transition", transition({0.1, -1})) ==
-        "config: etas must be positive and finite, got -1");
+        "config.etas: expected a list of numbers in [1e-30, 1e+06], at least one, got [0.1,-1]");
 }
 
 TEST_CASE("experiment: stops when it is asked to") {

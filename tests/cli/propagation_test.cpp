@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <filesystem>
@@ -151,6 +152,37 @@ TEST_CASE("propagation: the predictor is fitted to a CSV file") {
   CHECK(fit.at("rows").size() == 12);
 }
 
+TEST_CASE("propagation: the predictor is fitted to hyperparameters, too") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "runs.csv").string(), exponents = (folder / "exponents.csv").string();
+  std::ofstream runs(file), measured(exponents);
+  runs << "run,alpha,sigma_w,tokens,activation,loss\n";
+  measured << "lambda_a,lambda_g,loss\n";
+  int run = 0;
+  for (const double alpha : {0.2, 0.5, 0.8})
+    for (const double sigma_w : {1.0, 2.5, 4.0}) {
+      const auto point = json_of(fmt::format(
+          "exponents --depth 8 --tokens 32 --activation erf --alpha {} --sigma-w {}", alpha, sigma_w));
+      const double lambda_a = point.at("lambda_a_log"), lambda_g = point.at("lambda_g"),
+                   loss = 0.3 + std::max(0.5 * std::abs(lambda_a), 2 * std::abs(lambda_g)) + 0.01 * (run % 3);
+      runs << fmt::format("{},{},{},32,erf,{}\n", run++, alpha, sigma_w, loss);
+      measured << fmt::format("{:.17g},{:.17g},{}\n", lambda_a, lambda_g, loss);
+    }
+  runs.close();
+  measured.close();
+  const auto fit = json_of("fit " + file + " --depth 8"), same = json_of("fit " + exponents);
+  CHECK(fit.at("origin").at("configuration").at("depth") == 8);
+  for (const char* number : {"weight_a", "weight_g", "bias", "weight_a_error", "rank_correlation"})
+    CHECK(fit.at(number).get<double>() == doctest::Approx(same.at(number).get<double>()).epsilon(1e-6));
+  CHECK(fit.at("weight_g").get<double>() == doctest::Approx(2).epsilon(0.05));
+  std::ofstream(folder / "bad.csv") << "alpha,loss\n0.5,1\n1.5,2\n";
+  check_error("fit " + (folder / "bad.csv").string(),
+              (folder / "bad.csv").string() + ":3: collapsed_point: alpha_A must lie in [0, 1], got 1.5");
+  std::ofstream(folder / "bad.csv") << "tokens,loss\n2.5,1\n";
+  check_error("fit " + (folder / "bad.csv").string(),
+              (folder / "bad.csv").string() + ":2: tokens: expected a whole number from 2 to 1e+09, got 2.5");
+}
+
 TEST_CASE("propagation: tables say what they come from, and are read again") {
   const TemporaryFolder folder;
   const std::string version = widelimit::version, file = (folder / "t.csv").string();
@@ -224,33 +256,77 @@ TEST_CASE("propagation: a warning where annealed attention is not what networks 
   CHECK(errors_of("simulate angle --c0 0.99" + off + size).find("annealed") == std::string::npos);
 }
 
-TEST_CASE("propagation: errors name the parameter") {
-  check_error("exponents --alpha-A 1.2", "collapsed_point: alpha_A must lie in [0, 1], got 1.2");
-  check_error("exponents --alpha-A -0.3", "collapsed_point: alpha_A must lie in [0, 1], got -0.3");
-  check_error("exponents --alpha-M -1", "collapsed_point: alpha_M must lie in [0, 1], got -1");
-  const std::string small = " --tokens 6 --width 16 --networks 4 --depth 2";
-  for (const std::string kind : {"trajectory", "histograms", "angle", "gradient"})
-    check_error("simulate " + kind + " --q0 -1" + small,
-                "TokenDistribution::gaussian: q must be positive and finite, got -1");
+TEST_CASE("propagation: errors name the option") {
+  const std::string help = " (see --help)", small = " --tokens 6 --width 16 --networks 4 --depth 2";
+  check_error("exponents --alpha-A 1.2", "--alpha-A: must be a number from 0 to 1, got 1.2" + help);
+  check_error("exponents --alpha-A -0.3", "--alpha-A: must be a number from 0 to 1, got -0.3" + help);
   check_error("simulate gradient --c0 0.5" + small,
               "--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
-  check_error("simulate angle --c0 -0.5" + small,
-              "TokenDistribution::gaussian: cosine must lie in [0, 1], got -0.5");
+  check_error("simulate angle --c0 -0.5" + small, "--c0: must be a number from 0 to 1, got -0.5" + help);
+  check_error("trajectory --tokens 5 --c0 -0.5",
+              "--c0: BlockMap::trajectory: the cosine must lie in [-1 / (n - 1), 1] = [-0.25, 1], got -0.5");
   check_error("trajectory --causal --plot p.png",
               "--plot: the field of displacements is that of tokens that are alike; leave it out with "
               "--causal");
-  check_error("exponents --sigma-w -1", "collapsed_point: sigma_w must be at least 0 and finite, got -1");
-  check_error("exponents --tokens 1", "collapsed_point: tokens must be at least 2, got 1");
-  check_error("exponents --alpha 0",
-              "collapsed_point: alpha_A and alpha_M must not both be 0: then no block changes anything and "
-              "there is no fixed point");
+  check_error(
+      "exponents --alpha 0",
+      "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
   check_error("exponents --sigma-out big", "--sigma-out: expected unit, shared or a number, got 'big'");
+  check_error("exponents --sigma-out -1", "--sigma-out: expected a finite number of at least 0, got -1");
   check_error("trajectory --depth 2.5", "--depth: expected a whole number of at least 1, got 2.5");
-  check_error("trajectory --mlp-depth 1000000000", "--mlp-depth: expected at most 1000000, got 1000000000");
   check_error("trajectory --depth 1e30", "--depth: expected 0 to 1e+07, got 1e+30");
-  check_error("phase --x sigma_w:1:2:1e30", "--x: COUNT: expected 0 to 100000, got 1e+30");
+  check_error("phase --x sigma_w:1:2:1e30", "--x: COUNT: expected 0 to 2000, got 1e+30");
   check_error("phase --x alpha:0.1", "--x: expected NAME:FROM:TO[:COUNT], got 'alpha:0.1'");
+  check_error("phase --x alpha:1:0", "--x: evenly_spaced: alpha must rise between finite ends, got 1 to 0");
   check_error("critical --free luck",
               "--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got 'luck'");
   check_error("exponents --out result.txt", "--out: expected FILE.json or FILE.csv, got result.txt");
+  check_error(
+      "simulate groups --p-inside 0.1" + small,
+      "--p-inside, --p-across: TokenDistribution::two_groups: expected 0 <= p_across <= p_inside <= q, "
+      "got 0.5, 0.1, 1");
+}
+
+namespace {
+
+/// Runs a command with a value that its option cannot have.
+void check_option_refused(const std::string& command, const std::string& option, const std::string& value) {
+  const std::string arguments = command + " " + option + "=" + value;
+  CAPTURE(arguments);
+  const auto result = run_program("propagation " + arguments);
+  CHECK(result.code != 0);
+  CHECK(result.output.empty());
+  CAPTURE(result.errors);
+  CHECK(result.errors.find(option + ": ") != std::string::npos);
+  CHECK(result.errors.find('\n') + 1 == result.errors.size());
+}
+
+}  // namespace
+
+TEST_CASE("propagation: every option of every command refuses what is out of its range") {
+  const std::vector<std::string> network{"--tokens",    "--depth",     "--alpha",   "--alpha-A",
+                                         "--alpha-M",   "--sigma-w",   "--sigma-A", "--sigma-out",
+                                         "--mlp-depth", "--activation"},
+      all{"nan", "inf", "-1", "-0.5", "1e300", "9223372036854775808", "x", "''"};
+  // Large depths and gains have a limit.
+  const auto may_be_large = [](const std::string& option) {
+    return option == "--depth" || option == "--sigma-out";
+  };
+  const auto is_large = [](const std::string& value) { return value == "1e300" || value.size() > 10; };
+  for (const std::string& option : network)
+    for (const std::string& value : all)
+      if (!may_be_large(option) || !is_large(value)) check_option_refused("exponents", option, value);
+  for (const std::string command :
+       {"trajectory", "phase", "critical", "simulate trajectory", "simulate histograms", "simulate angle",
+        "simulate gradient", "simulate groups"})
+    for (const std::string& option : network) check_option_refused(command, option, "nan");
+  for (const std::string value : {"0", "nan", "-3", "1e300", "9223372036854775808"}) {
+    for (const std::string option : {"--q0", "--width", "--networks", "--seed", "--threads"})
+      if (!(value == "0" && (option == "--seed" || option == "--threads")) &&
+          !(option == "--q0" && is_large(value)) && !(option == "--seed" && value.size() > 10))
+        check_option_refused("simulate trajectory", option, value);
+    check_option_refused("fit none.csv", "--bootstrap", value);
+    check_option_refused("fit none.csv", "--classes", value);
+    if (!is_large(value)) check_option_refused("critical", "--tolerance", value);
+  }
 }

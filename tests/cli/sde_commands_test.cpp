@@ -53,16 +53,17 @@ TEST_CASE("sde simulate: models take what networks take, and refuse what they do
                     {"hidden_ratio", 2},      {"mask", "causal"}, {"horizon", 0.1},           {"paths", 50}};
   CHECK(SdeRun("simulate", config).code == 0);
   check_sde_fails("simulate", with(config, {{"heads", 0}}),
-                  "attention_model: heads must be at least 1, got 0");
+                  ".heads: expected an integer from 1 to 10000, got 0");
   check_sde_fails("simulate", with(config, {{"hidden_ratio", 0}}),
-                  "resnet_model: hidden_ratio must be positive and finite, got 0");
+                  ".hidden_ratio: expected a number in [1e-06, 1e+06], got 0");
   check_sde_fails("simulate", with(config, {{"model", "attention"}, {"hidden_ratio", nullptr}}),
-                  ".gamma_feedforward: unknown field");
+                  ".gamma_feedforward: has no meaning beside the other fields: leave it out");
   check_sde_fails("simulate", with(config, {{"gamma_squared_feedforward", 0.1}}),
                   ".gamma_squared_feedforward: give either gamma_squared_feedforward or gamma_feedforward");
-  check_sde_fails("simulate", with(config, {{"times", {0.1}}}), ".horizon: unknown field");
+  check_sde_fails("simulate", with(config, {{"times", {0.1}}}),
+                  ".horizon: has no meaning beside the other fields: leave it out");
   check_sde_fails("network", with(transformer_network(), {{"heads", 5}}),
-                  "sample_networks: heads must divide the width, got 5 and 48");
+                  ".heads: expected a divisor of the width, 48, got 5");
 }
 
 TEST_CASE("sde law: the quantiles of the note") {
@@ -78,12 +79,10 @@ TEST_CASE("sde law: the quantiles of the note") {
   REQUIRE(gap.code == 0);
   CHECK(column(gap.text("law.csv"), "quantile")[3] == doctest::Approx(0.33800129).scale(0).epsilon(1e-6));
   CHECK(gap.read("law.json")["observable"] == "gap");
-  check_sde_fails(
-      "law", {{"model", "transformer"}, {"gamma", 0.5}, {"horizon", 1}},
-      "config: sde law knows attention alone, with one head, a full mask and a gap above 0 (model "
-      "attention), and models without attention (resnet, mlp)");
+  check_sde_fails("law", {{"model", "transformer"}, {"gamma", 0.5}, {"horizon", 1}},
+                  ".model: expected one of attention, resnet, mlp, got \"transformer\"");
   check_sde_fails("law", {{"model", "resnet"}, {"gamma", 0.5}, {"horizon", 1}, {"tokens", 3}},
-                  "config: sde law is of two tokens, got a start of 3; give tokens 2 or a V0 of two rows");
+                  ".tokens: sde law is of two tokens, got a start of 3; give tokens 2 or a V0 of two rows");
 }
 
 TEST_CASE("sde explosion: the interval holds the exact probability") {
@@ -114,7 +113,8 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   CHECK(v00[1] == doctest::Approx(std::exp(1)));
   const SdeRun drift("flow", {{"model", "transformer"}, {"gamma", 0.5}, {"times", {0.1, 0.2}}});
   CHECK(drift.code == 0);
-  check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"gamma", 0.5}}, ".gamma: unknown field");
+  check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"gamma", 0.5}},
+                  ".gamma: has no meaning beside the other fields: leave it out");
 }
 
 TEST_CASE("sde output: one token's kurtosis, of the SDE and of networks") {
@@ -131,7 +131,7 @@ TEST_CASE("sde output: one token's kurtosis, of the SDE and of networks") {
   CHECK(column(run.text("outputs.csv"), "x0").size() == 8000);
   CHECK(SdeRun("output", with(transformer_network(), {{"outputs", 3}})).code == 0);
   check_sde_fails("output", with(transformer_network(), {{"outputs", 0}}),
-                  ".outputs: must be from 1 to 1000000, got 0");
+                  ".outputs: expected an integer from 1 to 1000000, got 0");
 }
 
 TEST_CASE("sde entropy: near ln m, and below by what the expansion says") {
@@ -150,7 +150,7 @@ TEST_CASE("sde entropy: near ln m, and below by what the expansion says") {
     CHECK(std::abs(entropy[i] - expansion[i]) < 4 * error[i] + 0.1 * (std::log(2) - expansion[i]));
   }
   check_sde_fails("entropy", {{"network", "shaped_resnet"}, {"gamma", 0.5}, {"width", 9}, {"depth", 1}},
-                  "softmax_entropy_expansion: the network must have an attention block, got none");
+                  ".network: softmax_entropy_expansion: the network must have an attention block, got none");
 }
 
 TEST_CASE("sde gradients: networks side by side") {
@@ -209,7 +209,7 @@ TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
   check_sde_fails("stopping-time", with(config, {{"temperature", 1}}),
                   ".temperatures: stands beside temperature; give one of them");
   check_sde_fails("stopping-time", with(config, {{"temperatures", {1, 0}}}),
-                  ".temperatures: must be positive and finite, got 0");
+                  ".temperatures: expected a list of numbers > 0, at least one, got [1,0]");
 }
 
 TEST_CASE("sde: pictures of the other commands") {

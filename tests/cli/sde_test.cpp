@@ -98,8 +98,9 @@ TEST_CASE("sde simulate: the causal mask runs by Euler-Maruyama, the geometric s
   json config{{"model", "attention"}, {"gamma", 0.5}, {"mask", "causal"}, {"horizon", 0.05}, {"paths", 20}};
   CHECK(SdeRun("simulate", config).code == 0);
   config["scheme"] = "geometric";
-  check_sde_fails("simulate", config,
-                  "simulate: needs full attention, got a causal mask; take the Euler-Maruyama scheme for it");
+  check_sde_fails(
+      "simulate", config,
+      ".scheme: expected euler_maruyama or euler_maruyama_dense with a causal mask, got \"geometric\"");
   config["scheme"] = "euler_maruyama_dense";
   CHECK(SdeRun("simulate", config).code == 0);
 }
@@ -191,8 +192,8 @@ TEST_CASE("sde network: unit weights in the unshaped baselines only") {
   shaped["gamma"] = 1;
   shaped["lambda"] = 1;
   check_sde_fails("network", shaped,
-                  "sample_networks: lambda^2 + gamma^2 must be 1 except in the unshaped baselines (standard "
-                  "softmax, ReLU), got lambda = gamma = 1");
+                  ".lambda: expected lambda^2 + gamma^2 = 1, got lambda = gamma = 1, which only the unshaped "
+                  "networks take");
 }
 
 TEST_CASE("sde network: interventions go by the names of the list") {
@@ -219,9 +220,10 @@ TEST_CASE("sde compare: a network agrees with its limit, and not with another ti
   // Standard softmax at 1 / sqrt(key width) has no SDE limit.
   json unshaped = attention(10);
   unshaped["network"] = "unshaped";
-  check_sde_fails("compare", unshaped,
-                  "limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
-                  "temperature tau_0 sqrt(n n_k), no normalisation");
+  check_sde_fails(
+      "compare", unshaped,
+      ".network: limiting_model: only shaped networks have an SDE limit: identity and centring weight 1, "
+      "temperature tau_0 sqrt(n n_k), no normalisation");
 }
 
 TEST_CASE("sde stopping-time: nothing moves at gamma = 0, more tokens explode sooner") {
@@ -248,9 +250,9 @@ TEST_CASE("sde stopping-time: residual weights are refused before any work") {
     config["gammas"] = gammas;
     check_sde_fails("stopping-time", config, message);
   };
-  check(json::array(), ".gammas: must hold at least one residual weight");
-  check({0.2, 1.5}, ".gammas: must lie in [0, 1] because lambda^2 + gamma^2 = 1, got 1.5");
-  check({0.2, -0.5}, ".gammas: must lie in [0, 1] because lambda^2 + gamma^2 = 1, got -0.5");
+  check(json::array(), ".gammas: expected a list of numbers in [0, 1], at least one, got []");
+  check({0.2, 1.5}, ".gammas: expected a list of numbers in [0, 1], at least one, got [0.2,1.5]");
+  check({0.2, -0.5}, ".gammas: expected a list of numbers in [0, 1], at least one, got [0.2,-0.5]");
   config["lambda"] = 1;
   check({0.2}, ".gammas: stands beside lambda; give one of them");
 }
@@ -273,10 +275,8 @@ TEST_CASE("sde: a start that is no covariance") {
     check_sde_fails("simulate", {{"model", "attention"}, {"gamma", 0.5}, {"horizon", 0.1}, {"V0", v0}},
                     message);
   };
-  check({{1, 2}, {2, 1}},
-        "simulate: a covariance must be positive semidefinite, got eigenvalues from -1 to 3");
-  check({{1, 0.2}, {0.3, 1}},
-        "simulate: a covariance must be symmetric, got 0.3 at (1, 0) and 0.2 at (0, 1)");
+  check({{1, 2}, {2, 1}}, ".V0: a covariance must be positive semidefinite, got eigenvalues from -1 to 3");
+  check({{1, 0.2}, {0.3, 1}}, ".V0: a covariance must be symmetric, got 0.3 at (1, 0) and 0.2 at (0, 1)");
   check({{1, 0.2}}, ".V0: must be a square matrix of 1 rows, got row 0 = [1,0.2]");
   check({{1, 0.2}, {0.2}}, ".V0: must be a square matrix of 2 rows, got row 1 = [0.2]");
   check({{1, "x"}, {0.2, 1}}, ".V0: must hold numbers, got \"x\"");
@@ -284,14 +284,12 @@ TEST_CASE("sde: a start that is no covariance") {
   check(2, ".V0: must be a square matrix, one row a token, got 2");
   json network = attention(10);
   network["rho0"] = 1.2;
-  check_sde_fails(
-      "network", network,
-      "sample_networks: a covariance must be positive semidefinite, got eigenvalues from -0.2 to 2.2");
+  check_sde_fails("network", network, ".rho0: expected a number in [-1, 1], got 1.2");
   network["rho0"] = 0.2;
   network["tokens"] = 0;
-  check_sde_fails("network", network, ".tokens: must be at least 1, got 0");
+  check_sde_fails("network", network, ".tokens: expected an integer from 1 to 10000, got 0");
   network["tokens"] = 101;
-  check_sde_fails("network", network, "sample_networks: width must be at least 101, got 100");
+  check_sde_fails("network", network, ".width: expected at least 101 for 101 tokens, got 100");
 }
 
 TEST_CASE("sde: residual weights, temperatures and sizes") {
@@ -301,41 +299,45 @@ TEST_CASE("sde: residual weights, temperatures and sizes") {
     check_sde_fails("simulate", config, message);
   };
   check({{"lambda", 0.6}},
-        "ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got lambda = 0.6, "
+        ".lambda: ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got "
+        "lambda = "
+        "0.6, "
         "gamma = 0.5, sum of squares 0.61");
   check({{"lambda", 1}, {"gamma", 1}},
-        "attention_model: lambda^2 + gamma^2 must be 1, got lambda = gamma = 1; with other weights the drift "
-        "is of order one a layer and no SDE exists");
-  check({{"gamma", nullptr}, {"gamma_squared", 1.5}},
-        "ResidualWeights: gamma^2 must lie in [0, 1] because lambda^2 + gamma^2 = 1, got 1.5");
-  check({{"gamma", -0.5}}, ".gamma: must be at least 0, got -0.5");
+        ".lambda: expected lambda^2 + gamma^2 = 1, got lambda = gamma = 1, which only the unshaped networks "
+        "take");
+  check({{"gamma", nullptr}, {"gamma_squared", 1.5}}, ".gamma_squared: expected a number in [0, 1], got 1.5");
+  check({{"gamma", -0.5}}, ".gamma: expected a number in [0, 1], got -0.5");
   check({{"gamma_squared", 0.25}}, ".gamma_squared: give either gamma_squared or gamma");
-  check({{"temperature", 0}}, "attention_model: temperature must be positive and finite, got 0");
-  check({{"temperature", -1}}, "attention_model: temperature must be positive and finite, got -1");
-  check({{"horizon", -0.1}}, "simulate: times must be positive, finite and increasing, got -0.1 after 0");
-  check({{"horizon", nullptr}, {"depth", 10}, {"width", 0}}, ".width: must be at least 1, got 0");
-  check({{"horizon", nullptr}, {"depth", 0}, {"width", 10}}, ".depth: must be at least 1, got 0");
-  check({{"paths", 0}}, "simulate: paths must be at least 1, got 0");
-  check({{"max_step", 0}}, "simulate: max_step must be positive and finite, got 0");
-  check({{"seed", -1}}, ".seed: must be at least 0, got -1");
+  check({{"temperature", 0}}, ".temperature: expected a number > 0, got 0");
+  check({{"temperature", -1}}, ".temperature: expected a number > 0, got -1");
+  check({{"horizon", -0.1}}, ".horizon: expected a number > 0, got -0.1");
+  check({{"horizon", nullptr}, {"depth", 10}, {"width", 0}},
+        ".width: expected an integer from 1 to 1000000000, got 0");
+  check({{"horizon", nullptr}, {"depth", 0}, {"width", 10}},
+        ".depth: expected an integer from 1 to 1000000000, got 0");
+  check({{"paths", 0}}, ".paths: expected an integer from 1 to 1000000000, got 0");
+  check({{"max_step", 0}}, ".max_step: expected a number > 0, got 0");
+  check({{"seed", -1}}, ".seed: expected an integer >= 0, got -1");
   check({{"lower", 0.9}, {"upper", 1}},
-        "simulate: the eigenvalues of V_0 must lie within the stopping bounds 0.9 and 1");
+        ".variance: start: the eigenvalues of V_0 must lie within the stopping bounds 0.9 and 1");
   check({{"scheme", "heun"}},
         ".scheme: expected one of geometric, euler_maruyama, euler_maruyama_dense, got \"heun\"");
-  check({{"steps", 10}}, ".steps: unknown field");
   json network = attention(10);
   network["temperature"] = 0;
-  check_sde_fails("network", network, "sample_networks: temperature must be positive and finite, got 0");
+  check_sde_fails("network", network, ".temperature: expected a number > 0, got 0");
   network["temperature"] = 1;
   network["lambda"] = 0.9;
-  check_sde_fails(
-      "network", network,
-      "ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = 1, got lambda = "
-      "0.9, gamma = 0.3535533905932738, sum of squares 0.935");
+  check_sde_fails("network", network,
+                  ".lambda: ResidualWeights: lambda and gamma must be at least 0 with lambda^2 + gamma^2 = "
+                  "1, got lambda = "
+                  "0.9, gamma = 0.3535533905932738, sum of squares 0.935");
   network.erase("lambda");
   network["layers"] = {3, 2};
   network.erase("depth");
-  check_sde_fails("network", network, "sample_networks: layers must increase from at least 1, got 2 after 3");
+  check_sde_fails(
+      "network", network,
+      ".layers: expected a list of increasing integers from 1 to 1000000000, at least one, got [3,2]");
 }
 
 TEST_CASE("sde: files that cannot be read or made") {

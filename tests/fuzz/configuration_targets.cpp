@@ -46,7 +46,12 @@ void avoid_saddle(const std::string& experiment, json& config) {
 
 /// A flow without a time goes on until it rests.
 void end_early(const std::string& experiment, json& config) {
-  if (experiment == "flow" || experiment == "prune") set_default(config, "tau", 1);
+  if (experiment == "flow" || experiment == "prune" || experiment == "resampling")
+    set_default(config, "tau", 1);
+  if (experiment == "digit-times") {
+    set_default(config, "images", 10);
+    set_default(config, "batch", 2);
+  }
 }
 
 /// Roots of whole trajectories: seconds a case under the sanitizers, which leaves no time for others.
@@ -80,7 +85,7 @@ void heads_config(Bytes bytes) {
     json config = bounded_json(bytes);
     for (const char* field : {"samples", "fresh_samples"}) {
       const bool takes =
-          field[0] == 's' ? name != "sgd" && name != "hessian" : name == "flow" || name == "prune";
+          field[0] == 's' ? name != "sgd" && name != "hessian" && name != "digit-times" : name == "flow" || name == "prune";
       if (takes) set_default(config, field, 4);
     }
     avoid_saddle(name, config);

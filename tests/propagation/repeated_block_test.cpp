@@ -154,13 +154,23 @@ TEST_CASE("repeated block: gradients of the layers add up to the tangent kernel"
        layers::concat({{0.25, {layers::dense()}}, {0.75, {layers::dense(), layers::relu()}}})});
   const Matrix<double> start = gram_of(5, 1.3, 0.4);
   const auto found = layer_gradients(block, start, 3);
-  double sum = 0;
-  std::vector<std::string> paths;
+  double sum = 0, matrices = 0, attention_layer = 0;
+  std::vector<std::string> paths, parameters_of_attention;
   for (const LayerGradients& layer : found) {
     REQUIRE(layer.blocks.size() == 3);
-    for (const numerics::Estimate& gradient : layer.blocks) sum += gradient.value;
+    double layer_sum = 0;
+    for (const numerics::Estimate& gradient : layer.blocks) layer_sum += gradient.value;
+    if (!layer.parameter.empty()) {
+      matrices += layer_sum;
+      parameters_of_attention.push_back(layer.parameter);
+      continue;
+    }
+    if (layer.kind == "attention") attention_layer = layer_sum;
+    sum += layer_sum;
     paths.push_back(layer.path);
   }
+  CHECK(parameters_of_attention == std::vector<std::string>{"query and key", "value", "output"});
+  CHECK(matrices == Approx(attention_layer).epsilon(1e-9).scale(0));
   CHECK(paths == std::vector<std::string>{
                      "layers[0].times[0].layers[0].branches[1].layers[1]",
                      "layers[0].times[0].layers[0].branches[1].layers[3]",
@@ -243,6 +253,7 @@ TEST_CASE("repeated block: networks beside the theory, layer by layer") {
   for (std::size_t k = 0; k < gradients.size(); ++k) {
     CAPTURE(gradients[k].path);
     CHECK(sampled.gradients[k].path == gradients[k].path);
+    CHECK(sampled.gradients[k].parameter == gradients[k].parameter);
     CHECK(sampled.gradients[k].kind == gradients[k].kind);
     for (std::size_t l = 0; l < depth; ++l) {
       CAPTURE(l);

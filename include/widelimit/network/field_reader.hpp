@@ -47,8 +47,8 @@ class FieldReader {
   /// The list of layers in `field`, each by its registered reader.
   Layers layers(std::string_view field);
 
-  /// Throws if the object has a field that nothing has read.
-  void finish() const;
+  /// Throws NetworkError("PATH.FIELD: message") if the object has a field that nothing has read.
+  void finish(const std::string& message = "unknown field") const;
 
   /// Throws NetworkError("PATH.field: message").
   [[noreturn]] void fail(std::string_view field, const std::string& message) const;

@@ -68,9 +68,13 @@ struct LayerGradients {
   std::string path;                        ///< "layers[0].branches[1].layers[2]"
   std::string kind;                        ///< "dense", "attention", ...
   std::vector<numerics::Estimate> blocks;  ///< By the block that the layer stands in, the first first.
+  /// Of attention also its matrices, each with its biases: "query", "key" ("query and key" if they are tied), "value"
+  /// and "output"; empty: the whole layer.
+  std::string parameter = {};
 };
 
-/// Every layer of the block that has parameters, in their order. Cost: depth / 2 times propagate() for each.
+/// Every layer of the block that has parameters, in their order; behind attention without positional encodings its
+/// matrices. Cost: depth / 2 times propagate() for each, of attention three times that.
 [[nodiscard]] std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start,
                                                           Index depth, const RunControl& run = {});
 

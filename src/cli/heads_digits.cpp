@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cli/heads_times.hpp"
+#include "widelimit/data/mnist.hpp"
+#include "widelimit/json/read_json.hpp"
+#include "widelimit/numerics/random_stream.hpp"
+#include "widelimit/specialization/image_task.hpp"
+#include "widelimit/specialization/trained_heads.hpp"
+
+namespace widelimit::cli {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr Index picture_side = 28, picture_classes = 10;
+// SGD is looked at in pieces of this many steps, so that it can end once all times are known, and so that the heads of
+// few steps are kept.
+constexpr Index steps_a_batch_piece = 50;
+
+struct LabelledPixels {
+  Matrix<double> pixels;  ///< N x D, 0 to 255.
+  std::vector<int> labels;
+  json input;  ///< What they are.
+};
+
+LabelledPixels mnist_pixels(const std::string& folder, Index count) {
+  const data::LabelledImages set = data::read_mnist(data::mnist_test_files(folder));
+  const auto available = static_cast<Index>(set.size());
+  if (count > available)
+    throw ArgumentError(fmt::format("{}: expected at least {} images, got {}", folder, count, available));
+  const Index size = static_cast<Index>(set.images.size()) / available;
+  LabelledPixels result{Matrix<double>(count, size), {set.labels.begin(), set.labels.begin() + count}, {}};
+  // The reader's pixels lie in [0, 1]; rounding undoes its single precision.
+  for (Index i = 0; i < result.pixels.size(); ++i)
+    result.pixels.data()[i] = std::round(255 * static_cast<double>(set.images.data()[i]));
+  result.input = {{"kind", "MNIST, test images"}, {"folder", folder}};
+  return result;
+}
+
+/// Ten classes of noisy horizontal bars, in place of digits.
+LabelledPixels drawn_bars(Index count) {
+  constexpr Index pixels = picture_side * picture_side;
+  numerics::RandomStream random(1);
+  LabelledPixels result{Matrix<double>(count, pixels),
+                        {},
+                        {{"kind", "generated: horizontal bars in noise, a height each class"}}};
+  for (Index i = 0; i < count; ++i) {
+    const Index label = i % picture_classes;
+    result.labels.push_back(static_cast<int>(label));
+    for (Index d = 0; d < pixels; ++d)
+      result.pixels(i, d) = (d / picture_side / 3 == label ? 200 : 0) + 55 * random.uniform();
+  }
+  return result;
+}
+
+LabelledPixels pixels_of(FieldReader& in) {
+  const Index count = in.integer("images", 10'000);
+  LabelledPixels result =
+      in.has("mnist")
+          ? naming_errors(in.path() + ".mnist", [&] { return mnist_pixels(in.text("mnist"), count); })
+          : drawn_bars(count);
+  result.input["images"] = count;
+  result.input["pixels"] = result.pixels.cols();
+  return result;
+}
+
+/// SGD on pictures until every class has specialised.
+FirstTimes picture_times(FieldReader& in, const ImageTask& task, double eta, std::uint64_t seed,
+                         const RunControl& control) {
+  SgdOptions options;
+  options.tokens = in.integer("tokens", 5);
+  options.batch = in.integer("batch", task.dimension());
+  options.gamma = in.number("gamma", 0.25);
+  const double delta = in.number("delta", 1);
+  const Index steps = steps_in(in, "gamma", options.gamma), heads = in.integer("heads", 10);
+  const HeadActivation activation = activation_of(in);
+  HeadVectors state = random_start(activation, heads, 1, task.dimension(), eta, seed + kStartSeed).heads;
+  FirstTimes found(static_cast<std::size_t>(task.class_means().rows()));
+  for (Index done = 0;; done += options.steps) {
+    options.steps = std::min(steps_a_batch_piece, steps - done);
+    options.record = record_every(1, options.steps);
+    options.run = piece_of(control, done, steps);
+    // Batches of their own for every piece and every start.
+    options.seed = seed * 1'000'003 + static_cast<std::uint64_t>(done / steps_a_batch_piece);
+    const auto points = image_sgd(activation, task, state, options);
+    for (const ImageSgdPoint& point : points)
+      found.see(static_cast<double>(done) * options.gamma + point.tau,
+                feature_splits(point.heads.k * task.class_means().transpose()), delta);
+    if (found.all()) found.end = RunEnd::specialised;
+    if (found.all() || done + options.steps >= steps) return found;
+    state = points.back().heads;
+  }
+}
+
+}  // namespace
+
+ExperimentTable digit_times_experiment(FieldReader& in, const RunControl& control) {
+  LabelledPixels input = pixels_of(in);
+  const ImageTask task = naming_errors(in.path() + ".images", [&] {
+    return ImageTask(input.pixels, std::move(input.labels), in.number("amplitude", 0.3));
+  });
+  std::vector<std::string> names;
+  for (Index c = 0; c < task.class_means().rows(); ++c) names.push_back(fmt::format("{}", c));
+  TimesTable times("digit_time", names);
+  times.fill(in, task.dimension(), [&](double eta, std::uint64_t seed) {
+    return std::vector<FirstTimes>{picture_times(in, task, eta, seed, control)};
+  });
+  for (std::size_t c = 0; c < names.size(); ++c) times.table.summary["digits"].push_back(times.summary_of(c));
+  times.table.summary["ends"] = times.ends();
+  times.table.summary["input"] = std::move(input.input);
+  return std::move(times.table);
+}
+
+}  // namespace widelimit::cli

@@ -1,0 +1,186 @@
+#include "cli/heads_pictures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "cli/gnuplot.hpp"
+#include "widelimit/numerics/statistics.hpp"
+
+namespace widelimit::cli {
+namespace {
+
+/// Columns whose names begin with `prefix`, drawn in `style`. Those of several prefixes share the colours of what stands
+/// behind the prefix.
+struct CurveGroup {
+  const char* prefix;
+  const char* style;
+  bool named;  ///< Has an entry in the key.
+};
+
+struct HeadsPicture {
+  const char* experiment;
+  const char* x;
+  const char* title;
+  const char* x_label;
+  const char* y_label;
+  std::vector<CurveGroup> groups;
+  const char* settings;
+  bool medians;  ///< A line through the medians at each x.
+};
+
+constexpr const char* overlaps = "overlap m of head and feature";
+constexpr const char* time_label = "time tau";
+
+const std::vector<HeadsPicture>& pictures() {
+  static const std::vector<HeadsPicture> list = {
+      {"flow",
+       "tau",
+       "gradient flow",
+       time_label,
+       overlaps,
+       {{"m", "lines lw 2", true}},
+       "set logscale x",
+       false},
+      {"sgd", "tau", "online SGD", time_label, overlaps, {{"m", "linespoints pt 7 ps 0.5", true}}, "", false},
+      {"compare",
+       "tau",
+       "points: online SGD, lines: gradient flow",
+       time_label,
+       overlaps,
+       {{"m_sgd_", "points pt 7 ps 0.6", false}, {"m_flow_", "lines lw 2", true}},
+       "",
+       false},
+      {"resampling",
+       "tau",
+       "points: fresh samples at every step, lines: samples kept",
+       time_label,
+       overlaps,
+       {{"m_fresh_", "points pt 7 ps 0.6", false}, {"m_kept_", "lines lw 2", true}},
+       "",
+       false},
+      {"prune",
+       "removed",
+       "heads removed one by one, a line a start",
+       "heads removed",
+       "loss on fresh samples",
+       {{"loss", "linespoints pt 7 ps 0.7", true}},
+       "set xtics 1",
+       false},
+      {"phase-transition",
+       "log_scale",
+       "points: starts, lines: their medians",
+       "ln(sqrt(D) / eta)",
+       "specialisation time",
+       {{"specialisation_time", "points pt 7 ps 0.9", false}},
+       "",
+       true},
+      {"feature-times",
+       "log_scale",
+       "points: starts, lines: their medians",
+       "ln(sqrt(D) / eta)",
+       "specialisation time of a feature",
+       {{"feature_time", "points pt 7 ps 0.9", false}},
+       "",
+       true},
+      {"digit-times",
+       "log_scale",
+       "points: starts, lines: their medians",
+       "ln(sqrt(D) / eta)",
+       "specialisation time of a digit",
+       {{"digit_time", "points pt 7 ps 0.9", false}},
+       "",
+       true}};
+  return list;
+}
+
+const HeadsPicture* picture_of(std::string_view experiment) {
+  const auto place = std::find_if(pictures().begin(), pictures().end(),
+                                  [&](const HeadsPicture& one) { return experiment == one.experiment; });
+  return place == pictures().end() ? nullptr : &*place;
+}
+
+std::size_t column_of(const ExperimentTable& table, std::string_view name) {
+  return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) -
+                                  table.columns.begin());
+}
+
+/// All rows; an empty line ends the curves of one start.
+std::string rows_block(const ExperimentTable& table) {
+  std::string block = "$table << EOD\n";
+  const bool starts = table.columns.front() == "start";
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    if (starts && i > 0 && table.rows[i][0] != table.rows[i - 1][0]) block += "\n";
+    fmt::format_to(std::back_inserter(block), "{}\n", fmt::join(table.rows[i], " "));
+  }
+  return block + "EOD\n";
+}
+
+/// x and the median of a column over the rows that have it.
+std::string medians_block(const ExperimentTable& table, std::size_t x, std::size_t column) {
+  std::map<double, std::vector<double>> values;
+  for (const std::vector<double>& row : table.rows)
+    if (std::isfinite(row[column])) values[row[x]].push_back(row[column]);
+  std::string block = fmt::format("$median{} << EOD\n", column);
+  if (values.empty()) block += "nan nan\n";
+  for (const auto& [at, all] : values)
+    fmt::format_to(std::back_inserter(block), "{} {}\n", at,
+                   numerics::quantile(numerics::sorted(all), 0.5).value);
+  return block + "EOD\n";
+}
+
+/// A style in one colour. gnuplot has eight; those that come again have other marks and dashes.
+std::string coloured(std::string style, std::size_t colour) {
+  constexpr std::size_t colours = 8;
+  constexpr int marks[] = {7, 5, 9, 13};
+  const std::size_t round = (colour - 1) / colours % std::size(marks), mark = style.find("pt 7");
+  if (mark != std::string::npos) style.replace(mark, 4, fmt::format("pt {}", marks[round]));
+  if (style.starts_with("line")) style += fmt::format(" dt {}", round + 1);
+  return fmt::format("{} lc {}", style, (colour - 1) % colours + 1);
+}
+
+/// "m of head 0, feature 1" would fill the key: columns are named as in the table, without what all have in common.
+std::string key_name(const std::string& column, std::string_view prefix) {
+  const std::string rest = column.substr(prefix.size());
+  if (prefix.starts_with("m")) return "m_{" + rest + "}";
+  if (rest.starts_with("_")) return rest.substr(1);
+  std::string words = column;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+}  // namespace
+
+bool has_heads_picture(std::string_view experiment) { return picture_of(experiment) != nullptr; }
+
+std::string heads_script(std::string_view experiment, const ExperimentTable& table) {
+  const HeadsPicture& picture = *picture_of(experiment);
+  const std::size_t x = column_of(table, picture.x);
+  std::map<std::string, std::size_t> colours;
+  std::string data = rows_block(table), curves;
+  for (const CurveGroup& group : picture.groups)
+    for (std::size_t column = 0; column < table.columns.size(); ++column) {
+      const std::string& name = table.columns[column];
+      if (!name.starts_with(group.prefix)) continue;
+      const std::string quantity = name.substr(std::string_view(group.prefix).size());
+      const std::size_t colour = colours.try_emplace(quantity, colours.size() + 1).first->second;
+      const std::string title = gnuplot_quoted(key_name(name, group.prefix));
+      fmt::format_to(std::back_inserter(curves), "$table using {}:{} with {} {}, ", x + 1, column + 1,
+                     coloured(group.style, colour), group.named ? "title " + title : "notitle");
+      if (!picture.medians) continue;
+      data += medians_block(table, x, column);
+      fmt::format_to(std::back_inserter(curves), "$median{} using 1:2 with {} title {}, ", column,
+                     coloured("lines lw 2", colour), title);
+    }
+  return fmt::format(
+      "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
+      "set offsets graph 0.02, graph 0.02\n"
+      "set title '{}'\nset xlabel '{}'\nset ylabel '{}'\nset datafile missing 'nan'\n{}\n{}plot {}\n",
+      picture.title, picture.x_label, picture.y_label, picture.settings, data, curves);
+}
+
+}  // namespace widelimit::cli

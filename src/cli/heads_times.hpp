@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/heads_config.hpp"
+
+/// Times at which heads specialise, over sizes of the start.
+namespace widelimit::cli {
+
+/// Why a run from one start ended.
+enum class RunEnd { specialised, rest, tau };
+
+/// First times at which quantities exceeded their bound, as far as they did.
+struct FirstTimes {
+  std::vector<std::optional<double>> times;
+  RunEnd end = RunEnd::tau;
+
+  explicit FirstTimes(std::size_t quantities) : times(quantities) {}
+  [[nodiscard]] bool all() const;
+  /// Keeps `tau` for each of `values` that is the first above `bound`.
+  void see(double tau, const Vector<double>& values, double bound);
+};
+
+/// Times of one quantity over sizes and starts.
+class TimesOverScales {
+ public:
+  void add(double scale, std::optional<double> time);
+  /// {"slope", "times": a spread and all values for each size}.
+  [[nodiscard]] nlohmann::json summary() const;
+
+ private:
+  double last_scale_ = 0;
+  std::vector<std::vector<std::optional<double>>> spreads_;
+  std::vector<std::pair<double, double>> points_;
+};
+
+/// A table of times over `etas` and `starts`, a row a start: eta, start, ln(sqrt(D) / eta), and each time beside its
+/// ratio to that logarithm.
+class TimesTable {
+ public:
+  /// `names` of the quantities stand behind "NAME_" in the columns unless they are empty.
+  TimesTable(const std::string& quantity, const std::vector<std::string>& names);
+
+  /// Adds a row for each of the sizes and starts: run(eta, seed) gives FirstTimes of some or all quantities.
+  template <typename Run>
+  void fill(FieldReader& in, Index dimension, const Run& run) {
+    const Index starts = starts_of(in, 2);
+    for (const auto& [eta, scale] : scales_of(in, dimension))
+      for (Index start = 0; start < starts; ++start)
+        append(eta, start, scale, run(eta, seed_of(in) + static_cast<std::uint64_t>(start)));
+  }
+
+  [[nodiscard]] nlohmann::json summary_of(std::size_t quantity) const {
+    return quantities_[quantity].summary();
+  }
+  /// How many runs ended because everything had specialised, at rest, or at tau.
+  [[nodiscard]] nlohmann::json ends() const;
+
+  ExperimentTable table;
+
+ private:
+  static std::vector<std::pair<double, double>> scales_of(FieldReader& in, Index dimension);
+  void append(double eta, Index start, double scale, const std::vector<FirstTimes>& runs);
+
+  std::vector<TimesOverScales> quantities_;
+  std::vector<RunEnd> ends_;
+};
+
+}  // namespace widelimit::cli

@@ -1,0 +1,135 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/heads_experiment.hpp"
+#include "support/seconds_to_stop.hpp"
+
+/// The experiments of figures 7 and 8: specialisation times of digits, and flows on kept and on fresh samples.
+
+using nlohmann::json;
+using widelimit::cli::ExperimentTable;
+using widelimit::cli::run_experiment;
+
+namespace {
+
+/// Bars in place of digits, loud enough that heads find them within seconds.
+json bars() {
+  return {{"activation", "bayes"}, {"images", 60}, {"amplitude", 1}, {"heads", 4},   {"tokens", 3},
+          {"etas", {0.1}},         {"starts", 2},  {"tau", 40},      {"gamma", 0.5}, {"batch", 64}};
+}
+
+json flips() {
+  return json::parse(R"({"activation": "softmax", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 8,
+                         "heads": 2, "tau": 8, "step": 0.2, "samples": 4000, "records": 4})");
+}
+
+}  // namespace
+
+TEST_CASE("digit-times: every digit has a time, later for a larger bound, and the input is told") {
+  json config = bars();
+  config["delta"] = 0.3;
+  const ExperimentTable early = run_experiment("digit-times", config);
+  REQUIRE(early.columns.size() == 3 + 2 * 10);
+  CHECK(early.columns[3] == "digit_time_0");
+  REQUIRE(early.rows.size() == 2);
+  CHECK(early.rows[0][2] == doctest::Approx(std::log(28 / 0.1)));
+  CHECK(early.summary["digits"].size() == 10);
+  CHECK(early.summary["input"]["kind"].get<std::string>().starts_with("generated"));
+  CHECK(early.summary["input"]["images"] == 60);
+  config["delta"] = 1;
+  const ExperimentTable late = run_experiment("digit-times", config);
+  int found = 0;
+  for (std::size_t row = 0; row < 2; ++row)
+    for (std::size_t column = 3; column < early.columns.size(); column += 2) {
+      const double time = early.rows[row][column];
+      if (std::isnan(time)) continue;
+      ++found;
+      CHECK(time > 0);
+      // The same batches: a larger bound is passed no earlier.
+      CHECK((std::isnan(late.rows[row][column]) || late.rows[row][column] >= time));
+      CHECK(early.rows[row][column + 1] == doctest::Approx(time / early.rows[row][2]));
+    }
+  CHECK(found >= 4);
+  const json& ends = early.summary["ends"];
+  CHECK(ends["specialised"].get<int>() + ends["tau"].get<int>() == 2);
+}
+
+TEST_CASE("digit-times: runs end once all times are known, or at tau") {
+  json config = bars();
+  config["delta"] = 0;
+  const ExperimentTable at_once = run_experiment("digit-times", config);
+  CHECK(at_once.summary["ends"]["specialised"] == 2);
+  for (std::size_t column = 3; column < at_once.columns.size(); column += 2)
+    CHECK(at_once.rows[0][column] == 0);
+  config["delta"] = 1e6;
+  config["tau"] = 1;
+  const ExperimentTable never = run_experiment("digit-times", config);
+  CHECK(never.summary["ends"]["tau"] == 2);
+  CHECK(std::isnan(never.rows[0][3]));
+  CHECK(never.summary["digits"][0]["times"][0]["values"] == json({nullptr, nullptr}));
+}
+
+TEST_CASE("resampling: the kept flow is that of `flow`, the fresh one stays near it") {
+  const ExperimentTable pair = run_experiment("resampling", flips());
+  json config = flips();
+  config["stop_gradient"] = 0;
+  config["fresh_samples"] = 10;
+  const ExperimentTable flow = run_experiment("flow", config);
+  CHECK(pair.columns[3] == "m_kept_00");
+  CHECK(pair.columns[7] == "m_fresh_00");
+  REQUIRE(pair.rows.size() == flow.rows.size());
+  for (std::size_t row = 0; row < flow.rows.size(); ++row)
+    for (std::size_t entry = 0; entry < 4; ++entry)
+      CHECK(pair.rows[row][3 + entry] == flow.rows[row][2 + entry]);
+  // Both start alike; samples of their own part them by the size of a sampled gradient.
+  for (std::size_t entry = 3; entry < 7; ++entry) CHECK(pair.rows[0][entry] == pair.rows[0][entry + 4]);
+  const double difference = pair.summary["largest_difference_m"].get<double>();
+  CHECK(difference > 0);
+  CHECK(difference < 10 / std::sqrt(4000.0));
+  CHECK_FALSE(pair.summary["converged"].get<bool>());
+}
+
+TEST_CASE("resampling: both flows end where the kept one rests, for every start") {
+  json config = flips();
+  config["stop_gradient"] = 10;
+  config["starts"] = 2;
+  const ExperimentTable pair = run_experiment("resampling", config);
+  CHECK(pair.rows.size() == 2);
+  CHECK(pair.columns[0] == "start");
+  CHECK(pair.summary["starts"].size() == 2);
+  CHECK(pair.summary["converged"].get<bool>());
+  CHECK(pair.summary["tau"] == 0);
+  CHECK(pair.summary["spread"]["values"] == 2);
+}
+
+TEST_CASE("feature-times and phase-transition: a flow at rest is told from one that specialised") {
+  json config =
+      json::parse(R"({"activation": "softmax", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
+                     "heads": 2, "dimension": 100, "etas": [0.1], "starts": 1, "tau": 400, "step": 0.5, "samples": 500})");
+  CHECK(run_experiment("phase-transition", config).summary["ends"] ==
+        json{{"specialised", 1}, {"rest", 0}, {"tau", 0}});
+  config["stop_gradient"] = 10;
+  for (const char* name : {"phase-transition", "feature-times"})
+    CHECK(run_experiment(name, config).summary["ends"] == json{{"specialised", 0}, {"rest", 1}, {"tau", 0}});
+  config["stop_gradient"] = 0;
+  config["tau"] = 1;
+  CHECK(run_experiment("feature-times", config).summary["ends"] ==
+        json{{"specialised", 0}, {"rest", 0}, {"tau", 1}});
+}
+
+TEST_CASE("digit-times and resampling stop when they are asked to") {
+  json digits = bars();
+  digits["tau"] = 1e5;
+  digits["delta"] = 1e6;
+  json flows = flips();
+  flows["samples"] = 200'000;
+  flows["tau"] = 1e4;
+  const auto seconds = [](const char* name, const json& config) {
+    return widelimit::testing::seconds_to_stop(
+        [&](const std::stop_token& stop) { return run_experiment(name, config, {.stop = stop}); });
+  };
+  CHECK(seconds("digit-times", digits) < 1);
+  CHECK(seconds("resampling", flows) < 1);
+}
