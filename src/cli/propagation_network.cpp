@@ -193,48 +193,6 @@ void run_block_command(const BlockArguments& arguments) {
     run_variation(arguments, block);
 }
 
-/// The block, and the tokens in front of it.
-void add_start_options(CLI::App& command, BlockArguments& arguments) {
-  command.add_option("network", arguments.network, "Network file with the layers of one block")
-      ->required()
-      ->type_name("NETWORK");
-  command.add_option("--tokens", arguments.tokens, "Number of tokens [64]")
-      ->check(whole_number<Index>(1, 1 << 14))
-      ->type_name("N");
-  command.add_option("--depth", arguments.depth, "Number of blocks [16]")
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("L");
-  command
-      .add_option("--q0", arguments.q0, "Squared norm / width at the start [1; with --vary the fixed point]")
-      ->check(positive_number())
-      ->type_name("Q");
-  command.add_option("--c0", arguments.c0, "Cosine of two tokens at the start [0]")->type_name("C");
-  command
-      .add_option("--gram", arguments.gram, "Gram matrix [tokens, tokens] to start from, in place of both")
-      ->type_name("FILE.npy");
-  command
-      .add_option("--grams", arguments.grams, "Where to write the Gram matrices [depth + 1, tokens, tokens]")
-      ->type_name("FILE.npy");
-}
-
-void add_sampling_options(CLI::App& command, BlockArguments& arguments) {
-  command.add_flag("--gradients", arguments.gradients, "Gradients of every layer of every block, too");
-  command
-      .add_option("--networks", arguments.sampling.networks,
-                  "Random networks to put beside the theory [none]")
-      ->check(whole_number<Index>(2, 1 << 20))
-      ->type_name("N");
-  command.add_option("--width", arguments.sampling.width, "Their width [128]")
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("D");
-  command.add_option("--heads", arguments.sampling.heads.count, "Their heads [8]")
-      ->check(whole_number<Index>(1, 1 << 16))
-      ->type_name("H");
-  command.add_option("--seed", arguments.sampling.seed, "Of their weights and tokens [0]")
-      ->check(seed_number())
-      ->type_name("S");
-}
-
 }  // namespace
 
 void add_propagation_network_command(CLI::App& propagation, const RunContext& context) {
@@ -243,8 +201,43 @@ void add_propagation_network_command(CLI::App& propagation, const RunContext& co
   CLI::App* command = propagation.add_subcommand(
       "network",
       "Norms, angles and gradients behind a block of any layers, repeated, by the kernel recursion");
-  add_start_options(*command, *arguments);
-  add_sampling_options(*command, *arguments);
+  command->add_option("network", arguments->network, "Network file with the layers of one block")
+      ->required()
+      ->type_name("NETWORK");
+  command->add_option("--tokens", arguments->tokens, "Number of tokens [64]")
+      ->check(whole_number<Index>(1, 1 << 14))
+      ->type_name("N");
+  command->add_option("--depth", arguments->depth, "Number of blocks [16]")
+      ->check(whole_number<Index>(1, 1 << 16))
+      ->type_name("L");
+  command
+      ->add_option("--q0", arguments->q0,
+                   "Squared norm / width at the start [1; with --vary the fixed point]")
+      ->check(positive_number())
+      ->type_name("Q");
+  command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start [0]")->type_name("C");
+  command
+      ->add_option("--gram", arguments->gram, "Gram matrix [tokens, tokens] to start from, in place of both")
+      ->type_name("FILE.npy");
+  command
+      ->add_option("--grams", arguments->grams,
+                   "Where to write the Gram matrices [depth + 1, tokens, tokens]")
+      ->type_name("FILE.npy");
+  command->add_flag("--gradients", arguments->gradients, "Gradients of every layer of every block, too");
+  command
+      ->add_option("--networks", arguments->sampling.networks,
+                   "Random networks to put beside the theory [none]")
+      ->check(whole_number<Index>(2, 1 << 20))
+      ->type_name("N");
+  command->add_option("--width", arguments->sampling.width, "Their width [128]")
+      ->check(whole_number<Index>(1, 1 << 16))
+      ->type_name("D");
+  command->add_option("--heads", arguments->sampling.heads.count, "Their heads [8]")
+      ->check(whole_number<Index>(1, 1 << 16))
+      ->type_name("H");
+  command->add_option("--seed", arguments->sampling.seed, "Of their weights and tokens [0]")
+      ->check(seed_number())
+      ->type_name("S");
   command
       ->add_option(
           "--vary", arguments->vary,
