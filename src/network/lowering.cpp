@@ -186,7 +186,7 @@ State Lowering::row(const State& input, std::shared_ptr<const RowStage> stage) {
   return keeps_zeros ? state : masked(state);
 }
 
-State Lowering::pair(const State& input, std::shared_ptr<const PairStage> stage) {
+State Lowering::pair(const State& input, const std::shared_ptr<const PairStage>& stage) {
   const StageRules rules = stage->rules();
   if (rules.accepts == StageRules::Accepts::gaussian && input.distribution != ChannelDistribution::gaussian)
     reject(fmt::format("expected Gaussian channels, got {}; insert a dense or convolutional layer before it",

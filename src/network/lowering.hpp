@@ -110,7 +110,7 @@ class Lowering {
   /// The same by a stage that maps positions, for windows that a pooling does not know.
   State pool(const State& input, const Window& window, std::shared_ptr<const PairStage> stage);
   State readout(const State& input, ReadoutKind kind);
-  State pair(const State& input, std::shared_ptr<const PairStage> stage);
+  State pair(const State& input, const std::shared_ptr<const PairStage>& stage);
   /// A stage that maps positions linearly, all channels alike.
   State position_map(const State& input, std::shared_ptr<const PairStage> stage);
   /// The same, where the stage picks the positions that a window of single positions does, without padding.
