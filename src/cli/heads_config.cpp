@@ -8,7 +8,6 @@
 #include "numerics/memory.hpp"
 #include "specialization/checks.hpp"
 #include "specialization/read_prior.hpp"
-#include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/flow.hpp"
 
 namespace widelimit::cli {
@@ -35,7 +34,11 @@ JsonValue field_value(FieldReader& in, const char* field) {
 HeadActivation activation_of(FieldReader& in) { return head_activation_from_name(in.text("activation")); }
 
 Prior prior_of(FieldReader& in) {
-  return naming_errors(in.path() + ".prior", [&] { return read_prior(field_value(in, "prior")); });
+  try {
+    return read_prior(field_value(in, "prior"));
+  } catch (const ArgumentError& error) {
+    in.fail("prior", error.what());
+  }
 }
 
 Index samples_of(FieldReader& in, const char* field, Index otherwise, Index features) {

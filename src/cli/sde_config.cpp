@@ -385,25 +385,4 @@ NetworkSetup read_network_setup(FieldReader& fields) {
   return setup;
 }
 
-std::vector<double> take_gammas(nlohmann::json& config) {
-  if (!config.contains("gammas")) return {};
-  FieldReader fields(config, "config");
-  std::vector<double> gammas = fields.numbers("gammas");
-  for (const char* other : {"gamma", "gamma_squared", "lambda", "gamma_feedforward",
-                            "gamma_squared_feedforward", "lambda_feedforward"})
-    if (fields.has(other)) fields.fail("gammas", fmt::format("stands beside {}; give one of them", other));
-  config.erase("gammas");
-  config["gamma"] = gammas.front();
-  return gammas;
-}
-
-std::vector<double> take_temperatures(nlohmann::json& config) {
-  if (!config.contains("temperatures")) return {};
-  FieldReader fields(config, "config");
-  std::vector<double> temperatures = fields.numbers("temperatures");
-  if (fields.has("temperature")) fields.fail("temperatures", "stands beside temperature; give one of them");
-  config.erase("temperatures");
-  return temperatures;
-}
-
 }  // namespace widelimit::cli

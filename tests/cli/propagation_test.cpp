@@ -177,7 +177,7 @@ TEST_CASE("propagation: the predictor is fitted to hyperparameters, too") {
   CHECK(fit.at("weight_g").get<double>() == doctest::Approx(2).epsilon(0.05));
   std::ofstream(folder / "bad.csv") << "alpha,loss\n0.5,1\n1.5,2\n";
   check_error("fit " + (folder / "bad.csv").string(),
-              (folder / "bad.csv").string() + ":3: collapsed_point: alpha_A must lie in [0, 1], got 1.5");
+              (folder / "bad.csv").string() + ":3: exponent: alpha_A must lie in [0, 1], got 1.5");
   std::ofstream(folder / "bad.csv") << "tokens,loss\n2.5,1\n";
   check_error("fit " + (folder / "bad.csv").string(),
               (folder / "bad.csv").string() + ":2: tokens: expected a whole number from 2 to 1e+09, got 2.5");

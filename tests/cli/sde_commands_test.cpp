@@ -180,9 +180,11 @@ TEST_CASE("sde gradients: networks side by side") {
   const auto lines = widelimit::testing::lines_of(without_comments(run.text("gradients.csv")));
   CHECK(lines.size() == 1 + 3 * (5 + 5 * 4));
   CHECK(lines.back().starts_with("\"Post-LN, causal\",output,4,"));
-  check_sde_fails("gradients",
-                  with(config, {{"networks", {{{"network", "unshaped"}, {"gamma", 0.5}, {"width", 3}}}}}),
-                  "config.networks[0].width: unknown field");
+  check_sde_fails(
+      "gradients", with(config, {{"networks", {{{"network", "unshaped"}, {"gamma", 0.5}, {"width", 3}}}}}),
+      "config.networks[0].width: unknown field; known are label, network, gamma_squared, gamma, lambda, "
+      "gamma_squared_feedforward, gamma_feedforward, lambda_feedforward, temperature, heads, mask, "
+      "c_plus, c_minus, key_width, hidden_width");
   check_sde_fails("gradients", with(config, {{"networks", json::array()}}),
                   ".networks: must be a list of networks, got []");
 }

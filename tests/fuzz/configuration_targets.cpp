@@ -4,6 +4,7 @@
 #include "bounded_json.hpp"
 #include "cli/heads_experiment.hpp"
 #include "cli/sde_config.hpp"
+#include "cli/sde_fields.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -18,7 +19,7 @@ using nlohmann::json;
 void simulate(json config) {
   set_default(config, "paths", 2);
   expect_our_errors([&] {
-    static_cast<void>(cli::take_gammas(config));
+    cli::check_fields(config, cli::sde_fields("simulate"), "config");
     FieldReader fields(config, "config");
     cli::SdeSetup setup = cli::read_sde_setup(fields);
     fields.finish();
@@ -30,6 +31,7 @@ void simulate(json config) {
 void sample_networks(json config) {
   set_default(config, "samples", 2);
   expect_our_errors([&] {
+    cli::check_fields(config, cli::sde_fields("network"), "config");
     FieldReader fields(config, "config");
     cli::NetworkSetup setup = cli::read_network_setup(fields);
     fields.finish();
@@ -84,8 +86,8 @@ void heads_config(Bytes bytes) {
   expect_our_errors([&] {
     json config = bounded_json(bytes);
     for (const char* field : {"samples", "fresh_samples"}) {
-      const bool takes =
-          field[0] == 's' ? name != "sgd" && name != "hessian" && name != "digit-times" : name == "flow" || name == "prune";
+      const bool takes = field[0] == 's' ? name != "sgd" && name != "hessian" && name != "digit-times"
+                                         : name == "flow" || name == "prune";
       if (takes) set_default(config, field, 4);
     }
     avoid_saddle(name, config);
