@@ -64,7 +64,7 @@ void bind_of(nb::module_& module) {
           run.stop = std::move(stop);
           return gram_vjp(network, x1.inputs, x2.inputs, cotangents, run);
         });
-        return std::make_pair(array_of(std::move(result.x1)), array_of(std::move(result.x2)));
+        return nb::make_tuple(array_of(std::move(result.x1)), array_of(std::move(result.x2)));
       },
       "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none());
   const auto bind_of_one_batch = [&module](const char* name, auto function) {

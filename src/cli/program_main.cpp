@@ -68,7 +68,14 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
                             numerics::memory_text(numerics::available_memory())),
                 failed);
   } catch (const std::exception& error) {
-    return fail(error.what(), failed);
+    // oneTBB's words where there is no address space for the stack of a thread, or a limit on threads.
+    const std::string message = error.what();
+    if (message.starts_with("pthread_create"))
+      return fail(
+          fmt::format("out of threads: none could be started ({}), for want of memory or by a limit on them",
+                      message),
+          failed);
+    return fail(message, failed);
   }
 }
 

@@ -1,5 +1,8 @@
 #include "numerics/thread_arena.hpp"
 
+#include <pthread.h>
+
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -18,6 +21,8 @@ IdleArenas& idle_arenas() {
   return idle;
 }
 
+std::atomic<bool> is_forked = false;
+
 std::unique_ptr<tbb::task_arena> take_arena(int threads) {
   IdleArenas& idle = idle_arenas();
   const std::scoped_lock lock(idle.mutex);
@@ -28,9 +33,21 @@ std::unique_ptr<tbb::task_arena> take_arena(int threads) {
 
 }  // namespace
 
-ThreadArena::ThreadArena(int threads) : threads_{threads}, arena_{take_arena(threads)} {}
+bool has_threads() {
+  [[maybe_unused]] static const int is_asked_when_forked =
+      pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+  return !is_forked;
+}
+
+ThreadArena::ThreadArena(int threads)
+    : threads_{has_threads() ? threads : 1}, arena_{has_threads() ? take_arena(threads) : nullptr} {}
 
 ThreadArena::~ThreadArena() {
+  if (!has_threads() || !arena_) {
+    // Whether its threads are there it cannot know.
+    static_cast<void>(arena_.release());
+    return;
+  }
   IdleArenas& idle = idle_arenas();
   const std::scoped_lock lock(idle.mutex);
   idle.by_threads.emplace(threads_, std::move(arena_));

@@ -47,7 +47,8 @@ auto parts_of_blocks(Index count, Index block_size, const RunControl& run, const
     parts[static_cast<std::size_t>(block)] = part_of(block, std::min(block_size, count - block * block_size));
   });
   // A stop of a loop around this one ends it without a word, and parts are missing.
-  if (tbb::is_current_task_group_canceling()) throw Cancelled("stopped on request");
+  if (numerics::has_threads() && tbb::is_current_task_group_canceling())
+    throw Cancelled("stopped on request");
   return parts;
 }
 

@@ -76,7 +76,8 @@ TEST_CASE("gp reviews: words of the class separate the classes; what was dropped
   CAPTURE(result.errors);
   REQUIRE(result.code == 0);
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 11);
+  CAPTURE(result.output);
+  REQUIRE(lines.size() == 13);
   CHECK(lines[0].find(
             "imdb: 16 training, 8 validation, 8 test reviews of up to 17 words x 3, 2 classes, seed 1, ") ==
         0);
@@ -87,6 +88,8 @@ TEST_CASE("gp reviews: words of the class separate the classes; what was dropped
     CHECK(lines[i].find("without a vector and dropped; 0 texts cut") != std::string::npos);
   CHECK(lines[9].find("100.00 %") != std::string::npos);
   CHECK(lines[10].find("100.00 %") != std::string::npos);
+  for (std::size_t i = 11; i <= 12; ++i)
+    CHECK(lines[i].find(": the best regulariser, 1e-05, is the smallest of the grid") != std::string::npos);
 }
 
 TEST_CASE("gp reviews: a validation folder is used where there is one") {

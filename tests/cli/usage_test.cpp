@@ -27,7 +27,7 @@ TEST_CASE("usage: a word that is no command is named") {
               "entropy, explosion, law, flow, gradients");
   check_usage("heads fly",
               "heads fly: no such command; there are flow, sgd, compare, bayes, hessian, prune, "
-              "phase-transition, feature-times");
+              "phase-transition, feature-times, digit-times, resampling");
   check_usage("", "A subcommand is required");
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "kernel/derivatives/tile_walk.hpp"
+#include "kernel/run/first_error.hpp"
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "numerics/blas_threads.hpp"
@@ -59,13 +60,17 @@ class Computation {
       : plan_{plan}, run_{run}, stop_{run.stop}, walks_([&plan] { return TileWalk<Scalar>(plan); }) {}
 
   void record(Batch<Scalar>& batch) {
+    FirstError errors;
     in_parallel(batch.x.size(), [&](Index i) {
-      try {
-        walks_.local().record(batch.x, batch.records, i, stop_);
-      } catch (const NumericalError& error) {
-        throw NumericalError(fmt::format("gram_vjp: input {} of {}: {}", i, batch.name, error.what()));
-      }
+      errors.run(i, [&] {
+        try {
+          walks_.local().record(batch.x, batch.records, i, stop_);
+        } catch (const NumericalError& error) {
+          throw NumericalError(fmt::format("gram_vjp: input {} of {}: {}", i, batch.name, error.what()));
+        }
+      });
     });
+    errors.rethrow();
   }
 
   void self_back(const TileBatch<Scalar>& batch) {
@@ -165,8 +170,7 @@ class Computation {
     RunControl silent;
     silent.stop = run_.stop;
     numerics::on_threads(numerics::resolve_threads(run_.threads, "gram_vjp"), [&] {
-      const numerics::BlasThreads one_thread_a_task(
-          1, numerics::threads_at_once(tbb::this_task_arena::max_concurrency()));
+      const numerics::BlasThreads one_thread_a_task(1, numerics::threads_at_once(numerics::threads_here()));
       numerics::for_each_task(count, silent, body);
     });
   }

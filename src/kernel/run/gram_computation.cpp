@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "kernel/run/first_error.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
@@ -175,15 +176,17 @@ void GramComputation<Scalar, Result>::parallel(Index count, const Body& body) {
   // In order, whoever is free: with the largest tasks first, threads finish together.
   std::atomic<Index> next = 0;
   try {
-    arena_.execute([&] {
-      tbb::parallel_for(0, arena_.threads(), [&](int) {
-        while (!options_.stop.stop_requested()) {
-          const Index i = next++;
-          if (i >= count) return;
-          body(i);
-        }
-      });
-    });
+    const auto work = [&](int) {
+      while (!options_.stop.stop_requested()) {
+        const Index i = next++;
+        if (i >= count) return;
+        body(i);
+      }
+    };
+    if (numerics::has_threads())
+      arena_.execute([&] { tbb::parallel_for(0, arena_.threads(), work); });
+    else
+      work(0);
   } catch (const Cancelled&) {
     // From within a tile. How far the computation came is known here.
     if (!options_.stop.stop_requested()) throw;
@@ -199,8 +202,11 @@ Block<Scalar, Result> GramComputation<Scalar, Result>::make_states(const Ordered
   std::vector<const StateLayout*> layouts;
   for (Index i = begin; i < end; ++i) layouts.push_back(&x.layout(i));
   Block<Scalar, Result> block{&x, StateBlock<Scalar>(layouts, begin)};
-  parallel(block.end() - begin,
-           [&](Index i) { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
+  FirstError errors;
+  parallel(block.end() - begin, [&](Index i) {
+    errors.run(i, [&] { run_state(state_workers_.local(), x, begin + i, block.states[begin + i]); });
+  });
+  errors.rethrow();
   state_workers_.clear();  // their memory, before that of the pairs is taken
   return block;
 }

@@ -97,7 +97,7 @@ void check_demand(const std::string& layer, const Axis& axis, Index left, Index 
   }
 }
 
-const std::vector<std::pair<Index, Index>> lengths{{9, 9}, {12, 7}, {8, 5}};
+const std::vector<std::pair<Index, Index>> axis_lengths{{9, 9}, {12, 7}, {8, 5}};
 
 }  // namespace
 
@@ -105,7 +105,7 @@ TEST_CASE("convolutions demand what their taps read, whatever stride, padding an
   for (const char* padding : {"same", "valid", "circular"})
     for (const Index size : {1, 2, 3, 5})
       for (const Index stride : {1, 2, 3})
-        for (const auto& sizes : lengths)
+        for (const auto& sizes : axis_lengths)
           check_demand<AffineNode>(
               fmt::format(R"({{"layer": "conv", "filter": [{}], "strides": [{}], "padding": "{}"}})", size,
                           stride, padding),
@@ -116,7 +116,7 @@ TEST_CASE("poolings demand every position of a window with every other") {
   for (const char* padding : {"same", "valid"})
     for (const Index size : {1, 2, 3})
       for (const Index stride : {1, 2, 3})
-        for (const auto& sizes : lengths)
+        for (const auto& sizes : axis_lengths)
           check_demand<PoolNode>(fmt::format(R"({{"layer": "conv", "filter": [3]}}, {{"layer": "relu"}},
                               {{"layer": "average_pool", "window": [{}], "strides": [{}], "padding": "{}"}})",
                                              size, stride, padding),
