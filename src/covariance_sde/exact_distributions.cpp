@@ -82,6 +82,14 @@ void require_probability(std::string_view where, double p, double mass) {
         fmt::format("{}: p must lie between 0 and the mass not exploded, {}, got {}", where, mass, p));
 }
 
+/// Rounding errors grow with time, and at the wall of explosions the expansion converges slowly: its mass tells.
+[[noreturn]] void throw_not_converged(std::string_view where, double time, double mass) {
+  throw NumericalError(
+      fmt::format("{}: the expansion does not converge at time {:g} (it leaves a mass of {:g}); take earlier "
+                  "times, or simulate",
+                  where, time, mass));
+}
+
 /// Coefficients of the gap of two tokens in the coordinate of unit noise.
 struct GapProcess {
   double rate;       // sqrt(2 s)
@@ -99,6 +107,16 @@ GapProcess gap_process(std::string_view where, ResidualWeights residual, double 
   return {.rate = std::sqrt(2 * s),
           .curvature = 2 * gamma2 * gamma2 / (temperature * temperature * s),
           .exponent = 1 / (4 * gamma2)};
+}
+
+/// `ever`: the mass that explodes at any time. The potential at the wall is attractive for gamma^2 > 1/4, and the expansion
+/// is then some percent off once more than a little has exploded.
+void check_mass(double mass, double ever, double gamma_squared, double time) {
+  constexpr double little = 1e-3, rounding = 1e-6;
+  const double exploded = 1 - mass;
+  const double most = gamma_squared > 0.25 ? std::min(ever, little) : ever * (1 + 5 * little);
+  if (!(exploded > -rounding && exploded < most + rounding))
+    throw_not_converged("gap_distribution", time, mass);
 }
 
 }  // namespace
@@ -214,10 +232,13 @@ DiffusionDistribution correlation_distribution(const SdeModel& model, double rho
   while (first < 0 && time * generator.potential(spacing * static_cast<double>(first)) > largest_potential)
     ++first;
   std::vector<double> density = evolve(generator, first, above - first + 1, 0, spacing, time);
-  return {{DiffusionDistribution::Chart::correlation, root, 0},
-          start + spacing * static_cast<double>(first),
-          spacing,
-          std::move(density)};
+  DiffusionDistribution distribution({DiffusionDistribution::Chart::correlation, root, 0},
+                                     start + spacing * static_cast<double>(first), spacing,
+                                     std::move(density));
+  constexpr double tolerance = 1e-6;
+  const double mass = distribution.total_mass();
+  if (!(std::abs(mass - 1) < tolerance)) throw_not_converged("correlation_distribution", time, mass);
+  return distribution;
 }
 
 DiffusionDistribution gap_distribution(ResidualWeights residual, double temperature, double gap0,
@@ -256,10 +277,12 @@ DiffusionDistribution gap_distribution(ResidualWeights residual, double temperat
     density.push_back(0);
     for (auto j = static_cast<std::size_t>(count); j-- > 0;) density.push_back(-density[j]);
   }
-  return {{DiffusionDistribution::Chart::gap, s, gap.curvature},
-          -spacing * static_cast<double>(first + count - 1),
-          spacing,
-          std::move(density)};
+  DiffusionDistribution distribution({DiffusionDistribution::Chart::gap, s, gap.curvature},
+                                     -spacing * static_cast<double>(first + count - 1), spacing,
+                                     std::move(density));
+  check_mass(distribution.total_mass(), explosion_probability(residual, temperature, gap0),
+             residual.gamma_squared(), time);
+  return distribution;
 }
 
 double explosion_probability(ResidualWeights residual, double temperature, double gap0) {

@@ -111,6 +111,23 @@ TEST_CASE("exact distributions: small gaps are log-normal and large ones explode
   CHECK(lost == Approx(explosion_probability(residual, 0.25, 0.4)).scale(0).epsilon(2e-3));
 }
 
+TEST_CASE("exact distributions: where the expansion does not converge is an error, not a number") {
+  const auto gap_at = [](double gamma_squared, double time) {
+    return gap_distribution(ResidualWeights::shaped(gamma_squared), 1, 0.5, time);
+  };
+  for (const auto& [gamma_squared, time] :
+       {std::pair{0.45, 5.0}, {0.45, 100.0}, {0.3, 20.0}, {0.7, 4.0}, {0.2, 200.0}})
+    CHECK_THROWS_WITH_AS((void)gap_at(gamma_squared, time),
+                         doctest::Contains("gap_distribution: the expansion does not converge at time"),
+                         NumericalError);
+  CHECK(gap_at(0.45, 0.05).total_mass() > 0.999);
+  const SdeModel resnet = resnet_model(ResidualWeights::shaped(0.49), {0, -1});
+  CHECK(correlation_distribution(resnet, 0.2, 10).total_mass() == Approx(1).scale(0).epsilon(1e-6));
+  for (const double time : {16.0, 30.0, 200.0})
+    CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 0.2, time),
+                         doctest::Contains("correlation_distribution: "), Error);
+}
+
 TEST_CASE("exact distributions: explosion needs gamma^2 below a half") {
   CHECK(explosion_probability(ResidualWeights::shaped(0.5), 1, 10) == 0);
   CHECK(explosion_probability(ResidualWeights::shaped(0.499), 1, 10) > 0);

@@ -85,3 +85,19 @@ def test_errors(random):
         widelimit.gram_vjp(network, x, x, ntk=np.ones((3, 2)))
     with pytest.raises(NotImplementedError, match="readout over positions"):
         stax.serial(stax.Dense(4), stax.Relu())[2].vjp(random.normal(size=(2, 3, 2)), ntk=np.ones((2, 2)))
+
+
+def test_channels_that_are_masked_alone_have_derivative_0(random):
+    kernel_fn = stax.serial(stax.Dense(8), stax.Relu(), stax.Dense(1))[2]
+    x = random.normal(size=(3, 4))
+    x[0, 1] = 7
+    gradient = kernel_fn.vjp(x, ntk=random.normal(size=(3, 3)), mask_constant=7)
+    assert gradient[0, 1] == 0 and gradient[0, 0] != 0
+
+
+def test_help_knows_all_names():
+    import pydoc
+    assert "GlobalAvgPool" in pydoc.plain(pydoc.render_doc(stax))
+    assert not hasattr(stax.Bool, "no_such_name")
+    with pytest.raises(NotImplementedError, match="requirements are found"):
+        stax.Bool.member

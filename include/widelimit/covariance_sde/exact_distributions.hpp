@@ -53,7 +53,8 @@ class DiffusionDistribution {
 ///     linear_noise.
 ///
 /// Accuracy  1e-10 for quantiles from 5 to 95 percent.
-/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1 and time > 0.
+/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1 and time > 0; NumericalError at times
+///           that leave more or less than all of the mass (a residual network of gamma = .7: from 14 on).
 /// Cost      an eigenproblem of some 250 nodes, about 30 ms.
 [[nodiscard]] DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time);
 
@@ -63,7 +64,8 @@ class DiffusionDistribution {
 /// Accuracy  2e-9 for quantiles from 5 to 95 percent while less than 1e-3 of the mass has exploded by T; the
 ///           expansion converges algebraically at the wall where explosion is possible.
 /// Errors    ArgumentError unless the residual weights preserve variance, gamma, temperature, gap0 and time
-///           are positive.
+///           are positive; NumericalError where the expansion is known not to converge: once more mass has gone than ever
+///           explodes, and for gamma^2 > 1/4 once more than 1e-3 has.
 [[nodiscard]] DiffusionDistribution gap_distribution(ResidualWeights residual, double temperature,
                                                      double gap0, double time);
 

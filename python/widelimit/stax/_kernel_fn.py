@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from .._arrays import element_type
+from .._arrays import element_type, numbers
 from .._jax import called_back, is_traced
 from .._named import by_name
 from ..derivatives import gram_vjp
@@ -111,6 +111,10 @@ class KernelFunction:
                       has_patterns=pattern is not None)
         axes = (first.batch_axis, first.channel_axis)
         moved = [np.moveaxis(gradient, (0, -1), axes) for gradient in (found if right is not None else (found,))]
+        if mask_constant is not None:  # Channels may be masked alone.
+            for gradient, given in zip(moved, (x1, x2)):
+                array = numbers(given, name="inputs")
+                gradient[np.isnan(array) if np.isnan(mask_constant) else array == mask_constant] = 0
         return tuple(moved) if right is not None else moved[0]
 
     def _traced(self, x1, x2, get, names, options):

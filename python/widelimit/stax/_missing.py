@@ -16,6 +16,10 @@ def missing(name: str, instead: str) -> Callable[..., NoReturn]:
     return absent
 
 
+class _AbsentAttribute(NotImplementedError, AttributeError):
+    """For hasattr() and help() there is no such attribute."""
+
+
 class _Absent(type):
     """Of classes that are not here: whatever is done with one says what to use instead."""
 
@@ -29,9 +33,7 @@ class _Absent(type):
         raise NotImplementedError(cls.__doc__)
 
     def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise NotImplementedError(cls.__doc__)
+        raise _AbsentAttribute(cls.__doc__)
 
 
 def missing_class(name: str, instead: str) -> Any:

@@ -24,6 +24,7 @@ void for_each_part(Index columns, Index same, const Body& body) {
 template <typename Scalar>
 std::vector<const Scalar*> shifted(const std::vector<const Scalar*>& arrays, Index first) {
   std::vector<const Scalar*> result;
+  result.reserve(arrays.size());
   for (const Scalar* array : arrays) result.push_back(array + first);
   return result;
 }
