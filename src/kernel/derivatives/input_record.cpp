@@ -1,6 +1,8 @@
 #include "kernel/derivatives/input_record.hpp"
 
 #include "kernel/features.hpp"
+#include "kernel/variance_checks.hpp"
+#include "network/mask_stage.hpp"
 
 namespace widelimit {
 
@@ -36,5 +38,23 @@ RecordLayout make_record_layout(const Program& program, const std::vector<Shape>
   }
   return layout;
 }
+
+template <typename Scalar>
+void prepare_row_stage(InputRecord<Scalar>& record, NodeId id, const Node& node) {
+  const RowStage& stage = *std::get<RowNode>(node.operation).stage;
+  const Index positions = record.layout->positions[id];
+  std::vector<Scalar*> arrays;
+  for (Index k = 0; k < record.layout->auxiliaries[id]; ++k) arrays.push_back(record.auxiliary(id, k));
+  name_layer(node, [&] {
+    check_variances(record.variances(id), positions);
+    if (const auto* mask = dynamic_cast<const MaskStage*>(&stage))
+      mask->fill(*record.mask, arrays[0]);
+    else
+      stage.prepare(record.variances(id), static_cast<std::size_t>(positions), arrays.data());
+  });
+}
+
+template void prepare_row_stage(InputRecord<float>&, NodeId, const Node&);
+template void prepare_row_stage(InputRecord<double>&, NodeId, const Node&);
 
 }  // namespace widelimit

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "kernel/pair_view.hpp"
 #include "kernel/plan/program.hpp"
 
 namespace widelimit {
@@ -48,6 +49,16 @@ struct InputRecord {
   }
   [[nodiscard]] Scalar* state(NodeId node) { return variances(node) + layout->positions[node]; }
 };
+
+template <typename Scalar>
+StageInput<Scalar> stage_input(NodeId stage, InputRecord<Scalar>& input, const Shape& shape) {
+  return {input.variances(stage), input.state(stage), shape, input.graph};
+}
+
+/// Fills the auxiliary arrays of a row stage from the variances in front of it, which stand in the record. Throws
+/// NumericalError, naming the layer, for variances that leave the range.
+template <typename Scalar>
+void prepare_row_stage(InputRecord<Scalar>& record, NodeId id, const Node& node);
 
 /// The adjoints of what was recorded of an input, summed over its pairs; auxiliary arrays have none.
 template <typename Scalar>

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernel/derivatives/entry_gathering.hpp"
+#include "kernel/derivatives/kept_windows.hpp"
 #include "kernel/variance_checks.hpp"
 #include "network/mask_rule.hpp"
 #include "network/plane_mapping.hpp"
 
 namespace widelimit {
+
 template <typename Scalar>
 PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk)
     : program_{program},
@@ -114,27 +115,11 @@ void PairWalk<Scalar>::back(std::size_t step, const PlaneStep& plane, const Pair
 }
 
 template <typename Scalar>
-double PairWalk<Scalar>::readout_weight(NodeId readout) const {
-  const NodeId input = node(readout).inputs[0];
-  const auto left = static_cast<double>(product(geometry_.left_sizes[input])),
-             right = static_cast<double>(product(geometry_.right_sizes[input]));
-  switch (std::get<ReadoutNode>(node(readout).operation).kind) {
-    case ReadoutKind::flatten:
-      return 1 / left;
-    case ReadoutKind::average:
-      return 1 / (left * right);
-    case ReadoutKind::sum:
-      break;
-  }
-  return 1;
-}
-
-template <typename Scalar>
 void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane, PairNodes& nodes) const {
   const Operation& operation = node(target).operation;
   if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
     if (readout->kind == ReadoutKind::flatten && !plane.plane.is_diagonal) return;
-    const double weight = readout_weight(target);
+    const double weight = readout_weight(program_.graph, geometry_, target);
     const NodeId input = node(target).inputs[0];
     const Index3 &left_of_target = geometry_.left_sizes[input],
                  &right_of_target = geometry_.right_sizes[input];
@@ -156,15 +141,11 @@ void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane, PairNodes& n
       kept.nngp[to] += static_cast<Scalar>(weight) * plane.nngp[from];
       if (with_ntk_) kept.ntk[to] += static_cast<Scalar>(weight) * plane.ntk[from];
     });
-  for_each_row_of(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
-                  [&](Index entry, Index a, Index b, Index count) {
-                    for (Index z = 0; z < count; ++z) {
-                      const auto to = static_cast<std::size_t>((a + z) * kept.columns + b + z),
-                                 from = static_cast<std::size_t>(entry + z);
-                      kept.nngp[to] = plane.nngp[from];
-                      if (with_ntk_) kept.ntk[to] = plane.ntk[from];
-                    }
-                  });
+  for_each_kept(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
+                [&](std::size_t from, std::size_t to) {
+                  kept.nngp[to] = plane.nngp[from];
+                  if (with_ntk_) kept.ntk[to] = plane.ntk[from];
+                });
 }
 
 template <typename Scalar>
@@ -172,7 +153,7 @@ void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane, con
   const Operation& operation = node(target).operation;
   if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
     if (readout->kind == ReadoutKind::flatten && !plane.plane.is_diagonal) return;
-    const auto weight = static_cast<Scalar>(readout_weight(target));
+    const auto weight = static_cast<Scalar>(readout_weight(program_.graph, geometry_, target));
     plane.nngp_adjoint.fill(weight * nodes.readout_adjoints[target].nngp);
     plane.ntk_adjoint.fill(weight * nodes.readout_adjoints[target].ntk);
     return;
@@ -183,50 +164,40 @@ void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane, con
       plane.nngp_adjoint[to] += static_cast<Scalar>(weight) * kept.nngp_adjoint[from];
       if (with_ntk_) plane.ntk_adjoint[to] += static_cast<Scalar>(weight) * kept.ntk_adjoint[from];
     });
-  for_each_row_of(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
-                  [&](Index entry, Index a, Index b, Index count) {
-                    for (Index z = 0; z < count; ++z) {
-                      const auto from = static_cast<std::size_t>((a + z) * kept.columns + b + z),
-                                 to = static_cast<std::size_t>(entry + z);
-                      plane.nngp_adjoint[to] += kept.nngp_adjoint[from];
-                      if (with_ntk_) plane.ntk_adjoint[to] += kept.ntk_adjoint[from];
-                    }
-                  });
+  for_each_kept(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
+                [&](std::size_t to, std::size_t from) {
+                  plane.nngp_adjoint[to] += kept.nngp_adjoint[from];
+                  if (with_ntk_) plane.ntk_adjoint[to] += kept.ntk_adjoint[from];
+                });
 }
 
 template <typename Scalar>
 PairView<Scalar> PairWalk<Scalar>::view(NodeId id, const PairBlock<Scalar>& block, std::size_t number,
                                         const StopRequest& stop) {
   const NodeId input = node(id).inputs[0];
-  KeptNode<Scalar>& in_front = pairs_[number].kept[input];
-  const Plane<Scalar> kept = in_front.value();
-  const Index rows = in_front.rows, columns = in_front.columns;
-  InputRecord<Scalar>&left = *block.left_of(number).record, &right = *block.right_of(number).record;
-  return {.nngp = {kept.nngp, rows, columns},
-          .ntk = {kept.ntk, with_ntk_ ? rows : 0, with_ntk_ ? columns : 0},
-          .left_variance = left.variances(id),
-          .right_variance = right.variances(id),
-          .left_state = left.state(id),
-          .right_state = right.state(id),
-          .left_shape = geometry_.shapes.left[input],
-          .right_shape = geometry_.shapes.right[input],
-          .same_input = block.pairs[number].same_input,
-          .wanted = geometry_.demanded[id].entries(geometry_.left_sizes[id], geometry_.right_sizes[id]),
-          .stop = stop,
-          .left_graph = left.graph,
-          .right_graph = right.graph};
+  const PairShapes& shapes = geometry_.shapes;
+  auto view = pair_view<Scalar>(stage_input(id, *block.left_of(number).record, shapes.left[input]),
+                                stage_input(id, *block.right_of(number).record, shapes.right[input]),
+                                pairs_[number].kept[input].value());
+  view.same_input = block.pairs[number].same_input;
+  view.wanted = geometry_.demanded[id].entries(geometry_.left_sizes[id], geometry_.right_sizes[id]);
+  view.stop = stop;
+  return view;
 }
 
 template <typename Scalar>
-SelfView<Scalar> PairWalk<Scalar>::self_view(NodeId id, const PairBlock<Scalar>& block,
-                                             const StopRequest& stop) {
+template <typename Body>
+void PairWalk<Scalar>::with_self_view(NodeId id, const PairBlock<Scalar>& block, const StopRequest& stop,
+                                      const Body& body) {
+  const InputRecord<Scalar>& record = *block.left[0].record;
   const NodeId input = node(id).inputs[0];
   const KeptNode<Scalar>& kept = pairs_[0].kept[input];
-  return {{kept.nngp.data(), kept.rows, kept.columns},
-          geometry_.shapes.left[input],
-          stop,
-          {},
-          block.left[0].record->graph};
+  SelfView<Scalar> itself{
+      {kept.nngp.data(), kept.rows, kept.columns}, geometry_.shapes.left[input], stop, {}, record.graph};
+  std::optional<PositionMask> mask;
+  if (const MaskRulePointer& rule = std::get<PairNode>(node(id).operation).mask)
+    itself.counts = mask.emplace(rule->behind(*record.mask)).counts;
+  body(itself);
 }
 
 template <typename Scalar>
@@ -242,10 +213,9 @@ void PairWalk<Scalar>::forth(const PairStep& pair, const PairBlock<Scalar>& bloc
       variances[a] = in_front.nngp[static_cast<std::size_t>(a * (in_front.columns + 1))];
     name_layer(node(pair.node), [&] {
       check_variances(variances, in_front.rows);
-      std::optional<PositionMask> mask;
-      SelfView<Scalar> itself = self_view(pair.node, block, stop);
-      if (operation.mask) itself.counts = mask.emplace(operation.mask->behind(*record.mask)).counts;
-      operation.stage->prepare(itself, record.state(pair.node));
+      with_self_view(pair.node, block, stop, [&](const SelfView<Scalar>& itself) {
+        operation.stage->prepare(itself, record.state(pair.node));
+      });
     });
   }
   KeptNode<Scalar>& behind = kept[pair.node];
@@ -253,10 +223,7 @@ void PairWalk<Scalar>::forth(const PairStep& pair, const PairBlock<Scalar>& bloc
   if (geometry_.demanded[pair.node].empty()) return;
   const PairView<Scalar> seen = view(pair.node, block, number, stop);
   scratch_.resize(operation.stage->scratch_size(seen.left_shape, seen.right_shape));
-  const Plane<Scalar> to = behind.value();
-  PairResult<Scalar> result{{to.nngp, behind.rows, behind.columns},
-                            {to.ntk, with_ntk_ ? behind.rows : 0, with_ntk_ ? behind.columns : 0},
-                            scratch_.data()};
+  auto result = pair_result<Scalar>(behind.value(), behind.rows, behind.columns, scratch_.data());
   name_layer(node(pair.node), [&] { operation.stage->apply(seen, result); });
 }
 
@@ -282,12 +249,11 @@ void PairWalk<Scalar>::back(const PairStep& pair, const PairBlock<Scalar>& block
   }
   if (!block.recording) return;
   InputRecord<Scalar>& record = *block.left[0].record;
-  std::optional<PositionMask> mask;
-  SelfView<Scalar> itself = self_view(pair.node, block, stop);
-  if (operation.mask) itself.counts = mask.emplace(operation.mask->behind(*record.mask)).counts;
-  operation.stage->prepare_adjoint(itself, {.state = record.state(pair.node),
-                                            .state_adjoint = left.state(pair.node),
-                                            .nngp = {from.nngp, in_front.rows, in_front.columns}});
+  with_self_view(pair.node, block, stop, [&](const SelfView<Scalar>& itself) {
+    operation.stage->prepare_adjoint(itself, {.state = record.state(pair.node),
+                                              .state_adjoint = left.state(pair.node),
+                                              .nngp = {from.nngp, in_front.rows, in_front.columns}});
+  });
   const Scalar* variances = left.variances(pair.node);
   for (Index a = 0; a < in_front.rows; ++a) from.nngp[a * (in_front.columns + 1)] += variances[a];
 }

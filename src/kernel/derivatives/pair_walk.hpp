@@ -51,7 +51,6 @@ class PairWalk {
 
   [[nodiscard]] const Node& node(NodeId id) const { return program_.graph.nodes[id]; }
   [[nodiscard]] PairNodes& place(std::size_t pair);
-  [[nodiscard]] double readout_weight(NodeId readout) const;
   [[nodiscard]] std::unique_ptr<EntryGathering> gathering_of(NodeId id) const;
 
   void forth(std::size_t step, const PlaneStep& plane, const PairBlock<Scalar>& block,
@@ -67,8 +66,9 @@ class PairWalk {
   void take_adjoint(NodeId target, TapeEntry<Scalar>& plane, const PairNodes& nodes) const;
   [[nodiscard]] PairView<Scalar> view(NodeId id, const PairBlock<Scalar>& block, std::size_t number,
                                       const StopRequest& stop);
-  [[nodiscard]] SelfView<Scalar> self_view(NodeId id, const PairBlock<Scalar>& block,
-                                           const StopRequest& stop);
+  /// body(the input that is recorded with itself, in front of a stage)
+  template <typename Body>
+  void with_self_view(NodeId id, const PairBlock<Scalar>& block, const StopRequest& stop, const Body& body);
 
   const Program& program_;
   const PairGeometry& geometry_;

@@ -71,15 +71,22 @@ void PointWalk<Scalar>::begin_tile(std::span<InputRecord<Scalar>* const> right) 
     const Index auxiliaries = right.front()->layout->auxiliaries[id];
     StageArrays& arrays = arrays_[i];
     arrays.values.resize(static_cast<std::size_t>(auxiliaries + 1) * columns);
-    for (std::size_t j = 0; j < columns; ++j) {
-      for (Index k = 0; k < auxiliaries; ++k)
-        arrays.values[static_cast<std::size_t>(k) * columns + j] = right[j]->auxiliary(id, k)[0];
-      arrays.values[static_cast<std::size_t>(auxiliaries) * columns + j] = right[j]->variances(id)[0];
-    }
+    for (std::size_t j = 0; j < columns; ++j) take_values(i, j, *right[j]);
     arrays.variance_adjoints.assign(columns, Scalar{0});
     arrays.state_adjoints.assign(columns * static_cast<std::size_t>(right.front()->layout->states[id]),
                                  Scalar{0});
   }
+}
+
+/// What a stage reads of an input.
+template <typename Scalar>
+void PointWalk<Scalar>::take_values(std::size_t i, std::size_t column, InputRecord<Scalar>& input) {
+  const NodeId id = node_of(i);
+  const auto auxiliaries = static_cast<std::size_t>(input.layout->auxiliaries[id]), columns = tape_[i].size();
+  std::vector<Scalar>& values = arrays_[i].values;
+  for (std::size_t k = 0; k < auxiliaries; ++k)
+    values[k * columns + column] = input.auxiliary(id, static_cast<Index>(k))[0];
+  values[auxiliaries * columns + column] = input.variances(id)[0];
 }
 
 template <typename Scalar>
@@ -103,15 +110,10 @@ void PointWalk<Scalar>::forth(InputRecord<Scalar>& left, Index same, bool record
     TapeEntry<Scalar>& to = tape_[i];
     if (program_.points.instructions[i].loads) continue;
     if (const auto* affine = std::get_if<AffineNode>(&operation(i))) {
-      const TapeEntry<Scalar>& from = *inputs(i)[0];
-      const auto scale = static_cast<Scalar>(affine->weight_variance),
-                 bias = static_cast<Scalar>(affine->bias_variance);
-      for (std::size_t n = 0; n < to.size(); ++n) to.nngp[n] = scale * from.nngp[n] + bias;
-      const bool trained = affine->weights == AffineNode::Weights::trained;
-      for (std::size_t n = 0; n < to.ntk.size(); ++n)
-        to.ntk[n] = scale * from.ntk[n] + (trained ? to.nngp[n] : Scalar{0});
+      dense_plane(affine->weight_variance, affine->bias_variance, inputs(i)[0]->value(), to.size(),
+                  to.value());
     } else if (const auto* row = std::get_if<RowNode>(&operation(i))) {
-      if (recording) record(i, left, *row->stage);
+      if (recording) record(i, left);
       row_forth(i, left, same, *row->stage);
     } else if (const auto* pair = std::get_if<PairNode>(&operation(i))) {
       pair_forth(i, left, same, recording, *pair->stage, stop);
@@ -139,8 +141,7 @@ void PointWalk<Scalar>::back(InputRecord<Scalar>& left, RecordAdjoint<Scalar>& l
     if (const auto* affine = std::get_if<AffineNode>(&operation(i))) {
       TapeEntry<Scalar>& from = *inputs(i)[0];
       add_times(to.nngp_adjoint, affine->weight_variance, from.nngp_adjoint);
-      if (affine->weights == AffineNode::Weights::trained)
-        add_times(to.ntk_adjoint, affine->weight_variance, from.nngp_adjoint);
+      add_times(to.ntk_adjoint, affine->weight_variance, from.nngp_adjoint);
       add_times(to.ntk_adjoint, affine->weight_variance, from.ntk_adjoint);
     } else if (const auto* row = std::get_if<RowNode>(&operation(i))) {
       row_back(i, left_adjoint, same, recording, *row->stage);
@@ -155,17 +156,11 @@ void PointWalk<Scalar>::back(InputRecord<Scalar>& left, RecordAdjoint<Scalar>& l
 }
 
 template <typename Scalar>
-void PointWalk<Scalar>::record(std::size_t i, InputRecord<Scalar>& left, const RowStage& stage) {
+void PointWalk<Scalar>::record(std::size_t i, InputRecord<Scalar>& left) {
   const NodeId id = node_of(i);
   left.variances(id)[0] = inputs(i)[0]->nngp[0];
-  std::vector<Scalar*> arrays;
-  for (Index k = 0; k < left.layout->auxiliaries[id]; ++k) arrays.push_back(left.auxiliary(id, k));
-  name_layer(program_.graph.nodes[id], [&] {
-    check_variances(left.variances(id), 1);
-    stage.prepare(left.variances(id), 1, arrays.data());
-  });
-  for (std::size_t k = 0; k < arrays.size(); ++k) arrays_[i].values[k] = arrays[k][0];
-  arrays_[i].values[arrays.size()] = left.variances(id)[0];
+  prepare_row_stage(left, id, program_.graph.nodes[id]);
+  take_values(i, 0, left);
 }
 
 template <typename Scalar>
@@ -240,22 +235,12 @@ template <typename Scalar>
 PairView<Scalar> PointWalk<Scalar>::view(std::size_t i, InputRecord<Scalar>& left, std::size_t column,
                                          bool same, const StopRequest& stop) {
   const NodeId id = node_of(i);
-  const Plane<Scalar> from = inputs(i)[0]->value() + static_cast<std::ptrdiff_t>(column);
-  const Index of_ntk = with_ntk_ ? 1 : 0;
-  InputRecord<Scalar>& right = *right_[column];
-  return {.nngp = {from.nngp, 1, 1},
-          .ntk = {from.ntk, of_ntk, of_ntk},
-          .left_variance = left.variances(id),
-          .right_variance = right.variances(id),
-          .left_state = left.state(id),
-          .right_state = right.state(id),
-          .left_shape = no_positions_,
-          .right_shape = no_positions_,
-          .same_input = same,
-          .wanted = Entries::all,
-          .stop = stop,
-          .left_graph = left.graph,
-          .right_graph = right.graph};
+  auto view =
+      pair_view<Scalar>(stage_input(id, left, no_positions_), stage_input(id, *right_[column], no_positions_),
+                        inputs(i)[0]->value() + static_cast<std::ptrdiff_t>(column));
+  view.same_input = same;
+  view.stop = stop;
+  return view;
 }
 
 template <typename Scalar>
@@ -271,11 +256,9 @@ void PointWalk<Scalar>::pair_forth(std::size_t i, InputRecord<Scalar>& left, Ind
     });
   }
   scratch_.resize(stage.scratch_size(no_positions_, no_positions_));
-  const Index of_ntk = with_ntk_ ? 1 : 0;
   for (std::size_t j = 0; j < to.size(); ++j) {
     const auto place = static_cast<std::ptrdiff_t>(j);
-    const Plane<Scalar> at = to.value() + place;
-    PairResult<Scalar> result{{at.nngp, 1, 1}, {at.ntk, of_ntk, of_ntk}, scratch_.data()};
+    auto result = pair_result<Scalar>(to.value() + place, 1, 1, scratch_.data());
     stage.apply(view(i, left, j, place == same, stop), result);
   }
 }

@@ -54,7 +54,8 @@ class PointWalk {
     return program_.graph.nodes[node_of(i)].operation;
   }
   [[nodiscard]] std::vector<TapeEntry<Scalar>*> inputs(std::size_t i);
-  void record(std::size_t i, InputRecord<Scalar>& left, const RowStage& stage);
+  void take_values(std::size_t i, std::size_t column, InputRecord<Scalar>& input);
+  void record(std::size_t i, InputRecord<Scalar>& left);
   void row_forth(std::size_t i, InputRecord<Scalar>& left, Index same, const RowStage& stage);
   void row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjoint, Index same, bool recording,
                 const RowStage& stage);

@@ -56,8 +56,8 @@ RunWalk<Scalar>::RunWalk(const Program& program, const PairGeometry& geometry, s
                          bool with_ntk)
     : of_{program, geometry, std::get<PlaneStep>(program.steps[step]).run, geometry.runs[step], with_ntk},
       tape_(of_.run.instructions.size()),
-      left_planes_(PairSide::left, tape_.size()),
-      right_planes_(PairSide::right, tape_.size()) {
+      left_planes_(PairSide::left, of_),
+      right_planes_(PairSide::right, of_) {
   for (std::size_t i = 0; i < tape_.size(); ++i) affine_.push_back(affine_of(program, geometry, of_.id(i)));
   make_planes();
 }
@@ -105,11 +105,8 @@ void RunWalk<Scalar>::begin_plane(const PairBlock<Scalar>& block, const PlaneOff
 
 template <typename Scalar>
 void RunWalk<Scalar>::end_plane() {
-  const auto node_of = [&](std::size_t i) { return of_.id(i); };
-  const auto entry_of = [&](std::size_t i) -> const TapeEntry<Scalar>& { return tape_[i]; };
-  const auto sizes_of = [&](std::size_t i) { return std::pair(of_.left_sizes(i), of_.right_sizes(i)); };
-  left_planes_.end_offset(now_.block->left, node_of, entry_of, sizes_of);
-  right_planes_.end_offset(now_.block->right, node_of, entry_of, sizes_of);
+  left_planes_.end_offset(now_.block->left, tape_);
+  right_planes_.end_offset(now_.block->right, tape_);
 }
 
 template <typename Scalar>

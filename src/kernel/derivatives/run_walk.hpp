@@ -9,20 +9,6 @@
 
 namespace widelimit {
 
-/// The run of a plane step, between inputs of two shapes.
-struct WalkedRun {
-  const Program& program;
-  const PairGeometry& geometry;
-  const Run& run;
-  const RunGeometry& run_geometry;
-  bool with_ntk;
-
-  [[nodiscard]] NodeId id(std::size_t i) const { return run.instructions[i].node; }
-  [[nodiscard]] const Node& node(std::size_t i) const { return program.graph.nodes[id(i)]; }
-  [[nodiscard]] const Index3& left_sizes(std::size_t i) const { return geometry.left_sizes[id(i)]; }
-  [[nodiscard]] const Index3& right_sizes(std::size_t i) const { return geometry.right_sizes[id(i)]; }
-};
-
 /// The instructions of a plane step, one offset after the other and pair by pair, forth and back. What they were on the
 /// way forth stays until the next pair, so that the way back finds it in the cache.
 template <typename Scalar>
@@ -94,7 +80,7 @@ class RunWalk {
   void go_back(std::size_t i, const ProductNode& node);
 
   void make_planes();
-  void record(std::size_t i, const RowStage& stage);
+  void record(std::size_t i);
   [[nodiscard]] PackedArrays<Scalar> packed(std::size_t i, const RowStage& stage);
   void stage_back(std::size_t i, const RowStage& stage);
   void add_variances(std::size_t i, const Scalar* adjoints);

@@ -3,47 +3,33 @@
 
 #include "kernel/derivatives/run_walk.hpp"
 #include "kernel/planes/plane_windows.hpp"
-#include "kernel/variance_checks.hpp"
-#include "network/mask_stage.hpp"
 
 namespace widelimit {
 
 /// The variances in front of a row stage and its auxiliary arrays, of all positions: offset 0.
 template <typename Scalar>
-void RunWalk<Scalar>::record(std::size_t i, const RowStage& stage) {
+void RunWalk<Scalar>::record(std::size_t i) {
   const NodeId id = of_.id(i);
   InputRecord<Scalar>& record = *left().record;
-  const auto positions = static_cast<std::size_t>(record.layout->positions[id]);
   for_each_row_of(tape_[i].plane, of_.left_sizes(i), of_.right_sizes(i),
                   [&](Index entry, Index a, Index /*b*/, Index count) {
                     std::copy_n(input(i, 0).nngp.data() + entry, count, record.variances(id) + a);
                   });
-  std::vector<Scalar*> arrays;
-  for (Index k = 0; k < record.layout->auxiliaries[id]; ++k) arrays.push_back(record.auxiliary(id, k));
-  name_layer(of_.node(i), [&] {
-    check_variances(record.variances(id), static_cast<Index>(positions));
-    if (const auto* mask = dynamic_cast<const MaskStage*>(&stage))
-      mask->fill(*record.mask, arrays[0]);
-    else
-      stage.prepare(record.variances(id), positions, arrays.data());
-  });
+  prepare_row_stage(record, id, of_.node(i));
 }
 
 template <typename Scalar>
 PackedArrays<Scalar> RunWalk<Scalar>::packed(std::size_t i, const RowStage& stage) {
   const auto& pair = now_.block->pairs[now_.pair];
-  const auto of_side = [&](SidePlanes<Scalar>& planes, std::size_t number, const BlockInput<Scalar>& side) {
-    return planes.arrays(number, i, *side.record, of_.id(i), tape_[i], of_.left_sizes(i), of_.right_sizes(i));
-  };
-  return PackedArrays<Scalar>(of_side(left_planes_, pair.left, left()),
-                              of_side(right_planes_, pair.right, right()), stage.auxiliary_count(),
-                              tape_[i].size());
+  return PackedArrays<Scalar>(left_planes_.arrays(pair.left, i, *left().record, tape_),
+                              right_planes_.arrays(pair.right, i, *right().record, tape_),
+                              stage.auxiliary_count(), tape_[i].size());
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const RowNode& row) {
   const bool recording = now_.block->recording;
-  if (recording && is_diagonal(i)) record(i, *row.stage);
+  if (recording && is_diagonal(i)) record(i);
   if (recording && of_.geometry.demanded[of_.id(i)].empty()) return;
   TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
   const PackedArrays<Scalar> arrays = packed(i, *row.stage);
@@ -105,7 +91,6 @@ void RunWalk<Scalar>::go_back(std::size_t i, const RowNode& row) {
   const bool recording = now_.block->recording;
   if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) {
     stage_back(i, *row.stage);
-    clear_guards(to.plane.layout, 1, to.adjoint());
     add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
     add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
   }

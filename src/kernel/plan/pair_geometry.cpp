@@ -124,6 +124,21 @@ double PairGeometry::entries(NodeId node) const {
   return count;
 }
 
+double readout_weight(const Graph& graph, const PairGeometry& geometry, NodeId readout) {
+  const Node& node = graph.nodes[readout];
+  const auto left = static_cast<double>(position_count(geometry.shapes.left[node.inputs[0]])),
+             right = static_cast<double>(position_count(geometry.shapes.right[node.inputs[0]]));
+  switch (std::get<ReadoutNode>(node.operation).kind) {
+    case ReadoutKind::flatten:
+      return 1 / left;
+    case ReadoutKind::average:
+      return 1 / (left * right);
+    case ReadoutKind::sum:
+      break;
+  }
+  return 1;
+}
+
 Index3 run_guard(const Program& program, const Run& run) {
   Index3 guard{0, 0, 0};
   for (const Instruction& instruction : run.instructions) {

@@ -67,6 +67,9 @@ struct PairGeometry {
   }
 };
 
+/// What a readout multiplies its sum over the entries of its input by.
+[[nodiscard]] double readout_weight(const Graph& graph, const PairGeometry& geometry, NodeId readout);
+
 enum class Kernel { nngp_only, with_ntk };
 
 /// See RunGeometry::guard.

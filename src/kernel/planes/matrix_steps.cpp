@@ -66,9 +66,10 @@ class PairStageRun {
 
   [[nodiscard]] PairView<Scalar> view(Index pair, const PairMatrices<Scalar>& matrices) const {
     const PairGeometry& geometry = run_.pair.geometry;
-    auto view = pair_view<Scalar>(node_, run_.tile().left_of(pair), run_.tile().right_of(pair),
-                                  geometry.shapes.left[input_], geometry.shapes.right[input_],
-                                  {matrices.nngp, matrices.ntk});
+    auto view =
+        pair_view<Scalar>(stage_input(node_, run_.tile().left_of(pair), geometry.shapes.left[input_]),
+                          stage_input(node_, run_.tile().right_of(pair), geometry.shapes.right[input_]),
+                          {matrices.nngp, matrices.ntk});
     view.same_input = run_.tile().pair(pair).same_input;
     view.wanted = geometry.demanded[node_].entries(geometry.left_sizes[node_], geometry.right_sizes[node_]);
     view.stop = run_.stop;

@@ -38,26 +38,11 @@ class ReadoutSums {
   /// The value of a readout: the sum, or the mean over the positions that it reads.
   [[nodiscard]] Sum value(const PairLayout& layout, NodeId readout, Index pair) const {
     const Sum& sum = sums_[readout][static_cast<std::size_t>(pair)];
-    const double weight = readout_weight(layout, readout);
+    const double weight = readout_weight(layout.program.graph, layout.geometry, readout);
     return {weight * sum.nngp, weight * sum.ntk};
   }
 
  private:
-  static double readout_weight(const PairLayout& layout, NodeId readout) {
-    const NodeId input = layout.input_of(readout);
-    const auto left = static_cast<double>(position_count(layout.geometry.shapes.left[input])),
-               right = static_cast<double>(position_count(layout.geometry.shapes.right[input]));
-    switch (std::get<ReadoutNode>(layout.node(readout).operation).kind) {
-      case ReadoutKind::flatten:
-        return 1 / left;
-      case ReadoutKind::average:
-        return 1 / (left * right);
-      case ReadoutKind::sum:
-        break;
-    }
-    return 1;
-  }
-
   std::vector<std::vector<Sum>> sums_;  ///< [node][pair]
 };
 

@@ -114,8 +114,9 @@ class PointEvaluator {
   void apply(std::size_t i, const PairStage& stage, const PointRow<Scalar>& row, std::size_t column,
              Index place) {
     const Shape no_positions;
-    auto view = pair_view<Scalar>(run_.node(i), *row.left, *rows_.right[column], no_positions, no_positions,
-                                  input(i, 0) + place);
+    auto view =
+        pair_view<Scalar>(stage_input(run_.node(i), *row.left, no_positions),
+                          stage_input(run_.node(i), *rows_.right[column], no_positions), input(i, 0) + place);
     view.same_input = static_cast<Index>(column) == row.same;
     view.stop = run_.stop;
     auto written = pair_result<Scalar>(result(i) + place, 1, 1, run_.memory.scratch());
