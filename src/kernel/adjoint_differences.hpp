@@ -1,12 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <vector>
 
+#include "numerics/central_slope.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 /// How the laws of adjoints compare: L, a weighted sum of what a stage makes of its inputs, along a random direction
@@ -33,17 +33,6 @@ inline double term_sizes(const LawNumbers& left, const LawNumbers& right) {
   return sum;
 }
 
-/// The derivative at 0 of a smooth curve, by the central difference of eighth order.
-inline double slope_at_zero(const std::function<double(double)>& curve, double step) {
-  constexpr std::array<double, 4> weights = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
-  double sum = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double at = static_cast<double>(i + 1) * step;
-    sum += weights[i] * (curve(at) - curve(-at));
-  }
-  return sum / step;
-}
-
 /// The difference relative to the terms of the adjoint's side and to what L is made of. A step that crosses a kink, as
 /// of attention weights max(x, 0), tells nothing: the better of a long and a short one counts.
 inline double relative_gap(const std::function<double(double)>& curve, const LawNumbers& adjoint,
@@ -52,7 +41,7 @@ inline double relative_gap(const std::function<double(double)>& curve, const Law
   const double scale = term_sizes(adjoint, direction) + size + std::numeric_limits<double>::min();
   double least = std::numeric_limits<double>::infinity();
   for (const double step : {2e-3, 2e-6}) {
-    const double gap = std::abs(slope_at_zero(curve, step) - expected) / scale;
+    const double gap = std::abs(numerics::central_slope(curve, step) - expected) / scale;
     if (gap < least) least = gap;
   }
   return least;

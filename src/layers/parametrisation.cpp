@@ -12,7 +12,7 @@ namespace {
 
 /// Behind a layer of weight variance 1 without biases, which leaves K_1 = mean_o K and T_1 = K_1 + mean_o T:
 /// K' = w K_1 + b and T' = (N/s) F K_1 + [there are biases] + w mean_o T.
-class StandardStage final : public RowStageOf<StandardStage> {
+class StandardStage final : public LinearStageOf<StandardStage> {
  public:
   StandardStage(const AffineNode& node, const StandardParametrisation& standard)
       : weight_variance_{node.weight_variance},
@@ -45,11 +45,6 @@ class StandardStage final : public RowStageOf<StandardStage> {
     for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] = w * row.nngp[i] + b;
   }
 
-  template <typename Scalar>
-  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
-    self_adjoint_row(row);
-    clear_variance_adjoints(row);
-  }
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     const auto w = static_cast<Scalar>(weight_variance_);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "widelimit/numerics/dual.hpp"
+#include "widelimit/network/row_stage.hpp"
 
 /// What row stages that are linear in the covariances have in common on their way back.
 namespace widelimit {
@@ -20,5 +20,16 @@ template <typename Scalar>
 numerics::DualRow<Scalar> adjoints_as_row(const numerics::AdjointRow<Scalar>& row) {
   return {row.nngp_adjoint, row.ntk_adjoint, row.left, row.right, row.size};
 }
+
+/// A row stage that is linear in the covariances: its self_adjoint_row is its adjoint_row too.
+template <typename Stage>
+class LinearStageOf : public RowStageOf<Stage> {
+ public:
+  template <typename Scalar>
+  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
+    static_cast<const Stage&>(*this).self_adjoint_row(row);
+    clear_variance_adjoints(row);
+  }
+};
 
 }  // namespace widelimit

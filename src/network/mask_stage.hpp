@@ -12,7 +12,7 @@ namespace widelimit {
 /// K'_ab = u_a K_ab u'_b and T' likewise, with u_a = (d / n)^exponent where a position counts, 0 where it is masked; n
 /// of d positions count. The array u comes from an input's mask, not from its variances: the engine calls fill() in
 /// place of prepare().
-class MaskStage final : public RowStageOf<MaskStage> {
+class MaskStage final : public LinearStageOf<MaskStage> {
  public:
   MaskStage(MaskRulePointer rule, double exponent) : rule_{std::move(rule)}, exponent_{exponent} {}
 
@@ -43,11 +43,6 @@ class MaskStage final : public RowStageOf<MaskStage> {
     numerics::linear_rows<Scalar>().scale(row);
   }
 
-  template <typename Scalar>
-  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
-    self_adjoint_row(row);
-    clear_variance_adjoints(row);
-  }
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     numerics::linear_rows<Scalar>().scale(adjoints_as_row(row));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "numerics/central_slope.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "propagation/chebyshev.hpp"
 #include "widelimit/error.hpp"
@@ -114,13 +115,8 @@ double PairMap::slope(double gap) const {
 }
 
 double PairMap::curvature() const {
-  // phi'' by central differences of order eight: rounding 1e-16 / step, truncation step^8.
   const auto second_derivative = [this](double x, double step) {
-    constexpr double weights[] = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
-    double sum = 0;
-    for (int i = 1; i <= 4; ++i)
-      sum += weights[i - 1] * (activation_->derivative(x + i * step) - activation_->derivative(x - i * step));
-    return sum / step;
+    return numerics::central_slope([&](double t) { return activation_->derivative(x + t); }, step);
   };
   const auto mean_square = [&](double step) {
     return numerics::gaussian_expectation(

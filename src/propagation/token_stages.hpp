@@ -36,11 +36,10 @@ class GivenTokens final : public PairStageOf<GivenTokens> {
   Matrix<double> gram_, tangent_;
 };
 
-/// T' = factor T.
-class TangentFactor final : public RowStageOf<TangentFactor> {
+/// A stage that changes the tangent kernel only.
+template <typename Stage>
+class TangentStageOf : public LinearStageOf<Stage> {
  public:
-  explicit TangentFactor(double factor) : factor_{factor} {}
-
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
@@ -51,6 +50,12 @@ class TangentFactor final : public RowStageOf<TangentFactor> {
 
   template <typename Scalar>
   void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
+};
+
+/// T' = factor T.
+class TangentFactor final : public TangentStageOf<TangentFactor> {
+ public:
+  explicit TangentFactor(double factor) : factor_{factor} {}
 
   template <typename Scalar>
   void apply_row(const numerics::DualRow<Scalar>& row) const {
@@ -58,11 +63,6 @@ class TangentFactor final : public RowStageOf<TangentFactor> {
     for (std::size_t i = 0; i < row.size; ++i) row.ntk[i] *= static_cast<Scalar>(factor_);
   }
 
-  template <typename Scalar>
-  void adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
-    self_adjoint_row(row);
-    clear_variance_adjoints(row);
-  }
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
     apply_row(adjoints_as_row(row));
@@ -73,20 +73,9 @@ class TangentFactor final : public RowStageOf<TangentFactor> {
 };
 
 /// T' = factor (K - bias): the part of a layer's own tangent kernel that weights behind K's last product have.
-class NormIntoTangent final : public RowStageOf<NormIntoTangent> {
+class NormIntoTangent final : public TangentStageOf<NormIntoTangent> {
  public:
   NormIntoTangent(double factor, double bias) : factor_{factor}, bias_{bias} {}
-
-  StageRules rules() const override {
-    return {.accepts = StageRules::Accepts::anything,
-            .leaves = StageRules::Leaves::as_it_was,
-            .fresh_weights = false};
-  }
-  std::size_t auxiliary_count() const override { return 0; }
-  bool clears_gaps() const override { return true; }
-
-  template <typename Scalar>
-  void prepare_row(const Scalar*, std::size_t, Scalar* const*) const {}
 
   template <typename Scalar>
   void apply_row(const numerics::DualRow<Scalar>& row) const {

@@ -1,26 +1,15 @@
 #pragma once
 
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 
+#include "numerics/central_slope.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 /// Slopes of duals by differences of high order, which share nothing with the library's slopes but dual().
 namespace widelimit::testing {
 
-/// The derivative of `curve` at 0 by the central difference of eighth order.
-template <typename Curve>
-double central_slope(const Curve& curve, double step) {
-  constexpr std::array<double, 4> weights = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
-  double sum = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double at = static_cast<double>(i + 1) * step;
-    sum += weights[i] * (curve(at) - curve(-at));
-  }
-  return sum / step;
-}
+using numerics::central_slope;
 
 /// The steps must keep within c^2 < pq: four of them are taken each way.
 inline numerics::DualSlopes difference_slopes(const numerics::Activation& activation, double p, double q,

@@ -14,14 +14,6 @@ const std::vector<FeatureTransform>& transforms_of(const DerivativePlan& plan, N
 }
 
 template <typename Scalar>
-std::vector<NodeId> input_nodes(const DerivativePlan& plan) {
-  std::vector<NodeId> nodes;
-  for (NodeId id = 0; id < plan.program.graph.nodes.size(); ++id)
-    if (std::holds_alternative<InputNode>(plan.program.graph.nodes[id].operation)) nodes.push_back(id);
-  return nodes;
-}
-
-template <typename Scalar>
 Features<Scalar> features_of(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i, NodeId node) {
   return transformed_features(x[i], x.shape(i), x.channels(), transforms_of(plan, node), x.mask(i));
 }
@@ -39,8 +31,7 @@ Shape largest_sizes(const Inputs<Scalar>& x) {
 
 template <typename Scalar>
 BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x)
-    : vectors(plan.vector_inputs.size()) {
-  const std::vector<NodeId> nodes = input_nodes<Scalar>(plan);
+    : vectors(plan.vector_count) {
   masks.resize(plan.masks == InputMasks::present ? static_cast<std::size_t>(x.size()) : 0);
   for (Index i = 0; i < x.size(); ++i) {
     InputRecord<Scalar>& record = inputs.emplace_back(plan.records.at(x.shape(i)));
@@ -51,15 +42,13 @@ BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scal
       record.mask = &masks[place].emplace(
           counts.empty() ? full_mask(x.shape(i)) : PositionMask{x.shape(i), {counts.begin(), counts.end()}});
     }
-    for (const NodeId node : nodes) {
+    for (const auto& [node, vector_place] : plan.sources) {
       const Features<Scalar> features = features_of(plan, x, i, node);
-      const auto vector = std::find(plan.vector_inputs.begin(), plan.vector_inputs.end(), node);
-      if (vector == plan.vector_inputs.end()) {
+      if (!vector_place) {
         std::copy(features.values.begin(), features.values.end(), record.features(node, 0));
         continue;
       }
-      VectorFeatures<Scalar>& of_node =
-          vectors[static_cast<std::size_t>(vector - plan.vector_inputs.begin())];
+      VectorFeatures<Scalar>& of_node = vectors[*vector_place];
       if (i == 0) of_node.rows.resize(x.size(), features.channels);
       std::copy(features.values.begin(), features.values.end(), of_node.rows.row(i).data());
       of_node.variances.push_back(
@@ -69,7 +58,7 @@ BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scal
 }
 
 template <typename Scalar>
-BatchAdjoints<Scalar>::BatchAdjoints(const DerivativePlan& /*plan*/, const BatchRecords<Scalar>& records) {
+BatchAdjoints<Scalar>::BatchAdjoints(const BatchRecords<Scalar>& records) {
   for (const InputRecord<Scalar>& record : records.inputs) inputs.emplace_back(*record.layout);
   for (const VectorFeatures<Scalar>& vector : records.vectors)
     vectors.push_back(Matrix<Scalar>::Zero(vector.rows.rows(), vector.rows.cols()));
@@ -83,6 +72,49 @@ void BatchAdjoints<Scalar>::add(const BatchAdjoints& others) {
   for (std::size_t v = 0; v < vectors.size(); ++v) vectors[v] += others.vectors[v];
 }
 
+namespace {
+
+/// Of everything that input nodes made of input i: [positions, C].
+template <typename Scalar>
+std::vector<Scalar> gradient_of_input(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i,
+                                      BatchAdjoints<Scalar>& adjoints) {
+  const Index channels = x.channels();
+  std::vector<Scalar> gradient(x[i].size(), Scalar{0});
+  RecordAdjoint<Scalar>& record = adjoints.inputs[static_cast<std::size_t>(i)];
+  for (const auto& [node, vector_place] : plan.sources) {
+    std::span<const Scalar> adjoint;
+    if (vector_place) {
+      const auto row = adjoints.vectors[*vector_place].row(i);
+      adjoint = {row.data(), static_cast<std::size_t>(row.size())};
+    } else {
+      const Index numbers = record.layout->channels[node] * record.layout->positions[node];
+      adjoint = {record.features(node, 0), static_cast<std::size_t>(numbers)};
+    }
+    add_feature_adjoint(x[i], x.shape(i), channels, transforms_of(plan, node), x.mask(i),
+                        std::vector<double>(adjoint.begin(), adjoint.end()), gradient.data());
+  }
+  // Masked positions are not read.
+  const auto counts = x.mask(i);
+  for (std::size_t a = 0; a < counts.size(); ++a)
+    if (counts[a] == 0)
+      std::fill_n(gradient.begin() + static_cast<std::ptrdiff_t>(a) * channels, channels, Scalar{0});
+  return gradient;
+}
+
+/// An input's part of a batch padded to the sizes of the largest.
+template <typename Scalar>
+void put_input(const std::vector<Scalar>& from, const Index3& own, const Index3& largest, Index channels,
+               Scalar* to) {
+  const Scalar* row = from.data();
+  for (Index a = 0; a < own[0]; ++a)
+    for (Index b = 0; b < own[1]; ++b) {
+      std::copy_n(row, own[2] * channels, to + (a * largest[1] + b) * largest[2] * channels);
+      row += own[2] * channels;
+    }
+}
+
+}  // namespace
+
 template <typename Scalar>
 xt::xarray<Scalar> input_gradient(const DerivativePlan& plan, const Inputs<Scalar>& x,
                                   BatchAdjoints<Scalar>& adjoints) {
@@ -91,39 +123,10 @@ xt::xarray<Scalar> input_gradient(const DerivativePlan& plan, const Inputs<Scala
   dimensions.insert(dimensions.end(), largest.begin(), largest.end());
   dimensions.push_back(static_cast<std::size_t>(x.channels()));
   xt::xarray<Scalar> gradient = xt::zeros<Scalar>(dimensions);
-  std::vector<Scalar> of_input;
   const Index3 sizes = three_axes(largest);
-  for (Index i = 0; i < x.size(); ++i) {
-    const Index3 own = three_axes(x.shape(i));
-    of_input.assign(static_cast<std::size_t>(product(own) * x.channels()), Scalar{0});
-    for (const NodeId node : input_nodes<Scalar>(plan)) {
-      const auto vector = std::find(plan.vector_inputs.begin(), plan.vector_inputs.end(), node);
-      RecordAdjoint<Scalar>& record = adjoints.inputs[static_cast<std::size_t>(i)];
-      const bool is_vector = vector != plan.vector_inputs.end();
-      const Scalar* first =
-          is_vector
-              ? adjoints.vectors[static_cast<std::size_t>(vector - plan.vector_inputs.begin())].row(i).data()
-              : record.features(node, 0);
-      const Index count =
-          is_vector ? adjoints.vectors[static_cast<std::size_t>(vector - plan.vector_inputs.begin())].cols()
-                    : record.layout->channels[node] * record.layout->positions[node];
-      add_feature_adjoint(x[i], x.shape(i), x.channels(), transforms_of(plan, node), x.mask(i),
-                          std::vector<double>(first, first + count), of_input.data());
-    }
-    // Masked positions are not read.
-    const auto counts = x.mask(i);
-    for (std::size_t a = 0; a < counts.size(); ++a)
-      if (counts[a] == 0)
-        std::fill_n(of_input.begin() + static_cast<std::ptrdiff_t>(a) * x.channels(), x.channels(),
-                    Scalar{0});
-    const Scalar* row = of_input.data();
-    for (Index a = 0; a < own[0]; ++a)
-      for (Index b = 0; b < own[1]; ++b) {
-        const Index place = ((i * sizes[0] + a) * sizes[1] + b) * sizes[2] * x.channels();
-        std::copy_n(row, own[2] * x.channels(), gradient.data() + place);
-        row += own[2] * x.channels();
-      }
-  }
+  for (Index i = 0; i < x.size(); ++i)
+    put_input(gradient_of_input(plan, x, i, adjoints), three_axes(x.shape(i)), sizes, x.channels(),
+              gradient.data() + i * product(sizes) * x.channels());
   return gradient;
 }
 

@@ -19,7 +19,7 @@ struct VectorFeatures {
 template <typename Scalar>
 struct BatchRecords {
   std::vector<InputRecord<Scalar>> inputs;
-  std::vector<VectorFeatures<Scalar>> vectors;     ///< [plan.vector_inputs]
+  std::vector<VectorFeatures<Scalar>> vectors;     ///< [plan.vector_count]
   std::vector<std::optional<PositionMask>> masks;  ///< Referred to by the records; empty without masks.
 
   BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x);
@@ -29,9 +29,9 @@ struct BatchRecords {
 template <typename Scalar>
 struct BatchAdjoints {
   std::vector<RecordAdjoint<Scalar>> inputs;
-  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_inputs], [n, C]
+  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]
 
-  BatchAdjoints(const DerivativePlan& plan, const BatchRecords<Scalar>& records);
+  explicit BatchAdjoints(const BatchRecords<Scalar>& records);
 
   /// Adds those of the same batch.
   void add(const BatchAdjoints& others);

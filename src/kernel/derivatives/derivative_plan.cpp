@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "network/lowering.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -28,20 +27,27 @@ void check_ways_back(const Graph& graph) {
 
 }  // namespace
 
+std::size_t DerivativePlan::vector_place(NodeId node) const {
+  return *std::find_if(sources.begin(), sources.end(), [node](const Source& source) {
+            return source.node == node;
+          })->vector_place;
+}
+
 DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& left, const NamedShapes& right,
                                     Index channels, InputMasks masks, bool with_ntk) {
   NamedShapes shapes = left;
   shapes.insert(right.begin(), right.end());
-  const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
-                           return position_count(a.first) < position_count(b.first);
-                         })->first;
-  Graph graph = Lowering::lower(network, largest, {}, {masks, channels}, Readouts::as_written);
-  check_ways_back(graph);
-  std::vector<std::vector<Shape>> of_shapes{node_shapes(graph, largest)};
-  for (const auto& [shape, name] : shapes)
-    if (shape != largest) of_shapes.push_back(node_shapes(graph, shape));
-  DerivativePlan plan{
-      make_program(std::move(graph), of_shapes, {}), masks, with_ntk, channels, {}, {}, {}, {}};
+  LoweredNetwork lowered = lower_for(network, shapes, {masks, channels}, {}, Readouts::as_written);
+  check_ways_back(lowered.graph);
+  DerivativePlan plan{make_program(std::move(lowered.graph), lowered.shapes, {}),
+                      masks,
+                      with_ntk,
+                      channels,
+                      {},
+                      {},
+                      {},
+                      {},
+                      0};
   for (const auto& [shape, name] : shapes) {
     plan.records.emplace(
         shape, make_record_layout(plan.program, node_shapes(plan.program.graph, shape), shape, channels));
@@ -51,10 +57,12 @@ DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& l
     for (const auto& [of_right, right_name] : right)
       plan.pairs.emplace(std::pair(of_left, of_right),
                          make_geometry(plan.program, of_left, of_right, Purpose::result, false));
-  for (NodeId id = 0; id < plan.program.graph.nodes.size(); ++id)
-    if (std::holds_alternative<InputNode>(plan.program.graph.nodes[id].operation) &&
-        !plan.program.has_positions[id])
-      plan.vector_inputs.push_back(id);
+  const auto& nodes = plan.program.graph.nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    if (!std::holds_alternative<InputNode>(nodes[id].operation)) continue;
+    plan.sources.push_back({id, {}});
+    if (!plan.program.has_positions[id]) plan.sources.back().vector_place = plan.vector_count++;
+  }
   return plan;
 }
 

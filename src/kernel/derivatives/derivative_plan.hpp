@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "kernel/derivatives/input_record.hpp"
@@ -19,7 +20,16 @@ struct DerivativePlan {
   std::map<Shape, RecordLayout> records;                  ///< Of every shape that occurs.
   std::map<Shape, PairGeometry> selves;                   ///< An input with itself, for its record.
   std::map<std::pair<Shape, Shape>, PairGeometry> pairs;  ///< Left and right shape.
-  std::vector<NodeId> vector_inputs;                      ///< Input nodes without positions.
+  /// Input nodes. The vectors that one without positions makes of a batch are the rows of a matrix, its place-th.
+  struct Source {
+    NodeId node;
+    std::optional<std::size_t> vector_place;
+  };
+  std::vector<Source> sources;
+  std::size_t vector_count = 0;  ///< Sources without positions.
+
+  /// Of a source without positions.
+  [[nodiscard]] std::size_t vector_place(NodeId node) const;
 };
 
 /// Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming the layer, for one

@@ -206,7 +206,7 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
   Computation<Scalar> computation(plan, run);
   computation.record(batch);
   // Of the inputs as the left and as the right ones.
-  BatchAdjoints<Scalar> adjoints(plan, batch.records), as_right(plan, batch.records);
+  BatchAdjoints<Scalar> adjoints(batch.records), as_right(batch.records);
   const TileBatch<Scalar> left{x, batch.records, adjoints}, right{x, batch.records, as_right};
   if (pairs == Pairs::all)
     computation.symmetric(left, right, cotangents);
@@ -231,7 +231,7 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   Computation<Scalar> computation(plan, run);
   computation.record(first);
   computation.record(second);
-  BatchAdjoints<Scalar> of_first(plan, first.records), of_second(plan, second.records);
+  BatchAdjoints<Scalar> of_first(first.records), of_second(second.records);
   const TileBatch<Scalar> left{x1, first.records, of_first}, right{x2, second.records, of_second};
   computation.rectangular(left, right, cotangents);
   computation.self_back(left);

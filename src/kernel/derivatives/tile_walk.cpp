@@ -31,8 +31,8 @@ TileWalk<Scalar>::TileWalk(const DerivativePlan& plan)
     : plan_{plan},
       points_(plan.program, plan.with_ntk),
       self_points_(plan.program, false),
-      products_(plan.vector_inputs.size()),
-      product_adjoints_(plan.vector_inputs.size()) {}
+      products_(plan.vector_count),
+      product_adjoints_(plan.vector_count) {}
 
 template <typename Scalar>
 PairWalk<Scalar>& TileWalk<Scalar>::pair_walk(const Shape& left, const Shape& right) {
@@ -50,12 +50,6 @@ PairWalk<Scalar>& TileWalk<Scalar>::self_walk(const Shape& shape) {
 }
 
 template <typename Scalar>
-std::size_t TileWalk<Scalar>::vector_place(NodeId node) const {
-  const auto found = std::find(plan_.vector_inputs.begin(), plan_.vector_inputs.end(), node);
-  return static_cast<std::size_t>(found - plan_.vector_inputs.begin());
-}
-
-template <typename Scalar>
 void TileWalk<Scalar>::self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk,
                                   BatchRecords<Scalar>& records, Index i, const StopRequest& stop) {
   walk.forth(itself, stop);
@@ -66,7 +60,7 @@ void TileWalk<Scalar>::self_forth(const PairBlock<Scalar>& itself, PairWalk<Scal
     self_points_.entry(source).nngp[0] =
         plan_.program.points.instructions[source].loads
             ? walk.readout(0, node).nngp
-            : records.vectors[vector_place(node)].variances[static_cast<std::size_t>(i)];
+            : records.vectors[plan_.vector_place(node)].variances[static_cast<std::size_t>(i)];
   }
   self_points_.forth(*record, 0, true, stop);
 }
@@ -95,7 +89,7 @@ void TileWalk<Scalar>::self_back(const TileBatch<Scalar>& batch, Index i, const 
       walk.set_readout_adjoint(0, node, {of_source, 0});
       continue;
     }
-    const std::size_t vector = vector_place(node);
+    const std::size_t vector = plan_.vector_place(node);
     const auto& rows = batch.records.vectors[vector].rows;
     batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
   }
@@ -106,7 +100,7 @@ template <typename Scalar>
 void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows,
                                         const TileBatch<Scalar>& right, const InputRange& columns,
                                         bool same) {
-  for (std::size_t v = 0; v < plan_.vector_inputs.size(); ++v) {
+  for (std::size_t v = 0; v < plan_.vector_count; ++v) {
     const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
     products_[v].resize(rows.size(), columns.size());
     numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, rows.size(), columns.size(), a.cols(),
@@ -122,7 +116,7 @@ void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const Inp
 template <typename Scalar>
 void TileWalk<Scalar>::multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
                                              const TileBatch<Scalar>& right, const InputRange& columns) {
-  for (std::size_t v = 0; v < plan_.vector_inputs.size(); ++v) {
+  for (std::size_t v = 0; v < plan_.vector_count; ++v) {
     const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
     const Index channels = a.cols();
     const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
@@ -208,7 +202,7 @@ void TileWalk<Scalar>::points_back(const TilePlaces& places, const TileCotangent
     entry.nngp.fill(0);
     entry.ntk.fill(0);
     if (!plan_.program.points.instructions[source].loads) {
-      const Matrix<Scalar>& products = products_[vector_place(points_.node_of(source))];
+      const Matrix<Scalar>& products = products_[plan_.vector_place(points_.node_of(source))];
       std::copy_n(products.row(row).data(), size, entry.nngp.data());
       continue;
     }
@@ -222,7 +216,7 @@ void TileWalk<Scalar>::points_back(const TilePlaces& places, const TileCotangent
     const TapeEntry<Scalar>& entry = points_.entry(source);
     if (!plan_.program.points.instructions[source].loads) {
       std::copy(entry.nngp_adjoint.begin(), entry.nngp_adjoint.end(),
-                product_adjoints_[vector_place(points_.node_of(source))].row(row).data());
+                product_adjoints_[plan_.vector_place(points_.node_of(source))].row(row).data());
       continue;
     }
     for (std::size_t j = 0; j < entry.size(); ++j)

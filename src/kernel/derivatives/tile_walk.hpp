@@ -55,7 +55,6 @@ class TileWalk {
  private:
   PairWalk<Scalar>& pair_walk(const Shape& left, const Shape& right);
   PairWalk<Scalar>& self_walk(const Shape& shape);
-  [[nodiscard]] std::size_t vector_place(NodeId node) const;
   void self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk, BatchRecords<Scalar>& records,
                   Index i, const StopRequest& stop);
   void multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
@@ -85,8 +84,8 @@ class TileWalk {
   PointWalk<Scalar> self_points_;
   std::map<std::pair<Shape, Shape>, std::unique_ptr<PairWalk<Scalar>>> pairs_;
   std::map<Shape, std::unique_ptr<PairWalk<Scalar>>> selves_;
-  std::vector<Matrix<Scalar>> products_;                             ///< [plan.vector_inputs], of a tile.
-  std::vector<Matrix<Scalar>> product_adjoints_;                     ///< [plan.vector_inputs]
+  std::vector<Matrix<Scalar>> products_;                             ///< [plan.vector_count], of a tile.
+  std::vector<Matrix<Scalar>> product_adjoints_;                     ///< [plan.vector_count]
   std::vector<std::vector<KernelValues<Scalar>>> readouts_;          ///< [source][pair of the tile]
   std::vector<std::vector<KernelValues<Scalar>>> readout_adjoints_;  ///< [source][pair of the tile]
   std::vector<bool> counts_;  ///< [pair of the tile]: its cotangents are not all 0.

@@ -69,42 +69,6 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   return side;
 }
 
-bool flattens(const Operation& operation) {
-  if (const auto* readout = std::get_if<ReadoutNode>(&operation))
-    return readout->kind == ReadoutKind::flatten;
-  if (const auto* pair = std::get_if<PairNode>(&operation)) return is_pulled_flatten(*pair->stage);
-  const auto is_flatten = [](const FeatureTransform& transform) {
-    const auto* readout = std::get_if<FeatureReadout>(&transform);
-    return readout != nullptr && readout->kind == ReadoutKind::flatten;
-  };
-  const auto* transforms = input_transforms(operation);
-  return transforms != nullptr && std::any_of(transforms->begin(), transforms->end(), is_flatten);
-}
-
-/// What a flattening node flattens, for inputs of a shape: the inputs themselves, of which only the number of
-/// positions counts, or positions behind layers.
-Shape flattened_shape(const Graph& graph, NodeId id, const Shape& input) {
-  const Node& node = graph.nodes[id];
-  if (const auto* transforms = input_transforms(node.operation))
-    return {transformed_channels(input, 1, *transforms)};
-  return node_shapes(graph, input)[node.inputs[0]];
-}
-
-/// The positions of a flattened input become channels, so all inputs need equally many.
-void check_flattened(const Graph& graph, const NamedShapes& shapes) {
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (!flattens(graph.nodes[id].operation)) continue;
-    const auto& [first_shape, first_name] = *shapes.begin();
-    const Shape expected = flattened_shape(graph, id, first_shape);
-    for (const auto& [shape, name] : shapes)
-      if (const Shape flattened = flattened_shape(graph, id, shape); flattened != expected)
-        throw NetworkError(
-            fmt::format("{}: expected inputs of equal size, got {} positions for {} and {} for {}; use "
-                        "global_average_pool for inputs of different size",
-                        graph.nodes[id].path, to_string(expected), first_name, to_string(flattened), name));
-  }
-}
-
 /// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
 /// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
 /// takes more channels.
@@ -132,33 +96,6 @@ void equalise_sizes(std::map<Shape, StateLayout>& layouts) {
   for (auto& [shape, layout] : layouts) layout.size = size;
 }
 
-std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
-  try {
-    return node_shapes(graph, shape);
-  } catch (const NetworkError& error) {
-    throw NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
-  }
-}
-
-/// Shapes of all nodes for every input shape, the largest input's first.
-std::vector<std::vector<Shape>> all_shapes(const Graph& graph, const NamedShapes& shapes,
-                                           const Shape& largest) {
-  std::vector<std::vector<Shape>> result{node_shapes(graph, largest)};
-  for (const auto& [shape, name] : shapes)
-    if (shape != largest) result.push_back(shapes_behind(graph, shape, name));
-  return result;
-}
-
-/// Sizes are products of positions, channels and a few arrays; an index holds no more.
-void check_size(const Shape& shape, const std::string& name, Index channels) {
-  constexpr double most_numbers = 0x1p48;
-  double numbers = static_cast<double>(channels);
-  for (const Index size : shape) numbers *= static_cast<double>(size);
-  if (numbers > most_numbers)
-    throw NetworkError(fmt::format("{} ({}): expected at most {:.3g} numbers an input, got {:.3g}", name,
-                                   to_string(shape), most_numbers, numbers));
-}
-
 bool reads_graphs(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     const auto* pair = std::get_if<PairNode>(&node.operation);
@@ -179,15 +116,10 @@ std::int64_t sampled_replicates(const Graph& graph) {
 
 GramPlan make_plan(const Network& network, const NamedShapes& shapes, const GramSize& size,
                    std::size_t scalar_bytes, const GramOptions& options, const Replicate& replicate) {
-  for (const auto& [shape, name] : shapes) check_size(shape, name, size.channels);
-  const Shape& largest = std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
-                           return position_count(a.first) < position_count(b.first);
-                         })->first;
-  Graph graph = Lowering::lower(network, largest, replicate, {size.masks, size.channels});
-  const std::vector<std::vector<Shape>> of_shapes = all_shapes(graph, shapes, largest);
-  const std::vector<Shape>& of_largest = of_shapes.front();
-  const std::set<NodeId> products = matrix_inputs(graph, of_largest, size.channels);
-  GramPlan plan{.program = make_program(std::move(graph), of_shapes, products),
+  LoweredNetwork lowered = lower_for(network, shapes, {size.masks, size.channels}, replicate);
+  const std::vector<Shape>& of_largest = lowered.shapes.front();
+  const std::set<NodeId> products = matrix_inputs(lowered.graph, of_largest, size.channels);
+  GramPlan plan{.program = make_program(std::move(lowered.graph), lowered.shapes, products),
                 .kernel = options.kernels == Kernels::nngp ? Kernel::nngp_only : Kernel::with_ntk,
                 .demand_everything = options.demand == GramOptions::Demand::everything,
                 .channels = size.channels,
@@ -198,11 +130,9 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
                                              [](const Shape& shape) { return !shape.empty(); }),
                 .in_double = false,
                 .masks = size.masks};
-  if (shapes.size() > 1) check_flattened(plan.program.graph, shapes);
   for (const auto& [shape, name] : shapes)
     plan.state_layouts.emplace(
-        shape, make_state_layout(plan.program, shapes_behind(plan.program.graph, shape, name), shape,
-                                 size.channels));
+        shape, make_state_layout(plan.program, node_shapes(plan.program.graph, shape), shape, size.channels));
   plan.in_double =
       (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
       reads_graphs(plan.program.graph);

@@ -7,7 +7,7 @@
 #include "kernel/plan/program.hpp"
 #include "kernel/planes/input_state.hpp"
 #include "kernel/planes/pair_layout.hpp"
-#include "network/lowering.hpp"
+#include "kernel/run/lowered_network.hpp"
 #include "widelimit/kernel/gram.hpp"
 
 namespace widelimit {
@@ -41,9 +41,6 @@ struct GramPlan {
 
 /// Side of the tiles of vectors where there are many; of fewer it is a divisor.
 inline constexpr Index largest_vector_tile_side = 512;
-
-/// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
-using NamedShapes = std::map<Shape, std::string>;
 
 /// What the plan wants to know of the inputs besides their shapes.
 struct GramSize {

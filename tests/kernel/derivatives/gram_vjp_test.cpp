@@ -260,4 +260,16 @@ TEST_CASE("gram_vjp: errors name what is wrong") {
   CHECK(total == 6);
 }
 
+TEST_CASE("gram_vjp: inputs that the network cannot be applied to are the errors of gram()") {
+  const Network network({layers::conv({.filter = {2, 2}}), layers::relu(), layers::flatten()});
+  const std::vector<xt::xarray<double>> images{random_inputs(1, {2, 6, 3}), random_inputs(2, {3, 4, 3})};
+  const Inputs<double> x(images);
+  const auto weights = random_cotangents(3, 2, 2, Wanted::both);
+  const auto message = doctest::Contains(
+      "layers[2] (flatten): expected inputs of equal size, got 2x6 positions for input 0 of x");
+  CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(network, x)), message, NetworkError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gram_vjp<double>(network, x, weights)), message, NetworkError);
+  CHECK_THROWS_AS(static_cast<void>(gram_vjp<double>(network, x, x, weights)), NetworkError);
+}
+
 }  // namespace widelimit::testing
