@@ -1,0 +1,90 @@
+#include "kernel/run/lowered_network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "kernel/features.hpp"
+#include "network/pulled_readout.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit {
+namespace {
+
+/// Sizes are products of positions, channels and a few arrays; an index holds no more.
+void check_size(const Shape& shape, const std::string& name, Index channels) {
+  constexpr double most_numbers = 0x1p48;
+  double numbers = static_cast<double>(channels);
+  for (const Index size : shape) numbers *= static_cast<double>(size);
+  if (numbers > most_numbers)
+    throw NetworkError(fmt::format("{} ({}): expected at most {:.3g} numbers an input, got {:.3g}", name,
+                                   to_string(shape), most_numbers, numbers));
+}
+
+std::vector<Shape> shapes_behind(const Graph& graph, const Shape& shape, const std::string& name) {
+  try {
+    return node_shapes(graph, shape);
+  } catch (const NetworkError& error) {
+    throw NetworkError(fmt::format("{} ({}): {}", name, to_string(shape), error.what()));
+  }
+}
+
+const Shape& largest_of(const NamedShapes& shapes) {
+  return std::max_element(
+             shapes.begin(), shapes.end(),
+             [](const auto& a, const auto& b) { return position_count(a.first) < position_count(b.first); })
+      ->first;
+}
+
+bool flattens(const Operation& operation) {
+  if (const auto* readout = std::get_if<ReadoutNode>(&operation))
+    return readout->kind == ReadoutKind::flatten;
+  if (const auto* pair = std::get_if<PairNode>(&operation)) return is_pulled_flatten(*pair->stage);
+  const auto is_flatten = [](const FeatureTransform& transform) {
+    const auto* readout = std::get_if<FeatureReadout>(&transform);
+    return readout != nullptr && readout->kind == ReadoutKind::flatten;
+  };
+  const auto* transforms = input_transforms(operation);
+  return transforms != nullptr && std::any_of(transforms->begin(), transforms->end(), is_flatten);
+}
+
+/// What a flattening node flattens, for inputs of a shape: the inputs themselves, of which only the number of
+/// positions counts, or positions behind layers.
+Shape flattened_shape(const Graph& graph, NodeId id, const Shape& input) {
+  const Node& node = graph.nodes[id];
+  if (const auto* transforms = input_transforms(node.operation))
+    return {transformed_channels(input, 1, *transforms)};
+  return node_shapes(graph, input)[node.inputs[0]];
+}
+
+/// The positions of a flattened input become channels, so all inputs need equally many.
+void check_flattened(const Graph& graph, const NamedShapes& shapes) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!flattens(graph.nodes[id].operation)) continue;
+    const auto& [first_shape, first_name] = *shapes.begin();
+    const Shape expected = flattened_shape(graph, id, first_shape);
+    for (const auto& [shape, name] : shapes)
+      if (const Shape flattened = flattened_shape(graph, id, shape); flattened != expected)
+        throw NetworkError(
+            fmt::format("{}: expected inputs of equal size, got {} positions for {} and {} for {}; use "
+                        "global_average_pool for inputs of different size",
+                        graph.nodes[id].path, to_string(expected), first_name, to_string(flattened), name));
+  }
+}
+
+}  // namespace
+
+LoweredNetwork lower_for(const Network& network, const NamedShapes& shapes, const InputTraits& inputs,
+                         const Replicate& replicate, Readouts readouts) {
+  for (const auto& [shape, name] : shapes) check_size(shape, name, inputs.channels);
+  const Shape& largest = largest_of(shapes);
+  LoweredNetwork lowered{Lowering::lower(network, largest, replicate, inputs, readouts), {}};
+  lowered.shapes.push_back(node_shapes(lowered.graph, largest));
+  for (const auto& [shape, name] : shapes)
+    if (shape != largest) lowered.shapes.push_back(shapes_behind(lowered.graph, shape, name));
+  if (shapes.size() > 1) check_flattened(lowered.graph, shapes);
+  return lowered;
+}
+
+}  // namespace widelimit

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "network/graph.hpp"
+#include "network/lowering.hpp"
+#include "widelimit/network/network.hpp"
+
+namespace widelimit {
+
+/// The shapes of the inputs, all of one rank, each with the name of the first input that has it.
+using NamedShapes = std::map<Shape, std::string>;
+
+/// A network for inputs of several shapes.
+struct LoweredNetwork {
+  Graph graph;
+  std::vector<std::vector<Shape>>
+      shapes;  ///< Of all nodes, for every input shape, the largest input's first.
+};
+
+/// Throws NetworkError, naming the input, if the network cannot be applied to one of the shapes.
+[[nodiscard]] LoweredNetwork lower_for(const Network& network, const NamedShapes& shapes,
+                                       const InputTraits& inputs, const Replicate& replicate = {},
+                                       Readouts readouts = Readouts::pulled_back);
+
+}  // namespace widelimit
