@@ -1,7 +1,9 @@
 #include "derivatives.hpp"
 
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include <functional>
 #include <optional>
@@ -10,6 +12,7 @@
 #include "arrays.hpp"
 #include "batches.hpp"
 #include "interruptible.hpp"
+#include "widelimit/kernel/gram_gradient.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
 
 namespace widelimit::python {
@@ -89,11 +92,27 @@ void bind_of(nb::module_& module) {
                        const RunControl& run) { return gram_diagonal_vjp(network, x, cotangents, run); });
 }
 
+/// (nngp, ntk), None what was not asked for.
+nb::tuple gram_jvp_of(const Network& network, const Batch<double>& x1, const Batch<double>* x2,
+                      const NumberDirection& direction, const std::string& kernels, int threads,
+                      const Progress& progress) {
+  RunControl run = control_of(threads, progress);
+  const Kernels wanted = kernels == "nngp" ? Kernels::nngp : kernels == "ntk" ? Kernels::ntk : Kernels::both;
+  auto result = run_interruptibly([&](std::stop_token stop) {
+    run.stop = std::move(stop);
+    return x2 == nullptr ? gram_jvp(network, x1.inputs, direction, wanted, run)
+                         : gram_jvp(network, x1.inputs, x2->inputs, direction, wanted, run);
+  });
+  return nb::make_tuple(array_or_none(std::move(result.nngp)), array_or_none(std::move(result.ntk)));
+}
+
 }  // namespace
 
 void bind_derivatives(nb::module_& module) {
   bind_of<float>(module);
   bind_of<double>(module);
+  module.def("gram_jvp", &gram_jvp_of, "network"_a, "x1"_a, "x2"_a.none(), "direction"_a, "kernels"_a,
+             "threads"_a, "progress"_a.none());
 }
 
 }  // namespace widelimit::python

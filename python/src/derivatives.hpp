@@ -4,7 +4,7 @@
 
 namespace widelimit::python {
 
-/// gram_vjp, gram_diagonal_vjp.
+/// gram_vjp, gram_diagonal_vjp; gram_jvp.
 void bind_derivatives(nanobind::module_& module);
 
 }  // namespace widelimit::python

@@ -1,6 +1,7 @@
 #include "inference.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
 #include "interruptible.hpp"
@@ -95,6 +96,28 @@ void bind_regression(nb::module_& module) {
                                       const Regression& fit) { return fit.covariance(gram, test); });
           },
           "cross_gram"_a, "test_gram"_a, "Joint posterior covariance [n_test, n_test].")
+      .def(
+          "score_derivatives",
+          [](const Regression& self, const std::vector<Numbers>& gram_derivatives) {
+            std::vector<Matrix<double>> matrices;
+            for (const Numbers& derivative : gram_derivatives) matrices.push_back(matrix_of(derivative));
+            return computed(self, [matrices = std::move(matrices)](const Regression& fit) {
+              Matrix<double> rows(static_cast<Eigen::Index>(matrices.size()), 2);
+              Eigen::Index row = 0;
+              for (const auto& of_number : fit.score_derivatives(matrices)) {
+                rows(row, 0) = of_number.log_marginal_likelihood;
+                rows(row++, 1) = of_number.leave_one_out_density;
+              }
+              return rows;
+            });
+          },
+          "gram_derivatives"_a,
+          "Derivatives [numbers, 2] of the log marginal likelihood and of leave-one-out's negative log "
+          "predictive "
+          "density by numbers that the Gram matrix depends on; gram_derivatives are its derivatives [n, n] "
+          "by each "
+          "(gram_gradient()). Noise of a regulariser, and an amplitude that was chosen, follow the matrix.\n"
+          "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
       .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood)
       .def_prop_ro("amplitude", &Regression::amplitude)
       .def_prop_ro("noise_variance", &Regression::noise_variance)

@@ -13,7 +13,7 @@ from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Gr
                     NumericalError, Preprocessing, Regression, __version__)
 from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical_nngp_fn, empirical_ntk_fn,
                         empirical_ntk_vp_fn, linearize, monte_carlo_kernel_fn, taylor_expand)
-from .derivatives import gram_diagonal_vjp, gram_vjp
+from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_vjp
 from .finite import FiniteNetwork
 from .kernels import (Gram, check_limit, explain, gram, gram_diagonal, position_covariances,
                       position_variances)
@@ -24,6 +24,7 @@ __all__ = [
     "ArgumentError", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
     "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
     "__version__", "batch", "check_limit", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
-    "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_vjp",
+    "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
+    "gram_jvp", "gram_vjp",
     "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict", "search", "stax", "taylor_expand",
 ]

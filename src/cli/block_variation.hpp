@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/network_number.hpp"
+#include "network/network_number.hpp"
 #include "widelimit/network/network.hpp"
 #include "widelimit/propagation/repeated_block.hpp"
 

@@ -24,13 +24,15 @@ Regression Regression::fit(DoubleMatrix gram, const Matrix<double>& targets, con
   Matrix<double> k = std::move(gram).take();
   require_gram(k, where, "the Gram matrix", result.threads_);
   require_targets(targets, k.rows(), where);
+  result.noise_ = noise;
   result.lambda_ = gp::noise_variance(noise, k.diagonal().mean());
 
   const BlasThreads guard(result.threads_);
   result.cholesky_ = std::make_shared<const Cholesky>(std::move(k), result.lambda_, where);
   result.weights_ = result.cholesky_->solve(targets);
   result.quadratic_form_ = targets.cwiseProduct(result.weights_).sum();
-  if (std::holds_alternative<RelativeRegulariser>(noise))
+  result.amplitude_follows_ = std::holds_alternative<RelativeRegulariser>(noise);
+  if (result.amplitude_follows_)
     result.amplitude_ = result.quadratic_form_ / static_cast<double>(targets.size());
   return result;
 }
@@ -39,6 +41,7 @@ Regression Regression::with_amplitude(double amplitude) const {
   require_amplitude(amplitude, "Regression::with_amplitude");
   Regression result = *this;
   result.amplitude_ = amplitude;
+  result.amplitude_follows_ = false;
   return result;
 }
 

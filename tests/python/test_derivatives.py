@@ -101,3 +101,35 @@ def test_help_knows_all_names():
     assert not hasattr(stax.Bool, "no_such_name")
     with pytest.raises(NotImplementedError, match="requirements are found"):
         stax.Bool.member
+
+
+def test_numbers_of_a_network(random):
+    network = widelimit.Network([layers.dense(1.5, 0.1), layers.relu(), layers.dense(2)])
+    x, z = random.normal(size=(5, 3)), random.normal(size=(2, 3))
+    kernels = widelimit.gram(network, x, z)
+    second, first = widelimit.gram_gradient(network, x, z, numbers=["layers[2].weight_variance", "layers[0].bias_variance"])
+    np.testing.assert_allclose(second.nngp, kernels.nngp / 2, rtol=1e-10)
+    both = widelimit.gram_jvp(network, x, z, direction={"layers[2].weight_variance": 3, "layers[0].bias_variance": -1})
+    np.testing.assert_allclose(both.ntk, 3 * second.ntk - first.ntk, rtol=1e-9, atol=1e-9)
+    assert widelimit.gram_jvp(network, x, direction={"layers[2].weight_variance": 1}, kernels="nngp").ntk is None
+    with pytest.raises(ValueError, match=r"'layers\[2\].slope': the network has no such field"):
+        widelimit.gram_gradient(network, x, numbers=["layers[2].slope"])
+    with pytest.raises(TypeError, match="expected a sequence of paths"):
+        widelimit.gram_gradient(network, x, numbers="layers[2].slope")
+
+
+def test_evidence_by_numbers_of_a_network(random):
+    x, y = random.normal(size=(20, 3)), random.normal(size=(20, 1))
+    paths = ["layers[0].weight_variance", "layers[0].bias_variance"]
+
+    def fitted(weight, bias):
+        network = widelimit.Network([layers.dense(weight, bias), layers.erf(), layers.dense(2)])
+        return network, widelimit.Regression.fit(widelimit.gram(network, x).nngp, y, regulariser=0.1)
+
+    network, regression = fitted(1.5, 0.3)
+    gradient = [kernel.nngp for kernel in widelimit.gram_gradient(network, x, numbers=paths, kernels="nngp")]
+    evidence = regression.score_derivatives(gradient)[:, 0]
+    step = 1e-4
+    expected = [(fitted(1.5 + step, 0.3)[1].log_marginal_likelihood - fitted(1.5 - step, 0.3)[1].log_marginal_likelihood),
+                (fitted(1.5, 0.3 + step)[1].log_marginal_likelihood - fitted(1.5, 0.3 - step)[1].log_marginal_likelihood)]
+    np.testing.assert_allclose(evidence, np.array(expected) / (2 * step), rtol=1e-6)

@@ -3,16 +3,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace widelimit::cli {
+namespace widelimit {
 
-/// A number of a network file by its path, as options name it: "layers[0].weight_variance".
+/// A number of a network file by its path: "layers[0].weight_variance".
 class NetworkNumber {
  public:
-  /// Throws ArgumentError, with `where` (the option and its value) in front, unless the path leads to a number of the
+  /// Throws ArgumentError, with `where` (what asks for the path) in front, unless the path leads to a number of the
   /// document.
   NetworkNumber(const nlohmann::json& document, const std::string& path, const std::string& where);
 
   [[nodiscard]] bool is_integer() const { return is_integer_; }
+  [[nodiscard]] double in(const nlohmann::json& document) const { return document.at(place_).get<double>(); }
 
   /// Rounds to an integer where the document has one.
   void set(nlohmann::json& document, double value) const;
@@ -24,4 +25,4 @@ class NetworkNumber {
   bool is_integer_;
 };
 
-}  // namespace widelimit::cli
+}  // namespace widelimit

@@ -1,15 +1,15 @@
-#include "cli/network_number.hpp"
+#include "network/network_number.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
-#include "cli/text_parts.hpp"
 #include "widelimit/error.hpp"
 
-namespace widelimit::cli {
+namespace widelimit {
 namespace {
 
 using Pointer = nlohmann::json::json_pointer;
@@ -18,11 +18,22 @@ using Pointer = nlohmann::json::json_pointer;
   throw ArgumentError(fmt::format("{}: {}", where, message));
 }
 
+/// The parts of a text between separators; at least one.
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char character : text)
+    if (character == separator)
+      parts.emplace_back();
+    else
+      parts.back() += character;
+  return parts;
+}
+
 /// "layers[0].weight_variance" as "/layers/0/weight_variance".
 Pointer place_of(const std::string& path, const std::string& where) {
   Pointer place;
-  for (const std::string& field : split(path, '.')) {
-    const auto parts = split(field, '[');
+  for (const std::string& field : parts_of(path, '.')) {
+    const auto parts = parts_of(field, '[');
     if (parts.front().empty() && parts.size() == 1)
       fail_at(where, "expected names between the dots of the path");
     if (!parts.front().empty()) place /= parts.front();
@@ -69,4 +80,4 @@ void NetworkNumber::set(nlohmann::json& document, double value) const {
     number = value;
 }
 
-}  // namespace widelimit::cli
+}  // namespace widelimit

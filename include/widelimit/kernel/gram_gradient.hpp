@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/run_control.hpp"
+
+/// Derivatives of Gram matrices by numbers of the network: variances, scales, slopes, whatever its file has.
+namespace widelimit {
+
+/// How fast numbers of a network change, by their paths in its file: {"layers[0].weight_variance", 1}.
+using NumberDirection = std::map<std::string, double>;
+
+/// The derivatives of K and T = gram(network, x) along a direction of numbers, [n, n]; those not asked for are empty.
+///
+/// They are central differences of eighth order of K and T, in double, and one-sided ones where a number is at the end of its
+/// range (a bias variance of 0): 1e-11 of the largest entry, or of the kernel's over the number's size if that is larger.
+/// Sampled layers draw the same for all differences.
+///
+/// Errors  ArgumentError, naming the path, for one that does not lead to a number or to an integer, and for a direction that
+///         is empty or not finite; NumericalError, naming the direction, where kernels jump or have no derivative; what
+///         gram() throws.
+/// Cost    8 times that of gram(), 9 at the end of a range; memory: three times the result.
+[[nodiscard]] GramResult<double> gram_jvp(const Network& network, const Inputs<double>& x,
+                                          const NumberDirection& direction, Kernels kernels = Kernels::both,
+                                          const RunControl& run = {});
+
+/// The same of gram(network, x1, x2), [n1, n2].
+[[nodiscard]] GramResult<double> gram_jvp(const Network& network, const Inputs<double>& x1,
+                                          const Inputs<double>& x2, const NumberDirection& direction,
+                                          Kernels kernels = Kernels::both, const RunControl& run = {});
+
+/// The derivatives by each of several numbers, in the order of their paths. Cost and errors as above, for each.
+[[nodiscard]] std::vector<GramResult<double>> gram_gradient(const Network& network, const Inputs<double>& x,
+                                                            const std::vector<std::string>& numbers,
+                                                            Kernels kernels = Kernels::both,
+                                                            const RunControl& run = {});
+[[nodiscard]] std::vector<GramResult<double>> gram_gradient(const Network& network, const Inputs<double>& x1,
+                                                            const Inputs<double>& x2,
+                                                            const std::vector<std::string>& numbers,
+                                                            Kernels kernels = Kernels::both,
+                                                            const RunControl& run = {});
+
+}  // namespace widelimit
