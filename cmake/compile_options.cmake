@@ -1,6 +1,9 @@
-# Warnings and sanitizers, applied to our own targets only and never exported.
+# Warnings, sanitizers and what the compiler spends, applied to our own targets only and never exported.
 function(widelimit_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
+  # GCC searches its own memory for garbage from 128 MB on, and finds little: a seventh of the time to compile, for which
+  # it takes a quarter more memory (1.1 GB for most files of the library).
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
   if(WIDELIMIT_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -117,26 +117,25 @@ struct Choice {
   std::optional<std::int64_t> samples;
 };
 
-void add_choice(CLI::App& app, Choice& choice) {
-  app.add_option("--largest", choice.largest,
-                 "Channels and heads go from 1 to 2 to this power [7; --quick: 5]")
-      ->check(CLI::Range(3, 9));
-  app.add_option("--draws", choice.draws, "Networks of every size, a power of two [8; --quick: 4]")
-      ->check(CLI::Range(1, 65'536));
-  app.add_option("--softmax-samples", choice.samples, "Samples of the softmax limit [2048; --quick: 512]")
-      ->check(CLI::Range(16, 1'000'000));
+void add_choice(ArgumentList& arguments, Choice& choice) {
+  arguments.number("--largest", choice.largest,
+                   "Channels and heads go from 1 to 2 to this power [7; --quick: 5]", 3, 9);
+  arguments.number("--draws", choice.draws, "Networks of every size, a power of two [8; --quick: 4]", 1,
+                   65'536);
+  arguments.number("--softmax-samples", choice.samples, "Samples of the softmax limit [2048; --quick: 512]",
+                   16, 1'000'000);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Empirical Gram matrices of attention networks approach their limit"};
+  ArgumentList arguments{"Empirical Gram matrices of attention networks approach their limit"};
   Settings settings;
-  add_arguments(app, settings, "attention_convergence");
-  add_image_arguments(app, settings);
+  add_arguments(arguments, settings, "attention_convergence");
+  add_image_arguments(arguments, settings);
   Choice choice;
-  add_choice(app, choice);
-  return run_example(app, argc, argv, settings, [&] {
+  add_choice(arguments, choice);
+  return run_example(arguments, argc, argv, settings, [&] {
     const Sizes sizes = settings.sizes({.side = 8, .train = 200, .validation = 200, .test = 0},
                                        {.side = 8, .train = 30, .validation = 30, .test = 0});
     const ImageTask task = load_images(settings, sizes);

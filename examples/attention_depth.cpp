@@ -72,17 +72,15 @@ int study(const Settings& settings, const std::vector<Index>& depths, const Posi
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Validation accuracy of convolutional networks with five heads against depth"};
+  ArgumentList arguments{"Validation accuracy of convolutional networks with five heads against depth"};
   Settings settings;
-  add_arguments(app, settings, "attention_depth");
-  add_image_arguments(app, settings);
+  add_arguments(arguments, settings, "attention_depth");
+  add_image_arguments(arguments, settings);
   std::vector<Index> depths;
-  app.add_option("--depths", depths, "Numbers of convolutions [1,2,4,8,16; --quick: 1,2,4,8]")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 100));
+  arguments.numbers("--depths", depths, "Numbers of convolutions [1,2,4,8,16; --quick: 1,2,4,8]", 0, 100);
   Positions struct_positions, residual_positions;
-  add_position_arguments(app, struct_positions, residual_positions);
-  return run_example(app, argc, argv, settings, [&] {
+  add_position_arguments(arguments, struct_positions, residual_positions);
+  return run_example(arguments, argc, argv, settings, [&] {
     if (depths.empty())
       depths = settings.quick ? std::vector<Index>{1, 2, 4, 8} : std::vector<Index>{1, 2, 4, 8, 16};
     return study(settings, depths, struct_positions, residual_positions);

@@ -203,24 +203,21 @@ int study(const Settings& settings, const std::vector<std::string>& heads, Index
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Test accuracy of 8-layer convolutional networks with attention on 32 x 32 images"};
+  ArgumentList arguments{"Test accuracy of 8-layer convolutional networks with attention on 32 x 32 images"};
   Settings settings;
-  add_arguments(app, settings, "attention_full");
-  add_image_arguments(app, settings);
+  add_arguments(arguments, settings, "attention_full");
+  add_image_arguments(arguments, settings);
   std::vector<std::string> heads{"struct", "residual"};
   Index depth = 8;
   double estimate_seconds = 2;
   Positions struct_positions, residual_positions;
-  app.add_option("--heads", heads, "Any of flatten, gap, lap, struct, residual")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"flatten", "gap", "lap", "struct", "residual"}))
-      ->capture_default_str();
-  app.add_option("--depth", depth, "Convolutions")->check(CLI::Range(0, 100))->capture_default_str();
-  app.add_option("--estimate-seconds", estimate_seconds, "Time to spend on the estimate, a network")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  add_position_arguments(app, struct_positions, residual_positions);
-  return run_example(app, argc, argv, settings, [&] {
+  arguments.choices("--heads", heads, "Any of flatten, gap, lap, struct, residual",
+                    {"flatten", "gap", "lap", "struct", "residual"});
+  arguments.number("--depth", depth, "Convolutions", 0, 100);
+  arguments.number("--estimate-seconds", estimate_seconds, "Time to spend on the estimate, a network",
+                   Sign::not_negative);
+  add_position_arguments(arguments, struct_positions, residual_positions);
+  return run_example(arguments, argc, argv, settings, [&] {
     return study(settings, heads, depth, estimate_seconds, struct_positions, residual_positions);
   });
 }

@@ -214,22 +214,20 @@ int study(const Settings& settings, Index depth, std::size_t trial_count, std::i
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Random search over the hyperparameters of attention behind convolutions"};
+  ArgumentList arguments{"Random search over the hyperparameters of attention behind convolutions"};
   Settings settings;
-  add_arguments(app, settings, "attention_hyperparameters");
-  add_image_arguments(app, settings);
+  add_arguments(arguments, settings, "attention_hyperparameters");
+  add_image_arguments(arguments, settings);
   std::optional<Index> depth;
   std::optional<std::size_t> trials;
   std::int64_t softmax_samples = 0;
-  app.add_option("--depth", depth, "Convolutions in front of the attention [8; --quick: 3]")
-      ->check(CLI::Range(0, 100));
-  app.add_option("--trials", trials, "Settings to try [100; --quick: 30]")->check(CLI::PositiveNumber);
-  app.add_option("--softmax-samples", softmax_samples,
-                 "Samples of softmax with 1/sqrt(width), whose cost grows as samples x positions^3 a pair; "
-                 "0: leave it out")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
-  return run_example(app, argc, argv, settings, [&] {
+  arguments.number("--depth", depth, "Convolutions in front of the attention [8; --quick: 3]", 0, 100);
+  arguments.number("--trials", trials, "Settings to try [100; --quick: 30]", Sign::positive);
+  arguments.number("--softmax-samples", softmax_samples,
+                   "Samples of softmax with 1/sqrt(width), whose cost grows as samples x positions^3 a pair; "
+                   "0: leave it out",
+                   0, 1 << 20);
+  return run_example(arguments, argc, argv, settings, [&] {
     return study(settings, depth.value_or(settings.size<Index>(8, 3)),
                  trials.value_or(settings.size<std::size_t>(100, 30)), softmax_samples);
   });

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -14,6 +13,8 @@
 #include <widelimit/layers/pooling.hpp>
 #include <widelimit/models/blocks.hpp>
 #include <widelimit/network/network.hpp>
+
+#include "argument_list.hpp"
 
 /// The image networks of arXiv:2006.10540, section 5: depth x (3 x 3 convolution + ReLU), a head, a dense
 /// readout.
@@ -37,9 +38,9 @@ struct Positions {
 };
 
 /// --alpha, --rho, --phi for Struct, --residual-alpha, --residual-rho, --residual-phi for Residual.
-inline void add_position_arguments(CLI::App& app, Positions& of_struct, Positions& of_residual) {
-  const auto add = [&app](const char* name, double& value, const char* description) {
-    app.add_option(name, value, description)->check(CLI::NonNegativeNumber)->capture_default_str();
+inline void add_position_arguments(ArgumentList& arguments, Positions& of_struct, Positions& of_residual) {
+  const auto add = [&arguments](const char* name, double& value, const char* description) {
+    arguments.number(name, value, description, Sign::not_negative);
   };
   add("--alpha", of_struct.alpha, "Struct: weight of the images in queries and keys, at most 1");
   add("--rho", of_struct.rho, "Struct: variance of the encodings relative to that of the images");

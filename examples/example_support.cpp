@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <map>
 #include <stdexcept>
 #include <widelimit/data/cifar10.hpp>
 #include <widelimit/data/preprocessing.hpp>
@@ -50,24 +50,22 @@ GramOptions Settings::gram_options() const {
   return options;
 }
 
-void add_arguments(CLI::App& app, Settings& settings, const std::string& default_folder) {
-  add_common_arguments(app, settings, default_folder);
-  app.add_option("--threads", settings.threads, "Worker threads; 0: one a core")->check(CLI::Range(0, 4096));
+void add_arguments(ArgumentList& arguments, Settings& settings, const std::string& default_folder) {
+  add_common_arguments(arguments, settings, default_folder);
+  arguments.number("--threads", settings.threads, "Worker threads; 0: one a core", 0, 4096);
 }
 
-void add_image_arguments(CLI::App& app, Settings& settings) {
-  static const std::map<std::string, Kernels> names{
-      {"nngp", Kernels::nngp}, {"ntk", Kernels::ntk}, {"both", Kernels::both}};
-  app.add_option("--data", settings.data, "Folder of CIFAR-10's binary files; left out: generated images")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--size", settings.side, "Height and width that images are reduced to")
-      ->check(CLI::Range(1, 32));
-  app.add_option("--train", settings.train, "Training images")->check(CLI::Range(10, 50'000));
-  app.add_option("--validation", settings.validation, "Validation images")->check(CLI::Range(10, 50'000));
-  app.add_option("--test", settings.test, "Test images")->check(CLI::Range(10, 10'000));
-  app.add_option("--seed", settings.seed, "Seed of the choice of images");
-  app.add_option("--kernel", settings.kernels, "nngp, ntk or both")
-      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+void add_image_arguments(ArgumentList& arguments, Settings& settings) {
+  arguments.existing_folder("--data", settings.data,
+                            "Folder of CIFAR-10's binary files; left out: generated images");
+  arguments.number("--size", settings.side, "Height and width that images are reduced to", 1, 32);
+  arguments.number("--train", settings.train, "Training images", 10, 50'000);
+  arguments.number("--validation", settings.validation, "Validation images", 10, 50'000);
+  arguments.number("--test", settings.test, "Test images", 10, 10'000);
+  arguments.number("--seed", settings.seed, "Seed of the choice of images");
+  arguments.choice("--kernel", "nngp, ntk or both", {"nngp", "ntk", "both"}, [&settings](std::size_t chosen) {
+    settings.kernels = std::array{Kernels::nngp, Kernels::ntk, Kernels::both}[chosen];
+  });
 }
 
 ImageTask load_images(const Settings& settings, const Sizes& sizes) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -51,10 +50,10 @@ struct Settings : CommonSettings {
 };
 
 /// The common arguments and --threads.
-void add_arguments(CLI::App& app, Settings& settings, const std::string& default_folder);
+void add_arguments(ArgumentList& arguments, Settings& settings, const std::string& default_folder);
 
 /// --data, --size, --train, --validation, --test, --seed, --kernel.
-void add_image_arguments(CLI::App& app, Settings& settings);
+void add_image_arguments(ArgumentList& arguments, Settings& settings);
 
 struct ImageSet {
   xt::xtensor<float, 4> x;  ///< [n, side, side, 3]; every pixel standardised over its channels.

@@ -6,27 +6,25 @@
 
 namespace examples {
 
-void add_common_arguments(CLI::App& app, CommonSettings& settings, const std::string& default_folder) {
+void add_common_arguments(ArgumentList& arguments, CommonSettings& settings,
+                          const std::string& default_folder) {
   settings.out = default_folder;
-  app.add_flag("--quick", settings.quick, "Small sizes: seconds to two minutes on two cores");
-  app.add_option("--out", settings.out, "Folder for CSV files and pictures; made if it is missing")
-      ->capture_default_str();
-  app.add_flag("--force", settings.force, "Write into a folder with files that are not of an earlier run");
-  app.add_flag("--no-plots", settings.no_pictures, "CSV files only, no pictures (which need gnuplot)");
+  arguments.flag("--quick", settings.quick, "Small sizes: seconds to two minutes on two cores");
+  arguments.path("--out", settings.out, "Folder for CSV files and pictures; made if it is missing");
+  arguments.flag("--force", settings.force, "Write into a folder with files that are not of an earlier run");
+  arguments.flag("--no-plots", settings.no_pictures, "CSV files only, no pictures (which need gnuplot)");
 }
 
-int run_example(CLI::App& app, int argc, char** argv, CommonSettings& settings,
+int run_example(ArgumentList& arguments, int argc, char** argv, CommonSettings& settings,
                 const std::function<int()>& body) {
+  if (const auto status = arguments.parse(argc, argv)) return *status;
   try {
-    app.parse(argc, argv);
     const Clock clock;
     settings.output = std::make_shared<Output>(
         argc, argv, Output::Options{settings.out, !settings.no_pictures, settings.force});
     const int status = body();
     fmt::print("{:.1f} s; files in {}\n", clock.seconds(), settings.out.string());
     return status;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", argv[0], error.what());
     return 1;

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "argument_list.hpp"
 #include "output.hpp"
 
 /// What all examples that write CSV files share: arguments, tables and pictures.
@@ -32,21 +33,22 @@ struct CommonSettings {
 };
 
 /// --quick, --out, --force, --no-plots.
-void add_common_arguments(CLI::App& app, CommonSettings& settings, const std::string& default_folder);
+void add_common_arguments(ArgumentList& arguments, CommonSettings& settings,
+                          const std::string& default_folder);
 
 /// Parses the arguments, makes the output folder, runs `body` and says how long it took. Returns the exit
 /// status: what `body` returns, or 1 with a message after an exception.
-int run_example(CLI::App& app, int argc, char** argv, CommonSettings& settings,
+int run_example(ArgumentList& arguments, int argc, char** argv, CommonSettings& settings,
                 const std::function<int()>& body);
 
-/// The same for an example with the common arguments, those that `add(app, settings)` adds, and the folder
+/// The same for an example with the common arguments, those that `add(arguments, settings)` adds, and the folder
 /// NAME-results.
 template <typename Settings, typename Add, typename Body>
 int run_figure(int argc, char** argv, Settings settings, const Add& add, const Body& body) {
-  CLI::App app;
-  add_common_arguments(app, settings, std::filesystem::path(argv[0]).filename().string() + "-results");
-  add(app, settings);
-  return run_example(app, argc, argv, settings, [&] {
+  ArgumentList arguments;
+  add_common_arguments(arguments, settings, std::filesystem::path(argv[0]).filename().string() + "-results");
+  add(arguments, settings);
+  return run_example(arguments, argc, argv, settings, [&] {
     body(std::as_const(settings));
     return 0;
   });

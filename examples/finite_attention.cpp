@@ -61,19 +61,16 @@ Run trained(const Network& architecture, networks::HeadNorm norm, Index width, c
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Trained finite attention networks: weights and norms"};
+  ArgumentList arguments{"Trained finite attention networks: weights and norms"};
   Settings settings;
-  add_arguments(app, settings, "finite_attention");
-  add_image_arguments(app, settings);
+  add_arguments(arguments, settings, "finite_attention");
+  add_image_arguments(arguments, settings);
   std::optional<Index> epochs, width;
   double learning_rate = 0.02;
-  app.add_option("--epochs", epochs, "Passes over the training images [20; --quick: 6]")
-      ->check(CLI::Range(1, 10'000));
-  app.add_option("--width", width, "Channels [64; --quick: 32]")->check(CLI::Range(8, 4096));
-  app.add_option("--learning-rate", learning_rate, "Of Adam")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  return run_example(app, argc, argv, settings, [&] {
+  arguments.number("--epochs", epochs, "Passes over the training images [20; --quick: 6]", 1, 10'000);
+  arguments.number("--width", width, "Channels [64; --quick: 32]", 8, 4096);
+  arguments.number("--learning-rate", learning_rate, "Of Adam", Sign::positive);
+  return run_example(arguments, argc, argv, settings, [&] {
     const Sizes sizes = settings.sizes({.side = 8, .train = 3000, .validation = 1000, .test = 0},
                                        {.side = 8, .train = 500, .validation = 500, .test = 0});
     const ImageTask task = load_images(settings, sizes);

@@ -17,6 +17,7 @@ using Eigen::Index;
 using widelimit::Matrix;
 using widelimit::Vector;
 
+using examples::ArgumentList;
 using examples::Clock;
 using examples::Csv;
 using examples::plot;
@@ -120,21 +121,21 @@ inline std::string fixed(double value) {
   return text;
 }
 
-/// Runs an example's body; `add(app, settings)` adds arguments of its own.
+/// Runs an example's body; `add(arguments, settings)` adds arguments of its own.
 template <typename Body, typename Add>
 int run_example(int argc, char** argv, const Body& body, const Add& add) {
   return examples::run_figure(
       argc, argv, Settings(),
-      [&](CLI::App& app, Settings& settings) {
-        app.add_option("--only", settings.only, "Panels whose names begin so [all]");
-        add(app);
+      [&](ArgumentList& arguments, Settings& settings) {
+        arguments.text("--only", settings.only, "Panels whose names begin so [all]");
+        add(arguments);
       },
       body);
 }
 
 template <typename Body>
 int run_example(int argc, char** argv, const Body& body) {
-  return run_example(argc, argv, body, [](CLI::App&) {});
+  return run_example(argc, argv, body, [](ArgumentList&) {});
 }
 
 }  // namespace heads

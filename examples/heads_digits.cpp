@@ -12,7 +12,7 @@ using namespace heads;
 
 namespace {
 
-ImageTask digits(const std::string& folder, Index count, double amplitude) {
+ImageTask digits(const std::filesystem::path& folder, Index count, double amplitude) {
   const widelimit::data::LabelledImages set =
       widelimit::data::read_mnist(widelimit::data::mnist_test_files(folder));
   Matrix<double> pixels(std::min<Index>(count, static_cast<Index>(set.size())), 784);
@@ -46,7 +46,7 @@ void write_heads(const Settings& settings, const std::string& name, const Matrix
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string folder;
+  std::filesystem::path folder;
   const auto body = [&](const Settings& settings) {
     const Index count = settings.size<Index>(10'000, 300);
     const ImageTask task = folder.empty() ? bars(count, 0.3) : digits(folder, count, 0.3);
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     }
     plot(settings, "fig5_digits", commands + "unset multiplot\n");
   };
-  return run_example(argc, argv, body, [&](CLI::App& app) {
-    app.add_option("--mnist", folder, "Folder of MNIST; left out: generated bars");
+  return run_example(argc, argv, body, [&](ArgumentList& arguments) {
+    arguments.existing_folder("--mnist", folder, "Folder of MNIST; left out: generated bars");
   });
 }

@@ -291,39 +291,34 @@ int study(const Arguments& arguments) {
   return 0;
 }
 
-void add_text_arguments(CLI::App& app, Arguments& arguments) {
+void add_text_arguments(ArgumentList& list, Arguments& arguments) {
   Settings& settings = arguments.settings;
-  app.add_option("--data", settings.data, "Folder aclImdb; left out: generated reviews")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--vectors", arguments.vectors, "Word vectors in GloVe's text format")
-      ->check(CLI::ExistingFile);
-  app.add_option("--dimensions", arguments.dimensions, "Leading numbers of each word vector to use [all]")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--max-length", arguments.max_length, "Known words of a review, the last ones")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--train", settings.train, "Training reviews")->check(CLI::PositiveNumber);
-  app.add_option("--validation", settings.validation, "Validation reviews")->check(CLI::PositiveNumber);
-  app.add_option("--test", settings.test, "Test reviews")->check(CLI::PositiveNumber);
-  app.add_option("--search", arguments.search,
-                 "Training reviews of the search over hyperparameters, the other sets in proportion [800; "
-                 "--quick: 40]")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--convolution-train", arguments.convolution_share,
-                 "Training reviews for networks with convolutions, the other sets in proportion [all]")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--families", arguments.families, "gap, gap-fcn, struct, cnn-gap, struct-cnn")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"gap", "gap-fcn", "struct", "cnn-gap", "struct-cnn"}));
-  app.add_option("--seed", settings.seed, "Seed of the choice of reviews");
+  list.existing_folder("--data", settings.data, "Folder aclImdb; left out: generated reviews");
+  list.existing_file("--vectors", arguments.vectors, "Word vectors in GloVe's text format");
+  list.number("--dimensions", arguments.dimensions, "Leading numbers of each word vector to use [all]",
+              Sign::positive);
+  list.number("--max-length", arguments.max_length, "Known words of a review, the last ones", Sign::positive);
+  list.number("--train", settings.train, "Training reviews", Sign::positive);
+  list.number("--validation", settings.validation, "Validation reviews", Sign::positive);
+  list.number("--test", settings.test, "Test reviews", Sign::positive);
+  list.number("--search", arguments.search,
+              "Training reviews of the search over hyperparameters, the other sets in proportion [800; "
+              "--quick: 40]",
+              Sign::positive);
+  list.number("--convolution-train", arguments.convolution_share,
+              "Training reviews for networks with convolutions, the other sets in proportion [all]",
+              Sign::positive);
+  list.choices("--families", arguments.families, "gap, gap-fcn, struct, cnn-gap, struct-cnn",
+               {"gap", "gap-fcn", "struct", "cnn-gap", "struct-cnn"});
+  list.number("--seed", settings.seed, "Seed of the choice of reviews");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Reviews: pooled words, convolutions and attention"};
+  ArgumentList list{"Reviews: pooled words, convolutions and attention"};
   Arguments arguments;
-  add_arguments(app, arguments.settings, "imdb_table");
-  add_text_arguments(app, arguments);
-  return run_example(app, argc, argv, arguments.settings, [&] { return study(arguments); });
+  add_arguments(list, arguments.settings, "imdb_table");
+  add_text_arguments(list, arguments);
+  return run_example(list, argc, argv, arguments.settings, [&] { return study(arguments); });
 }

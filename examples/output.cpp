@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "cli/gnuplot.hpp"
+#include "cli/output_folder.hpp"
 #include "cli/run_context.hpp"
 
 namespace examples {
@@ -10,32 +12,43 @@ namespace examples {
 using widelimit::cli::gnuplot_quoted;
 using widelimit::cli::OtherFiles;
 
+struct Output::Run {
+  widelimit::cli::OutputFolder folder;
+  widelimit::cli::RunRecord record;
+  widelimit::cli::Gnuplot gnuplot;
+  std::string path;
+  bool pictures;
+};
+
 Output::Output(int argc, const char* const* argv, const Options& options)
-    : folder_{options.folder, {}, options.force ? OtherFiles::kept : OtherFiles::refused},
-      record_{widelimit::cli::shell_command_line(argc, argv), {}, {}},
-      gnuplot_{{}},
-      path_{options.folder.string()},
-      pictures_{options.pictures} {}
+    : run_{new Run{.folder = {options.folder, {}, options.force ? OtherFiles::kept : OtherFiles::refused},
+                   .record = {widelimit::cli::shell_command_line(argc, argv), {}, {}},
+                   .gnuplot = widelimit::cli::Gnuplot{{}},
+                   .path = options.folder.string(),
+                   .pictures = options.pictures}} {}
+
+Output::~Output() = default;
 
 void Output::publish(const std::string& name, const std::string& text) {
-  folder_.write(name, text);
-  folder_.commit(record_);
+  run_->folder.write(name, text);
+  run_->folder.commit(run_->record);
 }
 
 void Output::plot(const std::string& name, const std::string& terminal, const std::string& commands) {
-  if (!pictures_) return;
+  if (!run_->pictures) return;
   for (CsvFile* table : tables_) table->publish();
   const std::string head = "set terminal " + terminal + "\nset datafile separator ','\n";
   const std::string script = name + ".gp", picture = name + ".png";
-  for (const std::string& file : {script, picture}) folder_.announce(file);
+  for (const std::string& file : {script, picture}) run_->folder.announce(file);
   publish(script, head + "set output " + gnuplot_quoted(picture) + "\n" + commands + "\n");
-  folder_.draw(picture, "cd " + gnuplot_quoted(path_) + "\n" + head + commands + "\n", gnuplot_);
-  folder_.commit(record_);
+  run_->folder.draw(picture, "cd " + gnuplot_quoted(run_->path) + "\n" + head + commands + "\n",
+                    run_->gnuplot);
+  run_->folder.commit(run_->record);
 }
 
 CsvFile::CsvFile(Output& output, const std::string& name, const std::string& header, int precision)
     : output_{output}, name_{name + ".csv"}, exceptions_{std::uncaught_exceptions()} {
-  output_.folder_.announce(name_);
+  output_.run_->folder.announce(name_);
   text_.precision(precision);
   text_ << header << '\n';
   publish();

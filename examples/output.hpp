@@ -2,11 +2,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "cli/output_folder.hpp"
 
 /// Where examples write: CSV files and pictures, by the rules of the program's output folders
 /// (docs/output.md).
@@ -25,6 +24,7 @@ class Output {
 
   /// Makes the folder. Throws as OutputFolder.
   Output(int argc, const char* const* argv, const Options& options);
+  ~Output();
 
   /// Draws NAME.png from gnuplot commands that read the CSV files of the folder, and leaves NAME.gp behind,
   /// which draws it again. `terminal` is the terminal's type and options. Without gnuplot one warning.
@@ -34,11 +34,8 @@ class Output {
   friend class CsvFile;
   void publish(const std::string& name, const std::string& text);
 
-  widelimit::cli::OutputFolder folder_;
-  widelimit::cli::RunRecord record_;
-  widelimit::cli::Gnuplot gnuplot_;
-  std::string path_;
-  bool pictures_;
+  struct Run;
+  std::unique_ptr<Run> run_;
   std::vector<CsvFile*> tables_;  ///< Those that are still being written.
 };
 

@@ -16,6 +16,7 @@ using namespace widelimit::propagation;
 using widelimit::Matrix;
 using widelimit::numerics::Estimate;
 
+using examples::ArgumentList;
 using examples::Csv;
 using examples::plot;
 
@@ -93,21 +94,21 @@ inline std::string map_settings(const Slice& slice, double range) {
          std::string(coordinate_name(slice.rectangle.y)) + "'\nset key top left opaque\n";
 }
 
-/// Runs an example's body; `add(app)` adds arguments of its own.
+/// Runs an example's body; `add(arguments)` adds arguments of its own.
 template <typename Body, typename Add>
 int run_example(int argc, char** argv, const Body& body, const Add& add) {
   return examples::run_figure(
       argc, argv, Settings(),
-      [&](CLI::App& app, Settings& settings) {
-        app.add_option("--networks", settings.networks, "Number of networks")->check(CLI::PositiveNumber);
-        add(app);
+      [&](ArgumentList& arguments, Settings& settings) {
+        arguments.number("--networks", settings.networks, "Number of networks", examples::Sign::positive);
+        add(arguments);
       },
       body);
 }
 
 template <typename Body>
 int run_example(int argc, char** argv, const Body& body) {
-  return run_example(argc, argv, body, [](CLI::App&) {});
+  return run_example(argc, argv, body, [](ArgumentList&) {});
 }
 
 }  // namespace propagation_examples

@@ -236,8 +236,7 @@ int main(int argc, char** argv) {
     report(settings, sweep, train_all(settings, sweep, folder));
     draw(settings);
   };
-  return run_example(argc, argv, body, [&](CLI::App& app) {
-    app.add_option("--data", folder, "Folder of MNIST's test files; left out: generated images")
-        ->check(CLI::ExistingDirectory);
+  return run_example(argc, argv, body, [&](ArgumentList& arguments) {
+    arguments.existing_folder("--data", folder, "Folder of MNIST's test files; left out: generated images");
   });
 }

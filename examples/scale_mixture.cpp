@@ -103,17 +103,15 @@ void draw(const Settings& settings, const std::string& many) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"One attention head against many: a scale mixture against a Gaussian"};
+  ArgumentList arguments{"One attention head against many: a scale mixture against a Gaussian"};
   Settings settings;
-  add_arguments(app, settings, "scale_mixture");
+  add_arguments(arguments, settings, "scale_mixture");
   std::optional<Index> networks;
   Index most_heads = 64;
-  app.add_option("--networks", networks, "Random networks of every size [4000; --quick: 1000]")
-      ->check(CLI::Range(40, 1'000'000));
-  app.add_option("--heads", most_heads, "Largest number of heads")
-      ->check(CLI::Range(4, 4096))
-      ->capture_default_str();
-  return run_example(app, argc, argv, settings, [&] {
+  arguments.number("--networks", networks, "Random networks of every size [4000; --quick: 1000]", 40,
+                   1'000'000);
+  arguments.number("--heads", most_heads, "Largest number of heads", 4, 4096);
+  return run_example(arguments, argc, argv, settings, [&] {
     const Index draws = networks.value_or(settings.size<Index>(4000, 1000));
     Csv table(settings, "scale_mixture", "weights,heads,width,excess kurtosis,standard error");
     Csv histogram(settings, "scale_mixture_histogram", "weights and heads,output,density");

@@ -17,6 +17,7 @@ using namespace widelimit::covariance_sde;
 using widelimit::Matrix;
 namespace numerics = widelimit::numerics;
 
+using examples::ArgumentList;
 using examples::Csv;
 using examples::plot;
 
@@ -93,8 +94,8 @@ inline void report_distance(Csv& table, const std::string& what, const std::vect
 
 template <typename Body>
 int run_example(int argc, char** argv, const Body& body) {
-  const auto add = [](CLI::App& app, Settings& settings) {
-    app.add_option("--samples", settings.samples, "Number of networks and paths")->check(CLI::PositiveNumber);
+  const auto add = [](ArgumentList& arguments, Settings& settings) {
+    arguments.number("--samples", settings.samples, "Number of networks and paths", examples::Sign::positive);
   };
   return examples::run_figure(argc, argv, Settings(), add, body);
 }

@@ -163,17 +163,15 @@ void draw(const Settings& settings, std::size_t tokens) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Error of sampled softmax attention against samples"};
+  ArgumentList arguments{"Error of sampled softmax attention against samples"};
   Settings settings;
-  add_arguments(app, settings, "softmax_samples");
+  add_arguments(arguments, settings, "softmax_samples");
   std::optional<int> seeds;
   std::size_t tokens = 16;
-  app.add_option("--seeds", seeds, "Seeds for two tokens; a quarter of them for more [256; --quick: 64]")
-      ->check(CLI::Range(4, 100'000));
-  app.add_option("--tokens", tokens, "Tokens of the second pair")
-      ->check(CLI::Range(3, 1024))
-      ->capture_default_str();
-  return run_example(app, argc, argv, settings, [&] {
+  arguments.number("--seeds", seeds, "Seeds for two tokens; a quarter of them for more [256; --quick: 64]", 4,
+                   100'000);
+  arguments.number("--tokens", tokens, "Tokens of the second pair", 3, 1024);
+  return run_example(arguments, argc, argv, settings, [&] {
     Csv table(settings, "softmax_samples",
               "tokens,kernel,samples,error,reported standard error,milliseconds");
     const int count = seeds.value_or(settings.size(256, 64));

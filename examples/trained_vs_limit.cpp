@@ -101,18 +101,14 @@ void draw(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Trained wide networks against the NTK ensemble"};
+  ArgumentList arguments{"Trained wide networks against the NTK ensemble"};
   Settings settings;
-  add_arguments(app, settings, "trained_vs_limit");
+  add_arguments(arguments, settings, "trained_vs_limit");
   Index networks = 20, width = 1024, steps = 200;
-  app.add_option("--networks", networks, "Networks to train")
-      ->check(CLI::Range(4, 10'000))
-      ->capture_default_str();
-  app.add_option("--width", width, "Hidden channels")->check(CLI::Range(2, 65'536))->capture_default_str();
-  app.add_option("--steps", steps, "Steps of gradient descent")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  return run_example(app, argc, argv, settings, [&] {
+  arguments.number("--networks", networks, "Networks to train", 4, 10'000);
+  arguments.number("--width", width, "Hidden channels", 2, 65'536);
+  arguments.number("--steps", steps, "Steps of gradient descent", 1, 1'000'000);
+  return run_example(arguments, argc, argv, settings, [&] {
     const Task task = make_task();
     const auto train = widelimit::gram<double>(network(), task.train);
     // A tenth of the largest stable rate over two: descent is close to the flow for every mode.

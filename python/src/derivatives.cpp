@@ -46,7 +46,7 @@ KernelCotangents<Scalar> cotangents_of(const std::optional<Array<Scalar>>& nngp,
 
 /// An array that owns its numbers.
 template <typename Scalar>
-ArrayObject<Scalar> array_of(xt::xarray<Scalar> array) {
+ArrayObject<Scalar> array_of_entries(xt::xarray<Scalar> array) {
   auto* owned = new xt::xarray<Scalar>(std::move(array));
   const nb::capsule owner(owned,
                           [](void* pointer) noexcept { delete static_cast<xt::xarray<Scalar>*>(pointer); });
@@ -55,7 +55,7 @@ ArrayObject<Scalar> array_of(xt::xarray<Scalar> array) {
 }
 
 template <typename Scalar>
-void bind_of(nb::module_& module) {
+void bind_products_of(nb::module_& module) {
   using Cotangent = std::optional<Array<Scalar>>;
   module.def(
       "gram_vjp",
@@ -67,7 +67,7 @@ void bind_of(nb::module_& module) {
           run.stop = std::move(stop);
           return gram_vjp(network, x1.inputs, x2.inputs, cotangents, run);
         });
-        return nb::make_tuple(array_of(std::move(result.x1)), array_of(std::move(result.x2)));
+        return nb::make_tuple(array_of_entries(std::move(result.x1)), array_of_entries(std::move(result.x2)));
       },
       "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none());
   const auto bind_of_one_batch = [&module](const char* name, auto function) {
@@ -77,7 +77,7 @@ void bind_of(nb::module_& module) {
                    const Cotangent& ntk, int threads, const Progress& progress) {
           RunControl run = control_of(threads, progress);
           const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
-          return array_of(run_interruptibly([&](std::stop_token stop) {
+          return array_of_entries(run_interruptibly([&](std::stop_token stop) {
             run.stop = std::move(stop);
             return function(network, x.inputs, cotangents, run);
           }));
@@ -109,8 +109,8 @@ nb::tuple gram_jvp_of(const Network& network, const Batch<double>& x1, const Bat
 }  // namespace
 
 void bind_derivatives(nb::module_& module) {
-  bind_of<float>(module);
-  bind_of<double>(module);
+  bind_products_of<float>(module);
+  bind_products_of<double>(module);
   module.def("gram_jvp", &gram_jvp_of, "network"_a, "x1"_a, "x2"_a.none(), "direction"_a, "kernels"_a,
              "threads"_a, "progress"_a.none());
 }

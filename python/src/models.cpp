@@ -205,7 +205,7 @@ nb::tuple predict_jointly(const Model& self, const Batch<Scalar>& x, int threads
 }
 
 template <typename Scalar>
-void bind_of(nb::class_<Model>& model) {
+void bind_model_of(nb::class_<Model>& model) {
   model
       .def_static("fit", &fit<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)
@@ -260,8 +260,8 @@ nb::tuple left_out(const Model& self) {
 
 void bind_model(nb::module_& module) {
   nb::class_<Model> model(module, "Model");
-  bind_of<float>(model);
-  bind_of<double>(model);
+  bind_model_of<float>(model);
+  bind_model_of<double>(model);
   model.def("leave_one_out", &left_out)
       .def("log_marginal_likelihood", &Model::log_marginal_likelihood)
       .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)

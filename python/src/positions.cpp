@@ -146,7 +146,7 @@ nb::tuple variances(const Network& network, const Batch<Scalar>& x, const std::s
 }
 
 template <typename Scalar>
-void bind_of(nb::module_& module) {
+void bind_positions_of(nb::module_& module) {
   module.def("position_covariances", &covariances<Scalar>, "network"_a, "x1"_a, "x2"_a.none(), "kernels"_a,
              "diagonal"_a, "threads"_a);
   module.def("position_variances", &variances<Scalar>, "network"_a, "x"_a, "kernels"_a, "diagonal"_a,
@@ -156,8 +156,8 @@ void bind_of(nb::module_& module) {
 }  // namespace
 
 void bind_positions(nb::module_& module) {
-  bind_of<float>(module);
-  bind_of<double>(module);
+  bind_positions_of<float>(module);
+  bind_positions_of<double>(module);
 }
 
 }  // namespace widelimit::python

@@ -1,8 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/run_context.hpp"
+
+namespace CLI {
+class App;
+}
 
 /// The program's commands, one file each. Each function adds its command to the program; the command runs
 /// when the arguments are parsed and reports failure by an exception. `context` must live as long.

@@ -1,12 +1,15 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "cli/gp_task.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

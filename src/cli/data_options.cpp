@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/data_arguments.hpp"
 #include "cli/ranges.hpp"
 

@@ -1,12 +1,15 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <xtensor/xarray.hpp>
 
 #include "widelimit/data/graph_folder.hpp"
 #include "widelimit/kernel/inputs.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

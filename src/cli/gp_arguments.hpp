@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,6 +10,10 @@
 #include "cli/kernel_options.hpp"
 #include "cli/output_folder.hpp"
 #include "widelimit/gp/selection.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

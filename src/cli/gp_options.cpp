@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <map>
 
 #include "cli/gp_arguments.hpp"
 #include "cli/inference_options.hpp"
 #include "cli/network_argument.hpp"
+#include "cli/output_options.hpp"
 #include "cli/ranges.hpp"
 
 namespace widelimit::cli {

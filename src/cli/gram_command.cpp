@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "cli/kernel_options.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/output_options.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/store_options.hpp"
 #include "widelimit/error.hpp"

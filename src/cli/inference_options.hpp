@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "widelimit/gp/selection.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

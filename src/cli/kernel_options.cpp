@@ -1,5 +1,6 @@
 #include "cli/kernel_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <map>
 
 namespace widelimit::cli {

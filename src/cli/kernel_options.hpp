@@ -1,9 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "widelimit/kernel/gram.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

@@ -195,12 +195,6 @@ void OutputFolder::remove_earlier_files() {
   earlier_.clear();
 }
 
-void add_force_option(CLI::App& command, OtherFiles& others) {
-  command.add_flag_callback(
-      "--force", [&others] { others = OtherFiles::kept; },
-      "Write into a folder with files that are not of an earlier run; they stay");
-}
-
 void check_output_file(const fs::path& file) {
   if (file.empty()) return;
   if (!file.parent_path().empty() && !fs::is_directory(file.parent_path()))

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
 #include <list>
@@ -117,9 +116,6 @@ class OutputFolder {
   };
   std::list<Staged> staged_;
 };
-
-/// Adds --force, which keeps other files.
-void add_force_option(CLI::App& command, OtherFiles& others);
 
 /// A file outside of any output folder: --out FILE. Empty paths, for outputs that are not wanted, pass.
 /// Throws DataError now if the file could not be written later.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -12,6 +13,7 @@
 #include "cli/model_inputs.hpp"
 #include "cli/model_scores.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/output_options.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
 #include "cli/standard_output.hpp"

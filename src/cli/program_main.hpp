@@ -1,10 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "cli/run_context.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

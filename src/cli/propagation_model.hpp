@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +7,10 @@
 #include "cli/origin.hpp"
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"
+
+namespace CLI {
+class App;
+}
 
 /// Options that the commands of `widelimit propagation` share.
 namespace widelimit::cli {

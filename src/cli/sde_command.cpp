@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
+#include "cli/output_options.hpp"
 #include "cli/ranges.hpp"
 #include "cli/sde_fields.hpp"
 #include "cli/sde_run.hpp"

@@ -1,8 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/run_context.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 

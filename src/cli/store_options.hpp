@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 
@@ -9,6 +8,11 @@
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/network/network.hpp"
 #include "widelimit/store/gram_store.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace widelimit::cli {
 

@@ -16,7 +16,7 @@ endfunction()
 # A program that finds the installed library.
 function(widelimit_package_test name label compiler flags)
   widelimit_consumer_test(package/${name} ${label} -DPREFIX=${consumer_prefix} -DCOMPILER=${compiler} -DFLAGS=${flags})
-  set_tests_properties(consumer/package/${name} PROPERTIES FIXTURES_REQUIRED consumer_package)
+  set_tests_properties(consumer/package/${name} PROPERTIES FIXTURES_REQUIRED consumer_package COST 15)
 endfunction()
 
 if(WIDELIMIT_SANITIZE)

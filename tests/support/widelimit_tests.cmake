@@ -1,9 +1,10 @@
 # widelimit_tests(FOLDER LABEL label FILES a_test.cpp ...) builds one doctest binary from a folder's test files and
 # registers one CTest test a file under the given label. Test cases whose name holds "[slow]" are registered
 # apart, under the label "slow", and left out of the default run. A test that finds its data or tools missing prints
-# "skipped: ..."; CTest then counts the file as skipped, unless a check in it failed.
+# "skipped: ..."; CTest then counts the file as skipped, unless a check in it failed. Those whose NAMEs stand in LONG
+# take seconds; CTest starts them first, so that the last one does not run alone.
 function(widelimit_tests folder)
-  cmake_parse_arguments(ARG "" "LABEL" "FILES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "FILES;LIBRARIES;LONG" ${ARGN})
   set(target ${folder}_tests)
   add_executable(${target} ${ARG_FILES})
   widelimit_compile_options(${target})
@@ -19,6 +20,9 @@ function(widelimit_tests folder)
       add_test(NAME ${folder}/${name} COMMAND ${target} --source-file=*/${name}.cpp --test-case-exclude=*[slow]* --no-intro)
       set_tests_properties(${folder}/${name} PROPERTIES LABELS ${ARG_LABEL}
                            FAIL_REGULAR_EXPRESSION "test cases: +0 " SKIP_REGULAR_EXPRESSION ${skipped})
+      if(name IN_LIST ARG_LONG)
+        set_tests_properties(${folder}/${name} PROPERTIES COST 10)
+      endif()
     endif()
     if(slow_cases)
       add_test(NAME ${folder}/${name}/slow COMMAND ${target} --source-file=*/${name}.cpp --test-case=*[slow]* --no-intro)
