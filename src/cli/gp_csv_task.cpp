@@ -30,8 +30,6 @@ NamedTable rows_of(const NamedTable& all, const std::vector<std::size_t>& rows) 
   return part;
 }
 
-NamedTable read_table(const Path& file) { return {file, data::read_csv(file)}; }
-
 Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed) {
   if (!std::filesystem::is_directory(path)) {
     const NamedTable all = read_table(path);
@@ -172,10 +170,8 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   const Tables tables = read_tables(path, split, test_needed);
   const TableEncoding encoding(tables.train, choice);
   const TargetColumn target(tables.train, choice.target, kind);
-  if (tables.test && tables.test->table.rows.empty())
-    throw DataError(fmt::format("{}: there are no rows", tables.test->file.string()));
-  if (tables.validation && tables.validation->table.rows.empty())
-    throw DataError(fmt::format("{}: there are no rows", tables.validation->file.string()));
+  if (tables.test) require_rows(*tables.test);
+  if (tables.validation) require_rows(*tables.validation);
   if (tables.validation && !target.is_in(*tables.validation))
     throw DataError(fmt::format("{}: expected a column '{}' of targets", tables.validation->file.string(),
                                 choice.target));

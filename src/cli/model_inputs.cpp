@@ -14,8 +14,8 @@ ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& fi
   if (!model.preparation().contains("table"))
     fail_in(file, "a table, but the model was not fitted to one (fit --data csv); give its inputs with --x");
   const TableEncoding encoding(JsonValue(model.preparation().at("table"), "preparation.table"));
-  const NamedTable named{file, data::read_csv(file)};
-  if (named.table.rows.empty()) fail_in(file, "there are no rows");
+  const NamedTable named = read_table(file);
+  require_rows(named);
   return {encoding.inputs(named), encoding.names(named)};
 }
 

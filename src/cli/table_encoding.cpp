@@ -61,6 +61,12 @@ void fail_at_field(const NamedTable& named, std::size_t row, const std::string& 
                               column, message));
 }
 
+NamedTable read_table(const std::filesystem::path& file) { return {file, data::read_csv(file)}; }
+
+void require_rows(const NamedTable& named) {
+  if (named.table.rows.empty()) throw DataError(fmt::format("{}: there are no rows", named.file.string()));
+}
+
 TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choice) : choice_{choice} {
   const auto check_known = [&](const std::string& name, const char* option) {
     const auto& columns = train.table.columns;
@@ -72,7 +78,7 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
   if (choice.id) check_known(*choice.id, "--id");
   for (const std::string& name : choice.ignored) check_known(name, "--ignore");
   for (const std::string& name : choice.categorical) check_known(name, "--categorical");
-  if (train.table.rows.empty()) throw DataError(fmt::format("{}: there are no rows", train.file.string()));
+  require_rows(train);
   for (const std::string& name : train.table.columns)
     if (!is_left_out(name)) columns_.push_back(column_of(train, name));
   for (const Column& column : columns_) width_ += column.width();

@@ -19,6 +19,12 @@ struct NamedTable {
   data::CsvTable table;
 };
 
+/// DataError for a file that is none.
+[[nodiscard]] NamedTable read_table(const std::filesystem::path& file);
+
+/// DataError, naming the file, for a table without rows.
+void require_rows(const NamedTable& named);
+
 /// How the columns of a table become numbers.
 struct EncodingChoice {
   std::string target;                 ///< The column of the targets.
