@@ -31,7 +31,7 @@ SeriesNumbers coefficients_of(const SeriesNumbers& values) {
 
 }  // namespace
 
-IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end)
+IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end, double noise)
     : begin_{begin}, end_{end}, tail_{std::numeric_limits<double>::infinity()}, coefficients_{0.0} {
   SeriesNumbers places{}, values{};
   for (std::size_t i = 0; i < series_order; ++i)
@@ -47,9 +47,10 @@ IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end
     tail_ = std::max(tail_, std::abs(all[k]));
   // Places are rounded too: f moves by its slope times that.
   const double farthest = std::max(std::abs(begin), std::abs(end));
-  const double noise = series_rounding * size_ + 1e-15 * farthest * std::abs(all[1]) / (end - begin);
+  const double rounding =
+      noise + series_rounding * size_ + 1e-15 * farthest * std::abs(all[1]) / (end - begin);
   std::size_t last = series_order - 1;
-  while (last > 0 && std::abs(all[last]) <= noise) --last;
+  while (last > 0 && std::abs(all[last]) <= rounding) --last;
   coefficients_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(last) + 1);
 }
 

@@ -10,7 +10,8 @@ namespace widelimit::numerics {
 /// Chebyshev series of a function on an interval, without the terms that are smaller than its rounding.
 class IntervalSeries {
  public:
-  IntervalSeries(const FunctionValues& f, double begin, double end);
+  /// `noise`: of values of f, beside 1e-14 of the largest one and what the rounding of x makes.
+  IntervalSeries(const FunctionValues& f, double begin, double end, double noise);
 
   /// The largest of the last coefficients, infinite where f is not finite.
   [[nodiscard]] double tail() const { return tail_; }

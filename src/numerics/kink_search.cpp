@@ -36,7 +36,7 @@ class KinkSearch {
  public:
   KinkSearch(const FunctionValues& f, std::vector<double> known) : f_{f}, known_{std::move(known)} {
     std::sort(known_.begin(), known_.end());
-    size_near_zero_ = IntervalSeries(f_, -1, 1).size();
+    size_near_zero_ = IntervalSeries(f_, -1, 1, 0).size();
   }
 
   Kinks run() {
@@ -63,6 +63,11 @@ class KinkSearch {
   }
 
  private:
+  /// Where terms cancel, as in exp(x) - 1, values are not right to their own rounding.
+  [[nodiscard]] IntervalSeries series_of(double begin, double end) const {
+    return {f_, begin, end, 1e-15 * std::max({1.0, std::abs(begin), std::abs(end)}) * size_near_zero_};
+  }
+
   [[nodiscard]] double tolerance(const IntervalSeries& series, double begin, double end) const {
     const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
     return 2e-13 * series.size() + 1e-14 * farthest * size_near_zero_;
@@ -77,7 +82,7 @@ class KinkSearch {
     const auto inside = std::upper_bound(known_.begin(), known_.end(), begin);
     if (inside != known_.end() && *inside < end)
       return cover(begin, *inside, panels) && cover(*inside, end, panels);
-    const IntervalSeries series(f_, begin, end);
+    const IntervalSeries series = series_of(begin, end);
     if (!std::isfinite(series.tail()) || panels.size() > most_shell_panels) return false;
     const double middle = begin + 0.4871 * (end - begin);
     const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
@@ -107,6 +112,8 @@ class KinkSearch {
   }
 
   void add_place(const SearchPanel& region, std::vector<double>& found) const {
+    const auto known = std::lower_bound(known_.begin(), known_.end(), region.begin);
+    if (known != known_.end() && *known <= region.end) return;  // What makes these panels narrow.
     const double middle = region.begin + region.width() / 2, written = std::round(middle * 1e4) / 1e4 + 0.0;
     const bool is_cusp = region.width() < cusp_width * std::max(1.0, std::abs(middle));
     if (const auto kink = kink_in(region))
@@ -118,8 +125,8 @@ class KinkSearch {
   /// The place within a region beside which f is smooth, if both sides say so.
   [[nodiscard]] std::optional<double> kink_in(const SearchPanel& region) const {
     const double length = window_widths * region.width();
-    const IntervalSeries left(f_, region.begin - length, region.begin),
-        right(f_, region.end, region.end + length);
+    const IntervalSeries left = series_of(region.begin - length, region.begin),
+                         right = series_of(region.end, region.end + length);
     if (!is_side(left, region.begin - length, region.begin) ||
         !is_side(right, region.end, region.end + length))
       return std::nullopt;

@@ -29,19 +29,24 @@ double extrapolated_difference(const std::function<double(double)>& phi, double 
   const std::size_t rows = rows_from(step);
   for (std::size_t i = 0; i < rows; ++i, step /= shrink) {
     const double up = x + step, down = x - step;
-    row[0] = (phi(up) - phi(down)) / (up - down);
+    const double above = phi(up), below = phi(down);
+    row[0] = (above - below) / (up - down);
+    // Rounded values may agree by chance.
+    const double rounding =
+        std::numeric_limits<double>::epsilon() / 4 * (std::abs(above) + std::abs(below)) / step;
     double factor = 1;
     // Past ten columns a row adds nothing but rounding.
     for (std::size_t j = 1; j <= std::min(i, least_rows); ++j) {
       factor *= shrink * shrink;
       row[j] = (factor * row[j - 1] - previous[j - 1]) / (factor - 1);
-      const double change = std::max(std::abs(row[j] - row[j - 1]), std::abs(row[j] - previous[j - 1]));
+      const double change =
+          std::max({std::abs(row[j] - row[j - 1]), std::abs(row[j] - previous[j - 1]), rounding});
       if (change < error) {
         error = change;
         best = row[j];
       }
     }
-    if (i >= 3 && error <= 1e-15 * std::abs(best)) break;
+    if (i >= 3 && error <= 4e-15 * std::abs(best)) break;
     std::swap(previous, row);
   }
   return best;

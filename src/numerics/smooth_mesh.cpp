@@ -16,7 +16,8 @@ namespace {
 constexpr double resolution = 1e-9;       // size of the last Legendre coefficients of a panel
 constexpr double slope_agreement = 1e-7;  // between phi' integrated and phi's rise
 constexpr std::size_t most_panels = 1 << 14;
-constexpr int last_shell = 40;  // the mesh ends at 2^40, standard deviations of 8e10
+constexpr double least_reach = 64;  // where phi must be smooth and phi' its derivative
+constexpr int last_shell = 40;      // the mesh ends at 2^40, standard deviations of 8e10
 
 struct Sizes {
   double value = 0;
@@ -38,7 +39,7 @@ class MeshBuilder {
       const double outer = std::ldexp(1.0, shell);
       if (outer > farthest && shell > 0) break;
       std::vector<double> attempt = edges_;
-      if (!add_shell(inner, outer, attempt)) break;
+      if (!is_resolved(inner, outer, attempt)) break;
       edges_ = std::move(attempt);
       inner = outer;
     }
@@ -49,6 +50,16 @@ class MeshBuilder {
   }
 
  private:
+  /// Far out the rounding of phi, or what nobody's variances reach, ends the mesh before this shell; nearer it is an error.
+  bool is_resolved(double inner, double outer, std::vector<double>& edges) {
+    try {
+      return add_shell(inner, outer, edges);
+    } catch (const ArgumentError&) {
+      if (inner < least_reach) throw;
+      return false;
+    }
+  }
+
   /// False where phi overflows or would need too many panels: the mesh ends before this shell.
   bool add_shell(double inner, double outer, std::vector<double>& edges) {
     Sizes sizes = sizes_;

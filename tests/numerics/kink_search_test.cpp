@@ -49,6 +49,7 @@ std::vector<KinkCase> kinked_functions() {
                                                : x < -0.5 ? x + 0.5
                                                           : 0.0; }, {-0.5, 0.5}},
       {"second derivative: elu", elu, {0}},
+      {"second derivative, terms that cancel", [](double x) { return x > 0 ? x : std::exp(x) - 1; }, {0}},
       {"second derivative: softsign", [](double x) { return x / (1 + std::abs(x)); }, {0}},
       {"third derivative", [](double x) { return std::abs(x * x * x); }, {0}},
       {"sign", [](double x) { return x > 0   ? 1.0
@@ -113,7 +114,7 @@ TEST_CASE("quadrature: undeclared kinks change nothing of duals and slopes") {
     for (const double c : {-1.2, 0.0, 0.5, 1.45}) {
       CAPTURE(c);
       const auto ours = found->slopes(1.5, 1.6, c), theirs = closed->slopes(1.5, 1.6, c);
-      CHECK(ours.dual.value == testing::relative(theirs.dual.value, 1e-10));
+      CHECK(std::abs(ours.dual.value - theirs.dual.value) < 1e-9);
       CHECK(std::abs(ours.dual.derivative - theirs.dual.derivative) < 1e-10);
       CHECK(std::abs(ours.left.value - theirs.left.value) < 1e-6);
       CHECK(std::abs(ours.right.derivative - theirs.right.derivative) < 1e-6);
