@@ -43,7 +43,8 @@ class KinkSearch {
     std::vector<SearchPanel> panels;
     Kinks found{{}, std::numeric_limits<double>::infinity()};
     double inner = 0;
-    for (double outer = first_shell; inner < search_reach; inner = outer, outer *= 2) {
+    for (int shell = 0; inner < search_reach; ++shell) {
+      const double outer = std::ldexp(first_shell, shell);
       std::vector<SearchPanel> above, below;
       // 0 is within the first panel, not at its edge: there most functions have their kinks.
       const bool is_covered = inner == 0 ? cover(-outer, outer, above)
@@ -58,6 +59,7 @@ class KinkSearch {
       }
       panels = std::move(below);
       found.places = std::move(places);
+      inner = outer;
     }
     return found;
   }
