@@ -37,16 +37,28 @@ DoubleArrayObject forward(const FiniteNetwork<double>& network, const Batch<doub
       [&](const std::stop_token& stop) { return network.forward(x.inputs, pass, 0, stop); }));
 }
 
-DoubleArrayObject jacobian(const FiniteNetwork<double>& network, const Batch<double>& x, Index output) {
-  return array_of(run_interruptibly(
-      [&](const std::stop_token& stop) { return network.jacobian(x.inputs, output, stop); }));
+DoubleArrayObject jacobian(const FiniteNetwork<double>& network, const Batch<double>& x, Index output,
+                           std::uint64_t pass, Index first_input) {
+  return array_of(run_interruptibly([&](const std::stop_token& stop) {
+    return network.jacobian(x.inputs, output, stop, pass, first_input);
+  }));
 }
 
-DoubleArrayObject empirical(const FiniteNetwork<double>& network, const Batch<double>& x1,
-                            const Batch<double>& x2, bool ntk) {
+/// Without x2 of all pairs of one batch: dropout draws once an input.
+DoubleArrayObject nngp(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>* x2,
+                       std::uint64_t pass) {
   return array_of(run_interruptibly([&](const std::stop_token& stop) {
-    return ntk ? finite::empirical_ntk(network, x1.inputs, x2.inputs, {.stop = stop})
-               : finite::empirical_nngp(network, x1.inputs, x2.inputs, stop);
+    return x2 == nullptr ? finite::empirical_nngp(network, x1.inputs, stop, pass)
+                         : finite::empirical_nngp(network, x1.inputs, x2->inputs, stop, pass);
+  }));
+}
+
+DoubleArrayObject ntk(const FiniteNetwork<double>& network, const Batch<double>& x1, const Batch<double>* x2,
+                      std::uint64_t pass) {
+  return array_of(run_interruptibly([&](const std::stop_token& stop) {
+    const finite::NtkOptions options{.stop = stop, .pass = pass};
+    return x2 == nullptr ? finite::empirical_ntk(network, x1.inputs, options)
+                         : finite::empirical_ntk(network, x1.inputs, x2->inputs, options);
   }));
 }
 
@@ -89,20 +101,14 @@ void bind_finite(nb::module_& module) {
           "Independent standard normal numbers at the start, layer after layer.")
       .def("forward", &forward, "x"_a, "draw"_a = 0,
            "Outputs [n, outputs]; `draw` numbers the draws of dropout.")
-      .def("jacobian", &jacobian, "x"_a, "output"_a = 0,
-           "Gradients of one output at every input, [n, parameter_count].")
-      .def(
-          "nngp",
-          [](const FiniteNetwork<double>& self, const Batch<double>& x1, const Batch<double>& x2) {
-            return empirical(self, x1, x2, false);
-          },
-          "x1"_a, "x2"_a, "Products of outputs, averaged over outputs, [n1, n2].")
-      .def(
-          "ntk",
-          [](const FiniteNetwork<double>& self, const Batch<double>& x1, const Batch<double>& x2) {
-            return empirical(self, x1, x2, true);
-          },
-          "x1"_a, "x2"_a, "The empirical NTK, averaged over outputs, [n1, n2].");
+      .def("jacobian", &jacobian, "x"_a, "output"_a = 0, "draw"_a = 0, "first_input"_a = 0,
+           "Gradients of one output at every input, [n, parameter_count]; `draw` as in forward(), inputs "
+           "numbered from "
+           "first_input.")
+      .def("nngp", &nngp, "x1"_a, "x2"_a.none(), "draw"_a = 0,
+           "Products of outputs, averaged over outputs, [n1, n2].")
+      .def("ntk", &ntk, "x1"_a, "x2"_a.none(), "draw"_a = 0,
+           "The empirical NTK, averaged over outputs, [n1, n2].");
 
   module.def("check_limit", &checked, "network"_a, "widths"_a, "draws"_a, "shapes"_a, "channels"_a, "seed"_a);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "arrays.hpp"
@@ -85,11 +86,17 @@ class DualFromPython final : public numerics::Activation {
   std::optional<NumericFunction> derivative_;
 };
 
-TabulatedFunction tabulated(const HeldFunction& function, const std::vector<double>& breakpoints) {
-  return {[shared = NumericFunction(function)](std::span<const double> x, double* values) {
-            shared(values, x.size(), x.data());
-          },
-          breakpoints};
+numerics::FunctionValues values_of(const HeldFunction& function) {
+  return [shared = NumericFunction(function)](std::span<const double> x, double* values) {
+    shared(values, x.size(), x.data());
+  };
+}
+
+/// Kinks are found of the functions themselves: tables of them are smooth between breakpoints only.
+void add_kinks(const numerics::FunctionValues& function, numerics::QuadratureOptions& options) {
+  const numerics::Kinks kinks = numerics::find_kinks(function, options.breakpoints);
+  options.breakpoints.insert(options.breakpoints.end(), kinks.places.begin(), kinks.places.end());
+  options.reach = std::min(options.reach, kinks.reach);
 }
 
 }  // namespace
@@ -102,14 +109,17 @@ numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp, const Hel
 
 numerics::ActivationPtr activation_from_function(const HeldFunction& phi, const HeldFunction* derivative,
                                                  const std::vector<double>& breakpoints) {
-  const numerics::QuadratureOptions options{breakpoints};
-  const TabulatedFunction value = tabulated(phi, breakpoints);
-  std::optional<TabulatedFunction> slope;
-  if (derivative != nullptr) slope.emplace(tabulated(*derivative, breakpoints));
+  const numerics::FunctionValues values = values_of(phi);
+  numerics::FunctionValues slopes;
+  if (derivative != nullptr) slopes = values_of(*derivative);
   // Threads of the library call the functions and wait for the lock.
   const nb::gil_scoped_release unlocked;
-  if (!slope) return numerics::quadrature_activation(value, options);
-  return numerics::quadrature_activation(value, *slope, options);
+  numerics::QuadratureOptions options{breakpoints, false};
+  add_kinks(values, options);
+  if (slopes) add_kinks(slopes, options);
+  const TabulatedFunction value(values, options.breakpoints);
+  if (!slopes) return numerics::quadrature_activation(value, options);
+  return numerics::quadrature_activation(value, TabulatedFunction(slopes, options.breakpoints), options);
 }
 
 }  // namespace widelimit::python

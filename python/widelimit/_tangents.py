@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from functools import partial
 from operator import index
 from typing import Any, Callable, Iterable, Sequence
 
@@ -19,9 +18,14 @@ _Axes = Sequence[int]
 
 def batch(kernel_fn: _Function, batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
           store: Any = None) -> _Function:
-    """kernel_fn itself: tiles, threads and memory are the library's own affair. With `store` its kernels are kept in that
-    folder: for calls of one network and one choice of inputs."""
-    return kernel_fn if store is None else partial(kernel_fn, store=store)
+    """kernel_fn itself: tiles, threads and memory are the library's own affair. With `store` a kernel_fn of
+    widelimit.stax keeps its kernels in that folder: for calls of one network and one choice of inputs."""
+    if store is None:
+        return kernel_fn
+    if not hasattr(kernel_fn, "with_store"):
+        raise TypeError(f"batch: store: expected a kernel_fn of widelimit.stax, got {kernel_fn!r}")
+    kept: _Function = kernel_fn.with_store(store)
+    return kept
 
 
 class NtkImplementation(IntEnum):
@@ -53,41 +57,54 @@ def _names(wanted):
     return (wanted,) if isinstance(wanted, str) else wanted
 
 
+def _one_key(name, apply_fn_kwargs):
+    """The rng among arguments of apply_fn."""
+    from .stax._finite import rng_among
+
+    rng = rng_among(name, apply_fn_kwargs)
+    if isinstance(rng, tuple):
+        raise NotImplementedError(f"{name}: rng: expected one key for both batches, got a tuple")
+    return rng
+
+
 def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
                         implementation: Any = None) -> _Function:
-    """kernel_fn(x1, x2, get, params) of one network of finite width, averaged over its outputs."""
+    """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width, averaged over its outputs.
+
+    apply_fn_kwargs are those of apply_fn: `rng`, a key, for networks with Dropout. As in neural-tangents equal x1 and x2
+    count as one batch, in which dropout draws once an input; for different ones it draws anew."""
     if tuple(trace_axes) not in ((-1,), (1,)) or tuple(diagonal_axes) != ():
         raise NotImplementedError("empirical kernels: expected trace_axes=(-1,) and no diagonal_axes")
     functions = _finite_functions(f)
 
-    def kernel_fn(x1, x2, get, params, **kwargs):
-        wanted = _wanted(get)
+    def kernel_fn(x1, x2, get, params, **apply_fn_kwargs):
+        wanted, rng = _wanted(get), _one_key("empirical_kernel_fn", apply_fn_kwargs)
         return by_name("EmpiricalKernel", wanted,
-                       {name: functions.empirical(params, x1, x2, name) for name in _names(wanted)})
+                       {name: functions.empirical(params, x1, x2, name, rng) for name in _names(wanted)})
 
     return kernel_fn
 
 
 def empirical_nngp_fn(f: _Function, trace_axes: _Axes = (-1,),
                       diagonal_axes: _Axes = ()) -> Callable[..., NDArray[np.float64]]:
-    """nngp_fn(x1, x2, params) of one network of finite width."""
+    """nngp_fn(x1, x2, params, **apply_fn_kwargs) of one network of finite width, as empirical_kernel_fn()."""
     kernel_fn = empirical_kernel_fn(f, trace_axes, diagonal_axes)
-    return lambda x1, x2, params, **kwargs: kernel_fn(x1, x2, "nngp", params)
+    return lambda x1, x2, params, **apply_fn_kwargs: kernel_fn(x1, x2, "nngp", params, **apply_fn_kwargs)
 
 
 def empirical_ntk_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
                      implementation: Any = None) -> Callable[..., NDArray[np.float64]]:
-    """ntk_fn(x1, x2, params) of one network of finite width."""
+    """ntk_fn(x1, x2, params, **apply_fn_kwargs) of one network of finite width, as empirical_kernel_fn()."""
     kernel_fn = empirical_kernel_fn(f, trace_axes, diagonal_axes)
-    return lambda x1, x2, params, **kwargs: kernel_fn(x1, x2, "ntk", params)
+    return lambda x1, x2, params, **apply_fn_kwargs: kernel_fn(x1, x2, "ntk", params, **apply_fn_kwargs)
 
 
 def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_samples: int | Iterable[int],
                           batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
                           trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
                           implementation: Any = None) -> _Function:
-    """kernel_fn(x1, x2, get): the mean of empirical kernels over n_samples networks; a set of numbers of samples gives a
-    generator of means."""
+    """kernel_fn(x1, x2, get): the mean of empirical kernels over n_samples networks, whose dropout draws too; a set of
+    numbers of samples gives a generator of means."""
     from .stax._finite import seed_of
 
     one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)
@@ -95,16 +112,20 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
     seed = seed_of(key)
 
     def means(x1, x2, wanted):
-        names, shape = _names(wanted), (-1, *np.shape(x1)[1:])
+        names = _names(wanted)
         sums = {name: 0.0 for name in names}
         for draw in range(counts[-1]):
-            _, params = init_fn(seed_of(np.array([seed, draw])), shape)
+            _, params = init_fn(seed_of(np.array([seed, draw])), x1.shape)
+            rng = seed_of(np.array([seed, draw, 1]))
             for name in names:
-                sums[name] = sums[name] + one(x1, x2, name, params)
+                sums[name] = sums[name] + one(x1, x2, name, params, rng=rng)
             if draw + 1 in counts:
-                yield by_name("EmpiricalKernel", wanted, {name: sums[name] / (draw + 1) for name in names})
+                yield by_name("MonteCarloKernel", wanted, {name: sums[name] / (draw + 1) for name in names})
 
-    def kernel_fn(x1, x2=None, get=None):
+    def kernel_fn(x1, x2=None, get=None, **apply_fn_kwargs):
+        if "rng" in apply_fn_kwargs:
+            raise TypeError("monte_carlo_kernel_fn: rng: expected none, it comes from the key of monte_carlo_kernel_fn")
+        _one_key("monte_carlo_kernel_fn", apply_fn_kwargs)
         found = means(numbers(x1, name="x1"), x2, _wanted(get))
         return found if hasattr(n_samples, "__iter__") else next(found)
 
@@ -122,41 +143,42 @@ def _counts(n_samples):
     return counts
 
 
-def _expansion(f, params, degree):
+def _expansion(name, f, params, degree):
     from .stax._finite import only_part
 
     functions = _finite_functions(f)
     origin = [np.array(numbers(only_part(params), name="params"))]
 
-    def expanded(new_params, x, **kwargs):
-        outputs = functions.apply_fn(origin, x)
+    def expanded(new_params, x, **apply_fn_kwargs):
+        rng = _one_key(name, apply_fn_kwargs)
+        outputs = functions.apply_fn(origin, x, rng)
         if degree == 0:
             return outputs
         shift = numbers(only_part(new_params), name="params") - origin[0]
-        return outputs + functions.jacobian(origin, x) @ shift
+        return outputs + functions.jacobians(origin, x, rng=rng)[0] @ shift
 
     return expanded
 
 
 def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
-    """f_lin(params, x): the network's first-order Taylor polynomial in its parameters, at `params`."""
-    return _expansion(f, params, 1)
+    """f_lin(params, x, **apply_fn_kwargs): the network's first-order Taylor polynomial in its parameters, at `params`."""
+    return _expansion("linearize", f, params, 1)
 
 
 def taylor_expand(f: _Function, params: Any, degree: int) -> Callable[..., NDArray[np.float64]]:
-    """f_lin(params, x): the network's Taylor polynomial in its parameters, of degree 0 or 1."""
+    """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of degree 0 or 1."""
     if degree not in (0, 1):
         raise NotImplementedError(f"taylor_expand: degree={degree}: expected 0 or 1; higher ones need automatic "
                                   "differentiation")
-    return _expansion(f, params, degree)
+    return _expansion("taylor_expand", f, params, degree)
 
 
 def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, params: Any,
                         **apply_fn_kwargs: Any) -> Callable[[ArrayLike], NDArray[np.float64]]:
     """ntk_vp_fn(vectors [n2, outputs]): their product with the NTK of one network, not averaged over outputs."""
     functions = _finite_functions(f)
-    left = functions.jacobian(params, x1)
-    right = left if x2 is None else functions.jacobian(params, x2)
+    sides = functions.jacobians(params, x1, x2, _one_key("empirical_ntk_vp_fn", apply_fn_kwargs))
+    left, right = sides[0], sides[-1]
 
     def ntk_vp_fn(cotangents):
         return left @ np.tensordot(numbers(cotangents, name="cotangents"), right, ([0, 1], [0, 1]))

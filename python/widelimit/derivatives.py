@@ -32,7 +32,7 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
         check_callable("progress", progress)
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
-    cotangents = (_cotangent(nngp, dtype, "nngp"), _cotangent(ntk, dtype, "ntk"))
+    cotangents = (cotangent(nngp, dtype, "nngp"), cotangent(ntk, dtype, "ntk"))
     if x2 is None:
         return _core.gram_vjp_of_one(network, left, *cotangents, threads, progress)
     return _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, threads, progress)
@@ -82,7 +82,8 @@ def gram_gradient(network: _core.Network, x1: Inputs, x2: Inputs | None = None, 
             for path in numbers]
 
 
-def _cotangent(given, dtype, name):
+def cotangent(given, dtype, name):
+    """Derivatives by the entries of a kernel, [n1, n2]; None if none are given."""
     if given is None:
         return None
     array = numbers(given, dtype, name)

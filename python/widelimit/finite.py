@@ -60,20 +60,20 @@ class FiniteNetwork:
         """Outputs [n, outputs]; `draw` numbers the draws of dropout."""
         return self._network.forward(_inputs(x, lengths, graphs), draw)
 
-    def jacobian(self, x: Inputs, output: int = 0, lengths: ArrayLike | None = None,
-                 graphs: Graphs | None = None) -> NDArray[np.float64]:
-        """Gradients of one output with respect to the parameters at every input, [n, count]."""
-        return self._network.jacobian(_inputs(x, lengths, graphs), output)
+    def jacobian(self, x: Inputs, output: int = 0, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
+                 draw: int = 0, first_input: int = 0) -> NDArray[np.float64]:
+        """Gradients of one output with respect to the parameters at every input, [n, count]. `draw` numbers the draws of
+        dropout, of which every input has its own: they are counted from `first_input`."""
+        return self._network.jacobian(_inputs(x, lengths, graphs), output, draw, first_input)
 
-    def nngp(self, x1: Inputs, x2: Inputs | None = None) -> NDArray[np.float64]:
-        """Products of outputs, averaged over outputs, [n1, n2]."""
-        left = _inputs(x1)
-        return self._network.nngp(left, left if x2 is None else _inputs(x2))
+    def nngp(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
+        """Products of outputs, averaged over outputs, [n1, n2]. Dropout draws for the inputs of x2 as for others behind
+        those of x1; without x2 of all pairs of x1, once an input."""
+        return self._network.nngp(_inputs(x1), None if x2 is None else _inputs(x2), draw)
 
-    def ntk(self, x1: Inputs, x2: Inputs | None = None) -> NDArray[np.float64]:
-        """The empirical NTK, averaged over outputs, [n1, n2]."""
-        left = _inputs(x1)
-        return self._network.ntk(left, left if x2 is None else _inputs(x2))
+    def ntk(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
+        """The empirical NTK, averaged over outputs, [n1, n2]; draws as in nngp()."""
+        return self._network.ntk(_inputs(x1), None if x2 is None else _inputs(x2), draw)
 
 
 def _inputs(x, lengths=None, graphs=None):

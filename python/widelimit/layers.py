@@ -2,6 +2,8 @@
 
 Every function returns a Layer, an immutable value. Fields, units and formulas are those of network files
 (docs/network-format.md, docs/layers.md); values out of range raise NetworkError.
+
+Branch is the type of what sum() and product() take: a list of layers, or (scale, list of layers).
 """
 
 from __future__ import annotations
@@ -15,6 +17,13 @@ import numpy as np
 from . import _core
 from ._arrays import check_callable
 from ._jax import in_double
+
+__all__ = [
+    "Branch", "attention", "average_pool", "concat", "concat_positions", "conv", "conv_transpose", "dense", "dropout",
+    "elementwise", "elementwise_dual", "erf", "flatten", "from_fields", "gelu", "global_average_pool", "global_sum_pool",
+    "layer_norm", "leaky_relu", "local_conv", "nonlinearity", "pair", "product", "relu", "repeat", "rms_norm", "sum",
+    "sum_pool", "tanh",
+]
 
 # Layers one after another, or a factor and these.
 Branch = Union[Sequence[_core.Layer], Tuple[float, Sequence[_core.Layer]]]
@@ -145,7 +154,9 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
     """A nonlinearity of your own; its dual comes by quadrature.
 
     phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by
-    differences. breakpoints: where either is not smooth. They are called thousands of times while tables are made, then seldom.
+    differences. They are called thousands of times while tables are made, then seldom. Jumps, kinks and cusps of either
+    and of the next two derivatives are looked for, up to |z| = 2000; breakpoints: others, and where there are features
+    narrower than a tenth of their distance from 0, which the search may miss. ArgumentError for functions that are rough.
     """
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
     return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import numbers
-from ._core import Network, Regression
+from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
 
@@ -99,13 +100,24 @@ class _WideNetwork(BaseEstimator):
         self._network = default_network() if self.network is None else self.network
         self.X_fit_, self._targets = X, targets
         matrix = self._gram(X)
-        candidates = [float(eps) for eps in np.atleast_1d(self.regularizer)]
-        fits = [self._solved(matrix, eps) for eps in candidates]
-        best = max(range(len(fits)), key=lambda k: fits[k].log_marginal_likelihood)
-        self.regularizer_ = candidates[best]
-        self._posterior = fits[best]
-        self.log_marginal_likelihood_ = fits[best].log_marginal_likelihood
+        self.regularizer_, self._posterior = max(self._fits(matrix), key=lambda fit: fit[1].log_marginal_likelihood)
+        self.log_marginal_likelihood_ = self._posterior.log_marginal_likelihood
         return self
+
+    def _fits(self, matrix):
+        """Candidates with which the matrix can be factorised, each with its posterior; NumericalError if there are none."""
+        fits, errors = [], {}
+        for eps in [float(eps) for eps in np.atleast_1d(self.regularizer)]:
+            try:
+                fits.append((eps, self._solved(matrix, eps)))
+            except NumericalError as error:
+                errors[eps] = error
+        if not fits:
+            raise NumericalError(f"regularizer: none of {list(errors)} is large enough: {list(errors.values())[-1]}")
+        if errors:
+            warnings.warn(f"regularizer: left out {list(errors)}, with which the kernel of these inputs in precision "
+                          f"{self.precision!r} is not positive definite", RuntimeWarning, stacklevel=4)
+        return fits
 
     def _mean_and_deviation(self, X, return_std):
         check_is_fitted(self)
@@ -126,7 +138,8 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     network      a Network; None: three hidden ReLU layers
     kernel       'nngp' or 'ntk'
     regularizer  relative to the kernel's mean diagonal; the one of several under which the targets are most likely is taken
-                 (`regularizer_`), each with its amplitude in closed form
+                 (`regularizer_`), each with its amplitude in closed form. Candidates below the rounding errors of the
+                 kernel, with which it cannot be factorised, are left out with a warning
     """
 
     def __sklearn_tags__(self) -> Any:

@@ -25,8 +25,8 @@ class BlockPass {
   BlockPass(const FiniteNetwork<Scalar>& network, const Side<Scalar>& side, const Piece& piece,
             const NtkOptions& options)
       : network_{network} {
-    auto batch =
-        activations_of(side.x, network.input(), piece, StopRequest(options.stop), 0, side.first_input);
+    auto batch = activations_of(side.x, network.input(), piece, StopRequest(options.stop), options.pass,
+                                side.first_input);
     outputs_ = network.layer().forward(network.parameters().data(), std::move(batch), tape_);
   }
 
@@ -135,14 +135,14 @@ Matrix<Scalar> nngp_of(const Matrix<Scalar>& left, const Matrix<Scalar>& right) 
 
 template <typename Scalar>
 Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
-                              const Inputs<Scalar>& x2, const std::stop_token& stop) {
-  return nngp_of<Scalar>(network.forward(x1, 0, 0, stop), network.forward(x2, 0, x1.size(), stop));
+                              const Inputs<Scalar>& x2, const std::stop_token& stop, std::uint64_t pass) {
+  return nngp_of<Scalar>(network.forward(x1, pass, 0, stop), network.forward(x2, pass, x1.size(), stop));
 }
 
 template <typename Scalar>
 Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x,
-                              const std::stop_token& stop) {
-  const Matrix<Scalar> outputs = network.forward(x, 0, 0, stop);
+                              const std::stop_token& stop, std::uint64_t pass) {
+  const Matrix<Scalar> outputs = network.forward(x, pass, 0, stop);
   return nngp_of(outputs, outputs);
 }
 
@@ -159,13 +159,13 @@ Matrix<Scalar> empirical_ntk(const FiniteNetwork<Scalar>& network, const Inputs<
 }
 
 template Matrix<float> empirical_nngp(const FiniteNetwork<float>&, const Inputs<float>&, const Inputs<float>&,
-                                      const std::stop_token&);
+                                      const std::stop_token&, std::uint64_t);
 template Matrix<double> empirical_nngp(const FiniteNetwork<double>&, const Inputs<double>&,
-                                       const Inputs<double>&, const std::stop_token&);
+                                       const Inputs<double>&, const std::stop_token&, std::uint64_t);
 template Matrix<float> empirical_nngp(const FiniteNetwork<float>&, const Inputs<float>&,
-                                      const std::stop_token&);
+                                      const std::stop_token&, std::uint64_t);
 template Matrix<double> empirical_nngp(const FiniteNetwork<double>&, const Inputs<double>&,
-                                       const std::stop_token&);
+                                       const std::stop_token&, std::uint64_t);
 template Matrix<float> empirical_ntk(const FiniteNetwork<float>&, const Inputs<float>&, const Inputs<float>&,
                                      const NtkOptions&);
 template Matrix<double> empirical_ntk(const FiniteNetwork<double>&, const Inputs<double>&,

@@ -161,15 +161,16 @@ Vector<Scalar> FiniteNetwork<Scalar>::gradient_through(const Inputs<Scalar>& x, 
 
 template <typename Scalar>
 Matrix<Scalar> FiniteNetwork<Scalar>::jacobian(const Inputs<Scalar>& x, Index output,
-                                               const std::stop_token& stop) const {
+                                               const std::stop_token& stop, std::uint64_t pass,
+                                               Index first_input) const {
   require_form(x, input_, "FiniteNetwork::jacobian");
   check_output(output, outputs(), "FiniteNetwork::jacobian");
   Matrix<Scalar> jacobian(x.size(), parameter_count());
   const Pieces pieces(x.size(), position_count(input_.shape));
   parallel(pieces.count(), threads_, [&](Index k) {
     Tape<Scalar> tape;
-    const auto batch =
-        layer_->forward(parameters_.data(), activations_of(x, input_, pieces[k], StopRequest(stop)), tape);
+    const auto batch = layer_->forward(
+        parameters_.data(), activations_of(x, input_, pieces[k], StopRequest(stop), pass, first_input), tape);
     JacobianSink<Scalar> sink(
         {jacobian.data() + pieces[k].first * jacobian.cols(), pieces[k].count, jacobian.cols()},
         StopRequest(stop));

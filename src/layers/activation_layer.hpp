@@ -1,9 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
 #include <string>
 
 #include "network/layer_model.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/numerics/activation.hpp"
 
 namespace widelimit::layers {
@@ -59,6 +63,12 @@ class ActivationStage final : public RowStage {
         adjoint += ntk * static_cast<double>(row.ntk[i]) * self.slope.derivative;
         row.ntk_adjoint[i] = static_cast<Scalar>(ntk * self.dual.derivative);
       }
+      if (!std::isfinite(adjoint) && row.nngp[i] > 0)
+        throw NumericalError(
+            fmt::format("the derivatives of the dual nonlinearity are not finite at the variance {:g}: "
+                        "expected functions that are "
+                        "finite there",
+                        row.nngp[i]));
       row.nngp_adjoint[i] = static_cast<Scalar>(adjoint);
     }
   }

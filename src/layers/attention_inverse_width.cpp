@@ -3,13 +3,13 @@
 #include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
 #include "layers/rotary_table.hpp"
+#include "layers/stoppable_product.hpp"
 #include "network/linear_stages.hpp"
 #include "numerics/gemm.hpp"
 
 namespace widelimit::layers {
 namespace {
 
-using numerics::gemm;
 using numerics::Transpose;
 
 class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>, public SandwichStage {
@@ -53,7 +53,10 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     Eigen::Map<Matrix<Scalar>> weights(state, d, d);
     write_logits(input, weights);
     const AttentionRows rows(options(), d, input.counts);
-    for (Index a = 0; a < d; ++a) rows.apply(&weights(a, 0), a);
+    for (Index a = 0; a < d; ++a) {
+      input.stop.check();
+      rows.apply(&weights(a, 0), a);
+    }
   }
 
   template <typename Scalar>
@@ -88,7 +91,10 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
     Matrix<Scalar> logits(d, d), bars = Eigen::Map<const Matrix<Scalar>>(adjoint.state_adjoint, d, d);
     write_logits(input, logits);
     const AttentionRows rows(options(), d, input.counts);
-    for (Index a = 0; a < d; ++a) rows.apply_adjoint(&logits(a, 0), adjoint.state + a * d, &bars(a, 0), a);
+    for (Index a = 0; a < d; ++a) {
+      input.stop.check();
+      rows.apply_adjoint(&logits(a, 0), adjoint.state + a * d, &bars(a, 0), a);
+    }
     if (options().sequence.rotary) turn(bars);
     Eigen::Map<Matrix<Scalar>>(adjoint.nngp) += static_cast<Scalar>(input_weight()) * bars;
   }
@@ -126,12 +132,12 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       write_encoded(covariance, pair.left_shape, pair.right_shape, encoded);
       values = encoded.data();
     }
-    gemm(Transpose::no, Transpose::no, d, e, d, Scalar{1}, {pair.left_state, d}, {values, e}, Scalar{0},
-         result.scratch, e);
+    stoppable_gemm(pair.stop, Transpose::no, Transpose::no, d, e, d, Scalar{1}, {pair.left_state, d},
+                   {values, e}, Scalar{0}, result.scratch, e);
     const Eigen::Map<const Matrix<Scalar>> half(result.scratch, d, e), right_weights(pair.right_state, e, e);
     if (pair.wanted == Entries::all)
-      gemm(Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e}, {pair.right_state, e},
-           Scalar{0}, target.data(), e);
+      stoppable_gemm(pair.stop, Transpose::no, Transpose::yes, d, e, e, Scalar{1}, {half.data(), e},
+                     {pair.right_state, e}, Scalar{0}, target.data(), e);
     // The diagonal always by the same sums, whatever else is wanted: that of an input with itself is its
     // variances, so that a correlation of 1 is exactly that.
     for (Index a = 0; a < std::min(d, e); ++a) target(a, a) = half.row(a).dot(right_weights.row(a));
@@ -146,25 +152,24 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
                         Eigen::Map<Matrix<Scalar>> target) const {
     const Index d = covariance.rows(), e = covariance.cols();
     const Eigen::Map<const Matrix<Scalar>> left(pair.left_state, d, d), right(pair.right_state, e, e);
-    const Matrix<Scalar> to_right = product(Transpose::no, behind, right, pair.wanted);
+    const Matrix<Scalar> to_right = product(pair.stop, Transpose::no, behind, right, pair.wanted);
     const Scalar weight = encodes_values() ? static_cast<Scalar>(input_weight()) : Scalar{1};
-    gemm(Transpose::yes, Transpose::no, d, e, to_right.rows(), weight, {left.data(), d}, {to_right.data(), e},
-         Scalar{1}, target.data(), e);
+    stoppable_gemm(pair.stop, Transpose::yes, Transpose::no, d, e, to_right.rows(), weight, {left.data(), d},
+                   {to_right.data(), e}, Scalar{1}, target.data(), e);
     if (!tied_) return;
-    pair.stop.check();
-    const Matrix<Scalar> to_left = product(Transpose::yes, behind, left, pair.wanted);
+    const Matrix<Scalar> to_left = product(pair.stop, Transpose::yes, behind, left, pair.wanted);
     Matrix<Scalar> encoded;
     if (encodes_values()) write_encoded(covariance, pair.left_shape, pair.right_shape, encoded);
     const Scalar* values = encodes_values() ? encoded.data() : covariance.data();
-    gemm(Transpose::no, Transpose::yes, to_right.rows(), d, e, Scalar{1}, {to_right.data(), e}, {values, e},
-         Scalar{1}, adjoint.left_state, d);
-    gemm(Transpose::no, Transpose::no, to_left.rows(), e, d, Scalar{1}, {to_left.data(), d}, {values, e},
-         Scalar{1}, adjoint.right_state, e);
+    stoppable_gemm(pair.stop, Transpose::no, Transpose::yes, to_right.rows(), d, e, Scalar{1},
+                   {to_right.data(), e}, {values, e}, Scalar{1}, adjoint.left_state, d);
+    stoppable_gemm(pair.stop, Transpose::no, Transpose::no, to_left.rows(), e, d, Scalar{1},
+                   {to_left.data(), d}, {values, e}, Scalar{1}, adjoint.right_state, e);
   }
 
   /// `behind` or its transpose times the weights of a side; as many rows as are not 0 where it is diagonal.
   template <typename Scalar>
-  static Matrix<Scalar> product(Transpose transpose, const Matrix<Scalar>& behind,
+  static Matrix<Scalar> product(const StopRequest& stop, Transpose transpose, const Matrix<Scalar>& behind,
                                 const Eigen::Map<const Matrix<Scalar>>& weights, Entries wanted) {
     const Index columns = weights.cols();
     if (wanted == Entries::diagonal) {
@@ -172,8 +177,9 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       return diagonal.asDiagonal() * weights.topRows(diagonal.size());
     }
     Matrix<Scalar> result(transpose == Transpose::no ? behind.rows() : behind.cols(), columns);
-    gemm(transpose, Transpose::no, result.rows(), columns, columns, Scalar{1}, {behind.data(), behind.cols()},
-         {weights.data(), columns}, Scalar{0}, result.data(), columns);
+    stoppable_gemm(stop, transpose, Transpose::no, result.rows(), columns, columns, Scalar{1},
+                   {behind.data(), behind.cols()}, {weights.data(), columns}, Scalar{0}, result.data(),
+                   columns);
     return result;
   }
 

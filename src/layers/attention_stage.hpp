@@ -178,8 +178,10 @@ class AttentionStage : public PairStageOf<Derived> {
       for (Index a = 0; a < std::min(d, e); ++a) body(a, a);
       return;
     }
-    for (Index a = 0; a < d; ++a)
+    for (Index a = 0; a < d; ++a) {
+      pair.stop.check();
       for (Index b = 0; b < e; ++b) body(a, b);
+    }
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/numerics/activation.hpp"
 

@@ -22,7 +22,7 @@ void apply_entrywise(const Activation& activation, const DualRow<Scalar>& row) {
 template <typename Scalar>
 void apply_adjoint_entrywise(const Activation& activation, const AdjointRow<Scalar>& row) {
   for (std::size_t i = 0; i < row.size; ++i)
-    write_adjoint(
+    write_checked_adjoint(
         row, i,
         activation.slopes(static_cast<double>(row.left_variance[i]),
                           static_cast<double>(row.right_variance[i]), static_cast<double>(row.nngp[i])));

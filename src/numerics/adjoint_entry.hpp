@@ -1,7 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstddef>
 
+#include "widelimit/error.hpp"
 #include "widelimit/numerics/dual.hpp"
 
 namespace widelimit::numerics {
@@ -22,6 +26,23 @@ void write_adjoint(const AdjointRow<Scalar>& row, std::size_t i, const DualSlope
   row.nngp_adjoint[i] = through(slopes.value_in_c, slopes.derivative_in_c);
   row.left_adjoint[i] = through(slopes.left.value, slopes.left.derivative);
   row.right_adjoint[i] = through(slopes.right.value, slopes.right.derivative);
+}
+
+/// The same of slopes that may be anything, as those of a user's functions: NumericalError where they are not finite and
+/// something depends on them. Gaps between the rows of a plane have variance 0.
+template <typename Scalar>
+void write_checked_adjoint(const AdjointRow<Scalar>& row, std::size_t i, const DualSlopes& slopes) {
+  const bool matters = row.nngp_adjoint[i] != 0 || (row.ntk_adjoint != nullptr && row.ntk_adjoint[i] != 0);
+  write_adjoint(row, i, slopes);
+  const auto sum = static_cast<double>(row.nngp_adjoint[i]) + static_cast<double>(row.left_adjoint[i]) +
+                   static_cast<double>(row.right_adjoint[i]) +
+                   (row.ntk_adjoint == nullptr ? 0.0 : static_cast<double>(row.ntk_adjoint[i]));
+  if (!matters || std::isfinite(sum) || !(row.left_variance[i] > 0 && row.right_variance[i] > 0)) return;
+  throw NumericalError(
+      fmt::format("the derivatives of the dual nonlinearity are not finite at the variances {:g} and {:g} "
+                  "and the covariance {:g}: "
+                  "expected functions that are finite wherever the covariance is possible",
+                  row.left_variance[i], row.right_variance[i], row.nngp[i]));
 }
 
 /// The total slopes on the diagonal p = q = c from the partial ones there.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
@@ -42,18 +43,34 @@ enum Row : std::size_t {
 
 constexpr std::size_t block_size = 32;
 
+FunctionValues values_of(const std::function<double(double)>& function) {
+  return [&function](std::span<const double> x, double* values) {
+    for (const double at : x) *values++ = function(at);
+  };
+}
+
+/// Options of which the breakpoints have the kinks of a function among them.
+QuadratureOptions with_kinks(const std::function<double(double)>& function, QuadratureOptions options) {
+  options.breakpoints = sorted_breakpoints(std::move(options.breakpoints));
+  if (!options.finds_kinks) return options;
+  const Kinks kinks = find_kinks(values_of(function), options.breakpoints);
+  options.breakpoints.insert(options.breakpoints.end(), kinks.places.begin(), kinks.places.end());
+  options.reach = std::min(options.reach, kinks.reach);
+  return options;
+}
+
 }  // namespace
 
 class QuadratureActivation::Implementation {
  public:
-  Implementation(Function value, Function derivative, const std::vector<double>& breakpoints)
+  Implementation(Function value, Function derivative, const QuadratureOptions& options)
       : phi{std::move(value), std::move(derivative)},
-        mesh{phi, breakpoints},
+        mesh{phi, options.breakpoints, options.reach},
         table{phi, mesh, truncations.back()},
         series_slopes{table},
         deep{phi, mesh},
         pairs{phi, mesh},
-        second_derivative{numerical_derivative(phi.derivative, {})} {}
+        second_derivative{[this](double x) { return second_difference(x); }} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const {
     return Row::FirstCoefficient + table.stride() - MehlerTable::first_coefficient;
@@ -118,6 +135,12 @@ class QuadratureActivation::Implementation {
 
  private:
   static constexpr std::size_t most_numbers = MehlerTable::first_coefficient + 2 * truncations.back();
+
+  /// Of phi'. Half a panel away phi' is as smooth as within it.
+  [[nodiscard]] double second_difference(double x) const {
+    if (!(std::abs(x) < mesh.reach())) return 0;
+    return extrapolated_difference(phi.derivative, x, mesh.width(mesh.find(x)) / 2);
+  }
 
   /// By the deep series, or the nested rules where phi is smooth.
   [[nodiscard]] std::optional<DualSlopes> hard_slopes(double p, double q, double c, double tolerance,
@@ -227,8 +250,15 @@ QuadratureActivation::QuadratureActivation(Function phi, Function phi_derivative
   if (!phi || !phi_derivative)
     throw ArgumentError(
         "quadrature_activation: phi and phi_derivative must be callable, one of them is empty");
-  implementation_ =
-      std::make_unique<const Implementation>(std::move(phi), std::move(phi_derivative), options.breakpoints);
+  const QuadratureOptions all = with_kinks(phi_derivative, with_kinks(phi, options));
+  implementation_ = std::make_unique<const Implementation>(std::move(phi), std::move(phi_derivative), all);
+}
+
+QuadratureActivation::QuadratureActivation(Function phi, const QuadratureOptions& options) {
+  if (!phi) throw ArgumentError("quadrature_activation: phi must be callable, got an empty function");
+  const QuadratureOptions all = with_kinks(phi, options);
+  auto derivative = numerical_derivative(phi, all.breakpoints);
+  implementation_ = std::make_unique<const Implementation>(std::move(phi), std::move(derivative), all);
 }
 
 QuadratureActivation::~QuadratureActivation() = default;
@@ -284,11 +314,11 @@ void QuadratureActivation::apply_adjoint_row(const AdjointRow<Scalar>& row) cons
   Implementation::Caches caches;
   for (std::size_t i = 0; i < row.size; ++i) {
     const auto slopes = implementation_->slopes(row, i, caches);
-    write_adjoint(row, i,
-                  slopes ? *slopes
-                         : Activation::slopes(static_cast<double>(row.left_variance[i]),
-                                              static_cast<double>(row.right_variance[i]),
-                                              static_cast<double>(row.nngp[i])));
+    write_checked_adjoint(row, i,
+                          slopes ? *slopes
+                                 : Activation::slopes(static_cast<double>(row.left_variance[i]),
+                                                      static_cast<double>(row.right_variance[i]),
+                                                      static_cast<double>(row.nngp[i])));
   }
 }
 
@@ -328,9 +358,7 @@ std::shared_ptr<const QuadratureActivation> quadrature_activation(
 
 std::shared_ptr<const QuadratureActivation> quadrature_activation(QuadratureActivation::Function phi,
                                                                   const QuadratureOptions& options) {
-  if (!phi) throw ArgumentError("quadrature_activation: phi must be callable, got an empty function");
-  auto derivative = numerical_derivative(phi, options.breakpoints);
-  return quadrature_activation(std::move(phi), std::move(derivative), options);
+  return std::make_shared<const QuadratureActivation>(std::move(phi), options);
 }
 
 }  // namespace widelimit::numerics

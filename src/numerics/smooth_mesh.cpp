@@ -16,7 +16,8 @@ namespace {
 constexpr double resolution = 1e-9;       // size of the last Legendre coefficients of a panel
 constexpr double slope_agreement = 1e-7;  // between phi' integrated and phi's rise
 constexpr std::size_t most_panels = 1 << 14;
-constexpr int last_shell = 40;  // the mesh ends at 2^40, standard deviations of 8e10
+constexpr double least_reach = 64;  // where phi must be smooth and phi' its derivative
+constexpr int last_shell = 40;      // the mesh ends at 2^40, standard deviations of 8e10
 
 struct Sizes {
   double value = 0;
@@ -31,13 +32,14 @@ class MeshBuilder {
   MeshBuilder(const SmoothFunction& phi, const std::vector<double>& breakpoints)
       : phi_{phi}, breakpoints_{breakpoints} {}
 
-  std::vector<double> edges() {
+  std::vector<double> edges(double farthest) {
     edges_ = {0};
     double inner = 0;
     for (int shell = 0; shell <= last_shell; ++shell) {
       const double outer = std::ldexp(1.0, shell);
+      if (outer > farthest && shell > 0) break;
       std::vector<double> attempt = edges_;
-      if (!add_shell(inner, outer, attempt)) break;
+      if (!is_resolved(inner, outer, attempt)) break;
       edges_ = std::move(attempt);
       inner = outer;
     }
@@ -48,6 +50,16 @@ class MeshBuilder {
   }
 
  private:
+  /// Far out the rounding of phi, or what nobody's variances reach, ends the mesh before this shell; nearer it is an error.
+  bool is_resolved(double inner, double outer, std::vector<double>& edges) {
+    try {
+      return add_shell(inner, outer, edges);
+    } catch (const ArgumentError&) {
+      if (inner < least_reach) throw;
+      return false;
+    }
+  }
+
   /// False where phi overflows or would need too many panels: the mesh ends before this shell.
   bool add_shell(double inner, double outer, std::vector<double>& edges) {
     Sizes sizes = sizes_;
@@ -166,17 +178,6 @@ class MeshBuilder {
   Sizes sizes_;
 };
 
-std::vector<double> sorted_unique(std::vector<double> numbers) {
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    if (!std::isfinite(numbers[i]))
-      throw ArgumentError(fmt::format(
-          "quadrature_activation: breakpoints[{}] must be a finite number, got {}", i, numbers[i]));
-  for (double& number : numbers) number += 0.0;  // -0 and 0 are one breakpoint
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  return numbers;
-}
-
 std::vector<Jump> find_jumps(const SmoothFunction& phi, const std::vector<double>& breakpoints) {
   std::vector<Jump> jumps;
   for (const double at : breakpoints) {
@@ -210,9 +211,20 @@ Parity find_parity(const SmoothFunction& phi, const std::vector<double>& edges) 
 
 }  // namespace
 
-SmoothMesh::SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints)
-    : breakpoints_{sorted_unique(breakpoints)} {
-  edges_ = MeshBuilder{phi, breakpoints_}.edges();
+std::vector<double> sorted_breakpoints(std::vector<double> breakpoints) {
+  for (std::size_t i = 0; i < breakpoints.size(); ++i)
+    if (!std::isfinite(breakpoints[i]))
+      throw ArgumentError(fmt::format(
+          "quadrature_activation: breakpoints[{}] must be a finite number, got {}", i, breakpoints[i]));
+  for (double& breakpoint : breakpoints) breakpoint += 0.0;  // -0 and 0 are one breakpoint
+  std::sort(breakpoints.begin(), breakpoints.end());
+  breakpoints.erase(std::unique(breakpoints.begin(), breakpoints.end()), breakpoints.end());
+  return breakpoints;
+}
+
+SmoothMesh::SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints, double farthest)
+    : breakpoints_{sorted_breakpoints(breakpoints)} {
+  edges_ = MeshBuilder{phi, breakpoints_}.edges(farthest);
   jumps_ = find_jumps(phi, breakpoints_);
   if (jumps_.empty()) parity_ = find_parity(phi, edges_);
 }

@@ -18,6 +18,9 @@ struct Jump {
   double height;
 };
 
+/// Breakpoints in their order, without repetition; ArgumentError unless all are finite.
+[[nodiscard]] std::vector<double> sorted_breakpoints(std::vector<double> breakpoints);
+
 /// Which Hermite coefficients of phi' vanish at every variance.
 enum class Parity {
   None,
@@ -32,8 +35,8 @@ enum class Parity {
 class SmoothMesh {
  public:
   /// ArgumentError where phi is not finite near 0, not smooth between breakpoints, or phi' is not its
-  /// derivative.
-  SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints);
+  /// derivative. No panel is added beyond `farthest`.
+  SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints, double farthest);
 
   [[nodiscard]] const std::vector<double>& edges() const { return edges_; }
   [[nodiscard]] double width(std::size_t panel) const { return edges_[panel + 1] - edges_[panel]; }

@@ -123,6 +123,14 @@ TEST_CASE("masks of dropout differ between inputs and passes, not between calls"
   CHECK(outputs(0, 0) != outputs(1, 0));
   CHECK(sample.forward(x) == outputs);
   CHECK(sample.forward(x, 1) != outputs);
+  // The kernels are those of the pass that they name.
+  const Matrix<double> others = sample.forward(x, 7), jacobian = sample.jacobian(x, 0, {}, 7);
+  CHECK(relative_difference(empirical_nngp<double>(sample, x, {}, 7), others * others.transpose()) < 1e-14);
+  CHECK(relative_difference(empirical_ntk<double>(sample, x, {.pass = 7}), jacobian * jacobian.transpose()) <
+        1e-12);
+  const Matrix<double> second = sample.jacobian(x, 0, {}, 7, 2);
+  CHECK(relative_difference(empirical_ntk<double>(sample, x, x, {.pass = 7}), jacobian * second.transpose()) <
+        1e-12);
   CHECK(sample.forward(x, 0, 1)(0, 0) == outputs(1, 0));
 }
 

@@ -51,8 +51,12 @@ def empirical(name):
 def kernels(name):
     images = RANDOM.normal(size=(24, 20, 20, 3))
     network = convolutions([layers.attention(weights="relu"), layers.flatten(), layers.dense()])
+    pixels = RANDOM.normal(size=(2, 40, 40, 3))
+    large = convolutions([layers.attention(), layers.global_average_pool(), layers.dense()])
     positions = nt.Network([layers.repeat(60, [layers.conv([3, 3]), layers.relu()])])
     functions = {"gram": lambda: nt.gram(network, images),
+                 "gram_vjp": lambda: nt.gram_vjp(large, pixels, ntk=np.ones((2, 2))),
+                 "gram_diagonal_vjp": lambda: nt.gram_diagonal_vjp(large, pixels, ntk=np.ones(2)),
                  "position_covariances": lambda: nt.position_covariances(positions, images[:8]),
                  "explain": lambda: nt.explain(network, (20, 20), 3, measure_seconds=20),
                  "check_limit": lambda: nt.check_limit(nt.Network([layers.dense(), layers.relu(), layers.dense()]),
@@ -103,7 +107,7 @@ def prediction(name):
 CALLS = [("FiniteNetwork", parameters), ("FiniteNetwork.__call__", finite, "__call__"),
          ("FiniteNetwork.jacobian", finite, "jacobian"), ("FiniteNetwork.ntk", finite, "ntk"),
          *[(name, empirical, name) for name in ("apply_fn", "empirical_ntk_fn", "linearize", "monte_carlo_kernel_fn")],
-         *[(name, kernels, name) for name in ("gram", "position_covariances", "explain", "check_limit")],
+         *[(name, kernels, name) for name in ("gram", "gram_vjp", "gram_diagonal_vjp", "position_covariances", "explain", "check_limit")],
          ("Model.fit", model, "fit"), ("Model.samples", model, "samples"), ("Regression.fit", regression, "fit"),
          ("Regression.covariance", regression, "covariance"), ("GradientFlow.fit", flow), ("Preprocessing.fit", whitening),
          *[(name, prediction, name) for name in ("gp_inference", "gradient_descent_mse", "max_learning_rate")]]

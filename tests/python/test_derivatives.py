@@ -95,6 +95,79 @@ def test_channels_that_are_masked_alone_have_derivative_0(random):
     assert gradient[0, 1] == 0 and gradient[0, 0] != 0
 
 
+KINKED = {
+    "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0) * 1.0, (0,)),
+    "hard tanh": (lambda z: np.clip(z, -1, 1), lambda z: (np.abs(z) < 1) * 1.0, (-1, 1)),
+    "elu": (lambda z: np.where(z > 0, z, np.expm1(np.minimum(z, 0))), lambda z: np.where(z > 0, 1, np.exp(np.minimum(z, 0))),
+            (0,)),
+    "shrinkage": (lambda z: np.sign(z) * np.maximum(np.abs(z) - 0.3, 0), lambda z: (np.abs(z) > 0.3) * 1.0, (-0.3, 0.3)),
+}
+
+
+@pytest.mark.parametrize("has_derivative", [True, False])
+@pytest.mark.parametrize("name", KINKED)
+def test_kinks_that_nobody_declared(random, name, has_derivative):
+    phi, slope, places = KINKED[name]
+    given = (phi, slope) if has_derivative else (phi,)
+    declared, found = (widelimit.Network([layers.dense(1.4, 0.2), own, layers.dense(), own, layers.dense()])
+                       for own in (layers.elementwise(phi, slope, breakpoints=places), layers.elementwise(*given)))
+    x1, x2, ntk = random.normal(size=(3, 4)), random.normal(size=(2, 4)), random.normal(size=(3, 2))
+    for ours, theirs in zip(widelimit.gram(found, x1, x2)[:2], widelimit.gram(declared, x1, x2)[:2]):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8)
+    for ours, theirs in zip(widelimit.gram_vjp(found, x1, x2, ntk=ntk), widelimit.gram_vjp(declared, x1, x2, ntk=ntk)):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    exact = widelimit.gram_vjp(found, x1, x2, ntk=ntk)[0]
+    by_differences = differences(lambda x: (ntk * widelimit.gram(found, x, x2).ntk).sum(), x1, 1e-3)
+    np.testing.assert_allclose(exact, by_differences, atol=1e-5)
+
+
+@pytest.mark.parametrize("equal", [lambda x: x, lambda x: x.copy(), lambda x: x + 1e-14])
+@pytest.mark.parametrize("get", ["nngp", "ntk"])
+def test_equal_batches_are_one_batch(random, get, equal):
+    kernel_fn = stax.serial(stax.Dense(4, 0.8, 0.2), stax.Erf(), stax.Dropout(0.5), stax.Dense(1))[2]
+    x, weights = random.normal(size=(3, 4)), random.normal(size=(3, 3))
+    np.testing.assert_allclose(kernel_fn(x, equal(x), get), kernel_fn(x, None, get), rtol=1e-12)
+    first, second = kernel_fn.vjp(x, equal(x), **{get: weights})
+    np.testing.assert_allclose(first + second, kernel_fn.vjp(x, **{get: weights}), atol=1e-12)
+    # Of pairs off the diagonal each side has its own, of those on it a half.
+    pairs = weights - np.diag(weights.diagonal())
+    apart, _ = kernel_fn.vjp(x, x + 1e-9, **{get: pairs})
+    own = kernel_fn.vjp(x, **{get: np.diag(weights.diagonal())})
+    np.testing.assert_allclose(first, apart + own / 2, atol=1e-7)
+
+
+def test_a_dual_that_is_not_finite_names_its_layer(random):
+    wrong = layers.elementwise_dual(lambda p, q, c: p * q + c, lambda p, q, c: np.where(c > -1e9, np.nan, 1.0))
+    x = random.normal(size=(2, 3))
+    for front in ([], [layers.conv([2]), layers.relu()]):
+        network = widelimit.Network([*front, layers.dense(), wrong, *(() if not front else (layers.flatten(),)), layers.dense()])
+        inputs = random.normal(size=(2, 3, 2)) if front else x
+        with pytest.raises(widelimit.NumericalError, match=rf"layers\[{len(front) + 1}\] \(elementwise_dual\).*not finite"):
+            widelimit.gram_vjp(network, inputs, nngp=np.ones((2, 2)))
+    huge = widelimit.Network([layers.dense(1e300), layers.dense()])
+    with pytest.raises(widelimit.NumericalError, match="gram_vjp: the derivative by input 0 of x1 is"):
+        widelimit.gram_vjp(huge, x, x, nngp=np.full((2, 2), 1e300))
+
+
+def test_inputs_that_are_none(random):
+    kernel_fn = stax.serial(stax.Dense(4), stax.Relu(), stax.Dense(1))[2]
+    with pytest.raises(TypeError, match="x1: expected an array of inputs, got None"):
+        kernel_fn.vjp(None, ntk=np.ones((2, 2)))
+    with pytest.raises(TypeError, match="x1: expected an array of inputs, got a Kernel"):
+        kernel_fn.vjp(kernel_fn(random.normal(size=(2, 3))), ntk=np.ones((2, 2)))
+
+
+def test_stored_kernels_keep_their_way_back(random, tmp_path):
+    kernel_fn = stax.serial(stax.Dense(4), stax.Relu(), stax.Dense(1))[2]
+    stored = widelimit.batch(kernel_fn, store=tmp_path / "store")
+    x, ntk = random.normal(size=(2, 3)), random.normal(size=(2, 2))
+    np.testing.assert_array_equal(stored.vjp(x, ntk=ntk), kernel_fn.vjp(x, ntk=ntk))
+    np.testing.assert_array_equal(stored(x, None, "ntk"), kernel_fn(x, None, "ntk"))
+    assert (tmp_path / "store" / "zarr.json").exists()
+    with pytest.raises(TypeError, match="batch: store: expected a kernel_fn of widelimit.stax"):
+        widelimit.batch(lambda x1, x2: 0, store=tmp_path)
+
+
 def test_help_knows_all_names():
     import pydoc
     assert "GlobalAvgPool" in pydoc.plain(pydoc.render_doc(stax))
@@ -133,3 +206,15 @@ def test_evidence_by_numbers_of_a_network(random):
     expected = [(fitted(1.5 + step, 0.3)[1].log_marginal_likelihood - fitted(1.5 - step, 0.3)[1].log_marginal_likelihood),
                 (fitted(1.5, 0.3 + step)[1].log_marginal_likelihood - fitted(1.5, 0.3 - step)[1].log_marginal_likelihood)]
     np.testing.assert_allclose(evidence, np.array(expected) / (2 * step), rtol=1e-6)
+
+
+def test_all_that_is_public_says_what_it_is():
+    import widelimit.experimental
+    import widelimit.predict
+    for module in (widelimit, layers, stax, widelimit.predict, widelimit.experimental):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if name not in ("Branch", "__version__"):  # A type of two others; a string.
+                assert type(value).__doc__ if not callable(value) else value.__doc__, f"{module.__name__}.{name}"
+    assert "Slice[" in type(stax.Slice).__doc__ and "Branch" in layers.__doc__
+    assert not hasattr(widelimit.experimental, "missing")

@@ -34,11 +34,11 @@ def networks():
 def test_triples(random, number):
     x, triple = random.normal(size=(3, 4, 3, 2)), networks()[number]
     kernels, params = triple[2](x, None, ("nngp", "ntk")), triple[0](0, x.shape)[1]
-    outputs = triple[1](params, x)
+    outputs = triple[1](params, x, rng=1)
     for init_fn, apply_fn, kernel_fn in copies(triple):
         for name in ("nngp", "ntk"):
             np.testing.assert_array_equal(getattr(kernel_fn(x), name), getattr(kernels, name))
-        np.testing.assert_array_equal(apply_fn(params, x), outputs)
+        np.testing.assert_array_equal(apply_fn(params, x, rng=1), outputs)
         np.testing.assert_array_equal(init_fn(0, x.shape)[1], params)
 
 

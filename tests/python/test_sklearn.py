@@ -8,15 +8,27 @@ from scipy.special import ndtr
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
+from widelimit import NumericalError
 from widelimit.sklearn import NetworkKernel, WideNetworkClassifier, WideNetworkRegressor, largest_probabilities
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+@pytest.mark.parametrize("options", [{"kernel": "nngp"}, {"kernel": "ntk"}, {"kernel": "ntk", "precision": "float"}])
 @pytest.mark.parametrize("kind", [WideNetworkRegressor, WideNetworkClassifier])
-def test_estimators_obey_scikit_learns_rules(kind, kernel):
-    failed = [result for result in check_estimator(kind(kernel=kernel), on_fail=None) if result["status"] == "failed"]
+def test_estimators_obey_scikit_learns_rules(kind, options):
+    failed = [result for result in check_estimator(kind(**options), on_fail=None) if result["status"] == "failed"]
     assert failed == []
+
+
+def test_candidates_below_the_rounding_errors_are_passed_over(random):
+    x = random.normal(size=(300, 1))
+    y = np.sin(x[:, 0])
+    with pytest.warns(RuntimeWarning, match=r"regularizer: left out \[1e-12.*precision 'float' is not positive definite"):
+        model = WideNetworkRegressor(precision="float", regularizer=(1e-12, 1e-2)).fit(x, y)
+    assert model.regularizer_ == 1e-2
+    np.testing.assert_array_equal(model.predict(x[:3]), WideNetworkRegressor(precision="float", regularizer=1e-2).fit(x, y).predict(x[:3]))
+    with pytest.raises(NumericalError, match=r"regularizer: none of \[1e-12\] is large enough: .*not positive definite"):
+        WideNetworkRegressor(precision="float", regularizer=1e-12).fit(x, y)
 
 
 def test_a_network_kernel_in_their_regressor(random):

@@ -47,3 +47,80 @@ def test_numbers_of_samples(network):
     means = list(nt.monte_carlo_kernel_fn(*network[:2], 1, {3, 1})(x, None, ("ntk",)))
     assert [mean._fields for mean in means] == [("ntk",)] * 2
     np.testing.assert_array_equal(means[1].ntk, nt.monte_carlo_kernel_fn(*network[:2], 1, 3)(x, None, "ntk"))
+
+
+@pytest.fixture
+def dropping():
+    return stax.serial(stax.Dense(64), stax.Relu(), stax.Dropout(0.5), stax.Dense(48))
+
+
+@pytest.mark.parametrize("get", ["nngp", "ntk"])
+def test_the_mean_of_kernels_knows_dropout(random, dropping, get):
+    x = random.normal(size=(3, 4))
+    expected = dropping[2](x, None, get)
+    mean = nt.monte_carlo_kernel_fn(*dropping[:2], 1, 300)(x, None, get)
+    # Without what dropout adds to it, the diagonal would be half as large.
+    np.testing.assert_allclose(mean.diagonal(), expected.diagonal(), rtol=0.1)
+    np.testing.assert_allclose(mean, expected, atol=0.1 * np.abs(expected).max())
+
+
+def test_keys_reach_apply_fn(random, dropping):
+    x, other = random.normal(size=(3, 4)), random.normal(size=(2, 4))
+    init_fn, apply_fn, _ = dropping
+    params = init_fn(0, x.shape)[1]
+    outputs = apply_fn(params, x, rng=5)
+    assert not np.array_equal(outputs, apply_fn(params, x, rng=6))
+    empirical = nt.empirical_kernel_fn(apply_fn)
+    one = empirical(x, None, "nngp", params, rng=5)
+    np.testing.assert_allclose(one, outputs @ outputs.T / 48, rtol=1e-12)
+    # Equal batches are one, as for neural-tangents.
+    np.testing.assert_array_equal(empirical(x, x.copy(), "nngp", params, rng=5), one)
+    np.testing.assert_allclose(nt.empirical_nngp_fn(apply_fn)(x, other, params, rng=5)[:, 0],
+                               outputs @ apply_fn(params, np.concatenate([x, other]), rng=5)[3] / 48, rtol=1e-12)
+    shift = random.normal(size=params[0].shape) * 1e-6
+    for f_lin in (nt.linearize(apply_fn, params), nt.taylor_expand(apply_fn, params, 1)):
+        np.testing.assert_allclose(f_lin([params[0] + shift], x, rng=5), apply_fn([params[0] + shift], x, rng=5), rtol=1e-6)
+    ntk = nt.empirical_ntk_fn(apply_fn)
+    vectors = random.normal(size=(2, 48))
+    whole = np.einsum("aop,bqp,bq->ao", *apply_fn.__self__.jacobians(params, x, other, 5), vectors)
+    np.testing.assert_allclose(nt.empirical_ntk_vp_fn(apply_fn, x, other, params, rng=5)(vectors), whole, rtol=1e-12)
+    traced = np.einsum("aop,bop->ab", *apply_fn.__self__.jacobians(params, x, other, 5)) / 48
+    np.testing.assert_allclose(ntk(x, other, params, rng=5), traced, rtol=1e-10)
+
+
+def test_dropout_needs_a_key(random, dropping):
+    x = random.normal(size=(2, 4))
+    init_fn, apply_fn, _ = dropping
+    params = init_fn(0, x.shape)[1]
+    for call in (lambda: apply_fn(params, x), lambda: nt.empirical_ntk_fn(apply_fn)(x, None, params),
+                 lambda: nt.linearize(apply_fn, params)(params, x)):
+        with pytest.raises(ValueError, match="rng: expected a key"):
+            call()
+    test = stax.serial(stax.Dense(4), stax.Dropout(0.5, "test"), stax.Dense(1))
+    assert test[1](test[0](0, x.shape)[1], x).shape == (2, 1)
+
+
+def test_arguments_are_used_or_refused(network):
+    x = np.ones((2, 3))
+    init_fn, apply_fn, _ = network
+    params = init_fn(0, x.shape)[1]
+    calls = (lambda **kwargs: apply_fn(params, x, **kwargs),
+             lambda **kwargs: nt.empirical_kernel_fn(apply_fn)(x, None, None, params, **kwargs),
+             lambda **kwargs: nt.empirical_nngp_fn(apply_fn)(x, None, params, **kwargs),
+             lambda **kwargs: nt.empirical_ntk_fn(apply_fn)(x, None, params, **kwargs),
+             lambda **kwargs: nt.empirical_ntk_vp_fn(apply_fn, x, None, params, **kwargs),
+             lambda **kwargs: nt.monte_carlo_kernel_fn(init_fn, apply_fn, 1, 2)(x, None, None, **kwargs),
+             lambda **kwargs: nt.linearize(apply_fn, params)(params, x, **kwargs),
+             lambda **kwargs: nt.taylor_expand(apply_fn, params, 0)(params, x, **kwargs))
+    for call in calls:
+        call(mask_constant=None, pattern=None)
+        with pytest.raises(TypeError, match=r"unknown arguments \['rgn'\]"):
+            call(rgn=3)
+        with pytest.raises(NotImplementedError, match="mask_constant: networks of finite width"):
+            call(mask_constant=0.0)
+        with pytest.raises(NotImplementedError, match="pattern: networks of finite width"):
+            call(pattern=np.eye(3))
+    with pytest.raises(NotImplementedError, match="rng: expected one key"):
+        calls[1](rng=(1, 2))
+    with pytest.raises(TypeError, match="rng: expected none"):
+        calls[5](rng=1)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <stop_token>
 
 #include "widelimit/finite/finite_network.hpp"
@@ -8,16 +9,18 @@
 namespace widelimit::finite {
 
 /// Empirical NNGP of a finite network: products of the outputs of x1 [n1] and x2 [n2], averaged over outputs,
-/// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws. ArgumentError for inputs that do not
+/// [n1, n2]. The inputs of x2 are numbered behind those of x1 where dropout draws, those of the pass numbered `pass`.
+/// ArgumentError for inputs that do not
 /// fit the network; Cancelled once a stop was asked for.
 template <typename Scalar>
 [[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x1,
-                                            const Inputs<Scalar>& x2, const std::stop_token& stop = {});
+                                            const Inputs<Scalar>& x2, const std::stop_token& stop = {},
+                                            std::uint64_t pass = 0);
 
-/// The same of all pairs of one batch.
+/// The same of all pairs of one batch, in which dropout draws once an input.
 template <typename Scalar>
 [[nodiscard]] Matrix<Scalar> empirical_nngp(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x,
-                                            const std::stop_token& stop = {});
+                                            const std::stop_token& stop = {}, std::uint64_t pass = 0);
 
 /// Ways to an empirical NTK (Novak, Sohl-Dickstein, Schoenholz 2022, arXiv:2206.08720): the sum over parameters of
 /// products of gradients. With n inputs a side, O outputs, P parameters, and for every affine map d positions, C
@@ -45,6 +48,7 @@ struct NtkOptions {
   /// Memory for what is kept of the inputs of a block; inputs are taken in blocks that fit, at least one.
   std::size_t memory_bytes = std::size_t{1} << 28;
   std::stop_token stop = {};  ///< Cancelled is thrown once a stop was asked for.
+  std::uint64_t pass = 0;     ///< Numbers the draws of dropout.
 };
 
 /// Empirical NTK, averaged over outputs, [n1, n2]. Sums over parameters run in Scalar. All ways give the same

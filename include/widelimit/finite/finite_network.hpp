@@ -70,9 +70,10 @@ class FiniteNetwork {
   [[nodiscard]] Vector<Scalar> vector_jacobian(const Inputs<Scalar>& x, const Matrix<Scalar>& weights,
                                                const std::stop_token& stop = {}) const;
 
-  /// The gradients of one output at every input, [n, parameter_count()].
+  /// The gradients of one output at every input, [n, parameter_count()]. `pass` and `first_input` as in forward().
   [[nodiscard]] Matrix<Scalar> jacobian(const Inputs<Scalar>& x, Index output = 0,
-                                        const std::stop_token& stop = {}) const;
+                                        const std::stop_token& stop = {}, std::uint64_t pass = 0,
+                                        Index first_input = 0) const;
 
   /// The gradients of one output with respect to the inputs, [n, numbers of an input].
   [[nodiscard]] Matrix<Scalar> input_jacobian(const Inputs<Scalar>& x, Index output = 0,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "widelimit/numerics/activation.hpp"
@@ -10,10 +12,26 @@ namespace widelimit::numerics {
 
 /// How to integrate a function of one's own.
 struct QuadratureOptions {
-  /// Where phi or its derivative is not smooth (kinks and jumps), and where it has features narrower than a
-  /// tenth of their distance from 0 (they could slip between sampling points). Finite, any order.
+  /// Where phi has features narrower than a tenth of their distance from 0 (they could slip between sampling points), and
+  /// places that are not smooth which find_kinks() does not see. Finite, any order.
   std::vector<double> breakpoints = {};
+  bool finds_kinks = true;  ///< Whether to add what find_kinks() finds of phi and phi_derivative.
+  /// phi is taken for smaller |x| only, as for variances that need no others.
+  double reach = std::numeric_limits<double>::infinity();
 };
+
+/// Values of a function at all places x, written to `values`.
+using FunctionValues = std::function<void(std::span<const double> x, double* values)>;
+
+/// Where a function jumps, or one of its first three derivatives does, and it is smooth on both sides; cusps, too.
+struct Kinks {
+  std::vector<double> places;  ///< In their order, right to rounding as far as the function can tell.
+  double reach;  ///< There may be others where |x| is larger: finite where there are more than 256 of them.
+};
+
+/// The kinks of a function with |x| <= 2000, as far as it is finite and not too rough to be tabulated. Those at `known`
+/// are left out. Cost: some thousand values of most functions.
+[[nodiscard]] Kinks find_kinks(const FunctionValues& function, const std::vector<double>& known = {});
 
 /// A dual with an estimate of its absolute error.
 struct DualEstimate {
@@ -23,7 +41,8 @@ struct DualEstimate {
 
 /// Any elementwise function as an activation; its dual is computed by quadrature.
 ///
-/// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; phi_derivative
+/// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints are
+///           those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
 ///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual). The NTK
 ///           and finite networks use phi'.
 /// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)
@@ -34,8 +53,8 @@ struct DualEstimate {
 ///           breakpoints and fitted to phi. Orders that vanish by parity are not counted.
 /// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, usually 1e-12; float rows
 ///           1e-6. estimate() tells more.
-/// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at an undeclared place, or if
-///           phi_derivative is not its derivative. dual, prepare and apply throw NumericalError for a variance so large
+/// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
+///           breakpoint, or if phi_derivative is not its derivative there. dual, prepare and apply throw NumericalError for a variance so large
 ///           that phi could not be resolved over 13 standard deviations (it overflows or oscillates too often there).
 /// Cost      0.02 .. 0.1 us an entry and 0.5 us a position by 64 orders, 7 us an entry by 384, 0.02 .. 2 ms by nested
 ///           rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary exponent of
@@ -45,6 +64,8 @@ class QuadratureActivation final : public Activation {
   using Function = std::function<double(double)>;
 
   QuadratureActivation(Function phi, Function phi_derivative, const QuadratureOptions& options = {});
+  /// phi' is taken from phi by extrapolated differences.
+  QuadratureActivation(Function phi, const QuadratureOptions& options);
   ~QuadratureActivation() override;
   QuadratureActivation(const QuadratureActivation&) = delete;
   QuadratureActivation& operator=(const QuadratureActivation&) = delete;
@@ -86,7 +107,7 @@ class QuadratureActivation final : public Activation {
     const QuadratureOptions& options = {});
 
 /// The same from phi alone: phi' is taken from phi by extrapolated differences, so that phi must vary over lengths of
-/// 0.1 and more. Accuracy of the derivative dual 1e-9 where that of the other is 1e-10.
+/// 0.1 and more, of |x| / 40 far from 0. Accuracy of the derivative dual 1e-9 where that of the other is 1e-10.
 [[nodiscard]] std::shared_ptr<const QuadratureActivation> quadrature_activation(
     QuadratureActivation::Function phi, const QuadratureOptions& options = {});
 

@@ -4,18 +4,24 @@ from enum import Enum
 
 
 class Padding(Enum):
+    """What stands beyond the edges: the other side (CIRCULAR), zeros (SAME), or nothing (VALID)."""
+
     CIRCULAR = "CIRCULAR"
     SAME = "SAME"
     VALID = "VALID"
 
 
 class PositionalEmbedding(Enum):
+    """Encodings of positions in attention: none, added to the inputs, or as channels of their own."""
+
     NONE = "NONE"
     SUM = "SUM"
     CONCAT = "CONCAT"
 
 
 class AttentionMechanism(Enum):
+    """What makes attention weights of logits."""
+
     SOFTMAX = "SOFTMAX"
     IDENTITY = "IDENTITY"
     ABS = "ABS"
@@ -23,6 +29,8 @@ class AttentionMechanism(Enum):
 
 
 class AggregateImplementation(Enum):
+    """Whether patterns of Aggregate are adjacency matrices (DENSE) or edges (SPARSE)."""
+
     DENSE = "DENSE"
     SPARSE = "SPARSE"
 

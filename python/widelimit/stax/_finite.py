@@ -12,7 +12,7 @@ from .._arrays import numbers
 from .._core import Network
 from .._jax import called_back, is_traced, refuse_traced
 from ..finite import FiniteNetwork
-from ._inputs import batch_of
+from ._inputs import batch_of, same_inputs
 from ._module import start
 from ._request import counted
 from ._widths import chosen_widths
@@ -50,11 +50,29 @@ def _shape_behind(value, first, input_shape):
     return tuple(count if size == -1 else size for size in value.full_shape)
 
 
+def rng_among(name, kwargs):
+    """The rng of arguments that go to apply_fn. NotImplementedError for others of neural-tangents', TypeError for those
+    that it does not know."""
+    unknown = sorted(set(kwargs) - {"rng", "mask_constant", "pattern"})
+    if unknown:
+        raise TypeError(f"{name}: unknown arguments {unknown}: expected those of apply_fn, rng")
+    for other in ("mask_constant", "pattern"):
+        if kwargs.get(other) is not None:
+            raise NotImplementedError(f"{name}: {other}: networks of finite width have neither masks nor patterns; leave "
+                                      "masked positions out, or give graphs to widelimit.FiniteNetwork")
+    return kwargs.get("rng")
+
+
+def _draws(module):
+    return module.draws or any(_draws(part) for part in module.parts())
+
+
 class FiniteFunctions:
     """init_fn(key, input_shape) -> (output_shape, parameters); apply_fn(parameters, x) -> outputs.
 
     Parameters are a list with one array, independent standard normal numbers at the start. Widths are those that the
-    layers were given.
+    layers were given. Where layers draw at random (Dropout), apply_fn needs `rng`, a key: equal keys draw the same for
+    equal inputs at equal places.
     """
 
     def __init__(self, module):
@@ -70,13 +88,20 @@ class FiniteFunctions:
         return _shape_behind(value, first, input_shape), [self._made(first, value, seed_of(key)).parameters]
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
-        if kwargs:
-            raise NotImplementedError(f"apply_fn: arguments {sorted(kwargs)}: networks of finite width take inputs only")
+        rng_among("apply_fn", kwargs)
         if is_traced(params, x, *(params if isinstance(params, (list, tuple)) else ())):
             return self._traced(params, x, rng)
         with self._prepared(params, numbers(x, name="inputs")) as (network, batches, value):
-            outputs = network(*batches, draw=0 if rng is None else seed_of(rng, "rng"))
+            outputs = network(*batches, draw=self._draw(rng))
         return np.moveaxis(outputs, (0, 1), (value.batch_axis, value.channel_axis))
+
+    def _draw(self, rng):
+        """The number of the draws of a key. ValueError where it is missing, as in neural-tangents."""
+        if rng is not None:
+            return seed_of(rng, "rng")
+        if _draws(self.module):
+            raise ValueError("rng: expected a key (an integer or a JAX key): the network has Dropout, which draws at random")
+        return 0
 
     def _traced(self, params, x, rng):
         """Within a function that JAX compiles: an array, computed when it runs."""
@@ -86,17 +111,28 @@ class FiniteFunctions:
         return called_back("apply_fn", lambda parameters, inputs: [self.apply_fn(parameters, inputs, rng)],
                            [_shape_behind(value, first, np.shape(x))], only_part(params), x)[0]
 
-    def empirical(self, params, x1, x2, name):
-        """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]."""
-        left = numbers(x1, name="x1")
-        right = left if x2 is None else numbers(x2, name="x2")
-        with self._prepared(params, left, right) as (network, batches, _):
-            return getattr(network, name)(*batches)
+    def empirical(self, params, x1, x2, name, rng=None):
+        """The empirical kernel 'nngp' or 'ntk' between two batches, [n1, n2]. Equal batches are one: for both of its
+        inputs dropout draws the same."""
+        left, right = self._sides(x1, x2)
+        with self._prepared(params, left, *(() if right is None else (right,))) as (network, batches, _):
+            return getattr(network, name)(*batches, draw=self._draw(rng))
 
-    def jacobian(self, params, x):
-        """Gradients of all outputs, [n, outputs, parameters]."""
-        with self._prepared(params, numbers(x, name="inputs")) as (network, batches, _):
-            return np.stack([network.jacobian(*batches, output=k) for k in range(network.outputs)], axis=1)
+    def jacobians(self, params, x1, x2=None, rng=None):
+        """Gradients of all outputs, [n, outputs, parameters], at the inputs of both batches, or of one where they are equal
+        or there is no x2; draws as in empirical()."""
+        left, right = self._sides(x1, x2)
+        draw, sides = self._draw(rng), (left,) if right is None else (left, right)
+        with self._prepared(params, *sides) as (network, batches, _):
+            firsts = (0, len(batches[0]))
+            return [np.stack([network.jacobian(batch, k, draw=draw, first_input=first) for k in range(network.outputs)], 1)
+                    for batch, first in zip(batches, firsts)]
+
+    @staticmethod
+    def _sides(x1, x2):
+        left = numbers(x1, name="x1")
+        right = None if x2 is None else numbers(x2, name="x2")
+        return left, None if right is None or same_inputs(left, right) else right
 
     @contextmanager
     def _prepared(self, params, *batches):

@@ -31,10 +31,19 @@ class Batch:
         return Batch(*parts)
 
     def is_same(self, other):
-        """Whether these are the inputs of another batch, number for number."""
-        pairs = zip((self.array, self.mask, self.graphs), (other.array, other.mask, other.graphs))
-        return all((a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
-                   for a, b in pairs)
+        """Whether these are the inputs of another batch."""
+        pairs = zip((self.mask, self.graphs), (other.mask, other.graphs))
+        return same_inputs(self.array, other.array) and all(
+            (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+
+
+def same_inputs(x1, x2):
+    """Whether two arrays count as one, as in neural-tangents: if no number differs by 1e-12."""
+    if x1 is x2:
+        return True
+    if x1.shape != x2.shape:
+        return False
+    return all(bool((np.abs(a - b) < 1e-12).all()) for a, b in ((x1[:1], x2[:1]), (x1, x2)))  # Most differ at once.
 
 
 def batch_of(array, value, mask_constant, graphs):

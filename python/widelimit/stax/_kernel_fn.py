@@ -13,7 +13,6 @@ from .. import _core
 from .._arrays import element_type, numbers
 from .._jax import called_back, is_traced
 from .._named import by_name
-from ..derivatives import gram_vjp
 from ._diagonal import NO
 from ._inputs import batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel
@@ -37,12 +36,17 @@ class KernelFunction:
     Arrays that are float32 give kernels in float32, others in float64; precision='float' or 'double' decides otherwise.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, store: Any = None) -> None:
         self.module = module
+        self._store = store
         self._networks: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KernelFunction, (self.module,)
+        return KernelFunction, (self.module, self._store)
+
+    def with_store(self, folder: Any) -> KernelFunction:
+        """The same function, for which `store` is this folder where it is not given."""
+        return KernelFunction(self.module, folder)
 
     @cached_property
     def _needs(self):
@@ -73,8 +77,7 @@ class KernelFunction:
                  diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, precision: str | None = None,
                  threads: int = 0, store: Any = None, **others: Any) -> Any:
         _check_unused(others)
-        if x1 is None:
-            raise TypeError("x1: expected an array of inputs, got None")
+        store = self._store if store is None else store
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
         if store is not None and (isinstance(x1, Kernel) or is_traced(x1, x2)):
@@ -97,25 +100,20 @@ class KernelFunction:
             threads: int = 0) -> Any:
         """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T the kernels of x1 and x2: (dx1, dx2) of
         their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L by the kernels' entries, one of
-        them at least. 0 at masked positions; see widelimit.gram_vjp. NotImplementedError for networks without a readout and
-        for slices of the batch, ArgumentError for layers without a way back."""
+        them at least. 0 at masked positions; see widelimit.gram_vjp. Where x1 and x2 are equal they are one batch, as for
+        the kernels themselves: what an input has with itself goes to dx1 and dx2 by halves. NotImplementedError for
+        networks without a readout and for slices of the batch, ArgumentError for layers without a way back."""
         request = self._request(x1, x2, pattern, mask_constant, None, None, precision, threads)
         if request.value.shape or request.value.rows:
             raise NotImplementedError("vjp: expected a network with a readout over positions, which takes no slices of the "
                                       "batch; use widelimit.gram_vjp for the rest of it")
-        right = request.right
-        found = gram_vjp(request.network, request.left.array, None if right is None else right.array, nngp=nngp, ntk=ntk,
-                         precision=precision, threads=threads, **request.left.options("1"),
-                         **({} if right is None else right.options("2")))
-        first = start(self.module, np.shape(x1), is_diagonal=request.diagonal_spatial, has_masks=mask_constant is not None,
-                      has_patterns=pattern is not None)
-        axes = (first.batch_axis, first.channel_axis)
-        moved = [np.moveaxis(gradient, (0, -1), axes) for gradient in (found if right is not None else (found,))]
+        axes = (request.first.batch_axis, request.first.channel_axis)
+        moved = [np.moveaxis(gradient, (0, -1), axes) for gradient in request.vjp(nngp, ntk)]
         if mask_constant is not None:  # Channels may be masked alone.
             for gradient, given in zip(moved, (x1, x2)):
                 array = numbers(given, name="inputs")
                 gradient[np.isnan(array) if np.isnan(mask_constant) else array == mask_constant] = 0
-        return tuple(moved) if right is not None else moved[0]
+        return tuple(moved) if x2 is not None else moved[0]
 
     def _traced(self, x1, x2, get, names, options):
         """Within a function that JAX compiles: arrays, computed when it runs."""
@@ -142,6 +140,8 @@ class KernelFunction:
         return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
 
     def _request(self, x1, x2, pattern, mask_constant, diagonal_batch, diagonal_spatial, precision, threads):
+        if x1 is None or isinstance(x1, Kernel):
+            raise TypeError(f"x1: expected an array of inputs, got {'None' if x1 is None else 'a Kernel'}")
         dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))
         arrays = [None if x is None else checked_array(x, dtype, name) for x, name in ((x1, "x1"), (x2, "x2"))]
         is_diagonal = self._is_diagonal(diagonal_spatial)
@@ -154,7 +154,7 @@ class KernelFunction:
                    for x, graphs in zip(arrays, patterns)]
         if arrays[1] is not None and (patterns[0] is None) != (patterns[1] is None):
             raise ValueError("pattern: expected graphs of both x1 and x2, or of neither")
-        return Request(network, value, *batches, diagonal_batch is not False, is_diagonal, threads)
+        return Request(network, value, *batches, diagonal_batch is not False, is_diagonal, threads, first)
 
     def _is_diagonal(self, diagonal_spatial):
         needs = self._needs

@@ -8,6 +8,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def missing(name: str, instead: str) -> Callable[..., NoReturn]:
+    """A function that says what to use instead of it."""
     def absent(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{name}: {instead}")
 
@@ -37,6 +38,7 @@ class _Absent(type):
 
 
 def missing_class(name: str, instead: str) -> Any:
+    """A class of which everything says what to use instead of it."""
     return _Absent(name.split(".")[-1], (), {"__doc__": f"{name}: {instead}"})
 
 

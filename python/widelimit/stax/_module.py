@@ -68,6 +68,7 @@ class Module:
     told_axes: Optional[Tuple[int, Optional[int]]] = None
     # What it asks of the kernel in front, None where it does not care.
     diagonal: Optional[Diagonal] = None
+    draws = False  # Whether networks of finite width draw at random each time they are applied.
 
     def lower(self, value):
         raise NotImplementedError

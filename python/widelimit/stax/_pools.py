@@ -128,6 +128,7 @@ def Identity() -> Triple:
 class _Dropout(Module):
     keep: float
     name = "Dropout"
+    draws = True
 
     def lower(self, value):
         return value.then(layers.dropout(self.keep), is_gaussian=False)

@@ -67,11 +67,13 @@ def ImageResize(shape: Sequence[int], method: Any, antialias: bool = True, preci
 
 
 class _SliceMaker:
+    """What stands between its brackets, for Index: stax.Index(stax.Slice[:, 1:4, ::2])."""
+
     def __getitem__(self, index):
         return index
 
 
-Slice = _SliceMaker()  # Slice[:, 1:4, ::2] for Index.
+Slice = _SliceMaker()
 
 
 @dataclass

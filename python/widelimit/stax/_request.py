@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Optional
 
+import numpy as np
+
+from ..derivatives import cotangent, gram_diagonal_vjp, gram_vjp
 from ..kernels import gram, gram_diagonal, position_covariances, position_variances
 from ._inputs import Batch
 from ._kernel import zipped
@@ -21,6 +24,7 @@ class Request:
     diagonal_batch: bool
     diagonal_spatial: bool
     threads: int
+    first: Optional[Value] = None  # In front of the network.
     store: Optional[str] = None  # The folder of a store for nngp and ntk.
 
     @cached_property
@@ -40,6 +44,24 @@ class Request:
             if name in names:
                 result[name] = None if batch is None else self._variances(batch)
         return {name: result[name] for name in names}
+
+    def vjp(self, nngp, ntk):
+        """Derivatives of sum(nngp * K) + sum(ntk * T) by the inputs, channels last, of x1 and, where it is there, of x2."""
+        left, right = self.left, self.right
+        dtype = left.array.dtype
+        given = {"nngp": cotangent(nngp, dtype, "nngp"), "ntk": cotangent(ntk, dtype, "ntk")}
+        if right is None:
+            return (gram_vjp(self.network, left.array, threads=self.threads, **given, **left.options("1")),)
+        sides = {**left.options("1"), **right.options("2")}
+        n = len(left.array)
+        if not self.x1_is_x2 or any(part is not None and part.shape != (n, n) for part in given.values()):
+            return gram_vjp(self.network, left.array, right.array, threads=self.threads, **given, **sides)
+        # Equal inputs are the same ones, and the kernel of an input with itself depends on both sides alike.
+        own = {name: None if part is None else part.diagonal() for name, part in given.items()}
+        of_pairs = {name: None if part is None else part - np.diag(own[name]) for name, part in given.items()}
+        halves = gram_diagonal_vjp(self.network, left.array, threads=self.threads, **own, **left.options()) / 2
+        found = gram_vjp(self.network, left.array, right.array, threads=self.threads, **of_pairs, **sides)
+        return tuple(part + halves for part in found)
 
     def _kernels(self, left, right, kernels, store=None):
         second = None if right is None else right.array

@@ -30,10 +30,12 @@ Shape largest_sizes(const Inputs<Scalar>& x) {
 }  // namespace
 
 template <typename Scalar>
-BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x)
+BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x,
+                                   const StopRequest& stop)
     : vectors(plan.vector_count) {
   masks.resize(plan.masks == InputMasks::present ? static_cast<std::size_t>(x.size()) : 0);
   for (Index i = 0; i < x.size(); ++i) {
+    stop.check();
     InputRecord<Scalar>& record = inputs.emplace_back(plan.records.at(x.shape(i)));
     record.graph = x.graph(i);
     if (plan.masks == InputMasks::present) {
@@ -58,8 +60,11 @@ BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scal
 }
 
 template <typename Scalar>
-BatchAdjoints<Scalar>::BatchAdjoints(const BatchRecords<Scalar>& records) {
-  for (const InputRecord<Scalar>& record : records.inputs) inputs.emplace_back(*record.layout);
+BatchAdjoints<Scalar>::BatchAdjoints(const BatchRecords<Scalar>& records, const StopRequest& stop) {
+  for (const InputRecord<Scalar>& record : records.inputs) {
+    stop.check();
+    inputs.emplace_back(*record.layout);
+  }
   for (const VectorFeatures<Scalar>& vector : records.vectors)
     vectors.push_back(Matrix<Scalar>::Zero(vector.rows.rows(), vector.rows.cols()));
 }

@@ -5,6 +5,7 @@
 
 #include "kernel/derivatives/derivative_plan.hpp"
 #include "widelimit/kernel/inputs.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit {
 
@@ -22,7 +23,7 @@ struct BatchRecords {
   std::vector<VectorFeatures<Scalar>> vectors;     ///< [plan.vector_count]
   std::vector<std::optional<PositionMask>> masks;  ///< Referred to by the records; empty without masks.
 
-  BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x);
+  BatchRecords(const DerivativePlan& plan, const Inputs<Scalar>& x, const StopRequest& stop = {});
 };
 
 /// Their adjoints.
@@ -31,7 +32,7 @@ struct BatchAdjoints {
   std::vector<RecordAdjoint<Scalar>> inputs;
   std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]
 
-  explicit BatchAdjoints(const BatchRecords<Scalar>& records);
+  explicit BatchAdjoints(const BatchRecords<Scalar>& records, const StopRequest& stop = {});
 
   /// Adds those of the same batch.
   void add(const BatchAdjoints& others);

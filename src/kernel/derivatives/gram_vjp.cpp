@@ -47,8 +47,8 @@ struct Batch {
   const char* name;
   BatchRecords<Scalar> records;
 
-  Batch(const DerivativePlan& plan, const Inputs<Scalar>& inputs, const char* called)
-      : x{inputs}, name{called}, records(plan, inputs) {}
+  Batch(const DerivativePlan& plan, const Inputs<Scalar>& inputs, const char* called, const StopRequest& stop)
+      : x{inputs}, name{called}, records(plan, inputs, stop) {}
 };
 
 /// Tiles of pairs on threads. Tiles that run at the same time share no input of a side, so that sums over pairs have one
@@ -193,6 +193,20 @@ DerivativePlan plan_of(const Network& network, const GramTask& task, const Input
   return plan;
 }
 
+/// The gradient, if all of it is finite: what layers find of themselves names them, what overflows elsewhere ends here.
+template <typename Scalar>
+xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name) {
+  const auto found =
+      std::find_if_not(gradient.begin(), gradient.end(), [](Scalar x) { return std::isfinite(x); });
+  if (found == gradient.end()) return gradient;
+  const auto place = static_cast<std::size_t>(std::distance(gradient.begin(), found));
+  throw NumericalError(
+      fmt::format("gram_vjp: the derivative by input {} of {} is {}: rescale the inputs, weights or "
+                  "cotangents, use double, and look "
+                  "at the derivatives of layers of your own",
+                  place / (gradient.size() / gradient.shape(0)), name, *found));
+}
+
 enum class Pairs { all, diagonal };
 
 template <typename Scalar>
@@ -202,11 +216,12 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
   check_finite(x, "x", run.threads);
   check_cotangents(cotangents, x.size(), pairs == Pairs::all ? x.size() : 1);
   const DerivativePlan plan = plan_of(network, symmetric_task(network, x), x, x, cotangents);
-  Batch<Scalar> batch(plan, x, "x");
+  const StopRequest stop(run.stop);
+  Batch<Scalar> batch(plan, x, "x", stop);
   Computation<Scalar> computation(plan, run);
   computation.record(batch);
   // Of the inputs as the left and as the right ones.
-  BatchAdjoints<Scalar> adjoints(batch.records), as_right(batch.records);
+  BatchAdjoints<Scalar> adjoints(batch.records, stop), as_right(batch.records, stop);
   const TileBatch<Scalar> left{x, batch.records, adjoints}, right{x, batch.records, as_right};
   if (pairs == Pairs::all)
     computation.symmetric(left, right, cotangents);
@@ -214,7 +229,7 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
     computation.diagonal(left, right, cotangents);
   adjoints.add(as_right);
   computation.self_back(left);
-  return input_gradient(plan, x, adjoints);
+  return finite_gradient(input_gradient(plan, x, adjoints), "x");
 }
 
 }  // namespace
@@ -227,16 +242,18 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   check_alike(x1, x2);
   check_cotangents(cotangents, x1.size(), x2.size());
   const DerivativePlan plan = plan_of(network, rectangular_task(network, x1, x2), x1, x2, cotangents);
-  Batch<Scalar> first(plan, x1, "x1"), second(plan, x2, "x2");
+  const StopRequest stop(run.stop);
+  Batch<Scalar> first(plan, x1, "x1", stop), second(plan, x2, "x2", stop);
   Computation<Scalar> computation(plan, run);
   computation.record(first);
   computation.record(second);
-  BatchAdjoints<Scalar> of_first(first.records), of_second(second.records);
+  BatchAdjoints<Scalar> of_first(first.records, stop), of_second(second.records, stop);
   const TileBatch<Scalar> left{x1, first.records, of_first}, right{x2, second.records, of_second};
   computation.rectangular(left, right, cotangents);
   computation.self_back(left);
   computation.self_back(right);
-  return {input_gradient(plan, x1, of_first), input_gradient(plan, x2, of_second)};
+  return {finite_gradient(input_gradient(plan, x1, of_first), "x1"),
+          finite_gradient(input_gradient(plan, x2, of_second), "x2")};
 }
 
 template <typename Scalar>

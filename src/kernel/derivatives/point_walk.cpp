@@ -212,10 +212,8 @@ void PointWalk<Scalar>::row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjo
                                                of_left + first,
                                                of_right + first,
                                                static_cast<std::size_t>(count)};
-    if (itself)
-      stage.apply_self_adjoint(entries);
-    else
-      stage.apply_adjoint(entries);
+    name_layer(program_.graph.nodes[node_of(i)],
+               [&] { itself ? stage.apply_self_adjoint(entries) : stage.apply_adjoint(entries); });
     if (!itself) return;
     of_right[first] = 0;
     if (!stage.mixes_variances()) of_left[first] = 0;

@@ -3,6 +3,7 @@
 
 #include "kernel/derivatives/run_walk.hpp"
 #include "kernel/planes/plane_windows.hpp"
+#include "kernel/variance_checks.hpp"
 
 namespace widelimit {
 
@@ -75,11 +76,11 @@ void RunWalk<Scalar>::stage_back(std::size_t i, const RowStage& stage) {
                                              of_right,
                                              to.size()};
   if (is_diagonal(i)) {
-    stage.apply_self_adjoint(entries);
+    name_layer(of_.node(i), [&] { stage.apply_self_adjoint(entries); });
     if (stage.mixes_variances()) add_variances(i, of_left);
     return;
   }
-  stage.apply_adjoint(entries);
+  name_layer(of_.node(i), [&] { stage.apply_adjoint(entries); });
   const auto& pair = now_.block->pairs[now_.pair];
   left_planes_.add(pair.left, i, of_left, to.size());
   right_planes_.add(pair.right, i, of_right, to.size());

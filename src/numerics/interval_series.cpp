@@ -1,0 +1,68 @@
+#include "numerics/interval_series.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace widelimit::numerics {
+namespace {
+
+constexpr std::size_t series_order = 24;
+constexpr std::size_t tail_terms = 4;
+constexpr double series_rounding = 1e-14;  // of the largest value
+
+using SeriesNumbers = std::array<double, series_order>;
+
+double node_angle(std::size_t i) {
+  return std::numbers::pi * (static_cast<double>(i) + 0.5) / static_cast<double>(series_order);
+}
+
+SeriesNumbers coefficients_of(const SeriesNumbers& values) {
+  SeriesNumbers result{};
+  for (std::size_t k = 0; k < series_order; ++k) {
+    for (std::size_t i = 0; i < series_order; ++i)
+      result[k] += values[i] * std::cos(static_cast<double>(k) * node_angle(i));
+    result[k] *= (k == 0 ? 1.0 : 2.0) / static_cast<double>(series_order);
+  }
+  return result;
+}
+
+}  // namespace
+
+IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end, double noise)
+    : begin_{begin}, end_{end}, tail_{std::numeric_limits<double>::infinity()}, coefficients_{0.0} {
+  SeriesNumbers places{}, values{};
+  for (std::size_t i = 0; i < series_order; ++i)
+    places[i] = (begin + end) / 2 + (end - begin) / 2 * std::cos(node_angle(i));
+  f(places, values.data());
+  for (const double value : values) {
+    if (!std::isfinite(value)) return;
+    size_ = std::max(size_, std::abs(value));
+  }
+  const SeriesNumbers all = coefficients_of(values);
+  tail_ = 0;
+  for (std::size_t k = series_order - tail_terms; k < series_order; ++k)
+    tail_ = std::max(tail_, std::abs(all[k]));
+  // Places are rounded too: f moves by its slope times that.
+  const double farthest = std::max(std::abs(begin), std::abs(end));
+  const double rounding =
+      noise + series_rounding * size_ + 1e-15 * farthest * std::abs(all[1]) / (end - begin);
+  std::size_t last = series_order - 1;
+  while (last > 0 && std::abs(all[last]) <= rounding) --last;
+  coefficients_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+}
+
+double IntervalSeries::operator()(double x) const {
+  const double t = (2 * x - begin_ - end_) / (end_ - begin_);
+  double after = 0, here = 0;  // Clenshaw's recurrence.
+  for (std::size_t k = coefficients_.size(); k-- > 1;) {
+    const double next = 2 * t * here - after + coefficients_[k];
+    after = here;
+    here = next;
+  }
+  return t * here - after + coefficients_[0];
+}
+
+}  // namespace widelimit::numerics

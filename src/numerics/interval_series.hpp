@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "widelimit/numerics/quadrature_activation.hpp"
+
+namespace widelimit::numerics {
+
+/// Chebyshev series of a function on an interval, without the terms that are smaller than its rounding.
+class IntervalSeries {
+ public:
+  /// `noise`: of values of f, beside 1e-14 of the largest one and what the rounding of x makes.
+  IntervalSeries(const FunctionValues& f, double begin, double end, double noise);
+
+  /// The largest of the last coefficients, infinite where f is not finite.
+  [[nodiscard]] double tail() const { return tail_; }
+  /// The largest value at the nodes.
+  [[nodiscard]] double size() const { return size_; }
+  [[nodiscard]] std::size_t degree() const { return coefficients_.size() - 1; }
+  /// Beyond the interval too: rounding then grows like a polynomial of the degree.
+  [[nodiscard]] double operator()(double x) const;
+
+ private:
+  double begin_, end_, tail_, size_ = 0;
+  std::vector<double> coefficients_;
+};
+
+}  // namespace widelimit::numerics

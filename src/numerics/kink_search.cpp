@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "numerics/interval_series.hpp"
+#include "widelimit/numerics/quadrature_activation.hpp"
+
+namespace widelimit::numerics {
+namespace {
+
+/// Shells |x| in [0, first], [first, 2 first], ...: kinks are at numbers that people write, edges should not be.
+constexpr double first_shell = 1.0372194651;
+constexpr double search_reach = 2100;
+constexpr std::size_t most_shell_panels = 4096;
+constexpr std::size_t most_kinks = 256;
+constexpr double least_width = 1e-13;  // of a panel, relative to max(1, |x|)
+constexpr double window_widths =
+    8;  // of the narrowest panels, beside which f is smooth if there is a kink in them
+constexpr double cusp_width =
+    1e-5;  // of panels so narrow that f counts as singular there, relative to max(1, |x|)
+constexpr std::size_t most_degree = 14;  // of a series that is extrapolated by an eighth of its length
+constexpr double one_sided_share =
+    1e-2;  // that a side's series may miss of what the other's misses beyond the kink
+
+struct SearchPanel {
+  double begin, end;
+
+  [[nodiscard]] double width() const { return end - begin; }
+};
+
+/// Series are refined until they are right to rounding: towards a kink of any low order panels shrink far below those
+/// beside it, and on either side f is smooth over lengths that no smooth function with such panels would allow.
+class KinkSearch {
+ public:
+  KinkSearch(const FunctionValues& f, std::vector<double> known) : f_{f}, known_{std::move(known)} {
+    std::sort(known_.begin(), known_.end());
+    size_near_zero_ = IntervalSeries(f_, -1, 1, 0).size();
+  }
+
+  Kinks run() {
+    std::vector<SearchPanel> panels;
+    Kinks found{{}, std::numeric_limits<double>::infinity()};
+    double inner = 0;
+    for (int shell = 0; inner < search_reach; ++shell) {
+      const double outer = std::ldexp(first_shell, shell);
+      std::vector<SearchPanel> above, below;
+      // 0 is within the first panel, not at its edge: there most functions have their kinks.
+      const bool is_covered = inner == 0 ? cover(-outer, outer, above)
+                                         : cover(inner, outer, above) && cover(-outer, -inner, below);
+      if (!is_covered) break;
+      below.insert(below.end(), panels.begin(), panels.end());
+      below.insert(below.end(), above.begin(), above.end());
+      std::vector<double> places = among(below);
+      if (places.size() > most_kinks) {
+        found.reach = inner;
+        break;
+      }
+      panels = std::move(below);
+      found.places = std::move(places);
+      inner = outer;
+    }
+    return found;
+  }
+
+ private:
+  /// Where terms cancel, as in exp(x) - 1, values are not right to their own rounding.
+  [[nodiscard]] IntervalSeries series_of(double begin, double end) const {
+    return {f_, begin, end, 1e-15 * std::max({1.0, std::abs(begin), std::abs(end)}) * size_near_zero_};
+  }
+
+  [[nodiscard]] double tolerance(const IntervalSeries& series, double begin, double end) const {
+    const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
+    return 2e-13 * series.size() + 1e-14 * farthest * size_near_zero_;
+  }
+
+  [[nodiscard]] bool is_resolved(const IntervalSeries& series, double begin, double end) const {
+    return series.tail() <= tolerance(series, begin, end);
+  }
+
+  /// Adds the panels of [begin, end] in their order; false where f is not finite or too many would be needed.
+  bool cover(double begin, double end, std::vector<SearchPanel>& panels) const {
+    const auto inside = std::upper_bound(known_.begin(), known_.end(), begin);
+    if (inside != known_.end() && *inside < end)
+      return cover(begin, *inside, panels) && cover(*inside, end, panels);
+    const IntervalSeries series = series_of(begin, end);
+    if (!std::isfinite(series.tail()) || panels.size() > most_shell_panels) return false;
+    const double middle = begin + 0.4871 * (end - begin);
+    const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
+    if (is_resolved(series, begin, end) || end - begin < least_width * farthest) {
+      panels.push_back({begin, end});
+      return true;
+    }
+    return cover(begin, middle, panels) && cover(middle, end, panels);
+  }
+
+  /// In every run of panels that are narrower than those beside it.
+  [[nodiscard]] std::vector<double> among(const std::vector<SearchPanel>& panels) const {
+    std::vector<double> found;
+    for (std::size_t i = 0; i < panels.size();) {
+      std::size_t end = i + 1;
+      while (end < panels.size() && alike(panels[end], panels[i])) ++end;
+      const bool falls = i > 0 && panels[i - 1].width() > panels[i].width();
+      const bool rises = end < panels.size() && panels[end].width() > panels[end - 1].width();
+      if (falls && rises) add_place({panels[i].begin, panels[end - 1].end}, found);
+      i = end;
+    }
+    return found;
+  }
+
+  static bool alike(const SearchPanel& one, const SearchPanel& other) {
+    return std::max(one.width(), other.width()) < 1.2 * std::min(one.width(), other.width());
+  }
+
+  void add_place(const SearchPanel& region, std::vector<double>& found) const {
+    const auto known = std::lower_bound(known_.begin(), known_.end(), region.begin);
+    if (known != known_.end() && *known <= region.end) return;  // What makes these panels narrow.
+    const double middle = region.begin + region.width() / 2, written = std::round(middle * 1e4) / 1e4 + 0.0;
+    const bool is_cusp = region.width() < cusp_width * std::max(1.0, std::abs(middle));
+    if (const auto kink = kink_in(region))
+      found.push_back(*kink);
+    else if (is_cusp)
+      found.push_back(written > region.begin && written < region.end ? written : middle);
+  }
+
+  /// The place within a region beside which f is smooth, if both sides say so.
+  [[nodiscard]] std::optional<double> kink_in(const SearchPanel& region) const {
+    const double length = window_widths * region.width();
+    const IntervalSeries left = series_of(region.begin - length, region.begin),
+                         right = series_of(region.end, region.end + length);
+    if (!is_side(left, region.begin - length, region.begin) ||
+        !is_side(right, region.end, region.end + length))
+      return std::nullopt;
+    const auto is_left = [&](double x) { return distance(left, x) <= distance(right, x); };
+    double begin = region.begin, end = region.end;
+    if (!is_left(begin) || is_left(end)) return std::nullopt;
+    while (end - begin > 1e-17) {
+      const double middle = begin + (end - begin) / 2;
+      if (middle <= begin || middle >= end) break;
+      (is_left(middle) ? begin : end) = middle;
+    }
+    const double signal = std::max(distance(left, region.end), distance(right, region.begin));
+    if (!follows(left, region.begin, begin, signal) || !follows(right, region.end, end, signal))
+      return std::nullopt;
+    return rounded(end, left, right, signal);
+  }
+
+  [[nodiscard]] bool is_side(const IntervalSeries& series, double begin, double end) const {
+    return is_resolved(series, begin, end) && series.degree() <= most_degree;
+  }
+
+  [[nodiscard]] double value(double x) const {
+    double result = 0;
+    f_({&x, 1}, &result);
+    return result;
+  }
+
+  [[nodiscard]] double distance(const IntervalSeries& series, double x) const {
+    return std::abs(value(x) - series(x));
+  }
+
+  /// Whether the series is f all the way from its own end to the kink.
+  [[nodiscard]] bool follows(const IntervalSeries& series, double from, double kink, double signal) const {
+    for (const double share : {0.2, 0.5, 0.8, 0.95})
+      if (!(distance(series, from + share * (kink - from)) <= one_sided_share * signal)) return false;
+    return true;
+  }
+
+  /// The short number beside it where both series agree so well that f cannot tell.
+  [[nodiscard]] static double rounded(double kink, const IntervalSeries& left, const IntervalSeries& right,
+                                      double signal) {
+    const double written = std::round(kink * 1e4) / 1e4 + 0.0;
+    const double nearest = 4 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(kink));
+    const bool agree = std::abs(left(written) - right(written)) <= 1e-5 * signal;
+    return agree || std::abs(written - kink) <= nearest ? written : kink;
+  }
+
+  const FunctionValues& f_;
+  std::vector<double> known_;
+  double size_near_zero_ = 0;
+};
+
+}  // namespace
+
+Kinks find_kinks(const FunctionValues& f, const std::vector<double>& known) {
+  return KinkSearch(f, known).run();
+}
+
+}  // namespace widelimit::numerics
