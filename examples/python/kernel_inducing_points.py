@@ -180,7 +180,7 @@ def draw(before, after, per_class, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 4.4), constrained_layout=True)
     for axis, images, title in zip(axes, (before, after), ("training images", "distilled")):
         grid = images.reshape(-1, per_class, *images.shape[1:]).transpose(0, 2, 1, 3, 4)
         axis.imshow(np.clip(grid.reshape(grid.shape[0] * SIZE, -1, 3), 0, 1), interpolation="nearest")
@@ -201,6 +201,7 @@ def parsed(arguments):
     parser.add_argument("--ridge", type=float, default=1e-6, help="of the mean of the diagonal of K(s, s)")
     parser.add_argument("--learn-labels", action="store_true")
     parser.add_argument("--draws", type=int, default=5, help="choices of training images to compare with")
+    parser.add_argument("--compare", type=int, nargs="*", default=[], help="more numbers of training images to compare with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="0: one a core")
     parser.add_argument("--picture", help="a file for the images before and after")
@@ -221,6 +222,8 @@ def main(arguments=None):
     before = [accuracy(model, x[rows], y[rows], x_test, test_labels) for rows in chosen]
     print(f"{len(chosen[0])} training images: accuracy {np.mean(before):.3f} on {len(x_test)} test images, "
           f"{np.min(before):.3f} to {np.max(before):.3f} over {len(before)} choices; the first: {before[0]:.3f}")
+    for count in options.compare:
+        print(f"{count} training images: accuracy {accuracy(model, x[:count], y[:count], x_test, test_labels):.3f}")
 
     start = time.process_time()
     support, targets = distil(model, x[chosen[0]], y[chosen[0]], x, y, options, random)
