@@ -1,5 +1,5 @@
-"""Kernel-inducing points (T. Nguyen, Z. Chen, J. Lee, 2021, arXiv:2011.00050; T. Nguyen, R. Novak, L. Xiao, J. Lee, 2021,
-arXiv:2107.13034): a few images so that kernel ridge regression on them alone classifies well.
+"""Kernel-inducing points (T. Nguyen, Z. Chen, J. Lee, 2021, arXiv:2011.00050; T. Nguyen, R. Novak, L. Xiao, J. Lee,
+2021, arXiv:2107.13034): a few images so that kernel ridge regression on them alone classifies well.
 
 Each step draws a batch (x, y) of training images. The loss of support images s with labels l is
 
@@ -36,7 +36,8 @@ def generated(count, random):
     colour = np.cos(np.where(labels < 5, 0.3, 1.4)[:, None] + np.array([0, 1, 2]))
     rows, columns = np.mgrid[:SIZE, :SIZE] / SIZE
     along = np.cos(angle)[:, None, None] * rows + np.sin(angle)[:, None, None] * columns
-    waves = np.sin(2 * np.pi * (2 * along + random.uniform(size=(count, 1, 1)))) * random.uniform(0.5, 1.5, size=(count, 1, 1))
+    waves = np.sin(2 * np.pi * (2 * along + random.uniform(size=(count, 1, 1))))
+    waves *= random.uniform(0.5, 1.5, size=(count, 1, 1))
     return waves[..., None] * colour[:, None, None, :] + 0.5 * random.normal(size=(count, SIZE, SIZE, 3)), labels
 
 
@@ -65,7 +66,7 @@ def read(data, random):
     else:
         batches = sorted(path.glob("data_batch_*.bin"))
         if not batches:
-            raise SystemExit(f"--data: expected data_batch_*.bin and test_batch.bin of CIFAR-10 in {path}, or a file .npz")
+            raise SystemExit(f"--data: expected data_batch_*.bin and test_batch.bin in {path}, or a file .npz")
         sets = [cifar10(batches), cifar10([path / "test_batch.bin"])]
     return [(smaller(images), labels) for images, labels in sets]
 
@@ -151,7 +152,8 @@ class Adam:
 
 def drawn(labels, per_class, random):
     """The indices of some images of each class, class by class."""
-    return np.concatenate([random.choice(np.flatnonzero(labels == c), per_class, replace=False) for c in np.unique(labels)])
+    of_class = [np.flatnonzero(labels == c) for c in np.unique(labels)]
+    return np.concatenate([random.choice(rows, per_class, replace=False) for rows in of_class])
 
 
 def accuracy(model, support, targets, x, labels):
@@ -201,7 +203,7 @@ def parsed(arguments):
     parser.add_argument("--ridge", type=float, default=1e-6, help="of the mean of the diagonal of K(s, s)")
     parser.add_argument("--learn-labels", action="store_true")
     parser.add_argument("--draws", type=int, default=5, help="choices of training images to compare with")
-    parser.add_argument("--compare", type=int, nargs="*", default=[], help="more numbers of training images to compare with")
+    parser.add_argument("--compare", type=int, nargs="*", default=[], help="other numbers of training images")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="0: one a core")
     parser.add_argument("--picture", help="a file for the images before and after")

@@ -38,20 +38,20 @@ def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kerne
     network  a Network, or a kernel_fn of widelimit.stax, with a readout
     x1, x2   arrays as those of network; without x2 the symmetric kernel of x1
     kernels  'nngp', 'ntk' or 'both'
-    options  what is no function of the inputs: threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and graphs2, of
-             a kernel_fn mask_constant and pattern
+    options  what is no function of the inputs: threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and
+             graphs2, of a kernel_fn mask_constant and pattern
 
     Returns a Gram of JAX's arrays [n1, n2], None what was not asked for. Where slopes are infinite they count as in
-    widelimit.gram_vjp. Shapes that do not fit are errors at once; what is found while it runs is an error of this package outside of
-    jax.jit, and JAX's JaxRuntimeError with the same text inside.
+    widelimit.gram_vjp. Shapes that do not fit are errors at once; what is found while it runs is an error of this
+    package outside of jax.jit, and JAX's JaxRuntimeError with the same text inside.
     """
     inputs = _inputs(x1) if x2 is None else _inputs(x1, x2)
     return _differentiable(pair_kernels(network, kernels, options, *(x.shape for x in inputs)), inputs)
 
 
 def gram_diagonal(network: _core.Network | KernelFunction, x: Any, kernels: str = "both", **options: Any) -> Gram:
-    """widelimit.gram_diagonal(network, x, kernels) as a function of x that JAX may transform: a Gram of vectors [n]. Options
-    are threads, and of a Network lengths, mask and graphs."""
+    """widelimit.gram_diagonal(network, x, kernels) as a function of x that JAX may transform: a Gram of vectors [n].
+    Options are threads, and of a Network lengths, mask and graphs."""
     inputs = _inputs(x)
     return _differentiable(diagonal_kernels(network, kernels, options, inputs[0].shape), inputs)
 
@@ -89,7 +89,8 @@ def _differentiable(kernels, inputs):
 
 def _derivatives(kernels, primals, cotangents):
     """By the inputs; kernels that the result does not depend on cost nothing."""
-    given = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, jax.custom_derivatives.SymbolicZero)]
+    zero = jax.custom_derivatives.SymbolicZero
+    given = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, zero)]
     if not given:
         return [jnp.zeros_like(x) for x in primals]
 
@@ -114,8 +115,8 @@ def _called_back(function, forms, arrays):
     # Versions before 0.4.34 go through a batch one by one without being told.
     takes_method = "vmap_method" in inspect.signature(jax.pure_callback).parameters
     options = {"vmap_method": "sequential"} if takes_method else {}
-    call = jax.custom_jvp(lambda *given: jax.pure_callback(on_host, [jax.ShapeDtypeStruct(*form) for form in forms], *given,
-                                                           **options))
+    shapes = [jax.ShapeDtypeStruct(*form) for form in forms]
+    call = jax.custom_jvp(lambda *given: jax.pure_callback(on_host, shapes, *given, **options))
     call.defjvp(_no_second_derivatives)
     return call(*arrays)
 

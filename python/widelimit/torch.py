@@ -4,8 +4,8 @@
     loss = widelimit.torch.gram(network, x, test).ntk.sum()
     loss.backward()                                            # x.grad
 
-They are computed by widelimit.gram and come back by widelimit.gram_vjp. float32 tensors, and narrower ones, give float32
-kernels, others float64. Tensors must be on the CPU; elsewhere they are an error. There are no second derivatives
+They are computed by widelimit.gram and come back by widelimit.gram_vjp. float32 tensors, and narrower ones, give
+float32 kernels, others float64. Tensors must be on the CPU; elsewhere they are an error. There are no second derivatives
 (a NotImplementedError), no forward mode and no torch.vmap (errors of PyTorch's).
 """
 
@@ -32,8 +32,8 @@ def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kerne
     network  a Network, or a kernel_fn of widelimit.stax, with a readout
     x1, x2   tensors as those of network, on the CPU; without x2 the symmetric kernel of x1
     kernels  'nngp', 'ntk' or 'both'
-    options  threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and graphs2, of a kernel_fn mask_constant and
-             pattern
+    options  threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and graphs2, of a kernel_fn
+             mask_constant and pattern
 
     Returns a Gram of tensors [n1, n2], None what was not asked for. Where slopes are infinite they count as in
     widelimit.gram_vjp. Errors are those of widelimit.gram and widelimit.gram_vjp.
@@ -43,8 +43,8 @@ def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kerne
 
 
 def gram_diagonal(network: _core.Network | KernelFunction, x: Any, kernels: str = "both", **options: Any) -> Gram:
-    """widelimit.gram_diagonal(network, x, kernels) of a tensor, with its derivatives: a Gram of vectors [n]. Options are
-    threads, and of a Network lengths, mask and graphs."""
+    """widelimit.gram_diagonal(network, x, kernels) of a tensor, with its derivatives: a Gram of vectors [n]. Options
+    are threads, and of a Network lengths, mask and graphs."""
     inputs = _inputs(x)
     return _gram(diagonal_kernels(network, kernels, options, inputs[0].shape), inputs)
 

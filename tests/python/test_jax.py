@@ -120,7 +120,8 @@ def test_a_loss_around_kernels_agrees_with_differences(jax, limit, random):
 
 
 def test_vmap_makes_a_call_each(jax, limit, random):
-    network, x1, x2 = fully_connected(), random.normal(size=(2, 3, 5)).astype(np.float32), random.normal(size=(4, 5)).astype(np.float32)
+    network = fully_connected()
+    x1, x2 = (random.normal(size=shape).astype(np.float32) for shape in ((2, 3, 5), (4, 5)))
 
     def value(a, b):
         return (limit.gram(network, a, b).ntk ** 2).sum()
@@ -146,11 +147,8 @@ def test_options(jax, limit, random):
 
 
 def test_what_a_result_does_not_depend_on_is_not_computed(jax, limit, random):
-    """NNGPs of networks of a nonlinearity without a derivative have a way back, if nothing asks for the NTK's."""
-    x = random.normal(size=(2, 3)).astype(np.float32)
-    calls = []
-    network = fully_connected()
-    kernels = limit.pair_kernels(network, "both", {}, x.shape)
+    x, calls = random.normal(size=(2, 3)).astype(np.float32), []
+    kernels = limit.pair_kernels(fully_connected(), "both", {}, x.shape)
     kernels.backward = lambda inputs, cotangents: calls.append([given is None for given in cotangents]) or [x]
     inputs = limit._inputs(x)
     jax.grad(lambda a: limit._differentiable(kernels, [a]).nngp.sum())(*inputs)
