@@ -1,24 +1,12 @@
 """widelimit.torch: kernels that PyTorch differentiates."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import widelimit
 from widelimit import layers, stax
 
-
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
-@pytest.fixture(scope="module")
-def limit(torch):
-    import widelimit.torch
-
-    return widelimit.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+import widelimit.torch as limit  # noqa: E402
 
 
 def smooth():
@@ -30,12 +18,12 @@ def images_first():
                        stax.GlobalAvgPool(channel_axis=1), stax.Dense(1))[2]
 
 
-def tensors(torch, random, *shapes, **options):
+def tensors(random, *shapes, **options):
     return [torch.tensor(random.normal(size=shape), requires_grad=True, **options) for shape in shapes]
 
 
-def test_kernels_are_those_of_gram(torch, limit, random):
-    network, x1, x2 = smooth(), *tensors(torch, random, (3, 5), (4, 5), dtype=torch.float32)
+def test_kernels_are_those_of_gram(random):
+    network, x1, x2 = smooth(), *tensors(random, (3, 5), (4, 5), dtype=torch.float32)
     expected = widelimit.gram(network, x1, x2)
     found = limit.gram(network, x1, x2)
     assert found.ntk.dtype == torch.float32 and found.nngp_error is None and found.ntk.requires_grad
@@ -47,7 +35,7 @@ def test_kernels_are_those_of_gram(torch, limit, random):
     np.testing.assert_array_equal(limit.gram_diagonal(network, x1).ntk.detach(), widelimit.gram_diagonal(network, x1).ntk)
 
 
-def test_types_and_places_of_tensors(torch, limit, random):
+def test_types_and_places_of_tensors(random):
     network, x = smooth(), random.normal(size=(3, 5))
     for given, expected in ((torch.tensor(x).bfloat16(), torch.float32), (torch.tensor(x).half(), torch.float32),
                             (torch.arange(6).reshape(2, 3), torch.float64), (x, torch.float64),
@@ -61,22 +49,22 @@ def test_types_and_places_of_tensors(torch, limit, random):
         limit.gram(network, torch.ones(2, 3, device="meta"))
 
 
-def test_gradcheck(torch, limit, random):
+def test_gradcheck(random):
     network, kernel_fn = smooth(), images_first()
-    x1, x2 = tensors(torch, random, (2, 3), (3, 3))
+    x1, x2 = tensors(random, (2, 3), (3, 3))
     for function, inputs in ((lambda a, b: limit.gram(network, a, b)[:2], (x1, x2)),
                              (lambda a: limit.gram(network, a)[:2], (x1,)),
                              (lambda a: limit.gram(network, a, a, "ntk").ntk, (x1,)),
                              (lambda a: limit.gram_diagonal(network, a)[:2], (x1,)),
                              (lambda a: limit.gram(network, a, x2.detach(), "nngp").nngp, (x1,)),
                              (lambda b: limit.gram(network, x1.detach(), b).ntk, (x2,)),
-                             (lambda a, b: limit.gram(kernel_fn, a, b)[:2], tensors(torch, random, (2, 2, 3), (2, 2, 3))),
-                             (lambda a: limit.gram_diagonal(kernel_fn, a).ntk, tensors(torch, random, (2, 2, 3)))):
+                             (lambda a, b: limit.gram(kernel_fn, a, b)[:2], tensors(random, (2, 2, 3), (2, 2, 3))),
+                             (lambda a: limit.gram_diagonal(kernel_fn, a).ntk, tensors(random, (2, 2, 3)))):
         assert torch.autograd.gradcheck(function, inputs)
 
 
-def test_derivatives_are_those_of_gram_vjp(torch, limit, random):
-    network, (x1, x2) = smooth(), tensors(torch, random, (3, 5), (4, 5))
+def test_derivatives_are_those_of_gram_vjp(random):
+    network, (x1, x2) = smooth(), tensors(random, (3, 5), (4, 5))
     nngp, ntk = random.normal(size=(3, 4)), random.normal(size=(3, 4))
     expected = widelimit.gram_vjp(network, x1, x2, nngp=nngp, ntk=ntk)
     found = limit.gram(network, x1, x2)
@@ -87,8 +75,8 @@ def test_derivatives_are_those_of_gram_vjp(torch, limit, random):
     np.testing.assert_array_equal(alone, widelimit.gram_vjp(network, x1, x2, ntk=ntk)[1])
 
 
-def test_in_place_changes_are_noticed(torch, limit, random):
-    x, = tensors(torch, random, (3, 5))
+def test_in_place_changes_are_noticed(random):
+    x, = tensors(random, (3, 5))
     moved = x * 1
     total = limit.gram(smooth(), moved).ntk.sum()
     moved.mul_(2)
@@ -96,16 +84,16 @@ def test_in_place_changes_are_noticed(torch, limit, random):
         total.backward()
 
 
-def test_options(torch, limit, random):
+def test_options(random):
     network = widelimit.Network([layers.conv([3]), layers.erf(), layers.global_average_pool(), layers.dense()])
-    x, = tensors(torch, random, (3, 6, 2))
+    x, = tensors(random, (3, 6, 2))
     limit.gram(network, x, lengths1=[6, 4, 2], threads=1).ntk.sum().backward()
     np.testing.assert_array_equal(x.grad, widelimit.gram_vjp(network, x, ntk=np.ones((3, 3)), lengths1=[6, 4, 2]))
 
 
-def test_a_few_steps_of_an_optimiser_lower_a_loss(torch, limit, random):
+def test_a_few_steps_of_an_optimiser_lower_a_loss(random):
     network, target = smooth(), torch.tensor(random.normal(size=(4, 4)))
-    x, = tensors(torch, random, (4, 3))
+    x, = tensors(random, (4, 3))
     optimiser, losses = torch.optim.Adam([x], 0.05), []
     for _ in range(20):
         optimiser.zero_grad()
@@ -116,14 +104,14 @@ def test_a_few_steps_of_an_optimiser_lower_a_loss(torch, limit, random):
     assert losses[-1] < 0.9 * losses[0]
 
 
-def test_functions_of_torch_func(torch, limit, random):
-    network, (x,) = smooth(), tensors(torch, random, (3, 5))
+def test_functions_of_torch_func(random):
+    network, (x,) = smooth(), tensors(random, (3, 5))
     found = torch.func.grad(lambda a: limit.gram(network, a).ntk.sum())(x.detach())
     np.testing.assert_array_equal(found, widelimit.gram_vjp(network, x, ntk=np.ones((3, 3))))
 
 
-def test_errors(torch, limit, random):
-    network, (x,) = smooth(), tensors(torch, random, (3, 5))
+def test_errors(random):
+    network, (x,) = smooth(), tensors(random, (3, 5))
     sampled = widelimit.Network([layers.attention(scaling="inverse_sqrt_width"), layers.flatten(), layers.dense()])
 
     def ntk(a, **options):
@@ -149,9 +137,3 @@ def test_errors(torch, limit, random):
              widelimit.ArgumentError, "sampled")):
         with pytest.raises(error, match=message):
             call()
-
-
-def test_without_torch_the_error_says_what_to_install():
-    run = subprocess.run([sys.executable, "-c", "import sys; sys.modules['torch'] = None; import widelimit.torch"],
-                         capture_output=True, text=True)
-    assert run.returncode == 1 and "pip install 'widelimit[torch]'" in run.stderr
