@@ -60,8 +60,9 @@ def called_back(name, function, shapes, *arguments):
     call = jax.custom_jvp(lambda *arrays: jax.pure_callback(on_host, forms, *arrays, **kwargs))
 
     def no_derivatives(primals, tangents):
-        raise NotImplementedError(f"{name}: JAX has no derivatives of it; those of finite networks in their parameters are "
-                                  "in linearize, empirical_ntk_fn and FiniteNetwork.jacobian")
+        raise NotImplementedError(f"{name}: JAX has no derivatives of it; those of kernels by inputs are in "
+                                  "widelimit.jax.gram, those of finite networks in their parameters in linearize, "
+                                  "empirical_ntk_fn and FiniteNetwork.jacobian")
 
     call.defjvp(no_derivatives)
     return call(*arguments)

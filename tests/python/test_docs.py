@@ -14,8 +14,9 @@ BLOCKS = [(page.name, k, block) for page in PAGES
 
 @pytest.mark.parametrize("page, number, block", BLOCKS, ids=[f"{page}-{k}" for page, k, _ in BLOCKS])
 def test_the_block_runs(page, number, block):
-    if "sklearn" in block:
-        pytest.importorskip("sklearn")
+    for package in ("sklearn", "jax", "torch"):
+        if f"widelimit.{package}" in block:
+            pytest.importorskip(package)
     exec(compile(block, f"{page} block {number}", "exec"), {"__name__": "page"})
 
 

@@ -114,8 +114,17 @@ def test_gradient_descent_takes_the_derivative_of_jax(random):
     np.testing.assert_allclose(flow(4.0), predict.gradient_descent_mse(kernel, y)(4.0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("package", ["jax", "torch"])
+def test_without_a_package_the_error_says_what_to_install(package):
+    import subprocess
+
+    code = f"import sys; sys.modules['{package}'] = None; import widelimit.{package}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1 and f"pip install 'widelimit[{package}]'" in run.stderr
+
+
 def test_nothing_is_imported_that_is_not_needed():
-    assert not hasattr(widelimit, "jax") and layers.relu().kind == "relu"
+    assert layers.relu().kind == "relu"
     import subprocess
 
     loaded = subprocess.run([sys.executable, "-c", "import sys, widelimit; print('jax' in sys.modules, 'torch' in "

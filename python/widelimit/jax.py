@@ -1,0 +1,125 @@
+"""Kernels that JAX differentiates and compiles around: jax.grad, jax.value_and_grad, jax.vjp, jax.jit, jax.vmap.
+
+    import jax, widelimit.jax
+    loss = lambda x: widelimit.jax.gram(network, x, test).ntk.sum()
+    jax.jit(jax.value_and_grad(loss))(x)
+
+They are computed on the host by widelimit.gram and come back by widelimit.gram_vjp, through jax.pure_callback: wherever
+JAX's arrays are, they are copied to the host and back. float32 inputs, and narrower ones, give float32 kernels; float64
+needs JAX's jax_enable_x64. jax.vmap makes one call after another: give kernels whole batches where you can. There is no
+forward mode (jax.jvp, jax.jacfwd: a TypeError of JAX's) and no second derivative (a NotImplementedError).
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._differentiable import diagonal_kernels, pair_kernels
+from ._jax import is_traced
+from .kernels import Gram
+from .stax._kernel_fn import KernelFunction
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError("widelimit.jax needs JAX: pip install 'widelimit[jax]'") from error
+
+__all__ = ["gram", "gram_diagonal"]
+
+
+def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kernels: str = "both", **options: Any) -> Gram:
+    """widelimit.gram(network, x1, x2, kernels) as a function of x1 and x2 that JAX may transform.
+
+    network  a Network, or a kernel_fn of widelimit.stax, with a readout
+    x1, x2   arrays as those of network; without x2 the symmetric kernel of x1
+    kernels  'nngp', 'ntk' or 'both'
+    options  what is no function of the inputs: threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and
+             graphs2, of a kernel_fn mask_constant and pattern
+
+    Returns a Gram of JAX's arrays [n1, n2], None what was not asked for. Where slopes are infinite they count as in
+    widelimit.gram_vjp. Shapes that do not fit are errors at once; what is found while it runs is an error of this
+    package outside of jax.jit, and JAX's JaxRuntimeError with the same text inside.
+    """
+    inputs = _inputs(x1) if x2 is None else _inputs(x1, x2)
+    return _differentiable(pair_kernels(network, kernels, options, *(x.shape for x in inputs)), inputs)
+
+
+def gram_diagonal(network: _core.Network | KernelFunction, x: Any, kernels: str = "both", **options: Any) -> Gram:
+    """widelimit.gram_diagonal(network, x, kernels) as a function of x that JAX may transform: a Gram of vectors [n].
+    Options are threads, and of a Network lengths, mask and graphs."""
+    inputs = _inputs(x)
+    return _differentiable(diagonal_kernels(network, kernels, options, inputs[0].shape), inputs)
+
+
+def _inputs(*arrays):
+    """Arrays of JAX, of one of the element types that kernels have."""
+    for array, name in zip(arrays, ("x1", "x2")):
+        if isinstance(array, (list, tuple)):
+            raise TypeError(f"{name}: expected one array, got a {type(array).__name__}; pad inputs of different size, and say "
+                            "by lengths1 or mask1 what counts")
+    dtype = jnp.result_type(*(jnp.asarray(array) for array in arrays), jnp.float32)
+    if dtype not in (jnp.float32, jnp.float64):
+        raise TypeError(f"inputs: expected arrays of real numbers, got elements of type {dtype}")
+    return [jnp.asarray(array).astype(dtype) for array in arrays]
+
+
+def _differentiable(kernels, inputs):
+    """A Gram of the kernels of inputs, with its way back."""
+    dtype = inputs[0].dtype
+
+    def value(*arrays):
+        return _called_back(kernels.forward, [(kernels.shape, dtype)] * len(kernels.names), arrays)
+
+    def there(*arrays):
+        primals = [array.value for array in arrays]
+        return value(*primals), primals
+
+    def back(primals, cotangents):
+        return tuple(_derivatives(kernels, primals, cotangents))
+
+    function = jax.custom_vjp(value)
+    function.defvjp(there, back, symbolic_zeros=True)
+    return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, function(*inputs)))})
+
+
+def _derivatives(kernels, primals, cotangents):
+    """By the inputs; kernels that the result does not depend on cost nothing."""
+    zero = jax.custom_derivatives.SymbolicZero
+    given = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, zero)]
+    if not given:
+        return [jnp.zeros_like(x) for x in primals]
+
+    def on_host(*arrays):
+        weights = [None] * len(cotangents)
+        for k, weight in zip(given, arrays[len(primals):]):
+            weights[k] = weight
+        return kernels.backward(arrays[:len(primals)], weights)
+
+    return _called_back(on_host, [(x.shape, x.dtype) for x in primals], (*primals, *(cotangents[k] for k in given)))
+
+
+def _called_back(function, forms, arrays):
+    """function(*arrays) on the host, arrays of the given (shape, element type) in a list."""
+
+    def on_host(*given):
+        found = function(*(np.asarray(array) for array in given))
+        return [np.ascontiguousarray(array, dtype) for array, (_, dtype) in zip(found, forms)]
+
+    if not is_traced(*arrays):  # A callback would be compiled, once a call.
+        return [jnp.asarray(found) for found in on_host(*arrays)]
+    # Versions before 0.4.34 go through a batch one by one without being told.
+    takes_method = "vmap_method" in inspect.signature(jax.pure_callback).parameters
+    options = {"vmap_method": "sequential"} if takes_method else {}
+    shapes = [jax.ShapeDtypeStruct(*form) for form in forms]
+    call = jax.custom_jvp(lambda *given: jax.pure_callback(on_host, shapes, *given, **options))
+    call.defjvp(_no_second_derivatives)
+    return call(*arrays)
+
+
+def _no_second_derivatives(primals, tangents):
+    raise NotImplementedError("widelimit.jax: kernels have no second derivatives (jax.hessian, jax.grad of jax.grad)")

@@ -1,0 +1,119 @@
+"""Kernels that PyTorch differentiates.
+
+    import torch, widelimit.torch
+    loss = widelimit.torch.gram(network, x, test).ntk.sum()
+    loss.backward()                                            # x.grad
+
+They are computed by widelimit.gram and come back by widelimit.gram_vjp. float32 tensors, and narrower ones, give
+float32 kernels, others float64. Tensors must be on the CPU; elsewhere they are an error. There are no second derivatives
+(a NotImplementedError), no forward mode and no torch.vmap (errors of PyTorch's).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._differentiable import diagonal_kernels, pair_kernels
+from .kernels import Gram
+from .stax._kernel_fn import KernelFunction
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("widelimit.torch needs PyTorch: pip install 'widelimit[torch]'") from error
+
+__all__ = ["gram", "gram_diagonal"]
+
+
+def gram(network: _core.Network | KernelFunction, x1: Any, x2: Any = None, kernels: str = "both", **options: Any) -> Gram:
+    """widelimit.gram(network, x1, x2, kernels) of tensors, with derivatives by those that require them.
+
+    network  a Network, or a kernel_fn of widelimit.stax, with a readout
+    x1, x2   tensors as those of network, on the CPU; without x2 the symmetric kernel of x1
+    kernels  'nngp', 'ntk' or 'both'
+    options  threads; of a Network also lengths1, lengths2, mask1, mask2, graphs1 and graphs2, of a kernel_fn
+             mask_constant and pattern
+
+    Returns a Gram of tensors [n1, n2], None what was not asked for. Where slopes are infinite they count as in
+    widelimit.gram_vjp. Errors are those of widelimit.gram and widelimit.gram_vjp.
+    """
+    inputs = _inputs(x1) if x2 is None else _inputs(x1, x2)
+    return _gram(pair_kernels(network, kernels, options, *(x.shape for x in inputs)), inputs)
+
+
+def gram_diagonal(network: _core.Network | KernelFunction, x: Any, kernels: str = "both", **options: Any) -> Gram:
+    """widelimit.gram_diagonal(network, x, kernels) of a tensor, with its derivatives: a Gram of vectors [n]. Options
+    are threads, and of a Network lengths, mask and graphs."""
+    inputs = _inputs(x)
+    return _gram(diagonal_kernels(network, kernels, options, inputs[0].shape), inputs)
+
+
+def _inputs(*given):
+    """Tensors on the CPU, of one of the element types that kernels have."""
+    tensors = [_tensor(array, name) for array, name in zip(given, ("x1", "x2"))]
+    is_narrow = all(tensor.is_floating_point() and tensor.element_size() <= 4 for tensor in tensors)
+    return [tensor.to(torch.float32 if is_narrow else torch.float64) for tensor in tensors]
+
+
+def _tensor(array, name):
+    if isinstance(array, (list, tuple)):
+        raise TypeError(f"{name}: expected one tensor, got a {type(array).__name__}; pad inputs of different size, and say by "
+                        "lengths1 or mask1 what counts")
+    tensor = torch.as_tensor(array)
+    if tensor.device.type != "cpu":
+        raise TypeError(f"{name}: expected a tensor on the CPU, where kernels are computed, got one on {tensor.device}; "
+                        "x.cpu() has derivatives too")
+    if tensor.is_complex():
+        raise TypeError(f"{name}: expected a tensor of real numbers, got elements of type {tensor.dtype}")
+    return tensor
+
+
+def _gram(kernels, inputs):
+    return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, _Kernels.apply(kernels, *inputs)))})
+
+
+class _Kernels(torch.autograd.Function):
+    """Kernels of tensors, in the order of their names."""
+
+    @staticmethod
+    def forward(kernels, *inputs):
+        return _tensors(kernels.forward(*map(_array, inputs)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.kernels, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        if all(cotangent is None for cotangent in cotangents):
+            return (None,) * len(ctx.needs_input_grad)
+        found = _Derivatives.apply(ctx.kernels, len(cotangents), *cotangents, *ctx.saved_tensors)
+        return (None, *(part if needed else None for part, needed in zip(found, ctx.needs_input_grad[1:])))
+
+
+class _Derivatives(torch.autograd.Function):
+    """The way back, a function of its own for the sake of torch.func: cotangents, then inputs."""
+
+    @staticmethod
+    def forward(kernels, count, *tensors):
+        arrays = [None if given is None else _array(given) for given in tensors]
+        return _tensors(kernels.backward(arrays[count:], arrays[:count]))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        raise NotImplementedError("widelimit.torch: kernels have no second derivatives")
+
+
+def _array(tensor):
+    return tensor.numpy(force=True)
+
+
+def _tensors(arrays):
+    return tuple(torch.from_numpy(array) for array in arrays)
