@@ -50,6 +50,8 @@ struct NetworkSetup {
 /// Without what only sampling has.
 [[nodiscard]] SdeSetup read_law_setup(FieldReader& fields);
 [[nodiscard]] NetworkSetup read_network_setup(FieldReader& fields);
+/// The same with the bounds of stopping times, 1e-4 and 1e4.
+[[nodiscard]] NetworkSetup read_stopping_setup(FieldReader& fields);
 
 /// How the limit of a network is simulated beside it.
 [[nodiscard]] covariance_sde::SimulationOptions read_limit_options(FieldReader& fields,
