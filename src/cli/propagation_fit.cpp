@@ -165,6 +165,9 @@ void exclude_columns(PropagationModel& model, const Columns& used, bool exponent
     model.exclude("--" + column, beside);
   }
   model.exclude_strengths(used.contains("alpha_A"), used.contains("alpha_M"), beside);
+  // A strength of its own that an option gives stands beside the column alpha of both.
+  if (used.contains("alpha") && !model.alpha_A) model.excluded.insert("--alpha-A");
+  if (used.contains("alpha") && !model.alpha_M) model.excluded.insert("--alpha-M");
   model.exclude("--sigma-A", no_effect + "exponents of equal tokens");
 }
 
@@ -247,7 +250,7 @@ void add_propagation_fit_command(CLI::App& propagation) {
       ->type_name("N");
   add_output_options(*command, arguments->output, "");
   command->footer(
-      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, tokens, depth, "
+      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, "
       "mlp_depth,\n"
       "activation; those that are missing are as the options say. The angle exponent is then ln(1 + "
       "lambda_a).\nOther columns are named in a warning and in columns_not_used; names one or two letters "

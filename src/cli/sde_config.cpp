@@ -8,7 +8,6 @@
 #include "cli/sde_fields.hpp"
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/network_spec.hpp"
-#include "covariance_sde/path_bounds.hpp"
 #include "covariance_sde/step_limits.hpp"
 #include "json/json_value.hpp"
 #include "numerics/count.hpp"
@@ -97,24 +96,6 @@ Matrix<double> read_start(FieldReader& fields) {
     return v;
   }
   return read_square(fields, fields.value("V0"));
-}
-
-/// The field to change where the start lies outside the bounds: a bound that was given, else what gives the start.
-const char* field_of_start(const FieldReader& fields, const Matrix<double>& v0, const StopBounds& bounds) {
-  const std::optional<PathEnd> end = end_of_path(v0, bounds);
-  if (end == PathEnd::above && fields.has("upper")) return "upper";
-  if (end == PathEnd::below && fields.has("lower")) return "lower";
-  if (fields.has("V0")) return "V0";
-  return fields.has("rho0") && !fields.has("variance") ? "rho0" : "variance";
-}
-
-StopBounds read_bounds(FieldReader& fields, StopBounds otherwise, const Matrix<double>& v0) {
-  const StopBounds bounds{fields.number("lower", otherwise.lower), fields.number("upper", otherwise.upper)};
-  if (!(bounds.upper > bounds.lower))
-    fields.fail("upper", fmt::format("expected a number > lower, {}, got {}", bounds.lower, bounds.upper));
-  naming_errors(fmt::format("{}.{}", fields.path(), field_of_start(fields, v0, bounds)),
-                [&] { require_start("start", v0, bounds); });
-  return bounds;
 }
 
 /// Paths or networks whose covariances of all times have to fit into memory.
@@ -241,7 +222,6 @@ void read_finite_width_drift(FieldReader& fields, SdeSetup& setup) {
     setup.model = with_finite_width_drift(setup.model, fields.integer("finite_width_drift"));
 }
 
-/// Only attention sets a rate.
 void read_step_control(FieldReader& fields, bool attends, SimulationOptions& options) {
   if (attends && fields.has("step_control")) options.step_control = fields.number("step_control");
 }

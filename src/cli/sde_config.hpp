@@ -78,6 +78,11 @@ struct GradientSetup {
 };
 [[nodiscard]] GradientSetup read_gradient_setup(FieldReader& fields);
 
+/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, else a field of the start.
+[[nodiscard]] covariance_sde::StopBounds read_bounds(FieldReader& fields,
+                                                     covariance_sde::StopBounds otherwise,
+                                                     const Matrix<double>& v0);
+
 /// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none. The same of
 /// "temperatures" and "temperature".
 [[nodiscard]] std::vector<double> take_gammas(nlohmann::json& config);
