@@ -101,6 +101,18 @@ FieldValues FieldValues::list() const {
           }};
 }
 
+FieldValues FieldValues::different_list() const {
+  const std::string text = "list of different " + several(text_);
+  const FieldValues plain = list();
+  return {text, "a " + text + ", at least one", [plain](const json& value) {
+            if (!plain.hold(value)) return false;
+            for (std::size_t i = 0; i < value.size(); ++i)
+              for (std::size_t j = 0; j < i; ++j)
+                if (value[i] == value[j]) return false;
+            return true;
+          }};
+}
+
 FieldValues FieldValues::increasing_list() const {
   const std::string text = "list of increasing " + several(text_);
   const FieldValues plain = list();

@@ -27,6 +27,8 @@ class FieldValues {
 
   /// A list of at least one of these.
   [[nodiscard]] FieldValues list() const;
+  /// The same, none of them twice.
+  [[nodiscard]] FieldValues different_list() const;
   /// A list of at least one of these numbers, each greater than the one before it.
   [[nodiscard]] FieldValues increasing_list() const;
   /// The same check under other words, e.g. for a bound that another field sets.

@@ -42,6 +42,11 @@ ExperimentTable hessian_experiment(FieldReader& in, const RunControl& run) {
   if (const auto rate = saddle_rate(in, activation, prior, run)) {
     table.summary["saddle_split_rate"] = rate->rate;
     table.summary["saddle_split_rate_standard_error"] = rate->standard_error;
+    table.seed = seed_of(in);
+  } else if (in.has("seed")) {
+    in.fail("seed",
+            "has no effect: nothing is drawn but for softmax or bayes, flip2 and two heads or more; leave it "
+            "out");
   }
   return table;
 }
@@ -78,7 +83,7 @@ ExperimentTable run_experiment(std::string_view name, const json& config, const 
     check_fields(config, experiment_fields(name), "config");
     FieldReader in(config, "config");
     ExperimentTable table = experiment(in, run);
-    table.seed = seed_of(in);
+    if (name != "hessian") table.seed = seed_of(in);
     return table;
   }
   throw ArgumentError(

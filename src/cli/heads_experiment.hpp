@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,9 @@ namespace widelimit::cli {
 /// The outcome of an experiment: a table of numbers and named results.
 struct ExperimentTable {  // NOLINT(bugprone-exception-escape): json's destructor may allocate
   std::vector<std::string> columns;
-  std::vector<std::vector<double>> rows;  ///< NaN where a value does not exist.
-  nlohmann::json summary;                 ///< E.g. the loss of the trained heads on fresh samples.
-  std::uint64_t seed = 0;                 ///< Given or not.
+  std::vector<std::vector<double>> rows;   ///< NaN where a value does not exist.
+  nlohmann::json summary;                  ///< E.g. the loss of the trained heads on fresh samples.
+  std::optional<std::uint64_t> seed = {};  ///< Given or not; none where nothing is drawn.
 };
 
 /// "flow", "sgd", "compare", "bayes", "hessian", "prune", "phase-transition", "feature-times",

@@ -20,13 +20,13 @@ constexpr Index most_drawn = 1'000'000'000;
 FieldValues head_activations() { return V::words({"softmax", "softmaxv", "softmax1", "bayes"}); }
 
 /// `fewest` tokens.
-Fields task_fields(Index fewest = 1) {
+Fields task_fields(Index fewest = 1, const char* seed_meaning = "of samples, starts and batches") {
   return {{"prior",
            R"({"kind": "flip2", "nu1", "nu2"}, {"kind": "spikes", "features", "nu"}, {"kind": "gaussian", )"
            R"("variances"} (or "nu1", "nu2", "features") or {"kind": "discrete", "points", "probs"})",
            kRequired, "distribution of the signal; nu and variances are squared lengths >= 0"},
           {"tokens", V::integer(fewest, 10'000), kRequired, "L, tokens of a sequence"},
-          {"seed", V::integer_at_least(0), "1", "of samples, starts and batches"}};
+          {"seed", V::integer_at_least(0), "1", seed_meaning}};
 }
 
 Fields model_fields() {
@@ -62,7 +62,7 @@ Fields flow_fields(const char* starts) {
       {"fresh_samples", V::integer(1, most_drawn), "200000", "samples on which trained heads are judged"},
       eta_field(),
       {"start", R"({"m": H x F, "S" or "r": H x H, "b", "v"})", "random",
-       "a start of your own; b and v have defaults"},
+       "a start of your own; b (softmax1, bayes) and v (softmax1, softmaxv) have defaults"},
       {"records", V::integer(1, 10'000'000), "200",
        "rows of a flow: at even times up to a given tau, at growing ones without it"},
       {"stepper", V::words({"euler", "runge_kutta4", "dormand_prince"}), "euler",
@@ -90,7 +90,7 @@ Fields sgd_fields() {
 Fields transition_fields(const char* delta) {
   return {
       {"dimension", V::integer(1, most_drawn).said("integer >= H + F"), kRequired, "D of the random starts"},
-      {"etas", V::within(1e-30, 1e6).list(), kRequired, "lengths of the heads at the start"},
+      {"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
       {"tau", V::at_least(0), kRequired, "last time of a flow"},
       {"starts", V::integer(1, 100'000), "2",
        "flows for each of etas (seed, seed + 1, ...); ranges are over them"},
@@ -113,7 +113,7 @@ Fields digit_fields() {
           {"amplitude", V::at_least(0), "0.3", "nu, which multiplies the centred image"},
           {"heads", V::integer(1, 1'000), "10", "H"},
           {"tokens", V::integer(1, 10'000), "5", "L, tokens of a sequence"},
-          {"etas", V::within(1e-30, 1e6).list(), kRequired, "lengths of the heads at the start"},
+          {"etas", V::within(1e-30, 1e6).different_list(), kRequired, "lengths of the heads at the start"},
           {"tau", V::at_least(0), kRequired, "time gamma t at which a run is given up"},
           {"starts", V::integer(1, 100'000), "2",
            "runs for each of etas (seed, seed + 1, ...); ranges are over them"},
@@ -143,10 +143,11 @@ using FieldMap = std::map<std::string, Fields, std::less<>>;
 
 FieldMap all_fields() {
   const Fields task = task_fields(), model = model_fields();
-  const Fields normaliser = {
-      {"normaliser", V::words({"kept_heads", "full_model"}), "kept_heads",
-       "whether bayes weights are normalised over the heads that are left or over all"}};
-  const Fields activations = {{"activations", head_activations().list().said("list of activations"),
+  const Fields normaliser = {{"normaliser", V::words({"kept_heads", "full_model"}), "kept_heads",
+                              "whether weights are normalised (bayes) or averaged (others) over the heads "
+                              "that are left or over all"}};
+  const Fields activations = {{"activations",
+                               head_activations().different_list().said("list of different activations"),
                                "activation", "several, in place of activation, side by side"}};
   const Fields risk = {{"samples", V::integer(1, most_drawn), "1000000", "draws of the estimate"}};
   return {
@@ -157,7 +158,9 @@ FieldMap all_fields() {
        joined_fields(
            {task, model, sgd_fields(), {step_field(), samples_field("100000"), symmetry_field("plain")}})},
       {"bayes", joined_fields({task, risk})},
-      {"hessian", joined_fields({task_fields(2), model})},
+      {"hessian",
+       joined_fields(
+           {task_fields(2, "of the samples behind saddle_split_rate; an error where there is none"), model})},
       {"phase-transition", joined_fields({task, model, activations, transition_fields("0.2")})},
       {"feature-times", joined_fields({task, model, transition_fields("1")})},
       {"digit-times", digit_fields()},

@@ -34,6 +34,17 @@ Matrix<double> root_of(const FieldReader& start, const Matrix<double>& S) {
   }
 }
 
+/// Not all activations have biases and scales.
+void check_offsets(const FieldReader& start, HeadActivation activation) {
+  const auto refuse = [&](const char* field, bool known) {
+    if (start.has(field) && !known)
+      start.fail(field, fmt::format("has no effect with the activation {}: leave it out",
+                                    head_activation_name(activation)));
+  };
+  refuse("b", has_bias(activation));
+  refuse("v", has_scale(activation));
+}
+
 /// start: {"m", "r" or "S", optional "b", "v"}.
 HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
   if (in.has("eta")) in.fail("eta", "has no meaning beside start: leave it out");
@@ -45,6 +56,7 @@ HeadParameters given_start(FieldReader& in, const TrainingSetup& setup) {
   require_entries(start, root, given, setup.heads, setup.heads);
   HeadParameters parameters =
       with_initial_offsets(setup.activation, m, start.has("r") ? given : root_of(start, given));
+  check_offsets(start, setup.activation);
   if (start.has("b")) parameters.b = field_value(start, "b").get<Vector<double>>();
   if (start.has("v")) parameters.v = field_value(start, "v").get<Vector<double>>();
   naming_errors("config.start",

@@ -133,6 +133,29 @@ std::string medians_block(const ExperimentTable& table, std::size_t x, std::size
   return block + "EOD\n";
 }
 
+/// Whether any value can be drawn: gnuplot fails where there is none.
+bool has_values(const HeadsPicture& picture, const ExperimentTable& table, std::size_t x) {
+  const bool positive_x = std::string_view(picture.settings) == "set logscale x";
+  const auto drawn = [&](const std::string& name) {
+    return std::any_of(picture.groups.begin(), picture.groups.end(),
+                       [&](const CurveGroup& group) { return name.starts_with(group.prefix); });
+  };
+  for (std::size_t column = 0; column < table.columns.size(); ++column)
+    for (const std::vector<double>& row : table.rows)
+      if (drawn(table.columns[column]) && std::isfinite(row[column]) && (!positive_x || row[x] > 0))
+        return true;
+  return false;
+}
+
+/// Empty axes that say so.
+std::string empty_script(const HeadsPicture& picture) {
+  return fmt::format(
+      "set terminal pngcairo enhanced size 1000,650\nset grid\nset title '{}'\nset xlabel '{}'\nset ylabel "
+      "'{}'\nset label 'no value up to the last time' at graph 0.5, graph 0.5 center\n"
+      "set xrange [0:1]\nset yrange [0:1]\nunset xtics\nunset ytics\nplot 2 notitle\n",
+      picture.title, picture.x_label, picture.y_label);
+}
+
 /// A style in one colour. gnuplot has eight; those that come again have other marks and dashes.
 std::string coloured(std::string style, std::size_t colour) {
   constexpr std::size_t colours = 8;
@@ -160,6 +183,7 @@ bool has_heads_picture(std::string_view experiment) { return picture_of(experime
 std::string heads_script(std::string_view experiment, const ExperimentTable& table) {
   const HeadsPicture& picture = *picture_of(experiment);
   const std::size_t x = column_of(table, picture.x);
+  if (!has_values(picture, table, x)) return empty_script(picture);
   std::map<std::string, std::size_t> colours;
   std::string data = rows_block(table), curves;
   for (const CurveGroup& group : picture.groups)

@@ -5,7 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "cli/output_folder.hpp"
 #include "cli/progress_bar.hpp"
@@ -34,6 +37,7 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = parent.add_subcommand("trajectory", "Norm and angle of tokens behind each block");
   add_model_options(*command, arguments->model);
+  add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "The path over the field of displacements");
   command->add_option("--q0", arguments->q0, "Squared norm / width at the start, above 0 [1]")
       ->check(positive_number())
@@ -43,6 +47,7 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
       ->type_name("C");
   command->callback([arguments, &context] {
     check_output(arguments->output);
+    check_block_file(arguments->model);
     if (arguments->model.causal && !arguments->output.plot.empty())
       throw ArgumentError(
           "--plot: the field of displacements is that of tokens that are alike; leave it out with --causal");
@@ -69,8 +74,10 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
                                                  {"largest_eigenvalue", point.largest_eigenvalue},
                                                  {"stable", point.stability == Stability::stable}});
       }
+    write_block(arguments->model, map.parameters());
     write_table(arguments->output, table);
-    warn_of_annealing(map.parameters(), widest);
+    warn_of_annealing(arguments->model, widest, depth,
+                      start_options(arguments->model, arguments->q0, arguments->c0));
     if (!arguments->output.plot.empty())
       draw_output_file(arguments->output.plot, trajectory_script(map, states, {}), context.interrupt.token());
   });
@@ -103,6 +110,8 @@ json exponent_summary(const PropagationModel& model) {
                   {"lambda_g", lambda_g},
                   {"lambda_g_infinite_depth", infinite_gradient_exponent(point)},
                   {"one_block_from_1", one_block_exponent_limit(parameters, 1, options.mask)},
+                  {"largest_annealed_gap",
+                   largest_annealed_gap(static_cast<double>(parameters.tokens), parameters.sigma_A)},
                   {"jacobian_q_p", {{jacobian(0, 0), jacobian(0, 1)}, {jacobian(1, 0), jacobian(1, 1)}}},
                   {"phase", phase_name(lambda_a, lambda_g)},
                   {"causal", model.causal},
@@ -120,23 +129,19 @@ void add_exponents(CLI::App& parent) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = parent.add_subcommand("exponents", "Angle and gradient exponents of one network");
   add_model_options(*command, arguments->model);
+  add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] {
     check_output(arguments->output);
+    check_block_file(arguments->model);
     PropagationTable table = table_of("exponents", arguments->model);
     table.summary = exponent_summary(arguments->model);
-    if (arguments->output.out.extension() == ".csv") {
-      for (const auto& field : table.summary.items())
-        if (field.value().is_number() || field.value().is_null()) table.columns.push_back(field.key());
-      table.rows.emplace_back();
-      for (const std::string& column : table.columns) {
-        const json& value = table.summary.at(column);
-        table.rows[0].push_back(value.is_null() ? std::nan("") : value.get<double>());
-      }
-    }
+    write_block(arguments->model, arguments->model.parameters());
     write_table(arguments->output, table);
   });
 }
+
+constexpr const char* no_score_scale = "exponents of equal tokens do not depend on the scale of the scores";
 
 /// NAME:FROM:TO[:COUNT]
 Axis axis_of(const std::string& text, const char* option) {
@@ -176,13 +181,29 @@ struct PhaseArguments {
   std::stop_token stop;
 };
 
+/// What the axes set, or exponents do not depend on.
+void exclude_from_phase(PropagationModel& model, const Axis& x, const Axis& y) {
+  bool sets_A = false, sets_M = false;
+  for (const auto& [axis, option] : {std::pair(&x, "--x"), std::pair(&y, "--y")}) {
+    sets_A = sets_A || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_A;
+    sets_M = sets_M || axis->coordinate == Coordinate::alpha || axis->coordinate == Coordinate::alpha_M;
+    std::string name(coordinate_name(axis->coordinate));
+    std::replace(name.begin(), name.end(), '_', '-');
+    model.exclude("--" + name, fmt::format("has no effect beside the axis {}", option));
+  }
+  model.exclude_strengths(sets_A, sets_M, "has no effect beside the axes --x and --y");
+  model.exclude("--sigma-A", no_score_scale);
+}
+
 void run_phase(const PhaseArguments& arguments) {
   check_output(arguments.output);
-  const Parameters parameters = arguments.model.parameters();
+  PropagationModel model = arguments.model;
   const Axis x = axis_of(arguments.x, "--x"), y = axis_of(arguments.y, "--y");
+  exclude_from_phase(model, x, y);
+  const Parameters parameters = model.parameters();
   ExponentOptions options;
-  options.depth = arguments.model.depth;
-  options.mask = arguments.model.mask();
+  options.depth = model.depth;
+  options.mask = model.mask();
   options.angle = arguments.one_block ? AngleMeasure::one_block : AngleMeasure::collapsed;
   PhaseOptions run;
   run.threads = arguments.threads;
@@ -203,8 +224,8 @@ void run_phase(const PhaseArguments& arguments) {
     gradient = trace_boundary(Exponent::gradient, parameters, rectangle, options);
     crossings = boundary_intersections(parameters, rectangle, options);
   }
-  PropagationTable table = table_of(
-      "phase", arguments.model, {{"x", arguments.x}, {"y", arguments.y}, {"one_block", arguments.one_block}});
+  PropagationTable table =
+      table_of("phase", model, {{"x", arguments.x}, {"y", arguments.y}, {"one_block", arguments.one_block}});
   table.summary.update({{"depth", options.depth},
                         {"lambda_a_zero", curves_json(angle)},
                         {"lambda_g_zero", curves_json(gradient)}});
@@ -259,30 +280,49 @@ struct CriticalArguments {
   double tolerance = 0.1;
 };
 
-void run_critical(const CriticalArguments& arguments) {
-  check_output(arguments.output);
-  const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments.model.depth);
-  static const std::map<std::string, FreeParameters> known{
+/// Nothing for "balanced".
+std::optional<FreeParameters> free_parameters(const std::string& name) {
+  static const std::map<std::string, std::optional<FreeParameters>> known{
       {"strengths-and-gain", FreeParameters::strengths_and_gain},
       {"sigma-w", FreeParameters::gain},
       {"alpha-M", FreeParameters::mlp_strength},
-      {"alpha-A", FreeParameters::attention_strength}};
+      {"alpha-A", FreeParameters::attention_strength},
+      {"balanced", std::nullopt}};
+  const auto found = known.find(name);
+  if (found == known.end())
+    throw ArgumentError(fmt::format(
+        "--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got '{}'", name));
+  return found->second;
+}
+
+/// What is found, or what that does not depend on.
+void exclude_from_critical(PropagationModel& model, const std::string& name) {
+  const std::string why = fmt::format("has no effect beside --free {}", name);
+  const bool one_strength = name == "alpha-A" || name == "alpha-M";
+  if (one_strength)
+    model.exclude_strengths(name == "alpha-A", name == "alpha-M", why);
+  else
+    model.exclude("--sigma-w", why);
+  if (name != "strengths-and-gain") model.exclude("--tolerance", why);
+  model.exclude("--sigma-A", no_score_scale);
+}
+
+void run_critical(const CriticalArguments& arguments) {
+  check_output(arguments.output);
+  check_block_file(arguments.model);
+  const std::optional<FreeParameters> free = free_parameters(arguments.free);
+  PropagationModel model = arguments.model;
+  exclude_from_critical(model, arguments.free);
+  const Parameters parameters = model.parameters();
+  const Index depth = whole_depth(model.depth);
   PropagationTable table =
-      table_of("critical", arguments.model, {{"free", arguments.free}, {"tolerance", arguments.tolerance}});
-  if (arguments.free == "balanced") {
-    table.summary["critical"] =
-        initialisation_json(balanced_initialisation(parameters, depth, 1, 1, arguments.model.mask()));
-  } else {
-    const auto found = known.find(arguments.free);
-    if (found == known.end())
-      throw ArgumentError(
-          fmt::format("--free: expected strengths-and-gain, sigma-w, alpha-M, alpha-A or balanced, got '{}'",
-                      arguments.free));
-    table.summary["critical"] = initialisation_json(critical_initialisation(
-        parameters, depth, found->second, arguments.tolerance, arguments.model.mask()));
-  }
+      table_of("critical", model, {{"free", arguments.free}, {"tolerance", arguments.tolerance}});
+  const CriticalInitialisation found =
+      free ? critical_initialisation(parameters, depth, *free, arguments.tolerance, model.mask())
+           : balanced_initialisation(parameters, depth, 1, 1, model.mask());
+  table.summary["critical"] = initialisation_json(found);
   table.summary["depth"] = depth;
+  write_block(model, found.parameters);
   write_table(arguments.output, table);
 }
 
@@ -290,16 +330,21 @@ void add_critical(CLI::App& parent) {
   auto arguments = std::make_shared<CriticalArguments>();
   CLI::App* command = parent.add_subcommand("critical", "Initialisation for a network of given depth");
   add_model_options(*command, arguments->model);
+  add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
   command
       ->add_option(
           "--free", arguments->free,
           "What may be chosen: strengths-and-gain | sigma-w | alpha-M | alpha-A, or balanced (sigma_w "
-          "with lambda_g = -lambda_a) [strengths-and-gain]")
+          "with lambda_g = -lambda_a) [strengths-and-gain]. Of strengths-and-gain the ratio of the given "
+          "strengths is "
+          "kept")
       ->type_name("WHAT");
   command
-      ->add_option("--tolerance", arguments->tolerance,
-                   "Largest log growth of the squared gradient over the network, above 0 [0.1]")
+      ->add_option(
+          "--tolerance", arguments->tolerance,
+          "Of strengths-and-gain: largest log growth of the squared gradient over the network, above 0 "
+          "[0.1]")
       ->check(positive_number())
       ->type_name("T");
   command->callback([arguments] { run_critical(*arguments); });

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/propagation_command.hpp"
 #include "cli/propagation_model.hpp"
 #include "cli/ranges.hpp"
+#include "cli/similar_name.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/data/csv.hpp"
 #include "widelimit/error.hpp"
@@ -109,38 +113,106 @@ TrainingOutcome outcome_of(const HyperparameterRow& row, const PropagationModel&
 /// Losses beside the exponents that the file has, or else those of its hyperparameters.
 struct FitInput {
   std::vector<TrainingOutcome> outcomes;
-  bool of_hyperparameters = false;
+  PropagationModel model;  ///< Without the options that columns stand for.
+  std::vector<std::string> unused = {};
 };
+
+using Columns = std::set<std::string>;
+
+/// DataError for a column that looks like a mistyped one: it would be taken for one that is not there.
+void check_names(const std::string& file, const Columns& columns) {
+  std::vector<std::string> known{"loss", "lambda_a", "lambda_g"};
+  known.insert(known.end(), hyperparameters.begin(), hyperparameters.end());
+  for (const std::string& column : columns)
+    if (const auto meant = similar_name(column, known))
+      throw DataError(fmt::format(
+          "{}: the column '{}' is not known; expected {}, or another name for what the fit is not to use",
+          file, column, *meant));
+}
+
+/// Those that the fit reads, of a table with exponents or with hyperparameters.
+Columns used_columns(const Columns& columns, bool exponents, const PropagationModel& model) {
+  Columns used{"loss"};
+  const auto use = [&](const char* column) {
+    if (columns.contains(column)) used.insert(column);
+  };
+  if (exponents) {
+    for (const char* column : {"lambda_a", "lambda_g"}) use(column);
+    return used;
+  }
+  for (const char* column : hyperparameters) use(column);
+  // Exponents of equal tokens do not depend on the scale of the scores.
+  used.erase("sigma_A");
+  const bool sets_A = used.contains("alpha_A") || model.alpha_A,
+             sets_M = used.contains("alpha_M") || model.alpha_M;
+  if (sets_A && sets_M) used.erase("alpha");
+  return used;
+}
+
+/// Options that the columns stand for.
+void exclude_columns(PropagationModel& model, const Columns& used, bool exponents) {
+  const std::string beside = "has no effect beside the column of the file", no_effect = "has no effect on ";
+  if (exponents) {
+    const std::string why = no_effect + "the exponents lambda_a and lambda_g of the file";
+    model.exclude_strengths(true, true, why);
+    for (const char* option : {"--sigma-w", "--sigma-out", "--sigma-A", "--tokens", "--depth", "--mlp-depth",
+                               "--activation", "--causal"})
+      model.exclude(option, why);
+    return;
+  }
+  for (std::string column : used) {
+    if (column == "loss") continue;
+    std::replace(column.begin(), column.end(), '_', '-');
+    model.exclude("--" + column, beside);
+  }
+  model.exclude_strengths(used.contains("alpha_A"), used.contains("alpha_M"), beside);
+  // A strength of its own that an option gives stands beside the column alpha of both.
+  if (used.contains("alpha") && !model.alpha_A) model.excluded.insert("--alpha-A");
+  if (used.contains("alpha") && !model.alpha_M) model.excluded.insert("--alpha-M");
+  model.exclude("--sigma-A", no_effect + "exponents of equal tokens");
+}
+
+void warn_of_columns(const std::string& file, const std::vector<std::string>& unused) {
+  if (!unused.empty())
+    fmt::print(stderr, "widelimit: warning: {}: the fit does not use the columns {}\n", file,
+               fmt::join(unused, ", "));
+}
 
 FitInput read_outcomes(const FitArguments& arguments) {
   const data::CsvTable table = data::read_csv(arguments.file, data::CsvComments::hash_lines);
-  const auto has = [&](const char* column) {
-    return std::find(table.columns.begin(), table.columns.end(), column) != table.columns.end();
-  };
-  if (has("lambda_a") || has("lambda_g") || std::none_of(hyperparameters.begin(), hyperparameters.end(), has))
-    return {read_training_outcomes(arguments.file)};
   const std::string file = arguments.file.string();
-  if (!has("loss")) throw DataError(fmt::format("{}: expected a column loss, there is none", file));
-  std::vector<TrainingOutcome> outcomes;
-  for (std::size_t row = 0; row < table.rows.size(); ++row)
-    outcomes.push_back(outcome_of({file, table, row}, arguments.model));
-  return {std::move(outcomes), true};
+  const Columns columns(table.columns.begin(), table.columns.end());
+  check_names(file, columns);
+  const bool exponents = columns.contains("lambda_a") || columns.contains("lambda_g") ||
+                         std::none_of(hyperparameters.begin(), hyperparameters.end(),
+                                      [&](const char* column) { return columns.contains(column); });
+  const Columns used = used_columns(columns, exponents, arguments.model);
+  FitInput input{{}, arguments.model};
+  for (const std::string& column : table.columns)
+    if (!used.contains(column)) input.unused.push_back(column);
+  if (exponents) input.outcomes = read_training_outcomes(arguments.file);
+  exclude_columns(input.model, used, exponents);
+  if (!exponents && !columns.contains("loss"))
+    throw DataError(fmt::format("{}: expected a column loss, there is none", file));
+  for (std::size_t row = 0; !exponents && row < table.rows.size(); ++row)
+    input.outcomes.push_back(outcome_of({file, table, row}, input.model));
+  warn_of_columns(file, input.unused);
+  return input;
 }
 
 void run_fit(const FitArguments& arguments) {
   check_output(arguments.output);
-  FitInput input = read_outcomes(arguments);
-  const std::vector<TrainingOutcome> outcomes = std::move(input.outcomes);
+  const FitInput input = read_outcomes(arguments);
+  const std::vector<TrainingOutcome>& outcomes = input.outcomes;
   const double ceiling = arguments.classes > 1 ? std::log(static_cast<double>(arguments.classes)) : HUGE_VAL;
   const PredictorFit fit =
       naming_errors(arguments.file.string(), [&] { return fit_loss_predictor(outcomes, ceiling); });
   const LossPredictor errors = bootstrap_errors(outcomes, fit, arguments.bootstrap);
-  const nlohmann::json settings{
-      {"file", arguments.file.string()}, {"classes", arguments.classes}, {"bootstrap", arguments.bootstrap}};
-  PropagationTable table;
-  table.origin = {"propagation fit", settings};
-  if (input.of_hyperparameters) table = table_of("fit", arguments.model, settings);
-  table.summary = {{"weight_a", fit.predictor.weight_a},
+  nlohmann::json settings{{"file", arguments.file.string()}, {"bootstrap", arguments.bootstrap}};
+  if (arguments.classes > 1) settings["classes"] = arguments.classes;
+  PropagationTable table = table_of("fit", input.model, settings);
+  table.summary = {{"columns_not_used", input.unused},
+                   {"weight_a", fit.predictor.weight_a},
                    {"weight_g", fit.predictor.weight_g},
                    {"bias", fit.predictor.bias},
                    {"weight_a_error", errors.weight_a},
@@ -179,10 +251,12 @@ void add_propagation_fit_command(CLI::App& propagation) {
       ->type_name("N");
   add_output_options(*command, arguments->output, "");
   command->footer(
-      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, sigma_A, tokens, depth, "
+      "Columns of hyperparameters: alpha, alpha_A, alpha_M, sigma_w, sigma_out, tokens, depth, "
       "mlp_depth,\n"
       "activation; those that are missing are as the options say. The angle exponent is then ln(1 + "
-      "lambda_a).");
+      "lambda_a).\nOther columns are named in a warning and in columns_not_used; names one or two letters "
+      "off are "
+      "errors.");
   command->callback([arguments] { run_fit(*arguments); });
 }
 

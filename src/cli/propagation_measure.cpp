@@ -1,9 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
+#include <set>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/network_argument.hpp"
@@ -11,6 +16,7 @@
 #include "cli/propagation_command.hpp"
 #include "cli/propagation_model.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/propagation/estimators.hpp"
 #include "widelimit/propagation/repeated_block.hpp"
@@ -28,25 +34,32 @@ struct MeasureArguments {
   std::stop_token stop;
 };
 
-/// layer_0.npy, layer_1.npy, ... as far as they go.
+/// layer_0.npy, layer_1.npy, ... DataError unless all files of such names are theirs.
 std::vector<std::filesystem::path> layer_files(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  for (;;) {
-    auto file = folder / fmt::format("layer_{}.npy", files.size());
-    if (!std::filesystem::exists(file)) break;
-    files.push_back(std::move(file));
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("layer_") && name.ends_with(".npy")) names.insert(name);
   }
-  if (files.empty())
-    throw DataError(
-        fmt::format("{}: expected layer_0.npy, layer_1.npy, ..., there is no layer_0.npy", folder.string()));
+  std::vector<std::filesystem::path> files;
+  for (std::string name = "layer_0.npy"; names.erase(name) > 0;
+       name = fmt::format("layer_{}.npy", files.size()))
+    files.push_back(folder / name);
+  const std::string next = fmt::format("layer_{}.npy", files.size());
+  if (files.empty() || !names.empty())
+    throw DataError(fmt::format("{}: expected layer_0.npy, layer_1.npy, ..., there is no {}{}",
+                                folder.string(), next,
+                                names.empty() ? "" : fmt::format(", but {}", fmt::join(names, ", "))));
   return files;
 }
 
 /// What is measured in one layer's activations.
 struct MeasuredLayer {
   std::vector<double> norms, cosines,
-      gaps;             ///< A sequence: mean squared norm, cosine of the mean product, 1 less it.
-  Matrix<double> gram;  ///< [tokens, tokens], the mean over sequences.
+      gaps;                         ///< A sequence: mean squared norm, cosine of the mean product, 1 less it.
+  Matrix<double> gram;              ///< [tokens, tokens], the mean over sequences.
+  std::array<Index, 3> shape = {};  ///< Sequences, tokens, width.
 
   [[nodiscard]] numerics::Estimate norm() const { return over_sequences(norms); }
   [[nodiscard]] numerics::Estimate cosine() const { return over_sequences(cosines); }
@@ -65,6 +78,7 @@ MeasuredLayer measured_in(const std::filesystem::path& file) {
   const auto sequences = static_cast<Index>(array.shape(0)), tokens = static_cast<Index>(array.shape(1)),
              width = static_cast<Index>(array.shape(2));
   MeasuredLayer layer;
+  layer.shape = {sequences, tokens, width};
   layer.gram.setZero(tokens, tokens);
   for (Index s = 0; s < sequences; ++s) {
     const Eigen::Map<const Matrix<double>> x(array.data() + s * tokens * width, tokens, width);
@@ -81,6 +95,7 @@ MeasuredLayer measured_in(const std::filesystem::path& file) {
 void add_theory(const MeasureArguments& arguments, const std::vector<MeasuredLayer>& layers,
                 PropagationTable& table) {
   const Network block = network_from_argument(arguments.network, 1);
+  table.origin.configuration["network"] = nlohmann::json::parse(to_json(block));
   const auto depth = static_cast<Index>(layers.size()) - 1;
   if (depth < 1) throw ArgumentError("--network: expected activations of two layers at least to go beside");
   RunControl run;
@@ -102,13 +117,13 @@ void run_measure(const MeasureArguments& arguments) {
   const auto files = layer_files(arguments.folder);
   for (const auto& file : files) {
     layers.push_back(measured_in(file));
-    if (layers.back().gram.rows() != layers.front().gram.rows())
-      fail_in(file, "expected as many tokens as in layer_0.npy, {}, got {}", layers.front().gram.rows(),
-              layers.back().gram.rows());
+    if (layers.back().shape != layers.front().shape)
+      fail_in(file, "expected sequences, tokens and width as in layer_0.npy, {}, got {}",
+              fmt::join(layers.front().shape, " x "), fmt::join(layers.back().shape, " x "));
   }
   PropagationTable table;
-  table.origin = {"propagation measure",
-                  {{"folder", arguments.folder.string()}, {"network", arguments.network}}};
+  table.origin = {"propagation measure", {{"folder", arguments.folder.string()}}};
+  table.summary["shape"] = layers.front().shape;
   table.columns = {"layer", "q", "q_error", "cosine", "cosine_error", "norm_growth", "angle_growth"};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const numerics::Estimate q = layers[l].norm(), cosine = layers[l].cosine();
@@ -132,9 +147,10 @@ void add_propagation_measure_command(CLI::App& propagation, const RunContext& co
   CLI::App* command = propagation.add_subcommand(
       "measure", "Norms and angles in activations of a model of your own, beside those of a block");
   command
-      ->add_option("folder", arguments->folder,
-                   "With layer_0.npy, layer_1.npy, ...: [sequences, tokens, width] in front of the first "
-                   "block and behind each block")
+      ->add_option(
+          "folder", arguments->folder,
+          "With layer_0.npy, layer_1.npy, ... of one shape: [sequences, tokens, width] in front of the "
+          "first block and behind each block")
       ->required()
       ->type_name("FOLDER");
   command

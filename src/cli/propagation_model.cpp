@@ -47,7 +47,25 @@ OutputGain gain_of(const std::string& text) {
 
 json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
+/// The option's number, or its word.
+json gain_json(const std::string& text) {
+  const auto value = whole_text_number(text);
+  return value ? json(*value) : json(text);
+}
+
 }  // namespace
+
+void PropagationModel::exclude(const std::string& option, const std::string& why) {
+  if (command != nullptr && command->count(option) > 0)
+    throw ArgumentError(fmt::format("{}: {}; leave it out", option, why));
+  excluded.insert(option);
+}
+
+void PropagationModel::exclude_strengths(bool sets_A, bool sets_M, const std::string& why) {
+  if (sets_A) exclude("--alpha-A", why);
+  if (sets_M) exclude("--alpha-M", why);
+  if ((sets_A || alpha_A) && (sets_M || alpha_M)) exclude("--alpha", why);
+}
 
 Parameters PropagationModel::parameters() const {
   Parameters result;
@@ -57,6 +75,8 @@ Parameters PropagationModel::parameters() const {
   result.alpha_M = alpha_M.value_or(alpha);
   result.sigma_w = sigma_w;
   result.sigma_out = gain_of(sigma_out);
+  if (alpha_A && alpha_M && command != nullptr && command->count("--alpha") > 0)
+    throw ArgumentError("--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
   if (result.alpha_A == 0 && result.alpha_M == 0)
     throw ArgumentError(
         "--alpha: expected --alpha-A or --alpha-M above 0, got 0 for both: then no block changes anything");
@@ -74,6 +94,7 @@ propagation::Index whole_depth(double depth) {
 AttentionMask PropagationModel::mask() const { return causal ? AttentionMask::causal : AttentionMask::full; }
 
 void add_model_options(CLI::App& command, PropagationModel& model) {
+  model.command = &command;
   const auto option = [&](const char* name, auto& value, const char* description, const char* type) {
     return command.add_option(name, value, description)->type_name(type)->group("Network");
   };
@@ -116,39 +137,69 @@ PropagationTable table_of(const std::string& command, const PropagationModel& mo
   PropagationTable table;
   table.summary["parameters"] = described(model.parameters());
   json configuration = table.summary["parameters"];
-  configuration.update({{"activation", model.activation}, {"depth", model.depth}, {"causal", model.causal}});
+  configuration.update({{"activation", model.activation},
+                        {"depth", model.depth},
+                        {"causal", model.causal},
+                        {"sigma_out", gain_json(model.sigma_out)}});
   configuration.update(settings);
+  for (std::string option : model.excluded) {
+    std::replace(option.begin(), option.end(), '-', '_');
+    configuration.erase(option.substr(2));
+  }
   table.origin = {"propagation " + command, std::move(configuration)};
   return table;
-}
-
-double largest_gap(const std::vector<propagation::TokenState>& states) {
-  double largest = 0;
-  for (const propagation::TokenState& state : states) largest = std::max(largest, state.cosine_gap());
-  return largest;
-}
-
-void warn_of_annealing(const Parameters& parameters, double largest_gap) {
-  const double limit =
-      propagation::largest_annealed_gap(static_cast<double>(parameters.tokens), parameters.sigma_A);
-  if (largest_gap <= limit) return;
-  fmt::print(
-      stderr,
-      "widelimit: warning: the theory averages attention's numerator and denominator apart (annealed), "
-      "which is good up to 1 - cosine = ln(tokens) / (2 sigma_A^2) = {:.3g}, but tokens come to {:.3g}; "
-      "'widelimit gram' on a network file with softmax attention of scaling inverse_sqrt_width is exact\n",
-      limit, largest_gap);
 }
 
 json estimate_json(const numerics::Estimate& estimate) {
   return {{"value", estimate.value}, {"standard_error", estimate.standard_error}};
 }
 
+namespace {
+
+/// Adds a column and its value.
+void append_number(PropagationTable& table, const std::string& name, const json& value) {
+  table.columns.push_back(name);
+  table.rows[0].push_back(value.is_null() ? std::nan("") : value.get<double>());
+}
+
+/// The numbers of the summary as its only row, estimates with a column "NAME_error"; what found no column stays.
+PropagationTable row_of_summary(PropagationTable table) {
+  table.rows.emplace_back();
+  const json summary = table.summary;
+  for (const auto& [name, value] : summary.items()) {
+    if (name == "parameters") continue;
+    if (value.is_number() || value.is_null()) {
+      append_number(table, name, value);
+    } else if (value.is_object() && value.contains("standard_error")) {
+      append_number(table, name, value.at("value"));
+      append_number(table, name + "_error", value.at("standard_error"));
+    } else if (name == "critical") {
+      for (const auto& [inner, number] : value.items()) append_number(table, inner, number);
+    } else {
+      continue;
+    }
+    table.summary.erase(name);
+  }
+  return table;
+}
+
+std::string csv_text(const PropagationTable& given) {
+  const PropagationTable table = given.columns.empty() ? row_of_summary(given) : given;
+  std::string text = origin_comment(table.origin);
+  for (const auto& [name, value] : table.summary.items())
+    // The network stands in the configuration.
+    if (name != "network") text += fmt::format("# {}: {}\n", name, value.dump());
+  text += fmt::format("{}\n", fmt::join(table.columns, ","));
+  for (const std::vector<double>& row : table.rows) text += fmt::format("{}\n", fmt::join(row, ","));
+  return text;
+}
+
+}  // namespace
+
 void write_table(const PropagationOutput& output, const PropagationTable& table) {
   std::string text;
   if (output.out.extension() == ".csv") {
-    text = origin_comment(table.origin) + fmt::format("{}\n", fmt::join(table.columns, ","));
-    for (const std::vector<double>& row : table.rows) text += fmt::format("{}\n", fmt::join(row, ","));
+    text = csv_text(table);
   } else {
     json all = table.summary;
     all["origin"] = origin_json(table.origin);

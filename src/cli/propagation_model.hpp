@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "cli/origin.hpp"
 #include "widelimit/numerics/statistics.hpp"
@@ -26,6 +28,15 @@ struct PropagationModel {
   int mlp_depth = 2;
   double depth = 16;
   bool causal = false;
+  std::filesystem::path block;          ///< Where the block goes as a network file; empty: nowhere.
+  const CLI::App* command = nullptr;    ///< Whose options these are.
+  std::set<std::string> excluded = {};  ///< Options without effect, by name.
+
+  /// An option that has no effect in what is asked for: ArgumentError "OPTION: WHY; leave it out" if it was given, and
+  /// origins leave it out.
+  void exclude(const std::string& option, const std::string& why);
+  /// The same of --alpha-A and --alpha-M, as far as something else sets them, and of --alpha where nothing of it is left.
+  void exclude_strengths(bool sets_A, bool sets_M, const std::string& why);
 
   /// ArgumentError for an unknown activation or gain; ranges are checked where the parameters are used.
   [[nodiscard]] propagation::Parameters parameters() const;
@@ -36,6 +47,13 @@ struct PropagationModel {
 [[nodiscard]] propagation::Index whole_depth(double depth);
 
 void add_model_options(CLI::App& command, PropagationModel& model);
+/// --block, of commands whose results are those of one block.
+void add_block_option(CLI::App& command, PropagationModel& model);
+/// ArgumentError unless it is a FILE.json, DataError if that cannot be written later.
+void check_block_file(const PropagationModel& model);
+
+/// Writes the transformer of the parameters as a network file, its attention not averaged, where --block asks for it.
+void write_block(const PropagationModel& model, const propagation::Parameters& parameters);
 
 /// Where results go.
 struct PropagationOutput {
@@ -58,16 +76,22 @@ struct PropagationTable {
 void check_output(const PropagationOutput& output);
 
 /// The table of a command, with nothing in it yet but the network and the command's own settings as its
-/// origin. "parameters" of the summary: the network.
+/// origin: the options that have an effect, by their names, so that the command can be repeated. "parameters" of the
+/// summary: the network.
 [[nodiscard]] PropagationTable table_of(const std::string& command, const PropagationModel& model,
                                         const nlohmann::json& settings = nlohmann::json::object());
 
-/// Writes the table as CSV, or everything as JSON; numbers that don't exist become null.
+/// Writes the table as CSV, or everything as JSON; numbers that don't exist become null. In CSV the summary stands in
+/// comment lines "# NAME: JSON" above the table; without a table its numbers are the only row.
 void write_table(const PropagationOutput& output, const PropagationTable& table);
 
 /// Says on standard error where the annealed average of attention, from tokens with the given largest gap
-/// 1 - cosine on, is not what networks do, and what else gives the theory.
-void warn_of_annealing(const propagation::Parameters& parameters, double largest_gap);
+/// 1 - cosine on, is not what networks do, and the `propagation network` that does without it: with as many blocks, and
+/// `start`, options that say where tokens start.
+void warn_of_annealing(const PropagationModel& model, double largest_gap, propagation::Index depth,
+                       const std::string& start);
+/// "--tokens 16 --q0 1 --c0 0"
+[[nodiscard]] std::string start_options(const PropagationModel& model, double q0, double c0);
 [[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);
 
 /// {"value", "standard_error"}.

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 #include <xtensor/xadapt.hpp>
 
 #include "cli/block_pictures.hpp"
@@ -31,6 +34,7 @@ struct BlockArguments {
   std::optional<Index> given_tokens;
   Index depth = 16;
   std::optional<double> q0, c0;
+  std::optional<Index> given_heads;
   std::filesystem::path gram, grams;
   bool gradients = false;
   SampledBlockOptions sampling = {.networks = 0};
@@ -69,6 +73,8 @@ Matrix<double> start_of(const BlockArguments& arguments) {
     const auto n = static_cast<Index>(array.shape(0));
     return Eigen::Map<const Matrix<double>>(array.data(), n, n);
   }
+  if (arguments.c0 && arguments.tokens() == 1)
+    throw ArgumentError("--c0: one token has no cosine; leave it out");
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   const double least = arguments.tokens() > 1 ? -1 / static_cast<double>(arguments.tokens() - 1) : -1;
   if (c0 < least)
@@ -79,16 +85,65 @@ Matrix<double> start_of(const BlockArguments& arguments) {
   return gram;
 }
 
-PropagationTable block_table(const BlockArguments& arguments, const Network& block) {
+// Larger ones are named by their file.
+constexpr Index largest_recorded_gram = 256;
+
+json recorded_gram(const BlockArguments& arguments, const Matrix<double>& start) {
+  if (start.rows() > largest_recorded_gram) return arguments.gram.string();
+  json rows = json::array();
+  for (Index a = 0; a < start.rows(); ++a)
+    rows.push_back(std::vector<double>(start.row(a).begin(), start.row(a).end()));
+  return rows;
+}
+
+/// `configuration`: what the mode has besides the block and its depth.
+PropagationTable block_table(const BlockArguments& arguments, const Network& block,
+                             const json& configuration) {
   PropagationTable table;
   table.summary["network"] = json::parse(to_json(block));
-  table.origin = {"propagation network", {{"network", arguments.network}, {"depth", arguments.depth}}};
-  if (arguments.gram.empty()) table.origin.configuration["tokens"] = arguments.tokens();
-  if (arguments.q0) table.origin.configuration["q0"] = *arguments.q0;
-  if (arguments.c0) table.origin.configuration["c0"] = *arguments.c0;
-  if (!arguments.gram.empty()) table.origin.configuration["gram"] = arguments.gram.string();
-  if (!arguments.vary.empty()) table.origin.configuration["vary"] = arguments.vary;
+  json all{{"network", table.summary["network"]}, {"depth", arguments.depth}};
+  all.update(configuration);
+  table.origin = {"propagation network", std::move(all)};
   return table;
+}
+
+json start_configuration(const BlockArguments& arguments, const Matrix<double>& start) {
+  json configuration{{"gradients", arguments.gradients}};
+  if (!arguments.gram.empty()) {
+    configuration["gram"] = recorded_gram(arguments, start);
+  } else {
+    configuration["tokens"] = arguments.tokens();
+    configuration["q0"] = arguments.q0.value_or(1);
+    if (arguments.tokens() > 1) configuration["c0"] = arguments.c0.value_or(0);
+  }
+  if (arguments.sampling.networks == 0) return configuration;
+  configuration["networks"] = arguments.sampling.networks;
+  configuration["width"] = arguments.sampling.width;
+  if (arguments.given_heads) configuration["heads"] = *arguments.given_heads;
+  return configuration;
+}
+
+json variation_configuration(const BlockArguments& arguments) {
+  json configuration{{"tokens", arguments.tokens()}, {"vary", arguments.vary}};
+  if (arguments.q0) configuration["q0"] = *arguments.q0;
+  return configuration;
+}
+
+/// Whether a layer of this kind stands anywhere in a network's file.
+bool has_kind(const json& part, const char* kind) {
+  if (part.is_object() && part.value("layer", json()) == kind) return true;
+  return part.is_structured() &&
+         std::any_of(part.begin(), part.end(), [&](const json& inner) { return has_kind(inner, kind); });
+}
+
+/// Slices of a head are equally wide.
+void check_heads(const BlockArguments& arguments, const Network& block) {
+  const bool attends = has_kind(json::parse(to_json(block)), "attention");
+  if (arguments.given_heads && !attends)
+    throw ArgumentError("--heads: has no effect on a block without attention; leave it out");
+  const Index heads = arguments.sampling.heads.count, width = arguments.sampling.width;
+  if (arguments.sampling.networks > 0 && attends && width % heads != 0)
+    throw ArgumentError(fmt::format("--heads: expected a divisor of --width, {}, got {}", width, heads));
 }
 
 void write_grams(const std::filesystem::path& file, const std::vector<PropagatedTokens>& tokens) {
@@ -125,7 +180,7 @@ void run_block(const BlockArguments& arguments, const Network& block) {
   const Matrix<double> start = start_of(arguments);
   const RunControl run = arguments.control();
   const auto tokens = propagate(block, start, arguments.depth, run);
-  PropagationTable table = block_table(arguments, block);
+  PropagationTable table = block_table(arguments, block, start_configuration(arguments, start));
   if (start.rows() > 1)
     table.summary["exponents"] =
         exponents_json(block_exponents(block, start.rows(), arguments.depth, {}, run));
@@ -172,7 +227,7 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
     run.control.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
     grid = exponents_over(variation, run);
   }
-  PropagationTable table = block_table(arguments, block);
+  PropagationTable table = block_table(arguments, block, variation_configuration(arguments));
   for (const VariedNumber& number : variation.numbers()) table.columns.push_back(number.path);
   for (const char* name : {"start_norm", "at_fixed_point", "norm_growth", "lambda_a_log", "lambda_g"})
     table.columns.emplace_back(name);
@@ -197,6 +252,7 @@ void run_block_command(const BlockArguments& arguments) {
   check_output(arguments.output);
   check_output_file(arguments.grams);
   const Network block = network_from_argument(arguments.network, 1);
+  check_heads(arguments, block);
   if (arguments.vary.empty())
     run_block(arguments, block);
   else
@@ -241,7 +297,14 @@ void add_sampling_options(CLI::App& command, BlockArguments& arguments) {
       ->needs(networks)
       ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("D");
-  command.add_option("--heads", arguments.sampling.heads.count, "Their heads, a divisor of the width [8]")
+  command
+      .add_option_function<Index>(
+          "--heads",
+          [&arguments](const Index& heads) {
+            arguments.given_heads = heads;
+            arguments.sampling.heads.count = heads;
+          },
+          "Their heads, a divisor of the width [8]")
       ->needs(networks)
       ->check(whole_number<Index>(1, 1 << 16))
       ->type_name("H");

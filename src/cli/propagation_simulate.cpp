@@ -57,11 +57,13 @@ class Run {
 };
 
 /// `start`: where tokens start, as the command reads it.
-PropagationTable begin(const char* command, const SimulateArguments& arguments, const json& start) {
+PropagationTable begin(const char* command, const SimulateArguments& arguments, const PropagationModel& model,
+                       const json& start) {
   check_output(arguments.output);
+  check_block_file(model);
   json settings{{"width", arguments.width}, {"networks", arguments.networks}};
   settings.update(start);
-  PropagationTable table = table_of(fmt::format("simulate {}", command), arguments.model, settings);
+  PropagationTable table = table_of(fmt::format("simulate {}", command), model, settings);
   table.origin.seed = arguments.seed;
   table.summary["parameters"].update(
       {{"width", arguments.width}, {"networks", arguments.networks}, {"causal", arguments.model.causal}});
@@ -70,7 +72,7 @@ PropagationTable begin(const char* command, const SimulateArguments& arguments, 
 
 void run_trajectory(const SimulateArguments& arguments) {
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
-  PropagationTable table = begin("trajectory", arguments, {{"q0", q0}, {"c0", c0}});
+  PropagationTable table = begin("trajectory", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   if (arguments.model.causal && !arguments.output.plot.empty())
@@ -86,8 +88,9 @@ void run_trajectory(const SimulateArguments& arguments) {
     table.rows.push_back({static_cast<double>(t), measured[t].q.value, measured[t].q.standard_error,
                           theory[t].q, measured[t].cosine.value, measured[t].cosine.standard_error,
                           theory[t].cosine()});
+  write_block(arguments.model, parameters);
   write_table(arguments.output, table);
-  warn_of_annealing(parameters, largest_gap(theory));
+  warn_of_annealing(arguments.model, largest_gap(theory), depth, start_options(arguments.model, q0, c0));
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, trajectory_script(map, theory, measured), arguments.stop);
 }
@@ -111,7 +114,7 @@ void write_samples(const std::filesystem::path& file, const Origin& origin,
 void run_histograms(const SimulateArguments& arguments) {
   check_output_file(arguments.samples);
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
-  PropagationTable table = begin("histograms", arguments, {{"q0", q0}, {"c0", c0}});
+  PropagationTable table = begin("histograms", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth);
   std::vector<Index> depths;
@@ -130,18 +133,21 @@ void run_histograms(const SimulateArguments& arguments) {
                           numerics::mean(sample.cosines).value,
                           std::sqrt(numerics::variance(sample.cosines).value), theory.back().cosine()});
   }
+  write_block(arguments.model, parameters);
   write_table(arguments.output, table);
   write_samples(arguments.samples, table.origin, samples);
-  warn_of_annealing(parameters, largest_gap(path));
+  warn_of_annealing(arguments.model, largest_gap(path), depth, start_options(arguments.model, q0, c0));
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, histograms_script(samples, theory), arguments.stop);
 }
 
 void run_angle(const SimulateArguments& arguments) {
-  const Parameters parameters = arguments.model.parameters();
+  PropagationModel model = arguments.model;
+  if (!model.causal) model.exclude("--depth", "has no effect on the angles of one block without --causal");
+  const Parameters parameters = model.parameters();
   const double q0 = arguments.q0 ? *arguments.q0 : collapsed_point(parameters).q_star;
   const double cosine = arguments.c0.value_or(0.99);
-  PropagationTable table = begin("angle", arguments, {{"q0", q0}, {"c0", cosine}});
+  PropagationTable table = begin("angle", arguments, model, {{"q0", q0}, {"c0", cosine}});
   const Run run(arguments);
   table.summary["measured"] = estimate_json(measured_angle_exponent(parameters, q0, cosine, run.options()));
   table.summary["q0"] = q0;
@@ -153,16 +159,19 @@ void run_angle(const SimulateArguments& arguments) {
   options.depth = arguments.model.depth;
   options.mask = arguments.model.mask();
   table.summary["lambda_a_log"] = std::log1p(exponent(Exponent::angle, parameters, options));
+  write_block(model, parameters);
   write_table(arguments.output, table);
-  warn_of_annealing(parameters, 1 - cosine);
+  warn_of_annealing(model, 1 - cosine, 1, start_options(model, q0, cosine));
 }
 
 void run_gradient(const SimulateArguments& arguments) {
   json given = json::object();  // without a start, tokens are equal at the fixed point
   if (arguments.q0) given = {{"q0", *arguments.q0}, {"c0", arguments.c0.value_or(0)}};
-  PropagationTable table = begin("gradient", arguments, given);
-  const Parameters parameters = arguments.model.parameters();
-  const Index depth = whole_depth(arguments.model.depth);
+  PropagationModel model = arguments.model;
+  if (!arguments.q0) model.exclude("--sigma-A", "has no effect on equal tokens, which start without --q0");
+  PropagationTable table = begin("gradient", arguments, model, given);
+  const Parameters parameters = model.parameters();
+  const Index depth = whole_depth(model.depth);
   const CollapsedPoint point = collapsed_point(parameters);
   if (arguments.c0 && !arguments.q0)
     throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
@@ -183,17 +192,19 @@ void run_gradient(const SimulateArguments& arguments) {
       table.summary["theory"] =
           gradient_exponent_from(BlockMap(parameters), TokenState::from_cosine(*arguments.q0, c0), depth);
   }
+  write_block(model, parameters);
   write_table(arguments.output, table);
-  if (arguments.q0)
-    warn_of_annealing(parameters, largest_gap(mean_trajectory(BlockMap(parameters),
-                                                              TokenState::from_cosine(*arguments.q0, c0),
-                                                              depth, arguments.model.mask())));
+  if (!arguments.q0) return;
+  const TokenState first = TokenState::from_cosine(*arguments.q0, c0);
+  warn_of_annealing(model, largest_gap(mean_trajectory(BlockMap(parameters), first, depth, model.mask())),
+                    depth, start_options(model, *arguments.q0, c0));
 }
 
 void run_groups(const SimulateArguments& arguments) {
   const double q0 = arguments.q0.value_or(1);
-  PropagationTable table = begin(
-      "groups", arguments, {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
+  PropagationTable table =
+      begin("groups", arguments, arguments.model,
+            {{"q0", q0}, {"p_inside", arguments.p_inside}, {"p_across", arguments.p_across}});
   const Parameters parameters = arguments.model.parameters();
   const Index depth = whole_depth(arguments.model.depth), n = parameters.tokens;
   const TokenDistribution start = naming_errors("--p-inside, --p-across", [&] {
@@ -217,8 +228,9 @@ void run_groups(const SimulateArguments& arguments) {
         {static_cast<double>(t), measured[t].value, measured[t].standard_error, gram(0, 1) / gram(0, n / 2)});
     widest = std::max(widest, 1 - gram(0, n - 1) / std::sqrt(gram(0, 0) * gram(n - 1, n - 1)));
   }
+  write_block(arguments.model, parameters);
   write_table(arguments.output, table);
-  warn_of_annealing(parameters, widest);
+  warn_of_annealing(arguments.model, widest, depth, "--gram start.npy, the Gram matrix of the start");
 }
 
 void add(CLI::App& parent, const char* name, const char* description, const std::string& picture,
@@ -227,6 +239,7 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
   arguments->stop = context.interrupt.token();
   CLI::App* command = parent.add_subcommand(name, description);
   add_model_options(*command, arguments->model);
+  add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, picture);
   command->add_option("--width", arguments->width, "Width d, 1 to 65536 [64]")
       ->check(whole_number<Index>(1, 1 << 16))

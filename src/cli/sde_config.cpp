@@ -8,7 +8,6 @@
 #include "cli/sde_fields.hpp"
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/network_spec.hpp"
-#include "covariance_sde/path_bounds.hpp"
 #include "covariance_sde/step_limits.hpp"
 #include "json/json_value.hpp"
 #include "numerics/count.hpp"
@@ -97,15 +96,6 @@ Matrix<double> read_start(FieldReader& fields) {
     return v;
   }
   return read_square(fields, fields.value("V0"));
-}
-
-StopBounds read_bounds(FieldReader& fields, StopBounds otherwise, const Matrix<double>& v0) {
-  const StopBounds bounds{fields.number("lower", otherwise.lower), fields.number("upper", otherwise.upper)};
-  if (!(bounds.upper > bounds.lower))
-    fields.fail("upper", fmt::format("expected a number > lower, {}, got {}", bounds.lower, bounds.upper));
-  naming_errors(fields.path() + (fields.has("V0") ? ".V0" : ".variance"),
-                [&] { require_start("start", v0, bounds); });
-  return bounds;
 }
 
 /// Paths or networks whose covariances of all times have to fit into memory.
@@ -226,9 +216,14 @@ nlohmann::json read_sde_config(const std::filesystem::path& file) {
 
 namespace {
 
+/// Attention alone has no ReLU.
 void read_finite_width_drift(FieldReader& fields, SdeSetup& setup) {
-  if (fields.has("finite_width_drift"))
+  if (fields.has("finite_width_drift") && fields.text("model") != "attention")
     setup.model = with_finite_width_drift(setup.model, fields.integer("finite_width_drift"));
+}
+
+void read_step_control(FieldReader& fields, bool attends, SimulationOptions& options) {
+  if (attends && fields.has("step_control")) options.step_control = fields.number("step_control");
 }
 
 /// The geometric scheme is for full attention.
@@ -262,7 +257,7 @@ SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control
   setup.options.times = read_times(fields);
   setup.options.max_step = fields.number("max_step", 0.01);
   setup.options.step_control = step_control;
-  if (fields.has("step_control")) setup.options.step_control = fields.number("step_control");
+  read_step_control(fields, setup.attention.has_value(), setup.options);
   setup.options.scheme = read_scheme(fields, setup.model);
   setup.options.bounds = read_bounds(fields, {}, setup.v0);
   setup.options.paths = read_paths(fields, "paths", 4096, setup.v0, setup.options.times.size());
@@ -317,6 +312,10 @@ GradientSetup read_gradient_setup(FieldReader& fields) {
     check_fields(entries[k], sde_gradient_network_fields(), path);
     FieldReader entry(entries[k], path);
     const std::string label = entry.text("label", entry.text("network"));
+    for (const GradientSetup::Network& other : setup.networks)
+      if (other.label == label)
+        entry.fail("label",
+                   fmt::format("stands twice in networks, \"{}\"; give each a label of its own", label));
     setup.networks.push_back({label, read_spec(entry, width)});
     entry.finish(unused_field);
   }
@@ -334,7 +333,7 @@ GradientSetup read_gradient_setup(FieldReader& fields) {
 SimulationOptions read_limit_options(FieldReader& fields, const NetworkSetup& setup) {
   SimulationOptions options;
   options.max_step = fields.number("max_step", 0.01);
-  if (fields.has("step_control")) options.step_control = fields.number("step_control");
+  read_step_control(fields, setup.network.attention.has_value(), options);
   options.paths = read_paths(fields, "paths", setup.options.samples, setup.v0, setup.options.layers.size());
   const SdeModel limit =
       naming_errors(fields.path() + ".network", [&] { return limiting_model(setup.network); });
@@ -368,14 +367,16 @@ void check_sizes(const FieldReader& fields, const NetworkSetup& setup) {
 
 }  // namespace
 
-NetworkSetup read_network_setup(FieldReader& fields) {
+namespace {
+
+NetworkSetup read_networks(FieldReader& fields, StopBounds bounds) {
   NetworkSetup setup{
       .network = read_spec(fields, fields.integer("width")), .v0 = read_start(fields), .options = {}};
   setup.options.layers =
       fields.has("layers") ? fields.integers("layers") : std::vector<Index>{fields.integer("depth")};
   setup.options.samples = read_paths(fields, "samples", 4096, setup.v0, setup.options.layers.size());
   setup.options.seed = read_seed(fields);
-  setup.options.bounds = read_bounds(fields, setup.options.bounds, setup.v0);
+  setup.options.bounds = read_bounds(fields, bounds, setup.v0);
   // Post-LN has no reduction.
   const bool reduces = setup.network.normalization != Normalization::post_layer_norm;
   if (fields.choice("sampling", {"reduced", "explicit_weights"}, reduces ? "reduced" : "explicit_weights") !=
@@ -383,6 +384,17 @@ NetworkSetup read_network_setup(FieldReader& fields) {
     setup.options.sampling = NetworkSampling::explicit_weights;
   check_sizes(fields, setup);
   return setup;
+}
+
+}  // namespace
+
+NetworkSetup read_network_setup(FieldReader& fields) {
+  return read_networks(fields, NetworkOptions{}.bounds);
+}
+
+NetworkSetup read_stopping_setup(FieldReader& fields) {
+  constexpr double lower = 1e-4, upper = 1e4;
+  return read_networks(fields, {lower, upper});
 }
 
 }  // namespace widelimit::cli

@@ -50,6 +50,8 @@ struct NetworkSetup {
 /// Without what only sampling has.
 [[nodiscard]] SdeSetup read_law_setup(FieldReader& fields);
 [[nodiscard]] NetworkSetup read_network_setup(FieldReader& fields);
+/// The same with the bounds of stopping times, 1e-4 and 1e4.
+[[nodiscard]] NetworkSetup read_stopping_setup(FieldReader& fields);
 
 /// How the limit of a network is simulated beside it.
 [[nodiscard]] covariance_sde::SimulationOptions read_limit_options(FieldReader& fields,
@@ -75,6 +77,11 @@ struct GradientSetup {
   covariance_sde::GradientOptions options;
 };
 [[nodiscard]] GradientSetup read_gradient_setup(FieldReader& fields);
+
+/// "lower" and "upper". Where a start lies outside, the error names the bound that was given, else a field of the start.
+[[nodiscard]] covariance_sde::StopBounds read_bounds(FieldReader& fields,
+                                                     covariance_sde::StopBounds otherwise,
+                                                     const Matrix<double>& v0);
 
 /// The list "gammas", replaced in the configuration by its first as "gamma"; empty if there is none. The same of
 /// "temperatures" and "temperature".

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "widelimit/error.hpp"
@@ -42,7 +43,15 @@ ConfigFields model_fields_of(const FieldValues& models) {
        shape_fields(),
        {{"hidden_ratio", V::within(1e-6, 1e6), "1", "hidden width over width, with a residual feedforward"},
         {"finite_width_drift", V::integer(1, largest_count), "none",
-         "a width whose exact ReLU drift to take"}}});
+         "a width whose exact ReLU drift to take; with feedforward"}}});
+}
+
+/// Of the drift alone: these have a part in the noise only.
+ConfigFields without_fields(ConfigFields fields, const std::vector<std::string>& names) {
+  std::erase_if(fields, [&](const ConfigField& field) {
+    return std::find(names.begin(), names.end(), field.name) != names.end();
+  });
+  return fields;
 }
 
 ConfigFields network_body() {
@@ -86,7 +95,7 @@ ConfigFields seed_and_bounds(const char* lower, const char* upper) {
 ConfigFields step_fields(const char* step_control) {
   return {{"max_step", V::above(0), "0.01", "largest step of the SDE"},
           {"step_control", V::zero_or_at_least(1e-6), step_control,
-           "steps are cut to this over the rate of attention; 0: never"},
+           "steps are cut to this over the rate of attention; 0: never; with attention only"},
           {"scheme", V::words({"geometric", "euler_maruyama", "euler_maruyama_dense"}),
            "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
 }
@@ -121,9 +130,10 @@ CommandFields all_sde_fields() {
       {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control)});
   const ConfigFields law = joined_fields(
       {model_fields_of(V::words({"attention", "resnet", "mlp"})), start_fields(), time_fields()});
-  const ConfigFields grid = {
-      {"gammas", V::within(0, 1).list(), "gamma", "residual weights of both blocks, in place of gamma"},
-      {"temperatures", V::above(0).list(), "temperature", "in place of temperature; beside gammas a grid"}};
+  const ConfigFields grid = {{"gammas", V::within(0, 1).different_list(), "gamma",
+                              "residual weights of both blocks, in place of gamma"},
+                             {"temperatures", V::above(0).different_list(), "temperature",
+                              "in place of temperature; beside gammas a grid"}};
   const ConfigFields gradients = {
       {"networks", "list of objects with the fields of sde network's networks, and label", "",
        "network, residual weights, temperature, heads, mask, c_plus, c_minus, key_width and hidden_width of "
@@ -161,7 +171,7 @@ CommandFields all_sde_fields() {
                             "gamma = 1 / sqrt(depth), of times layer / depth, without the fields of a model"},
                            {"shortcut", V::words({"unit", "variance_preserving"}), "unit",
                             "of the commuting limit: lambda = 1, or lambda^2 = 1 - 1 / depth"}},
-                          model_fields_of(model_names()),
+                          without_fields(model_fields_of(model_names()), {"heads", "hidden_ratio"}),
                           start_fields(),
                           time_fields()})},
           {"gradients", joined_fields({gradients, start_fields()})}};

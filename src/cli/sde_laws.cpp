@@ -183,6 +183,8 @@ void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
     const SdeSetup setup = read_law_setup(fields);
     fields.finish(unused_field);
     require_law(setup);
+    if (!has_attention(setup.model) && fields.has("variance"))
+      fields.fail("variance", "has no effect on the correlation: leave it out");
     if (has_gap_law(setup)) quantity = "gap";
     times = setup.options.times;
     for (const double time : times) laws.push_back(law_at(setup, time));

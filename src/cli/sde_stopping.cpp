@@ -77,12 +77,10 @@ StoppingGrid take_grid(json& config) {
 void run_sde_stopping_time(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "stopping-time", {"stopping_times.json"}, "stopping_times.png");
   json config = run.config;
-  config.emplace("lower", 1e-4);
-  config.emplace("upper", 1e4);
   StoppingGrid grid = with_config(arguments, [&] { return take_grid(config); });
   NetworkSetup setup = with_config(arguments, [&] {
     FieldReader fields(config, "config");
-    NetworkSetup read = read_network_setup(fields);
+    NetworkSetup read = read_stopping_setup(fields);
     fields.finish(unused_field);
     if (!grid.temperatures.empty() && !read.network.attention)
       fields.fail("temperatures", "the network has no attention block");

@@ -107,14 +107,18 @@ bool fits(const NumberWords& words, const json& value) {
 
 /// Whether the words that stand in --help and in the documentation allow a value; nothing where they are no range.
 std::optional<bool> documented(const std::string& words, const json& value) {
-  constexpr std::string_view list = "list of ", increasing = "increasing ", zero = "0 or ";
+  constexpr std::string_view list = "list of ", increasing = "increasing ", different = "different ",
+                             zero = "0 or ";
   if (words.starts_with(list)) {
     std::string entry = words.substr(list.size());
     const bool ascending = entry.starts_with(increasing);
     if (ascending) entry = entry.substr(increasing.size());
+    const bool distinct = entry.starts_with(different);
+    if (distinct) entry = entry.substr(different.size());
     entry = std::regex_replace(entry, std::regex("^(number|integer)s"), "$1");
     if (!number_words(entry)) return std::nullopt;
     if (!value.is_array() || value.empty()) return false;
+    if (distinct && value == json::array({1, 1})) return false;
     for (std::size_t i = 0; i < value.size(); ++i)
       if (!fits(*number_words(entry), value[i]) || (ascending && i > 0 && !(value[i - 1] < value[i])))
         return false;
@@ -231,6 +235,12 @@ TEST_CASE("configurations of heads: matrices, priors and fields that do not go t
         "config.start.m: expected 2 x 2 numbers, got 1 x 2\n");
   check("flow", {{"start", merged(start, {{"S", {{1, 2}, {2, 1}}}})}}, "config.start.S: ");
   check("flow", {{"start", merged(start, {{"b", {1}}})}}, "config.start: ");
+  for (const char* activation : {"softmax", "softmaxv"})
+    check("flow", {{"start", merged(start, {{"b", {1, 1}}})}, {"activation", activation}},
+          std::string("config.start.b: has no effect with the activation ") + activation);
+  for (const char* activation : {"softmax", "bayes"})
+    check("flow", {{"start", merged(start, {{"v", {1}}})}, {"activation", activation}},
+          std::string("config.start.v: has no effect with the activation ") + activation);
   check("flow", {{"start", start}, {"eta", 1}}, "config.eta: has no meaning beside start");
   check("flow", {{"batch_noise", 0.1}, {"stepper", "runge_kutta4"}}, "config.batch_noise: ");
   check("flow", {{"tau", 1}, {"step", 0.3}}, "config.tau: expected whole steps");
@@ -242,6 +252,14 @@ TEST_CASE("configurations of heads: matrices, priors and fields that do not go t
   const json times = merged(sgd, {{"dimension", 3}, {"etas", {1}}});
   for (const char* name : {"heads phase-transition", "heads feature-times"})
     check_config_refused(name, times, "config.dimension: expected an integer >= 4, got 3\n");
+  for (const char* name : {"heads phase-transition", "heads feature-times"})
+    check_config_refused(name, merged(times, {{"etas", {1, 0.5, 1.0}}}),
+                         "config.etas: expected a list of different numbers ");
+  check_config_refused("heads phase-transition", merged(times, {{"activations", {"softmax", "softmax"}}}),
+                       "config.activations: expected a list of different activations");
+  const json hessian{{"activation", "softmax1"}, {"prior", flip_prior()}, {"tokens", 4}, {"heads", 2}};
+  check_config_refused("heads hessian", merged(hessian, {{"seed", 3}}),
+                       "config.seed: has no effect: nothing is drawn but for");
   check_config_refused("heads phase-transition", merged(times, {{"activations", {"softmax", "relu"}}}),
                        "config.activations: ");
   check_config_refused("heads phase-transition",
@@ -267,7 +285,11 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
   network({{"gamma", 1}, {"lambda", 1}}, "config.lambda: ");
   network({{"gamma_squared", 0.1}}, "config.gamma_squared: give either");
   network({{"lower", 2}, {"upper", 1}}, "config.upper: expected a number > lower, 2, got 1\n");
-  network({{"variance", 100}, {"upper", 1}}, "config.variance: ");
+  network({{"variance", 100}, {"upper", 1}}, "config.upper: ");
+  network({{"lower", 0.9}},
+          "config.lower: start: the eigenvalues of V_0 must lie within the stopping bounds ");
+  network({{"variance", 1e301}}, "config.variance: ");
+  network({{"V0", {{1e301, 0}, {0, 1}}}}, "config.V0: ");
   network({{"network", "shaped_resnet"}, {"temperature", 2}}, "config.temperature: has no meaning");
   network({{"network", "unshaped_post_ln"}, {"sampling", "reduced"}}, "config.sampling: ");
   network({{"layers", {1, 2}}}, "config.depth: has no meaning");
@@ -282,6 +304,29 @@ TEST_CASE("configurations of sde: matrices and fields that do not go together") 
   check_config_refused("sde compare", merged(small_network(), {{"network", "unshaped"}}), "config.network: ");
   check_config_refused("sde stopping-time", merged(small_network(), {{"gammas", {0.1}}}),
                        "config.gammas: stands beside gamma");
+  check_config_refused("sde stopping-time", merged(small_network(), {{"rho0", 1}}), "config.rho0: start: ");
+  for (const char* list : {"gammas", "temperatures"})
+    check_config_refused("sde stopping-time", merged(small_network(), {{list, {0.1, 0.1}}}),
+                         std::string("config.") + list + ": expected a list of different numbers ");
+  const json resnet{{"model", "resnet"}, {"gamma", 0.3}, {"horizon", 0.05}},
+      attention{{"model", "attention"}, {"gamma", 0.3}, {"horizon", 0.05}};
+  for (const char* command : {"sde simulate", "sde explosion", "sde output"}) {
+    check_config_refused(command, merged(resnet, {{"step_control", 0.1}}),
+                         "config.step_control: has no meaning beside the other fields");
+    check_config_refused(command, merged(attention, {{"finite_width_drift", 30}}),
+                         "config.finite_width_drift: has no meaning beside the other fields");
+  }
+  check_config_refused("sde compare",
+                       merged(small_network(), {{"network", "shaped_resnet"}, {"step_control", 0.1}}),
+                       "config.step_control: has no meaning beside the other fields");
+  check_config_refused("sde law", merged(resnet, {{"variance", 2}}),
+                       "config.variance: has no effect on the correlation: leave it out");
+  check_config_refused("sde flow", merged(attention, {{"heads", 2}}), "config.heads: unknown field");
+  check_config_refused("sde flow", merged(resnet, {{"hidden_ratio", 2}}),
+                       "config.hidden_ratio: unknown field");
+  const json twice{{"network", "unshaped"}, {"gamma", 0.5}};
+  check_config_refused("sde gradients", {{"width", 12}, {"depth", 2}, {"networks", {twice, twice}}},
+                       "config.networks[1].label: stands twice in networks, \"unshaped\"");
   check_config_refused("sde gradients",
                        {{"width", 12}, {"depth", 2}, {"networks", {{{"network", "unshaped"}, {"heads", 0}}}}},
                        "config.networks[0].heads: expected an integer from 1 to 10000, got 0\n");

@@ -268,9 +268,9 @@ TEST_CASE("experiment: rejections name the field") {
     return config;
   };
   CHECK(error_of("phase-transition", transition(json::array())) ==
-        "config.etas: expected a list of numbers in [1e-30, 1e+06], at least one, got []");
+        "config.etas: expected a list of different numbers in [1e-30, 1e+06], at least one, got []");
   CHECK(error_of("phase-transition", transition({0.1, -1})) ==
-        "config.etas: expected a list of numbers in [1e-30, 1e+06], at least one, got [0.1,-1]");
+        "config.etas: expected a list of different numbers in [1e-30, 1e+06], at least one, got [0.1,-1]");
 }
 
 TEST_CASE("experiment: stops when it is asked to") {

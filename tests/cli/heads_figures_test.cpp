@@ -1,9 +1,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "cli/heads_experiment.hpp"
+#include "cli/program.hpp"
 #include "support/seconds_to_stop.hpp"
 
 /// The experiments of figures 7 and 8: specialisation times of digits, and flows on kept and on fresh samples.
@@ -132,4 +136,32 @@ TEST_CASE("digit-times and resampling stop when they are asked to") {
   };
   CHECK(seconds("digit-times", digits) < 1);
   CHECK(seconds("resampling", flows) < 1);
+}
+
+TEST_CASE(
+    "heads: a picture is drawn where no time was reached, and none can be drawn on a logarithmic axis") {
+  const widelimit::testing::TemporaryFolder folder;
+  const std::string file = (folder / "c.json").string(), picture = (folder / "p.png").string();
+  const auto check = [&](const std::string& experiment, const json& config) {
+    CAPTURE(experiment);
+    std::ofstream(file) << config;
+    const auto result =
+        widelimit::testing::run_program("heads " + experiment + " " + file + " --plot " + picture);
+    CHECK(result.code == 0);
+    CHECK(result.errors.find("warning") == std::string::npos);
+    REQUIRE(std::filesystem::exists(picture));
+    CHECK(widelimit::testing::file_text(picture).substr(1, 3) == "PNG");
+    std::filesystem::remove(picture);
+  };
+  json times = flips();
+  times.erase("records");
+  times.update({{"dimension", 30}, {"etas", {0.5, 2}}, {"tau", 1}, {"samples", 50}, {"delta", 100}});
+  check("phase-transition", times);
+  check("feature-times", times);
+  json bar = bars();
+  bar.update({{"delta", 1000}, {"tau", 1}});
+  check("digit-times", bar);
+  json flow = flips();
+  flow.update({{"tau", 0}, {"fresh_samples", 50}});
+  check("flow", flow);
 }

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -143,16 +145,25 @@ TEST_CASE("propagation network: what is refused") {
   check_refused("network " + block + " --gram missing.npy --q0 2", "--tokens, --q0 and --c0 are the start");
   check_refused("network " + block + " --tokens 4 --c0 -0.9",
                 "--c0: expected a number from -0.333333 to 1 for 4 tokens, got -0.9");
+  check_refused("network " + block + " --tokens 1 --c0 0.5", "--c0: one token has no cosine; leave it out");
+  check_refused("network " + block + " --tokens 4 --networks 2 --heads 3 --width 8",
+                "--heads: expected a divisor of --width, 8, got 3");
+  check_refused("network " + block + " --tokens 4 --networks 2 --width 12",
+                "--heads: expected a divisor of --width, 12, got 8");
+  std::ofstream(folder / "mlp.json")
+      << R"({"widelimit": 1, "layers": [{"layer": "dense"}, {"layer": "relu"}]})";
+  check_refused("network " + (folder / "mlp.json").string() + " --tokens 4 --networks 2 --heads 2",
+                "--heads: has no effect on a block without attention; leave it out");
   check_refused("network fcn --tokens 4", "a block must leave as many tokens as came");
 }
 
 TEST_CASE("propagation measure: activations beside a block's theory") {
   const TemporaryFolder folder;
   const std::string block = block_file(folder);
-  // Two tokens of norms 1 and 4 a channel at right angles, then equal ones.
-  xt::xarray<double> first = xt::zeros<double>({1, 2, 2}), second = xt::ones<double>({1, 2, 4});
-  first(0, 0, 0) = std::sqrt(2.0);
-  first(0, 1, 1) = std::sqrt(8.0);
+  // Two tokens of norms 1 and 4 a channel at right angles, then nearly equal ones.
+  xt::xarray<double> first = xt::zeros<double>({1, 2, 4}), second = xt::ones<double>({1, 2, 4});
+  first(0, 0, 0) = 2;
+  first(0, 1, 1) = 4;
   second *= 0.5;
   second(0, 1, 0) = 0;
   widelimit::data::write_npy(folder / "layer_0.npy", first);
@@ -169,6 +180,33 @@ TEST_CASE("propagation measure: activations beside a block's theory") {
   CHECK(rows[0][7] == doctest::Approx(2.5));
   CHECK(rows[1][7].get<double>() > 1);
   check_refused("measure " + (folder / "nothing").string(), "there is no layer_0.npy");
-  widelimit::data::write_npy(folder / "layer_1.npy", xt::xarray<double>(xt::ones<double>({1, 3, 2})));
-  check_refused("measure " + folder.path().string(), "expected as many tokens as in layer_0.npy, 2, got 3");
+  CHECK(found.at("shape") == json{1, 2, 4});
+  const std::vector<std::array<std::size_t, 3>> others{{1, 3, 4}, {2, 2, 4}, {1, 2, 5}};
+  for (const auto& shape : others) {
+    widelimit::data::write_npy(folder / "layer_1.npy", xt::xarray<double>(xt::ones<double>(shape)));
+    check_refused(
+        "measure " + folder.path().string(),
+        fmt::format("layer_1.npy: expected sequences, tokens and width as in layer_0.npy, 1 x 2 x 4, "
+                    "got {} x {} x {}\n",
+                    shape[0], shape[1], shape[2]));
+  }
+}
+
+TEST_CASE("propagation measure: layers are numbered without gaps") {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name) {
+    widelimit::data::write_npy(folder / name, xt::xarray<double>(xt::ones<double>({1, 2, 4})));
+  };
+  const std::string measure = "measure " + folder.path().string(),
+                    expected =
+                        folder.path().string() + ": expected layer_0.npy, layer_1.npy, ..., there is no ";
+  check_refused(measure, expected + "layer_0.npy\n");
+  write("layer_0.npy");
+  write("layer_2.npy");
+  write("layer_3.npy");
+  check_refused(measure, expected + "layer_1.npy, but layer_2.npy, layer_3.npy\n");
+  write("layer_1.npy");
+  CHECK(propagation_json(measure).at("rows").size() == 4);
+  write("layer_04.npy");
+  check_refused(measure, expected + "layer_4.npy, but layer_04.npy\n");
 }

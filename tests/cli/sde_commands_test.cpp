@@ -211,7 +211,7 @@ TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
   check_sde_fails("stopping-time", with(config, {{"temperature", 1}}),
                   ".temperatures: stands beside temperature; give one of them");
   check_sde_fails("stopping-time", with(config, {{"temperatures", {1, 0}}}),
-                  ".temperatures: expected a list of numbers > 0, at least one, got [1,0]");
+                  ".temperatures: expected a list of different numbers > 0, at least one, got [1,0]");
 }
 
 TEST_CASE("sde: pictures of the other commands") {

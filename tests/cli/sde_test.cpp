@@ -250,9 +250,9 @@ TEST_CASE("sde stopping-time: residual weights are refused before any work") {
     config["gammas"] = gammas;
     check_sde_fails("stopping-time", config, message);
   };
-  check(json::array(), ".gammas: expected a list of numbers in [0, 1], at least one, got []");
-  check({0.2, 1.5}, ".gammas: expected a list of numbers in [0, 1], at least one, got [0.2,1.5]");
-  check({0.2, -0.5}, ".gammas: expected a list of numbers in [0, 1], at least one, got [0.2,-0.5]");
+  check(json::array(), ".gammas: expected a list of different numbers in [0, 1], at least one, got []");
+  check({0.2, 1.5}, ".gammas: expected a list of different numbers in [0, 1], at least one, got [0.2,1.5]");
+  check({0.2, -0.5}, ".gammas: expected a list of different numbers in [0, 1], at least one, got [0.2,-0.5]");
   config["lambda"] = 1;
   check({0.2}, ".gammas: stands beside lambda; give one of them");
 }
@@ -320,7 +320,7 @@ TEST_CASE("sde: residual weights, temperatures and sizes") {
   check({{"max_step", 0}}, ".max_step: expected a number > 0, got 0");
   check({{"seed", -1}}, ".seed: expected an integer >= 0, got -1");
   check({{"lower", 0.9}, {"upper", 1}},
-        ".variance: start: the eigenvalues of V_0 must lie within the stopping bounds 0.9 and 1");
+        ".upper: start: the eigenvalues of V_0 must lie within the stopping bounds 0.9 and 1");
   check({{"scheme", "heun"}},
         ".scheme: expected one of geometric, euler_maruyama, euler_maruyama_dense, got \"heun\"");
   json network = attention(10);

@@ -1,0 +1,252 @@
+// What the commands of `widelimit propagation` are given has an effect, or is an error that names it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/program.hpp"
+#include "cli/similar_name.hpp"
+
+using nlohmann::json;
+using widelimit::cli::similar_name;
+using widelimit::testing::comments_of;
+using widelimit::testing::file_text;
+using widelimit::testing::lines_of;
+using widelimit::testing::run_program;
+using widelimit::testing::run_script;
+using widelimit::testing::TemporaryFolder;
+using widelimit::testing::without_comments;
+
+namespace {
+
+json output_of(const std::string& arguments) {
+  CAPTURE(arguments);
+  const auto result = run_program("propagation " + arguments);
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  return json::parse(result.output);
+}
+
+void check_message(const std::string& arguments, const std::string& message) {
+  CAPTURE(arguments);
+  const auto result = run_program("propagation " + arguments);
+  CHECK(result.code != 0);
+  CHECK(result.output.empty());
+  CHECK(result.errors == "widelimit: " + message + "\n");
+}
+
+/// The numbers of an output, without what repeats the arguments.
+json numbers_of(const std::string& arguments) {
+  json output = output_of(arguments);
+  for (const char* name : {"origin", "parameters", "network"}) output.erase(name);
+  return output;
+}
+
+/// An option and two values; of a flag none.
+struct Choice {
+  std::string option;
+  std::array<std::string, 2> values;
+};
+
+const std::vector<Choice>& network_choices() {
+  static const std::vector<Choice> choices{{"--tokens", {"6", "9"}},     {"--depth", {"3", "5"}},
+                                           {"--alpha", {".4", ".6"}},    {"--alpha-A", {".3", ".7"}},
+                                           {"--alpha-M", {".3", ".7"}},  {"--sigma-w", {"1.5", "2.5"}},
+                                           {"--sigma-A", {".7", "1.3"}}, {"--sigma-out", {"1.1", "2"}},
+                                           {"--mlp-depth", {"1", "3"}},  {"--activation", {"erf", "gelu"}}};
+  return choices;
+}
+
+/// Whether an option changes the numbers of a command, or is refused by its name.
+void check_effect(const std::string& command, const Choice& choice) {
+  CAPTURE(command);
+  CAPTURE(choice.option);
+  const std::string first = command + " " + choice.option + " " + choice.values[0],
+                    second = command + " " + choice.option + " " + choice.values[1];
+  const auto result = run_program("propagation " + first);
+  if (result.code != 0) {
+    CAPTURE(result.errors);
+    CHECK(result.errors.starts_with("widelimit: " + choice.option + ": "));
+    CHECK(result.errors.ends_with("leave it out\n"));
+    return;
+  }
+  CHECK(numbers_of(first) != numbers_of(second));
+}
+
+}  // namespace
+
+TEST_CASE("propagation: every option of a network has an effect, or is refused by its name") {
+  for (const std::string command :
+       {"trajectory", "exponents", "phase --x alpha:.2:.8:2 --y sigma_w:1:3:2",
+        "phase --x alpha_A:.2:.8:2 --y alpha_M:.2:.8:2", "phase --x tokens:4:8:2 --y sigma_out:1:3:2",
+        "phase --x depth:2:4:2 --y mlp_depth:1:2:2", "critical --free sigma-w", "critical --free balanced",
+        "critical --free alpha-A", "critical --free alpha-M", "simulate angle --width 8 --networks 3",
+        "simulate gradient --width 8 --networks 3 --q0 1", "simulate gradient --width 8 --networks 3"})
+    for (const Choice& choice : network_choices()) {
+      // Strengths of these are critical for some gains only.
+      const bool needs_gain = command.starts_with("critical --free alpha");
+      const std::string gain = needs_gain && choice.option != "--sigma-w" ? " --sigma-w 2.6" : "";
+      const bool steps = choice.option == "--sigma-w" || choice.option == "--activation" ||
+                         choice.option == "--sigma-out" || choice.option == "--mlp-depth";
+      if (needs_gain && steps) continue;
+      check_effect(command + gain, choice);
+    }
+}
+
+TEST_CASE("propagation: what has no effect beside other options") {
+  check_message("trajectory --alpha .3 --alpha-A .2 --alpha-M .1",
+                "--alpha: has no effect beside --alpha-A and --alpha-M; leave it out");
+  for (const std::string free : {"sigma-w", "alpha-A", "alpha-M", "balanced"})
+    check_message("critical --tolerance .2 --free " + free,
+                  "--tolerance: has no effect beside --free " + free + "; leave it out");
+  for (const std::string free : {"strengths-and-gain", "sigma-w", "balanced"})
+    check_message("critical --sigma-w 2 --free " + free,
+                  "--sigma-w: has no effect beside --free " + free + "; leave it out");
+  check_message(
+      "critical --sigma-A 2",
+      "--sigma-A: exponents of equal tokens do not depend on the scale of the scores; leave it out");
+  check_message("phase --sigma-w 2", "--sigma-w: has no effect beside the axis --y; leave it out");
+  check_message("phase --sigma-w 2 --x alpha_M:.1:.9:2 --y alpha_A:.1:.9:2 --alpha .3",
+                "--alpha: has no effect beside the axes --x and --y; leave it out");
+  check_message("simulate angle --depth 3",
+                "--depth: has no effect on the angles of one block without --causal; leave it out");
+  check_message("simulate gradient --sigma-A 2",
+                "--sigma-A: has no effect on equal tokens, which start without --q0; leave it out");
+}
+
+TEST_CASE("propagation fit: columns and options") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "runs.csv").string();
+  const auto fit_of = [&](const std::string& header) {
+    std::ofstream(file) << header << "\n.5,1,2\n.4,2,1\n.3,1.5,2\n.45,1.7,1.5\n.2,2.2,1.1\n";
+    return "fit " + file;
+  };
+  // What was meant is named; other columns are listed and said.
+  for (const auto& [typed, meant] :
+       {std::pair("sigmaw", "sigma_w"), std::pair("Sigma_W", "sigma_w"), std::pair("token", "tokens"),
+        std::pair("activaton", "activation"), std::pair("los", "loss"), std::pair("lamda_a", "lambda_a")})
+    check_message(fit_of(std::string("alpha,") + typed + ",time"),
+                  fmt::format("{}: the column '{}' is not known; expected {}, or another name for what the "
+                              "fit is not to use",
+                              file, typed, meant));
+  const std::string runs = fit_of("alpha,run,loss");
+  const auto result = run_program("propagation " + runs);
+  CHECK(result.code == 0);
+  CHECK(result.errors == "widelimit: warning: " + file + ": the fit does not use the columns run\n");
+  CHECK(json::parse(result.output).at("columns_not_used") == json{"run"});
+  check_message(runs + " --alpha .3", "--alpha: has no effect beside the column of the file; leave it out");
+  check_message(runs + " --sigma-A 2", "--sigma-A: has no effect on exponents of equal tokens; leave it out");
+  const std::string exponents = fit_of("lambda_a,lambda_g,loss");
+  for (const std::string option :
+       {"--alpha .3", "--alpha-A .3", "--alpha-M .3", "--sigma-w 2", "--sigma-out 2", "--sigma-A 2",
+        "--tokens 8", "--depth 8", "--mlp-depth 2", "--activation erf", "--causal"})
+    check_message(exponents + " " + option,
+                  option.substr(0, option.find(' ')) +
+                      ": has no effect on the exponents lambda_a and lambda_g of the file; leave it out");
+}
+
+TEST_CASE("similar names: one letter of five, two of more, case and separators aside") {
+  const std::vector<std::string> known{"alpha", "sigma_w", "tokens", "loss"};
+  CHECK(similar_name("alpha", known) == std::nullopt);
+  CHECK(similar_name("Alpha", known) == "alpha");
+  CHECK(similar_name("alhpa", known) == std::nullopt);
+  CHECK(similar_name("alphas", known) == "alpha");
+  CHECK(similar_name("sgma-w", known) == "sigma_w");
+  CHECK(similar_name("tockens ", known) == "tokens");
+  CHECK(similar_name("epoch", known) == std::nullopt);
+  CHECK(similar_name("", known) == std::nullopt);
+}
+
+TEST_CASE("propagation: CSV holds all that JSON does") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "t.csv").string(), block = (folder / "block.json").string();
+  const std::string size = " --tokens 6 --width 16 --networks 4";
+  // Numbers alone are a row.
+  for (const auto& [command, column] :
+       {std::pair<std::string, std::string>("critical --tokens 17", "sigma_w"),
+        {"simulate angle" + size, "measured_error"},
+        {"simulate gradient --depth 2" + size, "log_of_mean"},
+        {"exponents --block " + block, "lambda_g"}}) {
+    CAPTURE(command);
+    REQUIRE(run_program("propagation " + command + " --out " + file).code == 0);
+    const auto lines = lines_of(without_comments(file_text(file)));
+    REQUIRE(lines.size() == 2);
+    CHECK(("," + lines[0] + ",").find("," + column + ",") != std::string::npos);
+    CHECK(std::count(lines[0].begin(), lines[0].end(), ',') ==
+          std::count(lines[1].begin(), lines[1].end(), ','));
+  }
+  // What stands beside a table is in comments.
+  const std::string network = "network " + block + " --tokens 4 --depth 2";
+  for (const auto& [command, names] :
+       {std::pair<std::string, std::vector<std::string>>(network + " --gradients --networks 2 --width 8",
+                                                         {"exponents", "layer_gradients", "networks"}),
+        {network + " --vary 'layers[0].branches[1].scale=.1:.9:3'", {"lambda_a_zero", "lambda_g_zero"}},
+        {"trajectory --tokens 6", {"fixed_points"}},
+        {"phase --x alpha:.2:.8:2 --y sigma_w:1:3:2", {"lambda_a_zero", "lambda_g_zero"}}}) {
+    CAPTURE(command);
+    const json whole = output_of(command);
+    REQUIRE(run_program("propagation " + command + " --out " + file).code == 0);
+    for (const std::string& name : names)
+      CHECK(comments_of(file_text(file)).find("\n# " + name + ": " + whole.at(name).dump() + "\n") !=
+            std::string::npos);
+  }
+}
+
+TEST_CASE("propagation: the block of the closed forms as a network file") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "block.json").string();
+  for (const std::string options :
+       {"--activation erf --alpha-A .6 --sigma-out shared --mlp-depth 3", "--activation gelu --sigma-w 2",
+        "--activation linear", "--activation relu --alpha-M 0", "--alpha-A 0 --sigma-w 2", "--causal"}) {
+    CAPTURE(options);
+    const json closed = output_of("exponents --tokens 8 --depth 5 " + options + " --block " + file);
+    const json found = output_of("network " + file + " --tokens 8 --depth 5").at("exponents");
+    for (const char* name : {"lambda_a_log", "lambda_g"})
+      CHECK(found.at(name).at("value").get<double>() ==
+            doctest::Approx(closed.at(name).get<double>()).epsilon(1e-9).scale(1));
+  }
+  const json critical = output_of("critical --tokens 9 --depth 4 --block " + file).at("critical");
+  CHECK(std::abs(output_of("network " + file + " --tokens 9 --depth 4")
+                     .at("exponents")
+                     .at("lambda_a_log")
+                     .at("value")
+                     .get<double>()) < 1e-9);
+  CHECK(critical.at("sigma_w").get<double>() > 1);
+  check_message("exponents --block block.txt", "--block: expected FILE.json, got block.txt");
+}
+
+TEST_CASE("propagation: the command of the annealing warning works when typed") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "block.json").string();
+  const std::string off = " --tokens 16 --sigma-A 4 --depth 2", size = " --width 8 --networks 2";
+  for (const std::string& command :
+       {"trajectory --c0 .3" + off, "simulate trajectory" + off + size, "simulate histograms" + off + size,
+        "simulate gradient --q0 2" + off + size, "simulate angle --c0 .2 --tokens 16 --sigma-A 4" + size}) {
+    CAPTURE(command);
+    const auto result = run_program("propagation " + command + " --block " + file);
+    REQUIRE(result.code == 0);
+    const std::string errors = result.errors, begin = "without that average: widelimit ";
+    const auto place = errors.find(begin);
+    REQUIRE(place != std::string::npos);
+    const std::string typed =
+        errors.substr(place + begin.size(), errors.find('\n', place) - place - begin.size());
+    CAPTURE(typed);
+    const auto exact = run_program(typed);
+    CAPTURE(exact.errors);
+    REQUIRE(exact.code == 0);
+    const json rows = json::parse(exact.output).at("rows"), theory = json::parse(result.output);
+    if (!command.starts_with("trajectory")) continue;
+    CHECK(rows[0][3].get<double>() == doctest::Approx(theory.at("rows")[0][2].get<double>()).epsilon(1e-14));
+    // The average makes norms too large.
+    CHECK(rows[2][1].get<double>() < theory.at("rows")[2][1].get<double>() - 0.02);
+  }
+  // Too large for the recursion, which the warning says.
+  const auto large = run_program("propagation trajectory --tokens 20000 --sigma-A 4 --depth 1");
+  CHECK(large.errors.find("up to 16384 tokens and 65536 blocks: widelimit propagation network\n") !=
+        std::string::npos);
+}
