@@ -46,6 +46,14 @@ void TimesOverScales::add(double scale, std::optional<double> time) {
   if (time) points_.emplace_back(scale, *time);
 }
 
+double censored_median(std::vector<double> times) {
+  std::sort(times.begin(), times.end(),
+            [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
+  // One of the middle two that is missing makes the sum missing too.
+  const std::size_t count = times.size();
+  return count == 0 ? kMissing : (times[(count - 1) / 2] + times[count / 2]) / 2;
+}
+
 json TimesOverScales::summary() const {
   const double slope = least_squares_slope(points_);
   json result{{"slope", std::isnan(slope) ? json(nullptr) : json(slope)}, {"times", json::array()}};
@@ -54,11 +62,20 @@ json TimesOverScales::summary() const {
     json all = json::array();
     for (const auto& time : times) {
       all.push_back(time_or_null(time));
-      if (time) values.push_back(*time);
+      values.push_back(time.value_or(kMissing));
     }
-    json spread = values.empty() ? json::object() : spread_json(spread_of(values));
-    spread["values"] = all;
-    result["times"].push_back(std::move(spread));
+    const auto reached =
+        std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
+    const auto or_null = [](double time) { return std::isnan(time) ? json(nullptr) : json(time); };
+    const auto [least, greatest] =
+        std::minmax_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
+          return a && (!b || *a < *b);  // what was not reached comes last
+        });
+    result["times"].push_back({{"median", or_null(censored_median(std::move(values)))},
+                               {"least", time_or_null(*least)},
+                               {"greatest", time_or_null(*greatest)},
+                               {"reached", reached},
+                               {"values", std::move(all)}});
   }
   return result;
 }

@@ -153,7 +153,7 @@ TEST_CASE("exact distributions: moments of gaps that the generator knows, for ev
                         : std::pow((1 + 1 / (kappa * gap * gap)) / (1 + 1 / (kappa * start * start)), 1 - a);
       };
       const double rate = explodes ? power * 2 * a * s : (2 - 2 * a) * (3 - 2 * a) * s;
-      if (rate * time > 3) continue;  // what remains would be the tail, of which the law knows too little
+      if (rate * time > 2) continue;  // what remains would be the tail, of which the law knows too little
       const double deviation = std::sqrt(2 * s * time), centre = -(1 + 2 * std::abs(power)) * s * time,
                    low = centre - 9 * deviation, high = std::max(10 * deviation, deviation < 0.05 ? 0 : 14.0);
       double mean = 0;
