@@ -70,9 +70,12 @@ std::string grid_block_of(const std::vector<VariedExponents>& grid, const BlockV
   std::string block = "$grid << EOD\n";
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const std::size_t along = variation.numbers().size() == 1 ? 1 : y.values.size();
-    const auto [left, right] = cell_of(x, i / along);
-    const auto [bottom, top] = cell_of(y, along == 1 ? i : i % along);
+    auto [left, right] = cell_of(x, i / along);
+    auto [bottom, top] = cell_of(y, along == 1 ? i : i % along);
     const auto& [values, exponents] = grid[i];
+    // Under the next cells, or seams would show.
+    right += 0.02 * (right - left);
+    top += 0.02 * (top - bottom);
     fmt::format_to(std::back_inserter(block), "{} {} {} {} {} {} {} {}\n", values.front(), values.back(),
                    left, right, bottom, top, exponents.angle.value, exponents.gradient.value);
   }
@@ -125,22 +128,25 @@ std::string block_script(const SampledBlock& theory, const SampledBlock& network
   const std::string points = sampled ? ", $networks using 1:2:3 with yerrorbars pt 7 lc 1 notitle, "
                                        "$networks using 1:4:5 axes x1y2 with yerrorbars pt 7 lc 2 notitle"
                                      : "";
+  // The key of all parameters takes the place of a panel.
+  const double left = theory.gradients.empty() ? 0.5 : 0.35;
   script += fmt::format(
-      "set multiplot layout 1,2{}\nset xlabel 'block'\n{}set ylabel 'squared norm / width'\nset ytics "
-      "nomirror\n"
+      "set multiplot{0}\nset origin 0,0\nset size {1},0.95\nset xlabel 'block'\n{2}"
+      "set ylabel 'squared norm / width'\nset ytics nomirror\n"
       "set offsets graph 0.03, graph 0.03\nset autoscale xfix\n"
       "set y2label 'cosine'\nset y2tics\nset y2range [-0.05:1.05]\nset key bottom right opaque\n"
       "plot $theory using 1:2 with lines lw 2 lc 1 title 'squared norm', "
-      "$theory using 1:4 axes x1y2 with lines lw 2 lc 2 title 'cosine'{}\n"
-      "unset y2label\nunset y2tics\nset ytics mirror\nset key outside right top Left reverse\n",
-      sampled ? " title 'lines: theory, points: networks with one standard error'" : "",
-      theory.tokens.size() <= 13 ? "set xtics 1\n" : "", points);
+      "$theory using 1:4 axes x1y2 with lines lw 2 lc 2 title 'cosine'{3}\n"
+      "unset y2label\nunset y2tics\nset ytics mirror\nset key outside right top Left reverse\n"
+      "set origin {1},0\nset size {4},0.95\n",
+      sampled ? " title 'lines: theory, points: networks with one standard error'" : "", left,
+      theory.tokens.size() <= 13 ? "set xtics 1\n" : "", points, 1 - left);
   script +=
       theory.gradients.empty()
           ? "set ylabel 'log10 squared Jacobian norm'\nplot $theory using 1:6 with linespoints pt 7 ps 0.6 "
             "lw 2 "
             "notitle\n"
-          : "set logscale y\nset format y '10^{%T}'\nset ylabel 'squared gradient of the parameters'\n"
+          : "set logscale y\nset format y '%g'\nset ylabel 'squared gradient of the parameters'\n"
             "plot keyentry with lines lw 2 lc rgb 'black' title 'theory'" +
                 std::string(sampled ? ", keyentry with points pt 7 ps 0.7 lc rgb 'black' title 'networks'"
                                     : "") +

@@ -186,12 +186,13 @@ std::string heads_script(std::string_view experiment, const ExperimentTable& tab
                      coloured(group.style, colour), group.named ? "title " + title : "notitle");
       if (!picture.medians) continue;
       data += medians_block(table, x, column);
+      const std::string style = coloured("linespoints pt 1 ps 1.5 lw 2", colour);
+      const double above = (1.05 + 0.02 * static_cast<double>(colour)) * greatest_time(table, group.prefix);
+      // An entry of its own: gnuplot leaves out that of a line without points.
       fmt::format_to(std::back_inserter(curves),
-                     "$median{} using 1:2 with {} title {}, $missing{} using 1:({}) with points pt 8 ps 1.6 "
-                     "lc {} notitle, ",
-                     column, coloured("linespoints pt 1 ps 1.5 lw 2", colour), title, column,
-                     (1.05 + 0.02 * static_cast<double>(colour)) * greatest_time(table, group.prefix),
-                     (colour - 1) % 8 + 1);
+                     "$median{} using 1:2 with {} notitle, keyentry with {} title {}, "
+                     "$missing{} using 1:({}) with points pt 8 ps 1.6 lc {} notitle, ",
+                     column, style, style, title, column, above, (colour - 1) % 8 + 1);
     }
   return fmt::format(
       "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"

@@ -43,7 +43,18 @@ void TimesOverScales::add(double scale, std::optional<double> time) {
   if (spreads_.empty() || scale != last_scale_) spreads_.emplace_back();
   last_scale_ = scale;
   spreads_.back().push_back(time);
-  if (time) points_.emplace_back(scale, *time);
+  points_.emplace_back(scale, time.value_or(kMissing));
+}
+
+std::vector<std::pair<double, double>> TimesOverScales::points_of_complete_scales() const {
+  std::vector<std::pair<double, double>> complete;
+  std::size_t first = 0;
+  for (const auto& times : spreads_) {
+    if (std::all_of(times.begin(), times.end(), [](const auto& time) { return time.has_value(); }))
+      for (std::size_t k = 0; k < times.size(); ++k) complete.push_back(points_[first + k]);
+    first += times.size();
+  }
+  return complete;
 }
 
 double censored_median(std::vector<double> times) {
@@ -55,7 +66,7 @@ double censored_median(std::vector<double> times) {
 }
 
 json TimesOverScales::summary() const {
-  const double slope = least_squares_slope(points_);
+  const double slope = least_squares_slope(points_of_complete_scales());
   json result{{"slope", std::isnan(slope) ? json(nullptr) : json(slope)}, {"times", json::array()}};
   for (const auto& times : spreads_) {
     std::vector<double> values;

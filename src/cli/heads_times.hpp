@@ -31,11 +31,14 @@ struct FirstTimes {
 class TimesOverScales {
  public:
   void add(double scale, std::optional<double> time);
-  /// {"slope" over the times reached, "times": for each size median, least and greatest with what was not reached (null)
-  /// as later than all, the number reached, and all values}.
+  /// {"slope" over the sizes at which all starts reached it, "times": for each size median, least and greatest with what
+  /// was not reached (null) as later than all, the number reached, and all values}.
   [[nodiscard]] nlohmann::json summary() const;
 
  private:
+  /// What is left out is late, and would flatten a slope.
+  [[nodiscard]] std::vector<std::pair<double, double>> points_of_complete_scales() const;
+
   double last_scale_ = 0;
   std::vector<std::vector<std::optional<double>>> spreads_;
   std::vector<std::pair<double, double>> points_;

@@ -43,6 +43,8 @@ TEST_CASE("times over sizes: what was not reached is later than all") {
   for (const auto& [scale, time] : std::initializer_list<std::pair<double, std::optional<double>>>{
            {1, 5}, {1, 3}, {1, std::nullopt}, {2, std::nullopt}, {2, 8}, {3, std::nullopt}})
     times.add(scale, time);
+  // One size alone was reached by all of its starts.
+  CHECK(times.summary()["slope"].is_null());
   const json spreads = times.summary()["times"];
   CHECK(
       spreads[0] ==

@@ -110,7 +110,7 @@ TEST_CASE(
       {"layer": "dense", "weight_variance": 1}, {"layer": "tanh"}, {"layer": "dense", "weight_variance": 1}]})";
   const json found =
       propagation_json("network " + (folder / "mlp.json").string() +
-                       " --tokens 1 --depth 3 --vary 'layers[0].weight_variance=0.5:4:3:log' --vary "
+                       " --tokens 2 --depth 3 --vary 'layers[0].weight_variance=0.5:4:3:log' --vary "
                        "'layers[2].weight_variance=0.9:1.1:2' --plot " +
                        (folder / "v.png").string());
   std::size_t between = 0;
