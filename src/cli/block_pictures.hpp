@@ -14,10 +14,10 @@ namespace widelimit::cli {
 [[nodiscard]] std::string block_script(const propagation::SampledBlock& theory,
                                        const propagation::SampledBlock& networks);
 
-/// Both exponents against one number, or over two of them in colour with the points where each vanishes.
+/// Both exponents against one number, or over two of them in colour with the lines where each vanishes. An axis is
+/// logarithmic where its values are.
 [[nodiscard]] std::string variation_script(const BlockVariation& variation,
                                            const std::vector<VariedExponents>& grid,
-                                           const std::vector<std::vector<double>>& angle_zeros,
-                                           const std::vector<std::vector<double>>& gradient_zeros);
+                                           const ZeroLine& angle_zeros, const ZeroLine& gradient_zeros);
 
 }  // namespace widelimit::cli

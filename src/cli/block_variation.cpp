@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
@@ -93,7 +95,7 @@ BlockVariation::BlockVariation(const Network& network, const std::vector<std::st
       fail_spec(spec, "the network has an integer there, which cannot change continuously");
     for (const VariedNumber& other : numbers_)
       if (other.number == number) fail_spec(spec, "this number is varied already");
-    numbers_.push_back({range.path, values_in(range), std::move(number)});
+    numbers_.push_back({range.path, values_in(range), range.logarithmic, std::move(number)});
   }
 }
 
@@ -120,25 +122,70 @@ std::vector<VariedExponents> exponents_over(const BlockVariation& variation, con
   return grid;
 }
 
-std::vector<std::vector<double>> zeros_over(const BlockVariation& variation,
-                                            const std::vector<VariedExponents>& grid, ZeroOf which,
-                                            const VariationRun& run) {
-  const std::size_t along = variation.numbers().back().values.size();
-  std::vector<std::vector<double>> zeros;
-  for (std::size_t i = 1; i < grid.size(); ++i) {
-    const double before = value_of(grid[i - 1].exponents, which), after = value_of(grid[i].exponents, which);
-    if (i % along == 0 || std::signbit(before) == std::signbit(after)) continue;
-    std::vector<double> values = grid[i].values;
-    const auto at = [&](double value) {
-      values.back() = value;
-      return value_of(exponents_at(variation, values, run), which);
-    };
-    const auto root = numerics::bracketed_root(at, grid[i - 1].values.back(), grid[i].values.back());
-    if (!root) continue;
-    values.back() = *root;
-    zeros.push_back(values);
+namespace {
+
+/// Roots on the edges of a grid, each computed once.
+class ZerosOnEdges {
+ public:
+  ZerosOnEdges(const BlockVariation& variation, const std::vector<VariedExponents>& grid, ZeroOf which,
+               const VariationRun& run)
+      : variation_{variation}, grid_{grid}, which_{which}, run_{run} {}
+
+  /// The point on the edge between two neighbours, if there is one.
+  std::optional<std::size_t> between(std::size_t from, std::size_t to) {
+    const auto [place, is_new] = known_.try_emplace({from, to});
+    if (is_new) place->second = find(from, to);
+    return place->second;
   }
-  return zeros;
+
+  ZeroLine line;
+
+ private:
+  std::optional<std::size_t> find(std::size_t from, std::size_t to) {
+    const double before = value_of(grid_[from].exponents, which_),
+                 after = value_of(grid_[to].exponents, which_);
+    if (std::isnan(before) || std::isnan(after) || std::signbit(before) == std::signbit(after))
+      return std::nullopt;
+    std::vector<double> values = grid_[to].values;
+    const std::size_t varied = values.back() == grid_[from].values.back() ? 0 : values.size() - 1;
+    const auto at = [&](double value) {
+      values[varied] = value;
+      return value_of(exponents_at(variation_, values, run_), which_);
+    };
+    const auto root = numerics::bracketed_root(at, grid_[from].values[varied], grid_[to].values[varied]);
+    if (!root) return std::nullopt;
+    values[varied] = *root;
+    line.points.push_back(values);
+    return line.points.size() - 1;
+  }
+
+  const BlockVariation& variation_;
+  const std::vector<VariedExponents>& grid_;
+  ZeroOf which_;
+  const VariationRun& run_;
+  std::map<std::pair<std::size_t, std::size_t>, std::optional<std::size_t>> known_;
+};
+
+}  // namespace
+
+ZeroLine zeros_over(const BlockVariation& variation, const std::vector<VariedExponents>& grid, ZeroOf which,
+                    const VariationRun& run) {
+  ZerosOnEdges zeros(variation, grid, which, run);
+  const std::size_t along = variation.numbers().back().values.size();
+  for (std::size_t i = 1; i < grid.size(); ++i)
+    if (i % along != 0) zeros.between(i - 1, i);
+  for (std::size_t i = 0; i + along < grid.size(); ++i) zeros.between(i, i + along);
+  for (std::size_t i = 0; i + along < grid.size(); ++i) {
+    if ((i + 1) % along == 0) continue;
+    // In the order around the cell: two of four crossings in a row belong together.
+    std::vector<std::size_t> crossings;
+    for (const auto& [from, to] :
+         {std::pair{i, i + 1}, {i + 1, i + along + 1}, {i + along, i + along + 1}, {i, i + along}})
+      if (const auto point = zeros.between(from, to)) crossings.push_back(*point);
+    for (std::size_t k = 0; k + 1 < crossings.size(); k += 2)
+      zeros.line.segments.emplace_back(crossings[k], crossings[k + 1]);
+  }
+  return std::move(zeros.line);
 }
 
 }  // namespace widelimit::cli

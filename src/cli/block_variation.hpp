@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "network/network_number.hpp"
@@ -15,6 +16,7 @@ namespace widelimit::cli {
 struct VariedNumber {
   std::string path;
   std::vector<double> values;  ///< Ascending.
+  bool logarithmic = false;    ///< Evenly spaced in the logarithm.
   NetworkNumber number;
 };
 
@@ -52,10 +54,16 @@ struct VariationRun {
 
 enum class ZeroOf { angle, gradient };
 
-/// Where an exponent vanishes along the last number, for each value of the other: a root (TOMS 748) between any two
-/// neighbours of the grid between which it changes sign. Of sampled layers the root is that of the drawn samples.
-[[nodiscard]] std::vector<std::vector<double>> zeros_over(const BlockVariation& variation,
-                                                          const std::vector<VariedExponents>& grid,
-                                                          ZeroOf which, const VariationRun& run);
+/// Where an exponent vanishes.
+struct ZeroLine {
+  std::vector<std::vector<double>> points;  ///< Values of the numbers.
+  /// Pairs of points that the line joins, over two numbers.
+  std::vector<std::pair<std::size_t, std::size_t>> segments;
+};
+
+/// A root (TOMS 748) between any two neighbours of the grid between which an exponent changes sign, along either number,
+/// joined through the cells of the grid. Of sampled layers the root is that of the drawn samples.
+[[nodiscard]] ZeroLine zeros_over(const BlockVariation& variation, const std::vector<VariedExponents>& grid,
+                                  ZeroOf which, const VariationRun& run);
 
 }  // namespace widelimit::cli

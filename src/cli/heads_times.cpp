@@ -43,22 +43,50 @@ void TimesOverScales::add(double scale, std::optional<double> time) {
   if (spreads_.empty() || scale != last_scale_) spreads_.emplace_back();
   last_scale_ = scale;
   spreads_.back().push_back(time);
-  if (time) points_.emplace_back(scale, *time);
+  points_.emplace_back(scale, time.value_or(kMissing));
+}
+
+std::vector<std::pair<double, double>> TimesOverScales::points_of_complete_scales() const {
+  std::vector<std::pair<double, double>> complete;
+  std::size_t first = 0;
+  for (const auto& times : spreads_) {
+    if (std::all_of(times.begin(), times.end(), [](const auto& time) { return time.has_value(); }))
+      for (std::size_t k = 0; k < times.size(); ++k) complete.push_back(points_[first + k]);
+    first += times.size();
+  }
+  return complete;
+}
+
+double censored_median(std::vector<double> times) {
+  std::sort(times.begin(), times.end(),
+            [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
+  // One of the middle two that is missing makes the sum missing too.
+  const std::size_t count = times.size();
+  return count == 0 ? kMissing : (times[(count - 1) / 2] + times[count / 2]) / 2;
 }
 
 json TimesOverScales::summary() const {
-  const double slope = least_squares_slope(points_);
+  const double slope = least_squares_slope(points_of_complete_scales());
   json result{{"slope", std::isnan(slope) ? json(nullptr) : json(slope)}, {"times", json::array()}};
   for (const auto& times : spreads_) {
     std::vector<double> values;
     json all = json::array();
     for (const auto& time : times) {
       all.push_back(time_or_null(time));
-      if (time) values.push_back(*time);
+      values.push_back(time.value_or(kMissing));
     }
-    json spread = values.empty() ? json::object() : spread_json(spread_of(values));
-    spread["values"] = all;
-    result["times"].push_back(std::move(spread));
+    const auto reached =
+        std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
+    const auto or_null = [](double time) { return std::isnan(time) ? json(nullptr) : json(time); };
+    const auto [least, greatest] =
+        std::minmax_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
+          return a && (!b || *a < *b);  // what was not reached comes last
+        });
+    result["times"].push_back({{"median", or_null(censored_median(std::move(values)))},
+                               {"least", time_or_null(*least)},
+                               {"greatest", time_or_null(*greatest)},
+                               {"reached", reached},
+                               {"values", std::move(all)}});
   }
   return result;
 }

@@ -24,14 +24,21 @@ struct FirstTimes {
   void see(double tau, const Vector<double>& values, double bound);
 };
 
+/// The median of times of which NaN were not reached and so are later than all others; NaN where it is not reached.
+[[nodiscard]] double censored_median(std::vector<double> times);
+
 /// Times of one quantity over sizes and starts.
 class TimesOverScales {
  public:
   void add(double scale, std::optional<double> time);
-  /// {"slope", "times": a spread and all values for each size}.
+  /// {"slope" over the sizes at which all starts reached it, "times": for each size median, least and greatest with what
+  /// was not reached (null) as later than all, the number reached, and all values}.
   [[nodiscard]] nlohmann::json summary() const;
 
  private:
+  /// What is left out is late, and would flatten a slope.
+  [[nodiscard]] std::vector<std::pair<double, double>> points_of_complete_scales() const;
+
   double last_scale_ = 0;
   std::vector<std::vector<std::optional<double>>> spreads_;
   std::vector<std::pair<double, double>> points_;

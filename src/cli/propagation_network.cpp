@@ -240,8 +240,8 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
   }
   const auto angle = zeros_over(variation, grid, ZeroOf::angle, run);
   const auto gradient = zeros_over(variation, grid, ZeroOf::gradient, run);
-  table.summary["lambda_a_zero"] = angle;
-  table.summary["lambda_g_zero"] = gradient;
+  table.summary["lambda_a_zero"] = angle.points;
+  table.summary["lambda_g_zero"] = gradient.points;
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
     draw_output_file(arguments.output.plot, variation_script(variation, grid, angle, gradient),

@@ -249,8 +249,8 @@ void check_steps(const FieldReader& fields, const SdeModel& model, const Simulat
     naming_errors(place, [&] { require_step_size("geometric", model, options.max_step); });
 }
 
-/// A whole setup with `step_control` where the configuration has none.
-SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control) {
+/// A whole setup with `step_control` and `upper` where the configuration has none.
+SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control, double upper) {
   SdeSetup setup{.model = {}, .attention = {}, .v0 = {}, .options = {}};
   read_model(fields, setup);
   setup.v0 = read_start(fields);
@@ -259,7 +259,7 @@ SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control
   setup.options.step_control = step_control;
   read_step_control(fields, setup.attention.has_value(), setup.options);
   setup.options.scheme = read_scheme(fields, setup.model);
-  setup.options.bounds = read_bounds(fields, {}, setup.v0);
+  setup.options.bounds = read_bounds(fields, {.upper = upper}, setup.v0);
   setup.options.paths = read_paths(fields, "paths", 4096, setup.v0, setup.options.times.size());
   setup.options.seed = read_seed(fields);
   read_finite_width_drift(fields, setup);
@@ -269,11 +269,15 @@ SdeSetup read_simulation(FieldReader& fields, std::optional<double> step_control
 
 }  // namespace
 
-SdeSetup read_sde_setup(FieldReader& fields) { return read_simulation(fields, std::nullopt); }
+SdeSetup read_sde_setup(FieldReader& fields) {
+  return read_simulation(fields, std::nullopt, StopBounds{}.upper);
+}
 
 SdeSetup read_explosion_setup(FieldReader& fields) {
   constexpr double fine = 0.005;
-  return read_simulation(fields, fine);
+  // From there a path returns before it explodes with a probability that falls as a power, for gamma^2 near 1/2 slowly.
+  constexpr double far = 1e12;
+  return read_simulation(fields, fine, far);
 }
 
 SdeSetup read_law_setup(FieldReader& fields) {

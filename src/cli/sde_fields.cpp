@@ -100,10 +100,10 @@ ConfigFields step_fields(const char* step_control) {
            "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
 }
 
-ConfigFields path_fields(const char* step_control) {
+ConfigFields path_fields(const char* step_control, const char* upper) {
   return joined_fields({{{"paths", V::integer(1, largest_count), "4096", "of the SDE"}},
                         step_fields(step_control),
-                        seed_and_bounds("0", "1e4")});
+                        seed_and_bounds("0", upper)});
 }
 
 ConfigFields layer_fields() {
@@ -127,7 +127,7 @@ using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
 
 CommandFields all_sde_fields() {
   const ConfigFields simulation = joined_fields(
-      {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control)});
+      {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control, "1e4")});
   const ConfigFields law = joined_fields(
       {model_fields_of(V::words({"attention", "resnet", "mlp"})), start_fields(), time_fields()});
   const ConfigFields grid = {{"gammas", V::within(0, 1).different_list(), "gamma",
@@ -163,7 +163,7 @@ CommandFields all_sde_fields() {
                           network_fields()})},
           {"entropy", network_fields()},
           {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
-                                       path_fields("0.005")})},
+                                       path_fields("0.005", "1e12")})},
           {"law", law},
           {"flow",
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",

@@ -21,31 +21,46 @@ bool has_feedforward(const SdeModel& model) { return model.relu_drift > 0; }
 /// Gap of two tokens, (V^11 + V^22 - 2 V^12) / 4.
 double gap_of(const Matrix<double>& v) { return (v(0, 0) + v(1, 1) - 2 * v(0, 1)) / 4; }
 
-/// What the exact laws know of the explosion: two tokens under one head of full attention alone.
-bool has_gap_law(const SdeSetup& setup) {
-  return setup.attention && setup.attention->heads == 1 && setup.model.mask == AttentionMask::full &&
-         has_attention(setup.model) && !has_feedforward(setup.model) && setup.v0.rows() == 2 &&
+/// Two tokens of which the gap decides what attention does with them.
+bool has_gap(const SdeSetup& setup) {
+  return setup.model.mask == AttentionMask::full && has_attention(setup.model) && setup.v0.rows() == 2 &&
          gap_of(setup.v0) > 0;
 }
 
-/// Paths that have exploded by a time.
-Index exploded_by(const CovarianceEnsemble& ensemble, double time) {
-  Index count = 0;
+/// What the exact laws know of the explosion: two tokens under full attention alone.
+bool has_gap_law(const SdeSetup& setup) { return has_gap(setup) && !has_feedforward(setup.model); }
+
+/// Paths that have gone beyond the upper bound by a time.
+std::vector<Index> beyond_by(const CovarianceEnsemble& ensemble, double time) {
+  std::vector<Index> paths;
   for (Index path = 0; path < ensemble.paths(); ++path) {
     const PathOutcome& outcome = ensemble.outcome(path);
     const bool above = outcome.end == PathEnd::above || outcome.end == PathEnd::not_finite;
-    if (above && outcome.stop_time <= time) ++count;
+    if (above && outcome.stop_time <= time) paths.push_back(path);
   }
-  return count;
+  return paths;
 }
 
-/// A row a time: how many paths exploded by then, and what the exact law says.
+/// Mean probability that such paths explode rather than return, by the scale function of the gap; attention alone
+/// decides up there. 1 where it is not known.
+double explodes_from_there(const SdeSetup& setup, const CovarianceEnsemble& ensemble,
+                           const std::vector<Index>& paths) {
+  if (!has_gap(setup) || paths.empty()) return 1;
+  SdeModel attention = setup.model;
+  attention.relu_drift = 0;
+  const Index last = last_time(ensemble);
+  double sum = 0;
+  for (const Index path : paths) {
+    const double gap = gap_of(ensemble.covariance(last, path));
+    if (gap > 0) sum += explosion_probability(attention, gap);
+  }
+  return sum / static_cast<double>(paths.size());
+}
+
 /// The exact share, or null and why it is not known; for the picture, where null is not drawn.
 double add_exact(const SdeSetup& setup, double time, json& row) {
   try {
-    const double exact =
-        1 - gap_distribution(setup.attention->residual, setup.attention->temperature, gap_of(setup.v0), time)
-                .total_mass();
+    const double exact = 1 - gap_distribution(setup.model, gap_of(setup.v0), time).total_mass();
     row["exact"] = exact;
     return exact;
   } catch (const NumericalError& error) {
@@ -55,14 +70,19 @@ double add_exact(const SdeSetup& setup, double time, json& row) {
   }
 }
 
+/// A row a time: the share that exploded by then, and what the exact law says.
 json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, LinePlot& plot) {
   json rows = json::array();
   for (const double time : ensemble.times()) {
-    const Index exploded = exploded_by(ensemble, time);
-    const double share = static_cast<double>(exploded) / static_cast<double>(ensemble.paths());
-    const auto interval = numerics::binomial_interval(exploded, ensemble.paths());
+    const std::vector<Index> beyond = beyond_by(ensemble, time);
+    const auto count = static_cast<Index>(beyond.size());
+    const double explodes = explodes_from_there(setup, ensemble, beyond);
+    const double share = explodes * static_cast<double>(count) / static_cast<double>(ensemble.paths());
+    auto interval = numerics::binomial_interval(count, ensemble.paths());
+    interval = {explodes * interval.lower, explodes * interval.upper};
     json row{{"time", time},
-             {"exploded", exploded},
+             {"beyond_upper", count},
+             {"explodes_from_there", explodes},
              {"probability", share},
              {"interval_95", {interval.lower, interval.upper}}};
     plot.x.push_back(time);
@@ -77,8 +97,7 @@ json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, L
 
 /// The exact laws of two tokens at one time.
 DiffusionDistribution law_at(const SdeSetup& setup, double time) {
-  if (has_gap_law(setup))
-    return gap_distribution(setup.attention->residual, setup.attention->temperature, gap_of(setup.v0), time);
+  if (has_gap_law(setup)) return gap_distribution(setup.model, gap_of(setup.v0), time);
   const Matrix<double>& v = setup.v0;
   return correlation_distribution(setup.model, v(0, 1) / std::sqrt(v(0, 0) * v(1, 1)), time);
 }
@@ -90,10 +109,8 @@ void require_law(const SdeSetup& setup) {
         setup.v0.rows()));
   if (has_attention(setup.model) && !has_gap_law(setup))
     throw ArgumentError(fmt::format(
-        "config.{}: sde law knows attention with one head, a full mask and a gap above 0 between the tokens",
-        setup.attention->heads > 1                ? "heads"
-        : setup.model.mask != AttentionMask::full ? "mask"
-                                                  : "rho0"));
+        "config.{}: sde law knows attention with a full mask and a gap above 0 between the tokens",
+        setup.model.mask != AttentionMask::full ? "mask" : "rho0"));
 }
 
 constexpr double law_probabilities[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
@@ -158,8 +175,7 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
     const CovarianceEnsemble ensemble = simulate(setup.model, setup.v0, setup.options);
     json result{{"explosion", explosion_rows(setup, ensemble, plot)}, {"counts", ensemble_counts(ensemble)}};
     if (has_gap_law(setup))
-      result["exact_at_any_time"] =
-          explosion_probability(setup.attention->residual, setup.attention->temperature, gap_of(setup.v0));
+      result["exact_at_any_time"] = explosion_probability(setup.model, gap_of(setup.v0));
     return result;
   });
   for (const json& row : report["explosion"])
@@ -167,7 +183,7 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
                row["probability"].get<double>(), row["interval_95"][0].get<double>(),
                row["interval_95"][1].get<double>(),
                !row.contains("exact")   ? ""
-               : row["exact"].is_null() ? "  exact: the expansion does not converge"
+               : row["exact"].is_null() ? "  exact: not known"
                                         : fmt::format("  exact {:.4f}", row["exact"].get<double>()));
   run.write_report("explosion.json", report);
   run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}}, [&] { return lines_script(plot); });

@@ -16,6 +16,7 @@ struct StoppingGrid {
   std::vector<double> gammas, temperatures;
   json rows = json::array();
   std::vector<double> medians, early;  ///< [temperature][gamma]
+  double horizon = 0;                  ///< Where every path ends.
 };
 
 void append_point(StoppingGrid& grid, double gamma, double temperature, const CovarianceEnsemble& ensemble) {
@@ -27,6 +28,7 @@ void append_point(StoppingGrid& grid, double gamma, double temperature, const Co
   json row{{"gamma", gamma}, {"temperature", temperature}, {"counts", ensemble_counts(ensemble)}};
   for (const double p : {0.1, 0.5, 0.9})
     row["quantiles"].push_back({{"p", p}, {"time", numerics::quantile(ascending, p).value}});
+  grid.horizon = ensemble.times().back();
   grid.rows.push_back(std::move(row));
   grid.medians.push_back(numerics::quantile(ascending, 0.5).value);
   grid.early.push_back(numerics::quantile(ascending, 0.1).value);
@@ -50,16 +52,22 @@ std::string stopping_script(const StoppingGrid& grid) {
       fmt::format_to(std::back_inserter(text), "{}'{:g}' {}", i == 0 ? "" : ", ", values[i], i);
     return text;
   };
-  std::string script = gnuplot_canvas(760, 560) + "$grid << end\n";
+  std::string script = gnuplot_canvas(760, 560) + "$grid << end\n", censored = "$censored << end\n";
   for (std::size_t row = 0; row < grid.temperatures.size(); ++row)
-    for (std::size_t column = 0; column < grid.gammas.size(); ++column)
-      fmt::format_to(std::back_inserter(script), "{} {} {}\n", column, row,
-                     grid.medians[row * grid.gammas.size() + column]);
-  return script +
+    for (std::size_t column = 0; column < grid.gammas.size(); ++column) {
+      const double median = grid.medians[row * grid.gammas.size() + column];
+      fmt::format_to(std::back_inserter(script), "{} {} {}\n", column, row, median);
+      // At the horizon the median is of paths that had not stopped.
+      if (!(median < grid.horizon))
+        fmt::format_to(std::back_inserter(censored), "{} {} >{:g}\n", column, row, median);
+    }
+  return script + "end\n" + censored +
          fmt::format(
-             "end\nset xlabel 'gamma'\nset ylabel 'temperature'\nset cblabel 'median of the stopping time'\n"
+             "-1 -1 nan\nend\nset xlabel 'gamma'\nset ylabel 'temperature'\nset cblabel 'median of the "
+             "stopping time'\n"
              "set xtics ({})\nset ytics ({})\nset xrange [-0.5:{}]\nset yrange [-0.5:{}]\nset cbrange [0:*]\n"
-             "set palette defined (0 '#440154', 1 '#21918c', 2 '#fde725')\nplot $grid with image notitle\n",
+             "set palette defined (0 '#440154', 1 '#21918c', 2 '#fde725')\nplot $grid with image notitle, "
+             "$censored using 1:2:3 with labels notitle\n",
              labels(grid.gammas), labels(grid.temperatures), static_cast<double>(grid.gammas.size()) - 0.5,
              static_cast<double>(grid.temperatures.size()) - 0.5);
 }

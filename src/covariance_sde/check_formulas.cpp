@@ -64,7 +64,7 @@ void check_scalars(const JsonValue& scalars, Rows& rows) {
     const double gap = entry.at("delta0"), temperature = entry.at("tau0");
     add(fmt::format("explosion probability, gap {}, gamma^2 = {}, tau0 = {}", gap, residual.gamma_squared(),
                     temperature),
-        entry, explosion_probability(residual, temperature, gap));
+        entry, explosion_probability(attention_model(residual, temperature), gap));
   }
   for (const JsonValue& entry : scalars.at("unshaped_relu_ode").list()) {
     const double rho = entry.at("rho0"), time = entry.at("t");
@@ -83,7 +83,7 @@ DiffusionDistribution distribution_of(const JsonValue& entry) {
   if (name == "resnet_correlation")
     return correlation_distribution(resnet_model(residual, read_slopes(entry)), entry.at("rho0"), horizon);
   if (name == "attention_gap")
-    return gap_distribution(residual, entry.at("tau0"), entry.at("delta0"), horizon);
+    return gap_distribution(attention_model(residual, entry.at("tau0")), entry.at("delta0"), horizon);
   throw DataError(
       fmt::format("law: expected resnet_correlation, mlp_correlation or attention_gap, got {}", name));
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "covariance_sde/path_bounds.hpp"
 #include "covariance_sde/step_kernel.hpp"
@@ -117,8 +118,9 @@ class PathRunner {
     if (step_control_ == 0) return remaining;
     const double rate = kernel_.attention_rate(v_);
     const double step = rate * h > step_control_ ? step_control_ / rate : h;
-    // Never below the resolution of time, or a path close to overflow would not advance.
-    return std::min(std::max(step, 1e-13 * h), remaining);
+    // Far up steps fall below the resolution of time, which then stands still until the path has returned or left:
+    // longer steps there would decide by chance of the scheme which of the two.
+    return std::min(std::max(step, std::numeric_limits<double>::min()), remaining);
   }
 
   void take_step(RandomStream& stream, double step, double now, PathOutcome& outcome) {

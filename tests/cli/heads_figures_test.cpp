@@ -4,9 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/heads_experiment.hpp"
+#include "cli/heads_pictures.hpp"
+#include "cli/heads_times.hpp"
 #include "cli/program.hpp"
 #include "support/seconds_to_stop.hpp"
 
@@ -30,6 +34,42 @@ json flips() {
 }
 
 }  // namespace
+
+TEST_CASE("times over sizes: what was not reached is later than all") {
+  using widelimit::cli::censored_median;
+  const double never = std::nan("");
+  CHECK(censored_median({3, never, 1}) == 3);
+  CHECK(censored_median({4, 1, never, 2}) == 3);
+  CHECK(std::isnan(censored_median({1, never})));
+  CHECK(std::isnan(censored_median({never, 1, never})));
+  CHECK(std::isnan(censored_median({})));
+  widelimit::cli::TimesOverScales times;
+  for (const auto& [scale, time] : std::initializer_list<std::pair<double, std::optional<double>>>{
+           {1, 5}, {1, 3}, {1, std::nullopt}, {2, std::nullopt}, {2, 8}, {3, std::nullopt}})
+    times.add(scale, time);
+  // One size alone was reached by all of its starts.
+  CHECK(times.summary()["slope"].is_null());
+  const json spreads = times.summary()["times"];
+  CHECK(
+      spreads[0] ==
+      json{{"median", 5}, {"least", 3}, {"greatest", nullptr}, {"reached", 2}, {"values", {5, 3, nullptr}}});
+  CHECK(spreads[1] == json{{"median", nullptr},
+                           {"least", 8},
+                           {"greatest", nullptr},
+                           {"reached", 1},
+                           {"values", {nullptr, 8}}});
+  CHECK(spreads[2]["reached"] == 0);
+  CHECK(spreads[2]["least"].is_null());
+}
+
+TEST_CASE("times over sizes: pictures draw what was not reached as such") {
+  ExperimentTable table;
+  table.columns = {"eta", "start", "log_scale", "specialisation_time", "ratio"};
+  table.rows = {{1, 0, 2, 10, 5}, {1, 1, 2, std::nan(""), std::nan("")}, {0.1, 0, 4, 20, 5}};
+  const std::string script = widelimit::cli::heads_script("phase-transition", table);
+  CHECK(script.find("$median3 << EOD\n\n4 20\nnan nan\nEOD") != std::string::npos);
+  CHECK(script.find("$missing3 << EOD\n2\nnan\nEOD") != std::string::npos);
+}
 
 TEST_CASE("digit-times: every digit has a time, later for a larger bound, and the input is told") {
   json config = bars();

@@ -104,6 +104,23 @@ TEST_CASE("propagation network: networks beside the theory") {
   CHECK(found.at("origin").at("seed") == 3);
 }
 
+TEST_CASE(
+    "propagation network: a critical line that no step of the last number crosses is found all the same") {
+  // The last number is that of a layer behind the one that makes the block critical: it scales both inputs alike.
+  const TemporaryFolder folder;
+  std::ofstream(folder / "mlp.json") << R"({"widelimit": 1, "layers": [
+      {"layer": "dense", "weight_variance": 1}, {"layer": "tanh"}, {"layer": "dense", "weight_variance": 1}]})";
+  const json found =
+      propagation_json("network " + (folder / "mlp.json").string() +
+                       " --tokens 2 --depth 3 --vary 'layers[0].weight_variance=0.5:4:3:log' --vary "
+                       "'layers[2].weight_variance=0.9:1.1:2' --plot " +
+                       (folder / "v.png").string());
+  std::size_t between = 0;
+  for (const json& point : found.at("lambda_g_zero"))
+    if (point[1] == 0.9 || point[1] == 1.1) ++between;
+  CHECK(between >= 2);
+}
+
 TEST_CASE("propagation network: critical lines over numbers of the file") {
   const TemporaryFolder folder;
   const std::string block = block_file(folder);

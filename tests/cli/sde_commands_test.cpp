@@ -105,6 +105,28 @@ TEST_CASE("sde explosion: the interval holds the exact probability") {
   CHECK(report["explosion"][1]["probability"].get<double>() > 0.5);
 }
 
+TEST_CASE("sde explosion: paths beyond the bound count by what they still do") {
+  // Of those that pass 1e4 here, as many return as explode.
+  for (const double upper : {1e4, 1e12}) {
+    const SdeRun run("explosion", {{"model", "attention"},
+                                   {"gamma_squared", 0.45},
+                                   {"V0", {{1, -0.2}, {-0.2, 1}}},
+                                   {"times", {2}},
+                                   {"max_step", 0.05},
+                                   {"upper", upper},
+                                   {"paths", 2000}});
+    CAPTURE(run.errors);
+    REQUIRE(run.code == 0);
+    const json row = run.read("explosion.json")["explosion"][0];
+    CHECK(row["exact"].get<double>() == doctest::Approx(0.0240).epsilon(0.05).scale(0));
+    CHECK(row["interval_95"][0].get<double>() < row["exact"].get<double>());
+    CHECK(row["exact"].get<double>() < row["interval_95"][1].get<double>());
+    CHECK(row["probability"].get<double>() == doctest::Approx(row["beyond_upper"].get<double>() / 2000 *
+                                                              row["explodes_from_there"].get<double>()));
+    CHECK(row["explodes_from_there"].get<double>() < 0.98);
+  }
+}
+
 TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   const SdeRun limit("flow", {{"flow", "commuting"}, {"times", {0.5, 1}}});
   REQUIRE(limit.code == 0);

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "covariance_sde/p_value.hpp"
+#include "widelimit/covariance_sde/simulate.hpp"
 #include "widelimit/error.hpp"
 
 using namespace widelimit;
 using namespace widelimit::covariance_sde;
 using doctest::Approx;
+using examples::p_value;
 
 namespace {
 
@@ -50,6 +53,10 @@ double correlation_distribution_by_volumes(const SdeModel& model, double rho0, d
   double sum = 0;
   for (int i = 0; i < face; ++i) sum += p[static_cast<std::size_t>(i)];
   return sum;
+}
+
+SdeModel one_head(double gamma_squared, double temperature = 1) {
+  return attention_model(ResidualWeights::shaped(gamma_squared), temperature);
 }
 
 }  // namespace
@@ -98,43 +105,123 @@ TEST_CASE("exact distributions: without bend the mean of sinh(artanh rho) grows 
 }
 
 TEST_CASE("exact distributions: small gaps are log-normal and large ones explode") {
-  const ResidualWeights residual = ResidualWeights::shaped(0.125);
   const double s = 0.125 * 1.875, horizon = 0.75;
-  const DiffusionDistribution small = gap_distribution(residual, 1, 1e-4, horizon);
+  const DiffusionDistribution small = gap_distribution(one_head(0.125), 1e-4, horizon);
   const double median = 1e-4 * std::exp(-s * horizon);
   CHECK(small.quantile(0.5) == Approx(median).scale(0).epsilon(1e-6));
   CHECK(small.quantile(0.841344746068543) ==
         Approx(median * std::exp(std::sqrt(2 * s * horizon))).scale(0).epsilon(1e-5));
   CHECK(small.total_mass() == Approx(1).scale(0).epsilon(1e-10));
-  // Mass lost by a long time is the probability of exploding.
-  const double lost = 1 - gap_distribution(residual, 0.25, 0.4, 60).total_mass();
-  CHECK(lost == Approx(explosion_probability(residual, 0.25, 0.4)).scale(0).epsilon(2e-3));
 }
 
-TEST_CASE("exact distributions: where the expansion does not converge is an error, not a number") {
-  const auto gap_at = [](double gamma_squared, double time) {
-    return gap_distribution(ResidualWeights::shaped(gamma_squared), 1, 0.5, time);
-  };
-  for (const auto& [gamma_squared, time] :
-       {std::pair{0.45, 5.0}, {0.45, 100.0}, {0.3, 20.0}, {0.7, 4.0}, {0.2, 200.0}})
-    CHECK_THROWS_WITH_AS((void)gap_at(gamma_squared, time),
-                         doctest::Contains("gap_distribution: the expansion does not converge at time"),
-                         NumericalError);
-  CHECK(gap_at(0.45, 0.05).total_mass() > 0.999);
+TEST_CASE(
+    "exact distributions: the mass lost by long times is the probability of exploding, for every gamma^2") {
+  const std::pair<SdeModel, double> cases[] = {
+      {one_head(0.05, 0.3), 1500},
+      {one_head(0.125, 0.25), 500},
+      {one_head(0.2), 200},
+      {one_head(0.3), 200},
+      {one_head(0.45), 100},
+      {one_head(0.499), 100},
+      {one_head(0.5), 50},
+      {one_head(0.7), 50},
+      {one_head(1), 30},
+      {attention_model(ResidualWeights::shaped(0.7), 1, AttentionMask::full, 4), 100}};
+  for (const auto& [model, time] : cases) {
+    CAPTURE(model.attention_noise / model.attention_drift);
+    CHECK(1 - gap_distribution(model, 0.5, time).total_mass() ==
+          Approx(explosion_probability(model, 0.5)).scale(1).epsilon(2e-8));
+  }
+}
+
+TEST_CASE("exact distributions: moments of gaps that the generator knows, for every gamma^2 and time") {
+  // a = w / (4 q), kappa = 2 q / s. With Delta = 1 / (sqrt(kappa) sinh w) the generator is
+  // s [d^2 - ((2 a - 2) coth w - (2 a - 1) tanh w) d]; sinh^{2a-1}, which vanishes where paths explode, and cosh^{2-2a}
+  // are eigenfunctions of it.
+  for (const double gamma_squared : {0.1, 0.25, 0.3, 0.45, 0.49, 0.5, 0.7, 1.0})
+    for (const double time : {1e-4, 0.1, 1.0, 4.0}) {
+      CAPTURE(gamma_squared);
+      CAPTURE(time);
+      const SdeModel model = one_head(gamma_squared);
+      const double s = model.linear_noise, a = model.attention_drift / (4 * model.attention_noise),
+                   kappa = 2 * model.attention_noise / s, start = 0.8;
+      const DiffusionDistribution law = gap_distribution(model, start, time);
+      const bool explodes = a > 0.5;
+      const double power = 2 * a - 1;
+      const auto eigenfunction = [&](double gap) {
+        return explodes ? std::pow(gap / start, -power)
+                        : std::pow((1 + 1 / (kappa * gap * gap)) / (1 + 1 / (kappa * start * start)), 1 - a);
+      };
+      const double rate = explodes ? power * 2 * a * s : (2 - 2 * a) * (3 - 2 * a) * s;
+      if (rate * time > 2) continue;  // what remains would be the tail, of which the law knows too little
+      const double deviation = std::sqrt(2 * s * time), centre = -(1 + 2 * std::abs(power)) * s * time,
+                   low = centre - 9 * deviation, high = std::max(10 * deviation, deviation < 0.05 ? 0 : 14.0);
+      double mean = 0;
+      constexpr int points = 8000;
+      for (int k = 0; k <= points; ++k) {
+        const double gap = start * std::exp(std::lerp(low, high, k / double{points}));
+        mean += law.density(gap) * gap * eigenfunction(gap) * (high - low) / points;
+      }
+      CHECK(mean * std::exp(-rate * time) == Approx(1).scale(0).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("exact distributions: gaps agree with another method at small gamma^2 and with paths elsewhere") {
+  // A spectral expansion between walls, which converges where next to nothing explodes.
+  const DiffusionDistribution small = gap_distribution(one_head(0.125), 0.5, 0.5);
+  CHECK(small.quantile(0.5) == Approx(0.448161116294).scale(0).epsilon(1e-9));
+  CHECK(small.quantile(0.95) == Approx(1.03478319771).scale(0).epsilon(2e-9));
+  for (const double gamma_squared : {0.3, 0.45, 0.9}) {
+    SimulationOptions options;
+    options.times = {2};
+    options.paths = 4096;
+    options.bounds.upper = 1e12;
+    const SdeModel model = one_head(gamma_squared);
+    const CovarianceEnsemble ensemble = simulate(model, Matrix<double>{{1, -0.2}, {-0.2, 1}}, options);
+    std::vector<double> alive;
+    for (const Index path : ensemble.running_paths(0)) {
+      const Matrix<double> v = ensemble.covariance(0, path);
+      alive.push_back((v(0, 0) + v(1, 1) - 2 * v(0, 1)) / 4);
+    }
+    const DiffusionDistribution law = gap_distribution(model, 0.6, 2);
+    const double mass = law.total_mass();
+    CHECK(p_value(alive, [&](double x) { return law.cumulative(x) / mass; }) > 0.01);
+  }
+}
+
+TEST_CASE("exact distributions: late correlations keep their mass and follow paths") {
   const SdeModel resnet = resnet_model(ResidualWeights::shaped(0.49), {0, -1});
-  CHECK(correlation_distribution(resnet, 0.2, 10).total_mass() == Approx(1).scale(0).epsilon(1e-6));
-  for (const double time : {16.0, 30.0, 200.0})
-    CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 0.2, time),
-                         doctest::Contains("correlation_distribution: "), Error);
+  for (const double time : {1e-5, 10.0, 16.0, 30.0, 200.0})
+    CHECK(correlation_distribution(resnet, 0.2, time).total_mass() == Approx(1).scale(0).epsilon(1e-9));
+  SimulationOptions options;
+  options.times = {16};
+  options.paths = 4096;
+  options.max_step = 0.05;
+  const CovarianceEnsemble ensemble = simulate(resnet, Matrix<double>{{1, 0.2}, {0.2, 1}}, options);
+  const DiffusionDistribution law = correlation_distribution(resnet, 0.2, 16);
+  CHECK(p_value(ensemble.correlations(0, 0, 1), [&](double x) { return law.cumulative(x); }) > 0.01);
+}
+
+TEST_CASE("exact distributions: two halves of a time are the whole") {
+  // Chapman and Kolmogorov for the mass not exploded.
+  const SdeModel model = one_head(0.4);
+  const DiffusionDistribution half = gap_distribution(model, 0.7, 1);
+  double mass = 0;
+  constexpr int points = 160;
+  for (int k = 0; k < points; ++k) {
+    const double u = std::lerp(-9.0, 7.0, (k + 0.5) / points), gap = std::exp(u);
+    mass += half.density(gap) * gap * 16 / points * gap_distribution(model, gap, 1).total_mass();
+  }
+  CHECK(mass == Approx(gap_distribution(model, 0.7, 2).total_mass()).scale(0).epsilon(1e-7));
 }
 
 TEST_CASE("exact distributions: explosion needs gamma^2 below a half") {
-  CHECK(explosion_probability(ResidualWeights::shaped(0.5), 1, 10) == 0);
-  CHECK(explosion_probability(ResidualWeights::shaped(0.499), 1, 10) > 0);
-  CHECK(explosion_probability(ResidualWeights::shaped(0.3), 1, 1e6) == Approx(1).scale(0).epsilon(1e-3));
+  CHECK(explosion_probability(one_head(0.5), 10) == 0);
+  CHECK(explosion_probability(one_head(0.499), 10) > 0);
+  CHECK(explosion_probability(one_head(0.3), 1e6) == Approx(1).scale(0).epsilon(1e-3));
   // gamma^2 = 1/4: a = 1, P = (2 / pi) arctan(sqrt(kappa) gap), kappa = 2 gamma^4 / (tau^2 s).
   const double kappa = 2.0 / 16 / (0.25 * 1.75) / 0.25;
-  CHECK(explosion_probability(ResidualWeights::shaped(0.25), 0.5, 0.4) ==
+  CHECK(explosion_probability(one_head(0.25, 0.5), 0.4) ==
         Approx(2 / std::numbers::pi * std::atan(std::sqrt(kappa) * 0.4)).scale(0).epsilon(1e-13));
 }
 
@@ -156,16 +243,23 @@ TEST_CASE("exact distributions: errors") {
       (void)correlation_distribution(attention_model(ResidualWeights::shaped(0.5), 1), 0, 1),
       "correlation_distribution: the correlation is autonomous only without attention and with noise",
       ArgumentError);
-  CHECK_THROWS_WITH_AS(
-      (void)gap_distribution(ResidualWeights::unit(), 1, 1, 1),
-      "gap_distribution: needs lambda^2 + gamma^2 = 1 and gamma > 0, got lambda = 1, gamma = 1",
-      ArgumentError);
-  CHECK_THROWS_WITH_AS((void)gap_distribution(ResidualWeights::shaped(0.5), 1, -1, 1),
+  for (const SdeModel& model :
+       {resnet, attention_model(ResidualWeights::shaped(0.5), 1, AttentionMask::causal),
+        transformer_model(ResidualWeights::shaped(0.5), 1, {0, -1})})
+    CHECK_THROWS_WITH_AS((void)gap_distribution(model, 1, 1),
+                         "gap_distribution: the gap is autonomous only under full attention without a ReLU "
+                         "drift and with noise",
+                         ArgumentError);
+  CHECK_THROWS_WITH_AS((void)gap_distribution(one_head(0.5), -1, 1),
                        "gap_distribution: gap0 must be positive and finite, got -1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)correlation_distribution(resnet, 0, 1e30),
-                       doctest::Contains("nodes on one side of the start at time 1e+30"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)gap_distribution(ResidualWeights::shaped(0.5), 1, 1, 1e30),
-                       doctest::Contains("nodes on one side of the start at time 1e+30"), ArgumentError);
+                       doctest::Contains("correlation_distribution: substeps to time 1e+30"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)gap_distribution(one_head(0.5), 1, 1e30),
+                       doctest::Contains("gap_distribution: substeps to time 1e+30"), ArgumentError);
+  // A drift that half a million nodes do not resolve.
+  CHECK_THROWS_WITH_AS(
+      (void)correlation_distribution(resnet_model(ResidualWeights::shaped(0.5), {0, -1e4}), 0.2, 10),
+      doctest::Contains("nodes do not give the law at time 10 to 1e-08"), NumericalError);
   CHECK_THROWS_AS((void)correlation_distribution(resnet, 0.2, 1).quantile(1), ArgumentError);
   CHECK_THROWS_AS((void)correlation_distribution(resnet, 0.2, 1).quantile(0), ArgumentError);
 }

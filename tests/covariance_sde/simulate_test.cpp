@@ -97,9 +97,9 @@ TEST_CASE("simulate: the gap of two tokens under attention follows its exact dis
   const auto v00 = ensemble.entries(0, 0, 0), v11 = ensemble.entries(0, 1, 1);
   auto gap = ensemble.entries(0, 0, 1);
   for (std::size_t i = 0; i < gap.size(); ++i) gap[i] = (v00[i] + v11[i] - 2 * gap[i]) / 4;
-  const DiffusionDistribution distribution = gap_distribution(residual, 1, 0.4, 0.75);
+  const DiffusionDistribution distribution = gap_distribution(attention_model(residual, 1), 0.4, 0.75);
   CHECK(p_value(gap, [&](double x) { return distribution.cumulative(x); }) > 0.01);
-  const DiffusionDistribution other = gap_distribution(residual, 0.5, 0.4, 0.75);
+  const DiffusionDistribution other = gap_distribution(attention_model(residual, 0.5), 0.4, 0.75);
   CHECK(p_value(gap, [&](double x) { return other.cumulative(x); }) < 1e-3);
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("simulate: explosions happen with the probability of Feller's test [sl
   options.bounds.upper = 1e7;
   const CovarianceEnsemble ensemble =
       simulate(attention_model(residual, 0.25), examples::two_tokens(), options);
-  const double expected = explosion_probability(residual, 0.25, 0.4);
+  const double expected = explosion_probability(attention_model(residual, 0.25), 0.4);
   const double fraction = static_cast<double>(ensemble.count(PathEnd::above)) / 2000;
   CHECK(std::abs(fraction - expected) < 4 * std::sqrt(expected * (1 - expected) / 2000));
 }
