@@ -45,7 +45,8 @@ TEST_CASE("NetworkNumbers: errors name the path") {
   const NetworkNumbers keep(network, {"layers[2].keep"});
   CHECK_THROWS_WITH_AS(static_cast<void>(keep.with({1, 2})), "NetworkNumbers::with: expected 1 values, got 2",
                        ArgumentError);
-  CHECK_THROWS_WITH_AS(static_cast<void>(keep.with({1.5})), doctest::Contains("layers[2].keep"),
+  CHECK_THROWS_WITH_AS(static_cast<void>(keep.with({1.5})),
+                       doctest::Contains("layers[2]: dropout: keep must be in (0, 1], got 1.5"),
                        NetworkError);
 }
 
