@@ -12,10 +12,12 @@ namespace widelimit::python {
 namespace {
 
 constexpr int order = 24;
-constexpr int octaves = 15;  // |x| < 1, [1, 2), [2, 4), ... [2^13, 2^14).
+constexpr int octaves = 43;       // |x| < 1, [1, 2), [2, 4), ... [2^41, 2^42): quadrature looks so far out.
+constexpr int near_octaves = 15;  // Beyond them functions are simple, or left alone.
 constexpr int deepest = 40;
 constexpr std::size_t most_series = 4096;
 constexpr std::size_t most_exact_series = 512;
+constexpr std::size_t most_far_series = 8;
 constexpr std::size_t most_unresolved = 64;
 constexpr double rounding = 2e-15;
 
@@ -102,7 +104,7 @@ class TabulatedFunction::Series {
   }
 
   double operator()(double x) {
-    if (!(std::abs(x) < 0x1p14)) return directly(x);
+    if (!(std::abs(x) < 0x1p42)) return directly(x);
     const int number = std::abs(x) < 1 ? 0 : 1 + std::ilogb(x);
     Octave& octave = (std::signbit(x) ? negative_ : positive_)[static_cast<std::size_t>(number)];
     std::call_once(octave.made, [&] { make(octave, number, std::signbit(x)); });
@@ -125,7 +127,9 @@ class TabulatedFunction::Series {
     const double begin = is_negative ? -far : near, end = is_negative ? -near : far;
     // Where terms cancel, as in 1 + tanh(x) for x < 0, values have less than 1e-14 of themselves right: there the
     // terms' rounding is all that a series can come to.
-    Search exact{most_exact_series, 0, most_unresolved}, rounded{most_series, 0, most_series};
+    const bool is_near = number < near_octaves;
+    Search exact{is_near ? most_exact_series : most_far_series, 0, most_unresolved},
+        rounded{is_near ? most_series : most_far_series, 0, most_series};
     if (add(begin, end, deepest, exact)) {
       octave.intervals = std::move(exact.intervals);
       return;

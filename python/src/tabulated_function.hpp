@@ -13,8 +13,8 @@ namespace widelimit::python {
 /// Between powers of 2 of |x| series are made when a value is first wanted, of intervals that are halved (at breakpoints
 /// first) until the series is right to 1e-14 of the largest value there, down to 2^-40 of the interval. Where the
 /// function's own rounding forbids that, in more than 64 intervals so short or 512 in all, they are right to 2e-15 of the
-/// largest |x| there times the function's largest value in [-1, 1]. Values that are not finite, |x| >= 2^14, and
-/// intervals that would need more than 4096 series are left to the function itself.
+/// largest |x| there times the function's largest value in [-1, 1]. Values that are not finite, |x| >= 2^42, and
+/// intervals that would need more than 4096 series, or 8 from |x| = 2^14 on, are left to the function itself.
 class TabulatedFunction {
  public:
   /// Writes the values at all places x to `values`.

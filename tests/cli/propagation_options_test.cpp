@@ -78,24 +78,34 @@ void check_effect(const std::string& command, const Choice& choice) {
   CHECK(numbers_of(first) != numbers_of(second));
 }
 
+/// Of every option of a network.
+void check_effects(const std::string& command) {
+  for (const Choice& choice : network_choices()) {
+    // Strengths of these are critical for some gains only.
+    const bool needs_gain = command.starts_with("critical --free alpha");
+    const std::string gain = needs_gain && choice.option != "--sigma-w" ? " --sigma-w 2.6" : "";
+    const bool steps = choice.option == "--sigma-w" || choice.option == "--activation" ||
+                       choice.option == "--sigma-out" || choice.option == "--mlp-depth";
+    if (needs_gain && steps) continue;
+    check_effect(command + gain, choice);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("propagation: every option of a network has an effect, or is refused by its name") {
+  for (const std::string command : {"trajectory", "exponents", "critical --free sigma-w"})
+    check_effects(command);
+}
+
+TEST_CASE("propagation: every option of a network has an effect in all other commands [slow]") {
   for (const std::string command :
-       {"trajectory", "exponents", "phase --x alpha:.2:.8:2 --y sigma_w:1:3:2",
-        "phase --x alpha_A:.2:.8:2 --y alpha_M:.2:.8:2", "phase --x tokens:4:8:2 --y sigma_out:1:3:2",
-        "phase --x depth:2:4:2 --y mlp_depth:1:2:2", "critical --free sigma-w", "critical --free balanced",
-        "critical --free alpha-A", "critical --free alpha-M", "simulate angle --width 8 --networks 3",
-        "simulate gradient --width 8 --networks 3 --q0 1", "simulate gradient --width 8 --networks 3"})
-    for (const Choice& choice : network_choices()) {
-      // Strengths of these are critical for some gains only.
-      const bool needs_gain = command.starts_with("critical --free alpha");
-      const std::string gain = needs_gain && choice.option != "--sigma-w" ? " --sigma-w 2.6" : "";
-      const bool steps = choice.option == "--sigma-w" || choice.option == "--activation" ||
-                         choice.option == "--sigma-out" || choice.option == "--mlp-depth";
-      if (needs_gain && steps) continue;
-      check_effect(command + gain, choice);
-    }
+       {"phase --x alpha:.2:.8:2 --y sigma_w:1:3:2", "phase --x alpha_A:.2:.8:2 --y alpha_M:.2:.8:2",
+        "phase --x tokens:4:8:2 --y sigma_out:1:3:2", "phase --x depth:2:4:2 --y mlp_depth:1:2:2",
+        "critical --free balanced", "critical --free alpha-A", "critical --free alpha-M",
+        "simulate angle --width 8 --networks 3", "simulate gradient --width 8 --networks 3 --q0 1",
+        "simulate gradient --width 8 --networks 3"})
+    check_effects(command);
 }
 
 TEST_CASE("propagation: what has no effect beside other options") {

@@ -69,8 +69,10 @@ TEST_CASE("behind transposed convolutions a position is masked if one that it re
   const auto x = random_inputs(31, {inputs, positions_in_front, channel_count});
   xt::xarray<bool> mask = xt::ones<bool>({inputs, positions_in_front});
   mask(0, 0) = mask(0, 3) = mask(1, 5) = false;
-  for (const TransposedCase& which : {TransposedCase{3, 2, Padding::same, 0, 12}, {2, 3, Padding::valid, 0, 18},
-                                      {1, 3, Padding::same, 0, 18}, {3, 2, Padding::circular, 0, 12}}) {
+  for (const TransposedCase& which : {TransposedCase{3, 2, Padding::same, 0, 12},
+                                      {2, 3, Padding::valid, 0, 18},
+                                      {1, 3, Padding::same, 0, 18},
+                                      {3, 2, Padding::circular, 0, 12}}) {
     CAPTURE(which.filter);
     const TransposedInputs expected(which, x, mask);
     const Layer layer = conv_transpose({{which.filter}, {which.stride}, which.padding, 1.3, 0.2});
