@@ -62,7 +62,10 @@ def _inputs(*arrays):
         if isinstance(array, (list, tuple)):
             raise TypeError(f"{name}: expected one array, got a {type(array).__name__}; pad inputs of different size, and say "
                             "by lengths1 or mask1 what counts")
-    dtype = jnp.result_type(*(jnp.asarray(array) for array in arrays), jnp.float32)
+    # Integers count as float64 where JAX has it, as they do for widelimit.gram.
+    arrays = [array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(jnp.result_type(float))
+              for array in map(jnp.asarray, arrays)]
+    dtype = jnp.result_type(*arrays, jnp.float32)
     if dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"inputs: expected arrays of real numbers, got elements of type {dtype}")
     return [jnp.asarray(array).astype(dtype) for array in arrays]

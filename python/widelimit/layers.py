@@ -29,10 +29,17 @@ __all__ = [
 Branch = Union[Sequence[_core.Layer], Tuple[float, Sequence[_core.Layer]]]
 
 
+def _plain(value):
+    """Numbers and arrays of NumPy and of those like it, as JSON takes them."""
+    if hasattr(value, "__array__"):
+        return np.asarray(value).tolist()
+    raise TypeError(f"expected numbers, texts and lists of them, got a {type(value).__name__}")
+
+
 def _layer(kind, **fields):
     """The layer that a network file describes; fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
-    return _core.layer_from_json(json.dumps({"layer": kind, **given}))
+    return _core.layer_from_json(json.dumps({"layer": kind, **given}, default=_plain))
 
 
 def _layer_of(text):

@@ -46,7 +46,7 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
       ->check(number_from_to(-1, 1))
       ->type_name("C");
   command->callback([arguments, &context] {
-    check_output(arguments->output);
+    check_output(arguments->output, {{"--block", arguments->model.block}});
     check_block_file(arguments->model);
     if (arguments->model.causal && !arguments->output.plot.empty())
       throw ArgumentError(
@@ -132,7 +132,7 @@ void add_exponents(CLI::App& parent) {
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] {
-    check_output(arguments->output);
+    check_output(arguments->output, {{"--block", arguments->model.block}});
     check_block_file(arguments->model);
     PropagationTable table = table_of("exponents", arguments->model);
     table.summary = exponent_summary(arguments->model);
@@ -308,7 +308,7 @@ void exclude_from_critical(PropagationModel& model, const std::string& name) {
 }
 
 void run_critical(const CriticalArguments& arguments) {
-  check_output(arguments.output);
+  check_output(arguments.output, {{"--block", arguments.model.block}});
   check_block_file(arguments.model);
   const std::optional<FreeParameters> free = free_parameters(arguments.free);
   PropagationModel model = arguments.model;

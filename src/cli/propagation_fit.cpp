@@ -121,6 +121,8 @@ using Columns = std::set<std::string>;
 
 /// DataError for a column that looks like a mistyped one: it would be taken for one that is not there.
 void check_names(const std::string& file, const Columns& columns) {
+  if (columns.contains("causal"))
+    throw DataError(fmt::format("{}: expected the mask of all runs as --causal, got a column of it", file));
   std::vector<std::string> known{"loss", "lambda_a", "lambda_g"};
   known.insert(known.end(), hyperparameters.begin(), hyperparameters.end());
   for (const std::string& column : columns)
@@ -201,7 +203,7 @@ FitInput read_outcomes(const FitArguments& arguments) {
 }
 
 void run_fit(const FitArguments& arguments) {
-  check_output(arguments.output);
+  check_output(arguments.output, {{"the table", arguments.file}});
   const FitInput input = read_outcomes(arguments);
   const std::vector<TrainingOutcome>& outcomes = input.outcomes;
   const double ceiling = arguments.classes > 1 ? std::log(static_cast<double>(arguments.classes)) : HUGE_VAL;

@@ -126,11 +126,22 @@ void add_output_options(CLI::App& command, PropagationOutput& output, const std:
     command.add_option("--plot", output.plot, picture + ", drawn with gnuplot")->type_name("FILE.png");
 }
 
-void check_output(const PropagationOutput& output) {
+void check_output(const PropagationOutput& output, const std::vector<NamedFile>& others) {
   if (!output.out.empty() && output.out.extension() != ".json" && output.out.extension() != ".csv")
     throw ArgumentError(fmt::format("--out: expected FILE.json or FILE.csv, got {}", output.out.string()));
   check_output_file(output.out);
   check_output_file(output.plot);
+  std::vector<NamedFile> files{{"--out", output.out}, {"--plot", output.plot}};
+  files.insert(files.end(), others.begin(), others.end());
+  std::map<std::filesystem::path, std::string> names;
+  for (const NamedFile& file : files) {
+    if (file.path.empty()) continue;
+    const auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(file.path));
+    const auto [other, is_new] = names.try_emplace(place, file.name);
+    if (!is_new)
+      throw ArgumentError(fmt::format("{} and {}: expected different files, got {} for both", other->second,
+                                      file.name, file.path.string()));
+  }
 }
 
 PropagationTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {

@@ -71,9 +71,15 @@ struct PropagationTable {
   std::vector<std::vector<double>> rows;
 };
 
-/// DataError before the work if a file cannot be written later; ArgumentError if its name ends in nothing
-/// known.
-void check_output(const PropagationOutput& output);
+/// A file of a command, and the option that gives it.
+struct NamedFile {
+  std::string name;
+  std::filesystem::path path;  ///< Empty: none.
+};
+
+/// DataError before the work if a file cannot be written later; ArgumentError if its name ends in nothing known, or if two
+/// of all files are one. `others`: what the command reads and writes besides.
+void check_output(const PropagationOutput& output, const std::vector<NamedFile>& others = {});
 
 /// The table of a command, with nothing in it yet but the network and the command's own settings as its
 /// origin: the options that have an effect, by their names, so that the command can be repeated. "parameters" of the

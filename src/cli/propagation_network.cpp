@@ -249,7 +249,9 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
 }
 
 void run_block_command(const BlockArguments& arguments) {
-  check_output(arguments.output);
+  check_output(
+      arguments.output,
+      {{"the network", arguments.network}, {"--gram", arguments.gram}, {"--grams", arguments.grams}});
   check_output_file(arguments.grams);
   const Network block = network_from_argument(arguments.network, 1);
   check_heads(arguments, block);

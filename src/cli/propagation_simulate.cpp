@@ -59,7 +59,7 @@ class Run {
 /// `start`: where tokens start, as the command reads it.
 PropagationTable begin(const char* command, const SimulateArguments& arguments, const PropagationModel& model,
                        const json& start) {
-  check_output(arguments.output);
+  check_output(arguments.output, {{"--block", model.block}, {"--samples", arguments.samples}});
   check_block_file(model);
   json settings{{"width", arguments.width}, {"networks", arguments.networks}};
   settings.update(start);

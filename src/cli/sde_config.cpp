@@ -276,8 +276,14 @@ SdeSetup read_sde_setup(FieldReader& fields) {
 SdeSetup read_explosion_setup(FieldReader& fields) {
   constexpr double fine = 0.005;
   // From there a path returns before it explodes with a probability that falls as a power, for gamma^2 near 1/2 slowly.
-  constexpr double far = 1e12;
-  return read_simulation(fields, fine, far);
+  // Farther out, gaps are small differences of what is rounded.
+  constexpr double far = 1e6, least = 1e3;
+  SdeSetup setup = read_simulation(fields, fine, far);
+  if (setup.options.bounds.upper < least)
+    fields.fail("upper",
+                fmt::format("expected a number >= {}, from where paths explode or return at once, got {}",
+                            least, setup.options.bounds.upper));
+  return setup;
 }
 
 SdeSetup read_law_setup(FieldReader& fields) {

@@ -106,6 +106,13 @@ ConfigFields path_fields(const char* step_control, const char* upper) {
                         seed_and_bounds("0", upper)});
 }
 
+/// Of explosion, which asks for more than the other commands.
+ConfigFields with_far_upper(ConfigFields fields) {
+  for (ConfigField& field : fields)
+    if (std::string_view(field.name) == "upper") field.values = V::at_least(1e3);
+  return fields;
+}
+
 ConfigFields layer_fields() {
   return {{"layers", V::integer(1, largest_count).increasing_list(), "depth",
            "layers behind which results are kept"},
@@ -163,7 +170,7 @@ CommandFields all_sde_fields() {
                           network_fields()})},
           {"entropy", network_fields()},
           {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
-                                       path_fields("0.005", "1e12")})},
+                                       with_far_upper(path_fields("0.005", "1e6"))})},
           {"law", law},
           {"flow",
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",

@@ -29,6 +29,17 @@ double density_derivative(const Vector<double>& inverse, const Vector<double>& i
   return sum / static_cast<double>(inverse.size());
 }
 
+void require_symmetric(const Matrix<double>& derivative, const char* where) {
+  constexpr double rounding = 1e-8;
+  const double gap = (derivative - derivative.transpose()).cwiseAbs().maxCoeff(),
+               largest = derivative.cwiseAbs().maxCoeff();
+  if (gap > rounding * largest)
+    throw ArgumentError(fmt::format(
+        "{}: a derivative of the Gram matrix must be symmetric, but entries that mirror each other "
+        "differ by {:.3g} where the largest is {:.3g}",
+        where, gap, largest));
+}
+
 }  // namespace
 
 std::vector<Regression::ScoreDerivatives> Regression::score_derivatives(
@@ -49,6 +60,7 @@ std::vector<Regression::ScoreDerivatives> Regression::score_derivatives(
   for (const Matrix<double>& derivative : gram_derivatives) {
     require_shape(derivative, n, n, where, "a derivative of the Gram matrix");
     require_finite(derivative, where, "a derivative of the Gram matrix");
+    require_symmetric(derivative, where);
     Matrix<double> change = derivative;
     if (relative != nullptr) change.diagonal().array() += relative->value() * derivative.diagonal().mean();
     const Matrix<double> of_inverse = multiply(inverse, Transpose::no, change, Transpose::no);

@@ -50,9 +50,10 @@ Pointer place_of(const std::string& path, const std::string& where) {
 
 std::string numbers_in(const nlohmann::json& value) {
   std::vector<std::string> names;
-  for (const auto& [name, field] : value.items())
-    if (field.is_number() || field.is_structured()) names.push_back(name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  if (value.is_structured())
+    for (const auto& [name, field] : value.items())
+      if (field.is_number() || field.is_structured()) names.push_back(name);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -64,9 +65,8 @@ NetworkNumber::NetworkNumber(const nlohmann::json& document, const std::string& 
   while (!known.empty() && !document.contains(known)) known.pop_back();
   const nlohmann::json& value = document.at(known);
   if (known != place_)
-    fail_at(where,
-            fmt::format("the network has no such field; {} has {}", known.empty() ? "it" : known.to_string(),
-                        value.is_structured() && !value.empty() ? numbers_in(value) : "none"));
+    fail_at(where, fmt::format("the network has no such field; {} has {}",
+                               known.empty() ? "it" : known.to_string(), numbers_in(value)));
   if (!value.is_number())
     fail_at(where, fmt::format("expected a number there, the network has {}", value.dump()));
   is_integer_ = value.is_number_integer();

@@ -3,20 +3,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
 
+#include "network/layer_model.hpp"
 #include "network/network_number.hpp"
+#include "network/registry.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/network/network_file.hpp"
 
 namespace widelimit {
 
 struct NetworkNumbers::Places {
+  Network network;
+  /// As in the network's file, but with nothing in the place of layers that no path leads to: files need not know those.
   nlohmann::json document;
+  std::set<std::size_t> layers;  ///< That paths lead to.
   std::vector<NetworkNumber> numbers;
 };
 
+namespace {
+
+/// "layers[3].weight_variance" leads to layer 3, if there is one.
+std::optional<std::size_t> layer_of(const std::string& path, std::size_t count) {
+  constexpr std::string_view front = "layers[";
+  if (!path.starts_with(front)) return std::nullopt;
+  std::size_t layer = count;
+  const char* end = path.data() + path.size();
+  const auto read = std::from_chars(path.data() + front.size(), end, layer);
+  if (read.ec != std::errc{} || read.ptr == end || *read.ptr != ']' || layer >= count) return std::nullopt;
+  return layer;
+}
+
+}  // namespace
+
 NetworkNumbers::NetworkNumbers(const Network& network, const std::vector<std::string>& paths) {
-  auto places = std::make_shared<Places>(Places{nlohmann::json::parse(to_json(network)), {}});
+  auto places = std::make_shared<Places>(Places{network, {{"layers", nlohmann::json::array()}}, {}, {}});
+  nlohmann::json& layers = places->document["layers"];
+  for (std::size_t i = 0; i < network.layers().size(); ++i) layers.push_back(nullptr);
+  for (const std::string& path : paths)
+    if (const auto layer = layer_of(path, network.layers().size())) places->layers.insert(*layer);
+  for (const std::size_t layer : places->layers) {
+    model_of(network.layers()[layer]).check_writable(fmt::format("layers[{}]", layer));
+    layers[layer] = nlohmann::json(to_json(Layers{network.layers()[layer]})).front();
+  }
   for (const std::string& path : paths) {
     const NetworkNumber number(places->document, path, fmt::format("'{}'", path));
     if (number.is_integer())
@@ -36,7 +68,10 @@ Network NetworkNumbers::with(const std::vector<double>& values) const {
         fmt::format("NetworkNumbers::with: expected {} values, got {}", values_.size(), values.size()));
   nlohmann::json document = places_->document;
   for (std::size_t i = 0; i < values.size(); ++i) places_->numbers[i].set(document, values[i]);
-  return parse_network(document.dump());
+  Layers layers = places_->network.layers();
+  for (const std::size_t layer : places_->layers)
+    layers[layer] = read_layer(document.at("layers").at(layer), fmt::format("layers[{}]", layer));
+  return {places_->network.name(), std::move(layers)};
 }
 
 }  // namespace widelimit

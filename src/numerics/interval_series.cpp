@@ -33,11 +33,17 @@ SeriesNumbers coefficients_of(const SeriesNumbers& values) {
 
 IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end, double noise)
     : begin_{begin}, end_{end}, tail_{std::numeric_limits<double>::infinity()}, coefficients_{0.0} {
-  SeriesNumbers places{}, values{};
+  // Between the ends and the outermost nodes, a thousandth of the interval away, a kink would not be seen.
+  constexpr double beside_end = 1e-5;
+  const std::array<double, 2> ends{begin + beside_end * (end - begin), end - beside_end * (end - begin)};
+  std::array<double, series_order + 2> places{}, all_values{};
   for (std::size_t i = 0; i < series_order; ++i)
     places[i] = (begin + end) / 2 + (end - begin) / 2 * std::cos(node_angle(i));
-  f(places, values.data());
-  for (const double value : values) {
+  std::copy(ends.begin(), ends.end(), places.begin() + series_order);
+  f(places, all_values.data());
+  SeriesNumbers values{};
+  std::copy_n(all_values.begin(), series_order, values.begin());
+  for (const double value : all_values) {
     if (!std::isfinite(value)) return;
     size_ = std::max(size_, std::abs(value));
   }
@@ -47,11 +53,15 @@ IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end
     tail_ = std::max(tail_, std::abs(all[k]));
   // Places are rounded too: f moves by its slope times that.
   const double farthest = std::max(std::abs(begin), std::abs(end));
-  const double rounding =
-      noise + series_rounding * size_ + 1e-15 * farthest * std::abs(all[1]) / (end - begin);
+  place_rounding_ = 1e-15 * farthest * std::abs(all[1]) / (end - begin);
+  const double rounding = noise + series_rounding * size_ + place_rounding_;
   std::size_t last = series_order - 1;
   while (last > 0 && std::abs(all[last]) <= rounding) --last;
-  coefficients_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+  coefficients_.assign(all.begin(), all.end());
+  constexpr double terms = static_cast<double>(series_order);
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    tail_ = std::max(tail_, std::abs((*this)(ends[i]) - all_values[series_order + i]) / terms);
+  coefficients_.resize(last + 1);
 }
 
 double IntervalSeries::operator()(double x) const {

@@ -15,6 +15,8 @@ class IntervalSeries {
 
   /// The largest of the last coefficients, infinite where f is not finite.
   [[nodiscard]] double tail() const { return tail_; }
+  /// What the rounding of x makes of f, by its slope.
+  [[nodiscard]] double place_rounding() const { return place_rounding_; }
   /// The largest value at the nodes.
   [[nodiscard]] double size() const { return size_; }
   [[nodiscard]] std::size_t degree() const { return coefficients_.size() - 1; }
@@ -22,7 +24,7 @@ class IntervalSeries {
   [[nodiscard]] double operator()(double x) const;
 
  private:
-  double begin_, end_, tail_, size_ = 0;
+  double begin_, end_, tail_, size_ = 0, place_rounding_ = 0;
   std::vector<double> coefficients_;
 };
 

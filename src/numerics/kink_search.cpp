@@ -72,7 +72,7 @@ class KinkSearch {
 
   [[nodiscard]] double tolerance(const IntervalSeries& series, double begin, double end) const {
     const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
-    return 2e-13 * series.size() + 1e-14 * farthest * size_near_zero_;
+    return 2e-13 * series.size() + 1e-14 * farthest * size_near_zero_ + 2 * series.place_rounding();
   }
 
   [[nodiscard]] bool is_resolved(const IntervalSeries& series, double begin, double end) const {

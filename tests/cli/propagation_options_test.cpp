@@ -160,6 +160,21 @@ TEST_CASE("propagation fit: columns and options") {
                       ": has no effect on the exponents lambda_a and lambda_g of the file; leave it out");
 }
 
+TEST_CASE("propagation: files of one command are different files") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "runs.csv").string();
+  std::ofstream(file) << "alpha,loss\n.5,1\n.4,2\n.3,1.5\n.45,1.7\n.2,2.2\n";
+  const std::string before = file_text(file);
+  check_message("fit " + file + " --out " + file,
+                "--out and the table: expected different files, got " + file + " for both");
+  CHECK(file_text(file) == before);
+  const std::string both = (folder / "both.json").string();
+  check_message("trajectory --out " + both + " --block " + both,
+                "--out and --block: expected different files, got " + both + " for both");
+  std::ofstream(file) << "alpha,causal,loss\n.5,1,1\n.4,0,2\n.3,1,1.5\n.45,1,1.7\n.2,0,2.2\n";
+  check_message("fit " + file, file + ": expected the mask of all runs as --causal, got a column of it");
+}
+
 TEST_CASE("similar names: one letter of five, two of more, case and separators aside") {
   const std::vector<std::string> known{"alpha", "sigma_w", "tokens", "loss"};
   CHECK(similar_name("alpha", known) == std::nullopt);

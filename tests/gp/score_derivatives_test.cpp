@@ -67,6 +67,11 @@ TEST_CASE("score derivatives: errors") {
   const std::vector<Matrix<double>> small{Matrix<double>::Zero(3, 3)};
   CHECK_THROWS_WITH_AS(static_cast<void>(fitted.score_derivatives(small)),
                        doctest::Contains("a derivative of the Gram matrix"), ArgumentError);
+  Matrix<double> asymmetric = curve.derivative();
+  asymmetric(0, 1) += 0.1;
+  const std::vector<Matrix<double>> wrong{asymmetric};
+  CHECK_THROWS_WITH_AS(static_cast<void>(fitted.score_derivatives(wrong)),
+                       doctest::Contains("must be symmetric"), ArgumentError);
   const std::vector<Matrix<double>> derivatives{curve.derivative()};
   CHECK_THROWS_WITH_AS(
       static_cast<void>(Regression::from_parts(fitted.parts()).score_derivatives(derivatives)),

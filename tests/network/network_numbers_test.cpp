@@ -37,7 +37,7 @@ TEST_CASE("NetworkNumbers: errors name the path") {
   fails("layers[9].keep", "the network has no such field; /layers has");
   fails("layers[1].layer", "expected a number there, the network has \"dense\"");
   fails("layers[0].window[0]", "an integer there, which cannot change continuously");
-  fails("widelimit", "an integer there");
+  fails("widelimit", "'widelimit': the network has no such field; it has layers");
   fails("", "expected names between the dots");
   fails("layers[x]", "expected [NUMBER] in the path");
   CHECK_THROWS_WITH_AS(NetworkNumbers(network, {"layers[2].keep", "layers[2].keep"}),

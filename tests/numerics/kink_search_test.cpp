@@ -75,6 +75,23 @@ TEST_CASE("find_kinks: jumps, kinks of the first derivatives and cusps") {
   }
 }
 
+TEST_CASE("find_kinks: wherever they are, also where the function is 0 all around 0") {
+  for (int i = -120; i <= 120; ++i) {
+    const double place = std::round(2.5e4 * std::sin(1.7 * i)) / 1e4;
+    CAPTURE(place);
+    const std::vector<Function> functions{[&](double x) { return std::max(x - place, 0.0); },
+                                          [&](double x) { return std::max(place - x, 0.0); },
+                                          [&](double x) { return 1e3 * std::max(x - place, 0.0); },
+                                          [&](double x) { return std::abs(x - place); },
+                                          [&](double x) { return x > place ? 1.0 : 0.0; }};
+    for (const Function& function : functions) {
+      const Kinks kinks = kinks_of(function);
+      REQUIRE(kinks.places.size() == 1);
+      CHECK(std::abs(kinks.places[0] - place) <= 4e-16 * std::max(1.0, std::abs(place)));
+    }
+  }
+}
+
 TEST_CASE("find_kinks: smooth functions have none, however fast they change") {
   const std::vector<Function> smooth{
       [](double x) { return std::tanh(x); },

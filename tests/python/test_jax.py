@@ -175,3 +175,10 @@ def test_errors(jax, limit, random):
             (lambda: jax.jit(ntk)(np.full((2, 2), np.inf)), jax.errors.JaxRuntimeError, "finite")):
         with pytest.raises(error, match=message):
             np.asarray(call())
+
+
+def test_integers_count_as_what_numpy_makes_of_them(jax, limit):
+    network = widelimit.Network([layers.dense(1.5), layers.relu(), layers.dense()])
+    with jax.enable_x64(True):
+        assert limit.gram(network, np.arange(6).reshape(2, 3)).nngp.dtype == np.float64
+    assert limit.gram(network, np.arange(6).reshape(2, 3)).nngp.dtype == np.float32

@@ -121,3 +121,10 @@ def test_a_pair_layer_from_its_function(random):
         kernels(layers.pair(lambda nngp, ntk, *variances: (nngp[:2], ntk)))
     with pytest.raises(widelimit.ArgumentError, match="leaves: expected gaussian"):
         layers.pair(mixed, leaves="normal")
+
+
+def test_layers_take_numbers_of_numpy():
+    made = widelimit.Network([layers.conv([np.int64(3)], weight_variance=np.float32(2)), layers.leaky_relu(np.float64(0.25))])
+    assert made == widelimit.Network([layers.conv([3], weight_variance=2), layers.leaky_relu(0.25)])
+    with pytest.raises(TypeError, match="expected numbers, texts and lists of them, got a set"):
+        layers.dense({1})

@@ -13,7 +13,7 @@ namespace widelimit {
 class NetworkNumbers {
  public:
   /// Throws ArgumentError, with the path, unless each leads to a number that can change continuously, and for a number that
-  /// is named twice; NetworkError for a network with layers that files do not know.
+  /// is named twice; NetworkError for one of a layer that files do not know.
   NetworkNumbers(const Network& network, const std::vector<std::string>& paths);
 
   /// In the order of the paths.

@@ -65,6 +65,13 @@ struct KernelDifference {
   }
 };
 
+/// Gram matrices of a network, with the number of those that were computed before and that of all.
+using KernelsOf = std::function<GramResult<double>(const Network&, std::size_t, std::size_t)>;
+
+struct BothDifferences {
+  KernelDifference nngp, ntk;
+};
+
 /// The line of networks through one along a direction of its numbers.
 class NumberLine {
  public:
@@ -78,20 +85,39 @@ class NumberLine {
     }
     if (std::none_of(changes_.begin(), changes_.end(), [](double change) { return change != 0; }))
       throw ArgumentError("gram_jvp: expected a direction along which a number changes, got none");
-    step_ = step();
-    stencil_ = stencil();
   }
 
-  /// `kernels_of`: Gram matrices of a network of the line, with the number of those that were computed before.
-  [[nodiscard]] GramResult<double> derivative(
-      const std::function<GramResult<double>(const Network&, std::size_t, std::size_t)>& kernels_of) const {
-    KernelDifference nngp, ntk;
-    for (std::size_t i = 0; i < stencil_.size(); ++i) {
-      const GramResult<double> kernels = kernels_of(at(stencil_[i].steps), i, stencil_.size());
-      nngp.add(kernels.nngp, stencil_[i]);
-      ntk.add(kernels.ntk, stencil_[i]);
+  /// The step whose derivatives of a few kernels agree best with those of a quarter of it: longer ones miss how kernels
+  /// bend, shorter ones drown in their rounding. How closely kernels follow a number depends on the inputs too.
+  [[nodiscard]] double best_step(const KernelsOf& kernels_of) const {
+    constexpr int most_quarters = 12;
+    const double longest = longest_step();
+    std::optional<BothDifferences> longer;
+    double best = 0, least = std::numeric_limits<double>::infinity();
+    for (int quarters = 0; quarters <= most_quarters; ++quarters) {
+      const double step = std::ldexp(longest, -2 * quarters);
+      const auto stencil = stencil_of(step);
+      if (!stencil) continue;
+      BothDifferences shorter = differences(*stencil, step, kernels_of);
+      if (longer) {
+        const double gap = disagreement(longer->nngp, 4 * step, shorter.nngp, step) +
+                           disagreement(longer->ntk, 4 * step, shorter.ntk, step);
+        if (gap < least) {
+          least = gap;
+          best = 4 * step;
+        }
+      }
+      longer = std::move(shorter);
     }
-    return {finished(std::move(nngp), "nngp"), finished(std::move(ntk), "ntk"), {}, {}};
+    if (best > 0) return best;
+    throw NumericalError(
+        fmt::format("gram_jvp: {}: the numbers' ranges leave no room for differences of {:.3g} and more",
+                    name_, std::ldexp(longest, -2 * most_quarters)));
+  }
+
+  [[nodiscard]] GramResult<double> derivative(double step, const KernelsOf& kernels_of) const {
+    BothDifferences both = differences(stencil_of(step).value(), step, kernels_of);
+    return {finished(std::move(both.nngp), "nngp", step), finished(std::move(both.ntk), "ntk", step), {}, {}};
   }
 
  private:
@@ -101,76 +127,109 @@ class NumberLine {
     return paths;
   }
 
-  /// Small against every number, but not against how closely kernels follow numbers near 0.
-  [[nodiscard]] double step() const {
-    constexpr double relative = 0x1p-12, least_size = 0x1p-6;
+  /// Small against every number, and against 1 for small ones.
+  [[nodiscard]] double longest_step() const {
+    constexpr double share = 0x1p-5;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < changes_.size(); ++i)
       if (changes_[i] != 0)
-        least = std::min(
-            least, relative * std::max(std::abs(numbers_.values()[i]), least_size) / std::abs(changes_[i]));
+        least =
+            std::min(least, share * std::max(std::abs(numbers_.values()[i]), 1.0) / std::abs(changes_[i]));
     return least;
   }
 
-  [[nodiscard]] Network at(double steps) const {
+  [[nodiscard]] Network at(double shift) const {
     std::vector<double> values = numbers_.values();
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += steps * step_ * changes_[i];
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += shift * changes_[i];
     return numbers_.with(values);
   }
 
-  [[nodiscard]] bool is_in_range(double steps) const {
+  [[nodiscard]] bool is_in_range(double shift) const {
     try {
-      static_cast<void>(at(steps));
+      static_cast<void>(at(shift));
       return true;
     } catch (const NetworkError&) {
       return false;
     }
   }
 
-  [[nodiscard]] Stencil stencil() const {
+  /// Nothing where the numbers' ranges leave no room.
+  [[nodiscard]] std::optional<Stencil> stencil_of(double step) const {
     constexpr double central_reach = 4, one_sided_reach = 8;
-    if (is_in_range(central_reach) && is_in_range(-central_reach)) return central_stencil();
+    if (is_in_range(central_reach * step) && is_in_range(-central_reach * step)) return central_stencil();
     for (const double side : {1.0, -1.0})
-      if (is_in_range(side * one_sided_reach)) return one_sided_stencil(side);
-    throw NumericalError(
-        fmt::format("gram_jvp: {}: the numbers' ranges leave no room for differences of {:.3g}", name_,
-                    one_sided_reach * step_));
+      if (is_in_range(side * one_sided_reach * step)) return one_sided_stencil(side);
+    return std::nullopt;
   }
 
-  [[nodiscard]] Matrix<double> finished(KernelDifference difference, const char* kernel) const {
+  [[nodiscard]] BothDifferences differences(const Stencil& stencil, double step,
+                                            const KernelsOf& kernels_of) const {
+    BothDifferences both;
+    for (std::size_t i = 0; i < stencil.size(); ++i) {
+      const GramResult<double> kernels = kernels_of(at(stencil[i].steps * step), i, stencil.size());
+      both.nngp.add(kernels.nngp, stencil[i]);
+      both.ntk.add(kernels.ntk, stencil[i]);
+    }
+    return both;
+  }
+
+  /// Of two derivatives, relative to their size.
+  [[nodiscard]] static double disagreement(const KernelDifference& one, double step,
+                                           const KernelDifference& other, double other_step) {
+    if (one.fine.size() == 0) return 0;
+    const double size =
+        std::max(one.fine.cwiseAbs().maxCoeff() / step, other.fine.cwiseAbs().maxCoeff() / other_step);
+    return size > 0 ? (one.fine / step - other.fine / other_step).cwiseAbs().maxCoeff() / size : 0;
+  }
+
+  [[nodiscard]] Matrix<double> finished(KernelDifference difference, const char* kernel, double step) const {
     if (difference.fine.size() == 0) return {};
-    // A jump gives both of them the size of the kernel over the step; a kink, that of its change.
-    constexpr double agreement = 1e-4, rounding = 1e-9;
+    // A jump gives both of them the size of the kernel over the step.
+    constexpr double agreement = 1e-3, rounding = 1e-9;
     const double gap = (difference.fine - difference.coarse).cwiseAbs().maxCoeff(),
                  size = difference.fine.cwiseAbs().maxCoeff();
     if (!(gap <= agreement * size + rounding * difference.largest))
       throw NumericalError(fmt::format(
-          "gram_jvp: {}: the {} has no derivative there: differences of eighth and of fourth order differ "
-          "by {:.3g} where the largest is {:.3g}",
-          name_, kernel, gap / step_, size / step_));
-    return difference.fine / step_;
+          "gram_jvp: {}: no derivative of the {} was found: differences of eighth and of fourth order, of "
+          "steps {:.3g}, differ by {:.3g} where the largest is {:.3g}",
+          name_, kernel, step, gap / step, size / step));
+    return difference.fine / step;
   }
 
   std::string name_;
   NetworkNumbers numbers_;
   std::vector<double> changes_;
-  double step_ = 0;
-  Stencil stencil_;
 };
+
+/// The first of a batch, which tell how closely kernels follow a number.
+Inputs<double> probe_of(const Inputs<double>& x) {
+  constexpr Index most = 3;
+  return x.slice(0, std::min(most, x.size()));
+}
 
 /// x2 null: of x1 with itself.
 GramResult<double> along(const Network& network, const Inputs<double>& x1, const Inputs<double>* x2,
                          const NumberDirection& direction, Kernels kernels, const RunControl& run) {
-  return NumberLine(network, direction)
-      .derivative([&](const Network& changed, std::size_t before, std::size_t all) {
-        GramOptions options{.kernels = kernels, .threads = run.threads, .stop = run.stop};
-        if (run.progress)
-          options.progress = [&](const GramProgress& progress) {
-            run.progress(static_cast<Index>(before) * progress.total + progress.done,
-                         static_cast<Index>(all) * progress.total);
-          };
-        return x2 == nullptr ? gram(changed, x1, options) : gram(changed, x1, *x2, options);
-      });
+  GramOptions options{.kernels = kernels, .threads = run.threads, .stop = run.stop};
+  const auto gram_of = [&](const Network& changed, const Inputs<double>& first,
+                           const Inputs<double>* second) {
+    return second == nullptr ? gram(changed, first, options) : gram(changed, first, *second, options);
+  };
+  const NumberLine line(network, direction);
+  const Inputs<double> left = probe_of(x1);
+  std::optional<Inputs<double>> right;
+  if (x2 != nullptr) right = probe_of(*x2);
+  const double step = line.best_step([&](const Network& changed, std::size_t, std::size_t) {
+    return gram_of(changed, left, right ? &*right : nullptr);
+  });
+  return line.derivative(step, [&](const Network& changed, std::size_t before, std::size_t all) {
+    if (run.progress)
+      options.progress = [&run, before, all](const GramProgress& progress) {
+        run.progress(static_cast<Index>(before) * progress.total + progress.done,
+                     static_cast<Index>(all) * progress.total);
+      };
+    return gram_of(changed, x1, x2);
+  });
 }
 
 std::vector<GramResult<double>> by_each(const Network& network, const Inputs<double>& x1,
