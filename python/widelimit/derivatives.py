@@ -59,7 +59,8 @@ def gram_jvp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, di
     others     as those of gram(); always computed in double
 
     Returns a Gram of derivatives. Central differences of eighth order of the kernels, and one-sided ones where a number is at
-    the end of its range: 1e-9 of the largest entry or better, at 8 or 9 times the cost of gram() and that of probes. ArgumentError for a path that leads
+    the end of its range: 1e-9 of the largest entry or better (1e-13 of the kernel's largest entry where that is more), at 8 or 9 times the
+    cost of gram() and that of probes. ArgumentError for a path that leads
     to no number or to an integer, NumericalError where a kernel has no derivative. Ctrl-C stops it.
     """
     if progress is not None:

@@ -16,7 +16,8 @@ using NumberDirection = std::map<std::string, double>;
 /// The derivatives of K and T = gram(network, x) along a direction of numbers, [n, n]; those not asked for are empty.
 ///
 /// They are central differences of eighth order of K and T, in double, and one-sided ones where a number is at the end of its
-/// range (a bias variance of 0), of the step that serves the first three inputs best: 1e-9 of the largest entry or better.
+/// range (a bias variance of 0), of the step that serves the first three inputs best: 1e-9 of the largest entry or better,
+/// but never better than 1e-13 of the kernel's largest entry over the number (or over 1, for smaller ones).
 /// Sampled layers draw the same for all differences; their estimates jump where the covariance of positions is singular.
 ///
 /// Errors  ArgumentError, naming the path, for one that does not lead to a number or to an integer, and for a direction that
