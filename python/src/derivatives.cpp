@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "batches.hpp"
 #include "interruptible.hpp"
+#include "kernels.hpp"
 #include "widelimit/kernel/gram_gradient.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
 
@@ -97,7 +98,7 @@ nb::tuple gram_jvp_of(const Network& network, const Batch<double>& x1, const Bat
                       const NumberDirection& direction, const std::string& kernels, int threads,
                       const Progress& progress) {
   RunControl run = control_of(threads, progress);
-  const Kernels wanted = kernels == "nngp" ? Kernels::nngp : kernels == "ntk" ? Kernels::ntk : Kernels::both;
+  const Kernels wanted = kernels_named(kernels);
   auto result = run_interruptibly([&](std::stop_token stop) {
     run.stop = std::move(stop);
     return x2 == nullptr ? gram_jvp(network, x1.inputs, direction, wanted, run)

@@ -29,7 +29,7 @@ using Progress = std::optional<std::function<void(Index, Index)>>;
 
 GramOptions options_of(const std::string& kernels, int threads, const Progress& progress) {
   GramOptions options;
-  options.kernels = kernels == "nngp" ? Kernels::nngp : kernels == "ntk" ? Kernels::ntk : Kernels::both;
+  options.kernels = kernels_named(kernels);
   options.threads = threads;
   if (progress)
     options.progress = [call = *progress](const GramProgress& now) {
@@ -114,6 +114,10 @@ std::string explained(const Network& network, const Shape& shape, Index channels
 }
 
 }  // namespace
+
+Kernels kernels_named(const std::string& name) {
+  return name == "nngp" ? Kernels::nngp : name == "ntk" ? Kernels::ntk : Kernels::both;
+}
 
 void bind_kernels(nb::module_& module) {
   bind_of<float>(module);

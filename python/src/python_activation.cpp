@@ -92,13 +92,6 @@ numerics::FunctionValues values_of(const HeldFunction& function) {
   };
 }
 
-/// Kinks are found of the functions themselves: tables of them are smooth between breakpoints only.
-void add_kinks(const numerics::FunctionValues& function, numerics::QuadratureOptions& options) {
-  const numerics::Kinks kinks = numerics::find_kinks(function, options.breakpoints);
-  options.breakpoints.insert(options.breakpoints.end(), kinks.places.begin(), kinks.places.end());
-  options.reach = std::min(options.reach, kinks.reach);
-}
-
 }  // namespace
 
 numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp, const HeldFunction* derivative) {
@@ -114,9 +107,10 @@ numerics::ActivationPtr activation_from_function(const HeldFunction& phi, const 
   if (derivative != nullptr) slopes = values_of(*derivative);
   // Threads of the library call the functions and wait for the lock.
   const nb::gil_scoped_release unlocked;
-  numerics::QuadratureOptions options{breakpoints, false};
-  add_kinks(values, options);
-  if (slopes) add_kinks(slopes, options);
+  // Kinks are found of the functions themselves: tables of them are smooth between breakpoints only.
+  numerics::QuadratureOptions options = numerics::with_kinks(values, {breakpoints});
+  if (slopes) options = numerics::with_kinks(slopes, std::move(options));
+  options.finds_kinks = false;
   const TabulatedFunction value(values, options.breakpoints);
   if (!slopes) return numerics::quadrature_activation(value, options);
   return numerics::quadrature_activation(value, TabulatedFunction(slopes, options.breakpoints), options);

@@ -98,7 +98,7 @@ struct Search {
 
 class TabulatedFunction::Series {
  public:
-  Series(Values function, std::vector<double> breakpoints)
+  Series(numerics::FunctionValues function, std::vector<double> breakpoints)
       : function_{std::move(function)}, breakpoints_{std::move(breakpoints)} {
     std::sort(breakpoints_.begin(), breakpoints_.end());
   }
@@ -175,12 +175,12 @@ class TabulatedFunction::Series {
     return true;
   }
 
-  Values function_;
+  numerics::FunctionValues function_;
   std::vector<double> breakpoints_;
   std::array<Octave, octaves> positive_, negative_;
 };
 
-TabulatedFunction::TabulatedFunction(Values function, std::vector<double> breakpoints)
+TabulatedFunction::TabulatedFunction(numerics::FunctionValues function, std::vector<double> breakpoints)
     : series_{std::make_shared<Series>(std::move(function), std::move(breakpoints))} {}
 
 double TabulatedFunction::operator()(double x) const { return (*series_)(x); }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <span>
 #include <vector>
+
+#include "widelimit/numerics/quadrature_activation.hpp"
 
 namespace widelimit::python {
 
@@ -17,10 +17,7 @@ namespace widelimit::python {
 /// intervals that would need more than 4096 series, or 8 from |x| = 2^14 on, are left to the function itself.
 class TabulatedFunction {
  public:
-  /// Writes the values at all places x to `values`.
-  using Values = std::function<void(std::span<const double> x, double* values)>;
-
-  TabulatedFunction(Values function, std::vector<double> breakpoints);
+  TabulatedFunction(numerics::FunctionValues function, std::vector<double> breakpoints);
 
   double operator()(double x) const;
 

@@ -59,15 +59,14 @@ def gram_jvp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, di
     others     as those of gram(); always computed in double
 
     Returns a Gram of derivatives. Central differences of eighth order of the kernels, and one-sided ones where a number is at
-    the end of its range: 1e-9 of the largest entry or better (1e-13 of the kernel's largest entry where that is more), at 8 or 9 times the
-    cost of gram() and that of probes. ArgumentError for a path that leads
-    to no number or to an integer, NumericalError where a kernel has no derivative. Ctrl-C stops it.
+    the end of its range: 1e-9 of the largest entry or better (1e-13 of the kernel's largest entry where that is more), at 8
+    or 9 times the cost of gram() and that of probes. ArgumentError for a path that leads to no number or to an integer,
+    NumericalError where a kernel has no derivative. Ctrl-C stops it.
     """
     if progress is not None:
         check_callable("progress", progress)
-    left = batch(x1, np.float64, "x1", lengths1, mask1, graphs1)
-    right = None if x2 is None else batch(x2, np.float64, "x2", lengths2, mask2, graphs2)
-    return Gram(*_core.gram_jvp(network, left, right, dict(direction), _checked_kernels(kernels), threads, progress))
+    sides = _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2)
+    return Gram(*_core.gram_jvp(network, *sides, dict(direction), _checked_kernels(kernels), threads, progress))
 
 
 def gram_gradient(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, numbers: Sequence[str],
@@ -80,9 +79,15 @@ def gram_gradient(network: _core.Network, x1: Inputs, x2: Inputs | None = None, 
         raise TypeError(f"numbers: expected a sequence of paths, got the string {numbers!r}")
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"numbers: expected every path once, got {list(numbers)}")
-    return [gram_jvp(network, x1, x2, direction={path: 1.0}, kernels=kernels, threads=threads, lengths1=lengths1,
-                     lengths2=lengths2, mask1=mask1, mask2=mask2, graphs1=graphs1, graphs2=graphs2)
+    sides = _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2)
+    return [Gram(*_core.gram_jvp(network, *sides, {path: 1.0}, _checked_kernels(kernels), threads, None))
             for path in numbers]
+
+
+def _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2):
+    """Both batches; None for the second where there is none."""
+    left = batch(x1, np.float64, "x1", lengths1, mask1, graphs1)
+    return left, None if x2 is None else batch(x2, np.float64, "x2", lengths2, mask2, graphs2)
 
 
 def cotangent(given, dtype, name):

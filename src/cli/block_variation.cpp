@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -90,19 +91,18 @@ BlockVariation::BlockVariation(const Network& network, const std::vector<std::st
         fmt::format("--vary: expected one or two numbers of the network, got {}", specs.size()));
   for (const std::string& spec : specs) {
     const VariedRange range = range_in(spec);
-    NetworkNumber number(document_, range.path, fmt::format("--vary '{}'", spec));
+    const NetworkNumber number(document_, range.path, fmt::format("--vary '{}'", spec));
     if (number.is_integer())
       fail_spec(spec, "the network has an integer there, which cannot change continuously");
-    for (const VariedNumber& other : numbers_)
-      if (other.number == number) fail_spec(spec, "this number is varied already");
-    numbers_.push_back({range.path, values_in(range), range.logarithmic, std::move(number)});
+    if (std::find(places_.begin(), places_.end(), number) != places_.end())
+      fail_spec(spec, "this number is varied already");
+    numbers_.push_back({range.path, values_in(range), range.logarithmic});
+    places_.push_back(number);
   }
 }
 
 Network BlockVariation::network_with(const std::vector<double>& values) const {
-  nlohmann::json document = document_;
-  for (std::size_t i = 0; i < values.size(); ++i) numbers_[i].number.set(document, values[i]);
-  return parse_network(document.dump());
+  return widelimit::network_with(document_, places_, values);
 }
 
 std::vector<VariedExponents> exponents_over(const BlockVariation& variation, const VariationRun& run) {

@@ -17,7 +17,6 @@ struct VariedNumber {
   std::string path;
   std::vector<double> values;  ///< Ascending.
   bool logarithmic = false;    ///< Evenly spaced in the logarithm.
-  NetworkNumber number;
 };
 
 /// Networks that differ from one in one or two numbers.
@@ -34,6 +33,7 @@ class BlockVariation {
  private:
   nlohmann::json document_;
   std::vector<VariedNumber> numbers_;
+  std::vector<NetworkNumber> places_;  ///< Of the numbers in the document.
 };
 
 /// Where on the grid the exponents were taken, and what they are.

@@ -7,6 +7,7 @@
 
 #include "cli/output_folder.hpp"
 #include "cli/propagation_model.hpp"
+#include "cli/run_context.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -57,16 +58,6 @@ std::string block_text(const PropagationModel& model, const propagation::Paramet
   return to_json(parse_network(json{{"widelimit", 1}, {"layers", std::move(layers)}}.dump()));
 }
 
-/// As a shell reads it as one word.
-std::string quoted(const std::string& word) {
-  if (word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-") ==
-      std::string::npos)
-    return word;
-  std::string result = "'";
-  for (const char character : word) result += character == '\'' ? "'\\''" : std::string(1, character);
-  return result + "'";
-}
-
 /// The command that needs no average, or what keeps it from being one.
 std::string exact_command(const PropagationModel& model, Index depth, const std::string& start) {
   if (model.tokens > most_block_tokens || depth > most_blocks)
@@ -75,7 +66,7 @@ std::string exact_command(const PropagationModel& model, Index depth, const std:
   const bool has_file = !model.block.empty();
   return fmt::format("without that average: {}widelimit propagation network {} --depth {} {}",
                      has_file ? "" : "the same command with --block block.json, then ",
-                     has_file ? quoted(model.block.string()) : "block.json", depth, start);
+                     has_file ? shell_quoted(model.block.string()) : "block.json", depth, start);
 }
 
 }  // namespace

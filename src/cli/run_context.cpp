@@ -1,10 +1,6 @@
 #include "cli/run_context.hpp"
 
-#include <string_view>
-
 namespace widelimit::cli {
-namespace {
-
 std::string shell_quoted(std::string_view word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
@@ -13,8 +9,6 @@ std::string shell_quoted(std::string_view word) {
   for (const char c : word) result += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
   return result + "'";
 }
-
-}  // namespace
 
 std::string shell_command_line(int argc, const char* const* argv) {
   std::string line;

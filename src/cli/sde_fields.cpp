@@ -86,10 +86,13 @@ ConfigFields time_fields() {
       {"width", V::integer(1, largest_count), "none", "see depth"}};
 }
 
-ConfigFields seed_and_bounds(const char* lower, const char* upper) {
+FieldValues above_lower() { return V::above(0).said("number > lower"); }
+
+ConfigFields seed_and_bounds(const char* lower, const char* upper,
+                             const FieldValues& uppers = above_lower()) {
   return {{"seed", V::integer_at_least(0), "0", "of all that is drawn"},
           {"lower", V::at_least(0), lower, "a path stops once an eigenvalue is below; 0: never"},
-          {"upper", V::above(0).said("number > lower"), upper, "a path stops once an eigenvalue is above"}};
+          {"upper", uppers, upper, "a path stops once an eigenvalue is above"}};
 }
 
 ConfigFields step_fields(const char* step_control) {
@@ -100,17 +103,11 @@ ConfigFields step_fields(const char* step_control) {
            "geometric; euler_maruyama with a causal mask", "integrator; geometric is for the full mask"}};
 }
 
-ConfigFields path_fields(const char* step_control, const char* upper) {
+ConfigFields path_fields(const char* step_control, const char* upper,
+                         const FieldValues& uppers = above_lower()) {
   return joined_fields({{{"paths", V::integer(1, largest_count), "4096", "of the SDE"}},
                         step_fields(step_control),
-                        seed_and_bounds("0", upper)});
-}
-
-/// Of explosion, which asks for more than the other commands.
-ConfigFields with_far_upper(ConfigFields fields) {
-  for (ConfigField& field : fields)
-    if (std::string_view(field.name) == "upper") field.values = V::at_least(1e3);
-  return fields;
+                        seed_and_bounds("0", upper, uppers)});
 }
 
 ConfigFields layer_fields() {
@@ -170,7 +167,7 @@ CommandFields all_sde_fields() {
                           network_fields()})},
           {"entropy", network_fields()},
           {"explosion", joined_fields({model_fields_of(model_names()), start_fields(), time_fields(),
-                                       with_far_upper(path_fields("0.005", "1e6"))})},
+                                       path_fields("0.005", "1e6", V::at_least(1e3))})},
           {"law", law},
           {"flow",
            joined_fields({{{"flow", V::words({"drift", "commuting"}), "drift",

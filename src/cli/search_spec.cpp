@@ -54,9 +54,7 @@ SearchSpace::SearchSpace(const Network& network, const std::vector<std::string>&
 }
 
 Network SearchSpace::network_with(const std::vector<double>& values) const {
-  nlohmann::json document = document_;
-  for (std::size_t i = 0; i < values.size(); ++i) numbers_[i].set(document, values[i]);
-  return parse_network(document.dump());
+  return widelimit::network_with(document_, numbers_, values);
 }
 
 }  // namespace widelimit::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "widelimit/error.hpp"
+#include "widelimit/network/network_file.hpp"
 
 namespace widelimit {
 namespace {
@@ -78,6 +79,17 @@ void NetworkNumber::set(nlohmann::json& document, double value) const {
     number = static_cast<std::int64_t>(std::llround(value));
   else
     number = value;
+}
+
+nlohmann::json with_values(nlohmann::json document, const std::vector<NetworkNumber>& numbers,
+                           const std::vector<double>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) numbers[i].set(document, values[i]);
+  return document;
+}
+
+Network network_with(const nlohmann::json& document, const std::vector<NetworkNumber>& numbers,
+                     const std::vector<double>& values) {
+  return parse_network(with_values(document, numbers, values).dump());
 }
 
 }  // namespace widelimit

@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "widelimit/network/network.hpp"
 
 namespace widelimit {
 
@@ -24,5 +27,13 @@ class NetworkNumber {
   nlohmann::json::json_pointer place_;
   bool is_integer_;
 };
+
+/// The document with these values in the places of its numbers.
+[[nodiscard]] nlohmann::json with_values(nlohmann::json document, const std::vector<NetworkNumber>& numbers,
+                                         const std::vector<double>& values);
+
+/// The network of such a document. Throws NetworkError where it takes the values not.
+[[nodiscard]] Network network_with(const nlohmann::json& document, const std::vector<NetworkNumber>& numbers,
+                                   const std::vector<double>& values);
 
 }  // namespace widelimit

@@ -66,8 +66,7 @@ Network NetworkNumbers::with(const std::vector<double>& values) const {
   if (values.size() != values_.size())
     throw ArgumentError(
         fmt::format("NetworkNumbers::with: expected {} values, got {}", values_.size(), values.size()));
-  nlohmann::json document = places_->document;
-  for (std::size_t i = 0; i < values.size(); ++i) places_->numbers[i].set(document, values[i]);
+  const nlohmann::json document = with_values(places_->document, places_->numbers, values);
   Layers layers = places_->network.layers();
   for (const std::size_t layer : places_->layers)
     layers[layer] = read_layer(document.at("layers").at(layer), fmt::format("layers[{}]", layer));

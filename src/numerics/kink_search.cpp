@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "numerics/interval_series.hpp"
+#include "numerics/smooth_mesh.hpp"
 #include "widelimit/numerics/quadrature_activation.hpp"
 
 namespace widelimit::numerics {
@@ -182,6 +183,14 @@ class KinkSearch {
 };
 
 }  // namespace
+
+QuadratureOptions with_kinks(const FunctionValues& function, QuadratureOptions options) {
+  options.breakpoints = sorted_breakpoints(std::move(options.breakpoints));
+  const Kinks kinks = find_kinks(function, options.breakpoints);
+  options.breakpoints.insert(options.breakpoints.end(), kinks.places.begin(), kinks.places.end());
+  options.reach = std::min(options.reach, kinks.reach);
+  return options;
+}
 
 Kinks find_kinks(const FunctionValues& f, const std::vector<double>& known) {
   return KinkSearch(f, known).run();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <utility>
@@ -49,13 +50,12 @@ FunctionValues values_of(const std::function<double(double)>& function) {
   };
 }
 
-/// Options of which the breakpoints have the kinks of a function among them.
-QuadratureOptions with_kinks(const std::function<double(double)>& function, QuadratureOptions options) {
+/// Options that know the kinks of all functions, if those are to be found.
+QuadratureOptions completed(std::initializer_list<const std::function<double(double)>*> functions,
+                            QuadratureOptions options) {
   options.breakpoints = sorted_breakpoints(std::move(options.breakpoints));
-  if (!options.finds_kinks) return options;
-  const Kinks kinks = find_kinks(values_of(function), options.breakpoints);
-  options.breakpoints.insert(options.breakpoints.end(), kinks.places.begin(), kinks.places.end());
-  options.reach = std::min(options.reach, kinks.reach);
+  if (options.finds_kinks)
+    for (const auto* function : functions) options = with_kinks(values_of(*function), std::move(options));
   return options;
 }
 
@@ -250,13 +250,13 @@ QuadratureActivation::QuadratureActivation(Function phi, Function phi_derivative
   if (!phi || !phi_derivative)
     throw ArgumentError(
         "quadrature_activation: phi and phi_derivative must be callable, one of them is empty");
-  const QuadratureOptions all = with_kinks(phi_derivative, with_kinks(phi, options));
+  const QuadratureOptions all = completed({&phi, &phi_derivative}, options);
   implementation_ = std::make_unique<const Implementation>(std::move(phi), std::move(phi_derivative), all);
 }
 
 QuadratureActivation::QuadratureActivation(Function phi, const QuadratureOptions& options) {
   if (!phi) throw ArgumentError("quadrature_activation: phi must be callable, got an empty function");
-  const QuadratureOptions all = with_kinks(phi, options);
+  const QuadratureOptions all = completed({&phi}, options);
   auto derivative = numerical_derivative(phi, all.breakpoints);
   implementation_ = std::make_unique<const Implementation>(std::move(phi), std::move(derivative), all);
 }

@@ -92,8 +92,7 @@ class Regression {
   /// By numbers on which the Gram matrix depends: `gram_derivatives` are its derivatives [n, n] by each of them, as
   /// gram_gradient() gives them. The noise of a relative regulariser, and an amplitude that fit() chose, follow the matrix.
   /// ArgumentError for a posterior made of parts, which do not say what the noise follows, and NumericalError for an
-  /// amplitude of 0. Cost 2/3 n^3 operations, 2 n^3
-  /// more for each number; memory 2 n^2.
+  /// amplitude of 0. Cost 2/3 n^3 operations, 2 n^3 more for each number; memory 2 n^2.
   ///
   /// Source  Rasmussen & Williams 2006, equations 5.9 and 5.13.
   [[nodiscard]] std::vector<ScoreDerivatives> score_derivatives(

@@ -33,6 +33,9 @@ struct Kinks {
 /// are left out. Cost: some thousand values of most functions.
 [[nodiscard]] Kinks find_kinks(const FunctionValues& function, const std::vector<double>& known = {});
 
+/// Options that have the kinks of a function among their breakpoints, and no farther reach than where they are known.
+[[nodiscard]] QuadratureOptions with_kinks(const FunctionValues& function, QuadratureOptions options);
+
 /// A dual with an estimate of its absolute error.
 struct DualEstimate {
   Dual<double> dual;
@@ -54,8 +57,9 @@ struct DualEstimate {
 /// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, usually 1e-12; float rows
 ///           1e-6. estimate() tells more.
 /// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
-///           breakpoint, or if phi_derivative is not its derivative there. dual, prepare and apply throw NumericalError for a variance so large
-///           that phi could not be resolved over 13 standard deviations (it overflows or oscillates too often there).
+///           breakpoint, or if phi_derivative is not its derivative there. dual, prepare and apply throw NumericalError for
+///           a variance so large that phi could not be resolved over 13 standard deviations (it overflows or oscillates
+///           too often there).
 /// Cost      0.02 .. 0.1 us an entry and 0.5 us a position by 64 orders, 7 us an entry by 384, 0.02 .. 2 ms by nested
 ///           rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary exponent of
 ///           variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
