@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench format tidy clean
+.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench deb format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -16,6 +16,7 @@ help:
 	@echo "make test-tsan  the tests that use threads under the thread sanitizer"
 	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
 	@echo "make bench      the benchmarks"
+	@echo "make deb        Debian packages of the program and the library, in build/packages"
 	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
 
 packages:
@@ -67,6 +68,12 @@ bench: packages
 	cmake --preset bench -G Ninja
 	cmake --build --preset bench -j $(JOBS)
 	scripts/run-benchmarks.sh
+
+deb: build
+	@scripts/install-packages.sh scripts/debian-packages-package.txt
+	cmake --preset release -G Ninja
+	cmake --build --preset release -j $(JOBS) --target widelimit_installed
+	cpack --config build/release/CPackConfig.cmake -B build/packages
 
 format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i

@@ -18,5 +18,7 @@ void add_store_command(CLI::App& program, const RunContext& context);
 void add_explain_command(CLI::App& program, const RunContext& context);
 void add_networks_command(CLI::App& program, const RunContext& context);
 void add_check_command(CLI::App& program, const RunContext& context);
+void add_completion_command(CLI::App& program, const RunContext& context);
+void add_doctor_command(CLI::App& program, const RunContext& context);
 
 }  // namespace widelimit::cli

@@ -46,10 +46,10 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
           "read it from the store and need no second copy (cg; no evidence, no --time), or factorized "
           "by all ranks of widelimit-mpi together "
           "(distributed) [by size and memory: docs/solvers.md]")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Solver>{{"cholesky", Solver::cholesky},
-                                                                {"cg", Solver::conjugate_gradients},
-                                                                {"distributed", Solver::distributed}}))
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Solver>{{"cholesky", Solver::cholesky},
+                                                                        {"cg", Solver::conjugate_gradients},
+                                                                        {"distributed", Solver::distributed}})
+                      .description(""))
       ->type_name("cholesky|cg|distributed");
   command
       .add_option("--residual", inference.residual,

@@ -18,11 +18,14 @@ int main(int argc, char** argv) {
     add_heads_command(program, context);
     add_propagation_command(program, context);
     add_check_command(program, context);
+    add_doctor_command(program, context);
+    add_completion_command(program, context);
   };
   return program_main(
       argc, argv,
       {.name = "widelimit",
        .purpose = "Wide networks: kernels, predictions with them, and limit theories of transformers.",
        .complains_as = "widelimit",
+       .mpi = WIDELIMIT_MPI_TEXT,
        .add_commands = add_commands});
 }

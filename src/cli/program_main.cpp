@@ -10,10 +10,10 @@
 #include <cstdio>
 #include <new>
 
+#include "cli/machine_facts.hpp"
 #include "cli/standard_output.hpp"
 #include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/version.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -46,9 +46,9 @@ std::string unknown_command(const CLI::App& program) {
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
-  const RunContext context{interrupt, shell_command_line(argc, argv), description.dealer};
+  const RunContext context{interrupt, shell_command_line(argc, argv), description.dealer, description.mpi};
   CLI::App program(description.purpose, description.name);
-  program.set_version_flag("--version", fmt::format("{} {}", description.name, version));
+  program.set_version_flag("--version", [&] { return version_text(description.name, description.mpi); });
   program.require_subcommand(1);
   program.footer(fmt::format("{} COMMAND --help tells more about a command.", description.name));
   description.add_commands(program, context);

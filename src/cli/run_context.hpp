@@ -13,6 +13,7 @@ struct RunContext {
   const Interrupt& interrupt;
   std::string command_line;      ///< As a shell reads it.
   TileDealer* dealer = nullptr;  ///< Where several processes do one run; null for one that is alone.
+  std::string mpi;               ///< What the program has of MPI.
 };
 
 /// A word as a shell reads it: quoted where need be.

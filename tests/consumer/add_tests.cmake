@@ -35,6 +35,12 @@ widelimit_package_test(native unit ${CMAKE_CXX_COMPILER} "-O1 -march=native")
 widelimit_package_test(address unit ${CMAKE_CXX_COMPILER} "-O1 -fsanitize=address")
 widelimit_package_test(clang-avx2 unit clang++ "-O1 -mavx2 -mfma")
 
+add_test(NAME consumer/pkg_config
+         COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DPREFIX=${consumer_prefix}
+                 -DCOMPILER=${CMAKE_CXX_COMPILER} -DWORK=${PROJECT_BINARY_DIR}/consumer/pkg_config
+                 -P ${PROJECT_SOURCE_DIR}/tests/consumer/pkg_config.cmake)
+set_tests_properties(consumer/pkg_config PROPERTIES LABELS unit FIXTURES_REQUIRED consumer_package)
+
 foreach(compiler g++ clang++)
   foreach(flags -O2 "-O0 -march=native" "-O2 -march=native" "-O2 -mavx2 -mfma" "-O2 -msse4.2" "-O2 -march=x86-64-v3")
     string(REGEX REPLACE "[ =]" "" name ${compiler}${flags})

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <array>
 #include <cstdio>
+#include <string>
 
 #include "cli/commands.hpp"
 #include "cli/mpi/mpi_dealer.hpp"
@@ -10,6 +12,15 @@
 namespace {
 
 using namespace widelimit::cli;
+
+/// "Open MPI v4.1.4", say.
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
 
 /// One rank's part of the program, from its arguments to its exit code.
 int run_rank(int argc, char** argv) {
@@ -25,6 +36,7 @@ int run_rank(int argc, char** argv) {
       {.name = "widelimit-mpi",
        .purpose = "Gram matrices and predictions on many machines: the ranks compute tiles into one store.",
        .complains_as = fmt::format("widelimit-mpi: rank {}", dealer.rank()),
+       .mpi = mpi_library(),
        .add_commands = add_commands,
        .dealer = &dealer});
   // Others wait for this rank, or for its tiles.

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+/// What may stand where on the command line, for the shells' completion.
+namespace widelimit::cli {
+
+struct CompletedOption {
+  std::string name;         ///< "--data".
+  std::string description;  ///< One line.
+  bool takes_value = false;
+  std::vector<std::string> choices;  ///< Words to choose from.
+  bool takes_file = false;           ///< As a value, beside the words or without any.
+};
+
+struct CompletedCommand {
+  std::vector<std::string> path;  ///< {"propagation", "network"}; none for the program.
+  std::string description;
+  std::vector<CompletedOption> options;
+  std::vector<std::string> commands;  ///< Below it.
+};
+
+/// The program first, each command before those below it.
+[[nodiscard]] std::vector<CompletedCommand> completion_table(const CLI::App& program);
+
+/// What a shell reads to complete the commands of `program`; `shell` is bash, zsh or fish.
+[[nodiscard]] std::string completion_script(const std::string& shell, const std::string& program,
+                                            const std::vector<CompletedCommand>& table);
+
+}  // namespace widelimit::cli

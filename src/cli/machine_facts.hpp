@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+/// What a program runs on, for reports of errors.
+namespace widelimit::cli {
+
+struct Fact {
+  std::string name;
+  std::string value;
+};
+
+/// Facts of one kind, in the order in which they are read.
+struct FactGroup {
+  std::string name;
+  std::vector<Fact> facts;
+};
+
+/// Version, vector instructions, BLAS and MPI, a line each; `mpi` says what the program has of it.
+[[nodiscard]] std::string version_text(const std::string& program, const std::string& mpi);
+
+/// The build, the machine, the arithmetic, the libraries, other programs, and variables of the environment that change
+/// how fast or by which numbers it computes. Takes some milliseconds.
+[[nodiscard]] std::vector<FactGroup> machine_facts(const std::string& mpi);
+
+}  // namespace widelimit::cli
