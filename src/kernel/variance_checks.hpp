@@ -16,8 +16,9 @@
 namespace widelimit {
 
 /// The error with the layer's path in front.
-[[noreturn]] inline void throw_named(const Node& node, const NumericalError& error) {
-  throw NumericalError(fmt::format("{}: {}", node.path, error.what()));
+template <typename AnyError>
+[[noreturn]] void throw_named(const Node& node, const AnyError& error) {
+  throw AnyError(fmt::format("{}: {}", node.path, error.what()));
 }
 
 /// Runs body() and puts the layer's path in front of numerical errors.
