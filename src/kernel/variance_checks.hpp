@@ -21,12 +21,14 @@ template <typename AnyError>
   throw AnyError(fmt::format("{}: {}", node.path, error.what()));
 }
 
-/// Runs body() and puts the layer's path in front of numerical errors.
+/// Runs body() and puts the layer's path in front of numerical errors, and of what users' functions are refused for.
 template <typename Body>
 void name_layer(const Node& node, const Body& body) {
   try {
     body();
   } catch (const NumericalError& error) {
+    throw_named(node, error);
+  } catch (const ArgumentError& error) {
     throw_named(node, error);
   }
 }
