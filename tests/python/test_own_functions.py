@@ -72,3 +72,11 @@ def test_errors_have_the_names_of_python():
         layers.elementwise(np.tanh, np.tanh, kind="own")
     with pytest.raises(widelimit.ArgumentError, match=r"no such field; layers\[0\] has bias_variance, weight_variance"):
         widelimit.gram_jvp(widelimit.Network([layers.dense(2, 1)]), np.eye(2), direction={"layers[0].weights": 1})
+
+
+def test_sizes_that_are_none_are_said():
+    network = widelimit.Network([layers.dense(), layers.relu(), layers.dense()])
+    with pytest.raises(TypeError, match="^widths: expected a sequence of integers, got a ndarray of something else"):
+        widelimit.check_limit(network, np.ones((3, 2)))
+    with pytest.raises(TypeError, match="^shape: expected a sequence of integers"):
+        widelimit.explain(network, [2.5], 3)
