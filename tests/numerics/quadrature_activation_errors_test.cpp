@@ -24,7 +24,8 @@ TEST_CASE("quadrature: wrong functions and arguments") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS(
       (void)quadrature_activation([](double x) { return 2 * x; }, one),
-      doctest::Contains("quadrature_activation: the derivative, given or taken by differences, is not that of phi"),
+      doctest::Contains(
+          "quadrature_activation: the derivative, given or taken by differences, is not that of phi"),
       ArgumentError);
   CHECK_THROWS_WITH_AS((void)quadrature_activation([](double x) { return std::sqrt(x); }, one),
                        "quadrature_activation: phi and its derivative must be finite within [-1, 1]",
