@@ -12,10 +12,10 @@
 namespace widelimit::numerics {
 namespace {
 
-constexpr std::size_t samples = 512;
+constexpr std::size_t sampled_places = 512;
 /// Values that come up more often belong to steps, and steps may have any heights.
 constexpr std::size_t most_repetitions = 2;
-constexpr std::size_t least_single_values = samples / 8;
+constexpr std::size_t least_single_values = sampled_places / 8;
 
 /// How many numbers, of a sorted list, come up no more often than values of a function that varies.
 std::size_t single_values(const std::vector<double>& sorted) {
@@ -32,8 +32,9 @@ std::size_t single_values(const std::vector<double>& sorted) {
 }  // namespace
 
 void require_double_values(const FunctionValues& function, const std::string& name) {
-  std::array<double, samples> places{}, values{};
-  for (std::size_t i = 0; i < samples; ++i) places[i] = 3 * std::sin(1.7 * static_cast<double>(i) + 0.3);
+  std::array<double, sampled_places> places{}, values{};
+  for (std::size_t i = 0; i < sampled_places; ++i)
+    places[i] = 3 * std::sin(1.7 * static_cast<double>(i) + 0.3);
   function(places, values.data());
   std::vector<double> finite;
   for (const double value : values)
