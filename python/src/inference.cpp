@@ -4,7 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
-#include "interruptible.hpp"
+#include "left_out.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/regression.hpp"
@@ -96,6 +96,10 @@ void bind_regression(nb::module_& module) {
                                       const Regression& fit) { return fit.covariance(gram, test); });
           },
           "cross_gram"_a, "test_gram"_a, "Joint posterior covariance [n_test, n_test].")
+      .def("leave_one_out", &left_out_of<Regression>,
+           "A LeaveOneOut: what each target is predicted to be from all others, with this amplitude and "
+           "noise; "
+           "no refits, n^3 operations.\nSource: Rasmussen & Williams 2006, equations 5.10 to 5.12.")
       .def(
           "score_derivatives",
           [](const Regression& self, const std::vector<Numbers>& gram_derivatives) {
@@ -118,11 +122,14 @@ void bind_regression(nb::module_& module) {
           "by each "
           "(gram_gradient()). Noise of a regulariser, and an amplitude that was chosen, follow the matrix.\n"
           "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
-      .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood)
-      .def_prop_ro("amplitude", &Regression::amplitude)
-      .def_prop_ro("noise_variance", &Regression::noise_variance)
-      .def_prop_ro("weights",
-                   [](const Regression& self) { return array_of(Matrix<double>(self.weights())); });
+      .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood,
+                   "The log density of the targets, summed over the outputs.")
+      .def_prop_ro("amplitude", &Regression::amplitude, "The factor on the kernel.")
+      .def_prop_ro("noise_variance", &Regression::noise_variance,
+                   "What observations add to variances, in squared units of the targets.")
+      .def_prop_ro(
+          "weights", [](const Regression& self) { return array_of(Matrix<double>(self.weights())); },
+          "[n, outputs]: mean(cross_gram) is cross_gram @ weights.");
 }
 
 void bind_flow(nb::module_& module) {
@@ -136,8 +143,23 @@ void bind_flow(nb::module_& module) {
       "eigenvalue of the NTK).\nSource: Lee et al. 2019, equations 14 to 16.")
       .def_static("fit", &fit_flow, "nngp"_a, "ntk"_a, "targets"_a, "regulariser"_a = nb::none(),
                   "noise_variance"_a = nb::none(), "learning_rate"_a = 1.0, "threads"_a = 0)
-      .def("with_amplitude", &GradientFlow::with_amplitude, "amplitude"_a)
-      .def("leave_one_out_amplitude", &GradientFlow::leave_one_out_amplitude)
+      .def("with_amplitude", &GradientFlow::with_amplitude, "amplitude"_a,
+           "Networks with outputs sqrt(amplitude) times as large: the same means, other covariances. "
+           "ArgumentError "
+           "unless it is positive and finite.")
+      .def("leave_one_out_amplitude", &GradientFlow::leave_one_out_amplitude,
+           "The amplitude that makes every target most likely under networks trained on all others to the "
+           "end.\n"
+           "Source: Rasmussen & Williams 2006, section 5.4.2, for weights that are not those of the NNGP.")
+      .def("leave_one_out", &left_out_of<GradientFlow>,
+           "A LeaveOneOut: what converged networks that are trained on all other inputs make of each target. "
+           "NumericalError for a singular NTK without a regulariser.")
+      .def(
+          "weights",
+          [](const GradientFlow& self, double time) {
+            return computed(self, [time](const GradientFlow& flow) { return flow.weights(time); });
+          },
+          "time"_a, "[n, outputs]: mean(time, ntk_cross) is ntk_cross @ weights(time).")
       .def(
           "mean",
           [](const GradientFlow& self, double time, const Numbers& ntk_cross) {
@@ -158,6 +180,18 @@ void bind_flow(nb::module_& module) {
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test"_a,
           "Covariance at the test inputs [n_test, n_test].")
       .def(
+          "variance",
+          [](const GradientFlow& self, double time, const Numbers& nngp_cross, const Numbers& ntk_cross,
+             const Numbers& nngp_test_variances) {
+            return computed(self, [time, nngp = matrix_of(nngp_cross), ntk = matrix_of(ntk_cross),
+                                   variances = vector_of(nngp_test_variances)](const GradientFlow& flow) {
+              return flow.variance(time, nngp, ntk, variances);
+            });
+          },
+          "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test_variances"_a,
+          "The diagonal of covariance(), [n_test], from that of the test inputs' NNGP; memory for blocks of "
+          "test inputs only.")
+      .def(
           "train_mean",
           [](const GradientFlow& self, double time) {
             return computed(self, [time](const GradientFlow& flow) { return flow.train_mean(time); });
@@ -169,8 +203,15 @@ void bind_flow(nb::module_& module) {
             return computed(self, [time](const GradientFlow& flow) { return flow.train_covariance(time); });
           },
           "time"_a, "Covariance at the training inputs [n, n].")
-      .def_prop_ro("amplitude", &GradientFlow::amplitude)
-      .def_prop_ro("regulariser_variance", &GradientFlow::regulariser_variance);
+      .def(
+          "train_variance",
+          [](const GradientFlow& self, double time) {
+            return computed(self, [time](const GradientFlow& flow) { return flow.train_variance(time); });
+          },
+          "time"_a, "Its diagonal [n], in blocks.")
+      .def_prop_ro("amplitude", &GradientFlow::amplitude, "The factor on both kernels.")
+      .def_prop_ro("regulariser_variance", &GradientFlow::regulariser_variance,
+                   "What is added to the NTK's diagonal, amplitude included; 0 without a regulariser.");
 }
 
 }  // namespace

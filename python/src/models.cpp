@@ -18,7 +18,7 @@
 
 #include "arrays.hpp"
 #include "batches.hpp"
-#include "interruptible.hpp"
+#include "left_out.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/search.hpp"
@@ -251,18 +251,11 @@ void bind_model_of(nb::class_<Model>& model) {
           "x"_a, "count"_a, "seed"_a, "threads"_a);
 }
 
-nb::tuple left_out(const Model& self) {
-  const gp::LeaveOneOut found =
-      run_or_leave([model = &self](std::stop_token) { return model->leave_one_out(); }, {nb::find(self)});
-  return nb::make_tuple(array_of(Matrix<double>(found.residuals)), array_of(Vector<double>(found.variances)),
-                        found.negative_log_predictive_density(), found.mean_squared_error());
-}
-
 void bind_model(nb::module_& module) {
   nb::class_<Model> model(module, "Model");
   bind_model_of<float>(model);
   bind_model_of<double>(model);
-  model.def("leave_one_out", &left_out)
+  model.def("leave_one_out", &left_out_of<Model>)
       .def("log_marginal_likelihood", &Model::log_marginal_likelihood)
       .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)
       .def("selection", [](const Model& self) { return described(self.selection()); })

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "batches.hpp"
+#include "calibration.hpp"
 #include "derivatives.hpp"
 #include "errors.hpp"
 #include "finite.hpp"
@@ -25,6 +26,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_derivatives(module);
   widelimit::python::bind_positions(module);
   widelimit::python::bind_inference(module);
+  widelimit::python::bind_calibration(module);
   widelimit::python::bind_models(module);
   widelimit::python::bind_finite(module);
 }

@@ -95,7 +95,7 @@ void bind_layers(nb::module_& module) {
       "nonlinearity_from_function",
       [](const std::string& kind, const HeldFunction& phi, const HeldFunction* derivative,
          const std::vector<double>& breakpoints) {
-        return layers::nonlinearity(kind, activation_from_function(phi, derivative, breakpoints));
+        return layers::nonlinearity(kind, activation_from_function(kind, phi, derivative, breakpoints));
       },
       "kind"_a, "phi"_a, "derivative"_a.none(), "breakpoints"_a);
   module.def(

@@ -100,7 +100,8 @@ numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp, const Hel
   return std::make_shared<DualFromPython>(NumericFunction(nngp), std::move(slopes));
 }
 
-numerics::ActivationPtr activation_from_function(const HeldFunction& phi, const HeldFunction* derivative,
+numerics::ActivationPtr activation_from_function(const std::string& kind, const HeldFunction& phi,
+                                                 const HeldFunction* derivative,
                                                  const std::vector<double>& breakpoints) {
   const numerics::FunctionValues values = values_of(phi);
   numerics::FunctionValues slopes;
@@ -108,12 +109,13 @@ numerics::ActivationPtr activation_from_function(const HeldFunction& phi, const 
   // Threads of the library call the functions and wait for the lock.
   const nb::gil_scoped_release unlocked;
   // Kinks are found of the functions themselves: tables of them are smooth between breakpoints only.
-  numerics::QuadratureOptions options = numerics::with_kinks(values, {breakpoints});
+  numerics::QuadratureOptions options =
+      numerics::with_kinks(values, {.breakpoints = breakpoints, .name = kind});
   if (slopes) options = numerics::with_kinks(slopes, std::move(options));
   options.finds_kinks = false;
-  const TabulatedFunction value(values, options.breakpoints);
+  const TabulatedFunction value(values, options);
   if (!slopes) return numerics::quadrature_activation(value, options);
-  return numerics::quadrature_activation(value, TabulatedFunction(slopes, options.breakpoints), options);
+  return numerics::quadrature_activation(value, TabulatedFunction(slopes, options), options);
 }
 
 }  // namespace widelimit::python

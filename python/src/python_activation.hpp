@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "shared_function.hpp"
@@ -12,8 +13,9 @@ namespace widelimit::python {
 [[nodiscard]] numerics::ActivationPtr activation_from_dual(const HeldFunction& nngp,
                                                            const HeldFunction* derivative);
 
-/// From phi, a Python function of arrays, and perhaps phi', by quadrature.
-[[nodiscard]] numerics::ActivationPtr activation_from_function(const HeldFunction& phi,
+/// From phi, a Python function of arrays, and perhaps phi', by quadrature. Errors begin with `kind`.
+[[nodiscard]] numerics::ActivationPtr activation_from_function(const std::string& kind,
+                                                               const HeldFunction& phi,
                                                                const HeldFunction* derivative,
                                                                const std::vector<double>& breakpoints);
 

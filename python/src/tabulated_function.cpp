@@ -1,11 +1,17 @@
 #include "tabulated_function.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <mutex>
 #include <numbers>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "widelimit/error.hpp"
 
 namespace widelimit::python {
 
@@ -20,6 +26,8 @@ constexpr std::size_t most_exact_series = 512;
 constexpr std::size_t most_far_series = 8;
 constexpr std::size_t most_unresolved = 64;
 constexpr double rounding = 2e-15;
+constexpr int needed_octaves = 7;   // |x| < 64: quadrature does without what is farther out.
+constexpr double roughness = 2e-9;  // of an interval's largest value: more is not smooth to quadrature
 
 using Coefficients = std::array<double, order>;
 
@@ -60,7 +68,11 @@ struct Octave {
 };
 
 Coefficients chebyshev_series(const Coefficients& values) {
-  Coefficients series;
+  Coefficients series{};
+  if (std::all_of(values.begin(), values.end(), [&](double value) { return value == values[0]; })) {
+    series[0] = values[0];  // Without rounding: differences of a step are 0.
+    return series;
+  }
   for (int j = 0; j < order; ++j) {
     double sum = 0;
     for (int k = 0; k < order; ++k)
@@ -85,9 +97,10 @@ Coefficients places_of(double begin, double end) {
 /// The intervals of one octave while they are found.
 struct Search {
   std::size_t most_series;  ///< More are too many.
-  double noise;  ///< What counts as rounding of the function, beside 1e-14 of an interval's largest value.
+  double noise;  ///< What counts as rounding of the function, beside a share of an interval's largest value.
   std::size_t
       most_unresolved;  ///< Intervals of the least length without a series; more are noise, not kinks.
+  double share = 1e-14;
   std::size_t unresolved = 0;
   std::vector<Interval> intervals{};
 
@@ -98,8 +111,8 @@ struct Search {
 
 class TabulatedFunction::Series {
  public:
-  Series(numerics::FunctionValues function, std::vector<double> breakpoints)
-      : function_{std::move(function)}, breakpoints_{std::move(breakpoints)} {
+  Series(numerics::FunctionValues function, const numerics::QuadratureOptions& options)
+      : function_{std::move(function)}, breakpoints_{options.breakpoints}, name_{options.name} {
     std::sort(breakpoints_.begin(), breakpoints_.end());
   }
 
@@ -135,7 +148,23 @@ class TabulatedFunction::Series {
       return;
     }
     rounded.noise = rounding * far * largest_near_zero();
-    if (add(begin, end, deepest, rounded)) octave.intervals = std::move(rounded.intervals);
+    if (add(begin, end, deepest, rounded))
+      octave.intervals = std::move(rounded.intervals);
+    else if (number < needed_octaves)
+      require_smooth(begin, end);
+  }
+
+  /// Whether quadrature could do with the function itself: it asks for values until it knows, and each is dear.
+  void require_smooth(double begin, double end) const {
+    Search coarse{most_series, 0, most_series};
+    coarse.share = roughness;
+    if (add(begin, end, deepest, coarse) || !coarse.is_hopeless()) return;
+    throw ArgumentError(fmt::format(
+        "{}: phi or its derivative is too rough for quadrature where x is between {:g} and {:g}: expected a "
+        "function of smooth pieces, computed in double (float64), got one that {} series do not follow to "
+        "{:g} "
+        "of its size: give the dual itself instead",
+        name_, begin, end, most_series, roughness));
   }
 
   /// Over [-1, 1], of the values that are finite.
@@ -165,7 +194,7 @@ class TabulatedFunction::Series {
       largest = std::max(largest, std::abs(value));
     }
     const Coefficients series = chebyshev_series(values);
-    if (!has_converged(series, std::max(1e-14 * largest, search.noise))) {
+    if (!has_converged(series, std::max(search.share * largest, search.noise))) {
       const double middle = 0.5 * (begin + end);
       if (depth > 0 && begin < middle && middle < end)
         return add(begin, middle, depth - 1, search) && add(middle, end, depth - 1, search);
@@ -177,11 +206,13 @@ class TabulatedFunction::Series {
 
   numerics::FunctionValues function_;
   std::vector<double> breakpoints_;
+  std::string name_;
   std::array<Octave, octaves> positive_, negative_;
 };
 
-TabulatedFunction::TabulatedFunction(numerics::FunctionValues function, std::vector<double> breakpoints)
-    : series_{std::make_shared<Series>(std::move(function), std::move(breakpoints))} {}
+TabulatedFunction::TabulatedFunction(numerics::FunctionValues function,
+                                     const numerics::QuadratureOptions& options)
+    : series_{std::make_shared<Series>(std::move(function), options)} {}
 
 double TabulatedFunction::operator()(double x) const { return (*series_)(x); }
 

@@ -9,6 +9,7 @@ Scripts for neural-tangents: `import widelimit as nt; from widelimit import stax
 """
 
 from . import experimental, layers, predict, stax
+from ._calibration import Calibration, CalibrationBin, calibration, class_probabilities
 from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Graph, Layer, Network, NetworkError,
                     NumericalError, Preprocessing, Regression, __version__)
 from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical_nngp_fn, empirical_ntk_fn,
@@ -21,9 +22,9 @@ from .models import Model, search
 from .stax import Kernel
 
 __all__ = [
-    "ArgumentError", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
+    "ArgumentError", "Calibration", "CalibrationBin", "Cancelled", "DataError", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
     "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
-    "__version__", "batch", "check_limit", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
+    "__version__", "batch", "calibration", "check_limit", "class_probabilities", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
     "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_vjp",
     "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict", "search", "stax", "taylor_expand",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Sequence, Union
 
 import numpy as np
@@ -64,6 +65,14 @@ def scalar_or_array(value, name):
     """Finite or infinite real numbers in double precision, of any shape, also of none."""
     array = _numpy(value, name)
     return numbers(array, name=name).reshape(array.shape)
+
+
+def integers(values, name):
+    """Sizes as a list of integers; TypeError for anything else."""
+    try:
+        return [operator.index(value) for value in values]
+    except TypeError:
+        raise TypeError(f"{name}: expected a sequence of integers, got a {type(values).__name__} of something else") from None
 
 
 def check_callable(name, function):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, check_callable, type_of_inputs
+from ._arrays import Graphs, Inputs, batch, check_callable, integers, type_of_inputs
 
 
 class Gram(NamedTuple):
@@ -104,7 +104,7 @@ def explain(network: _core.Network, shape: Sequence[int], channels: int, kernels
 
     measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all.
     """
-    return _core.explain(network, list(shape), channels, _checked_kernels(kernels), precision, measure_seconds)
+    return _core.explain(network, integers(shape, "shape"), channels, _checked_kernels(kernels), precision, measure_seconds)
 
 
 def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), draws: int = 64,
@@ -113,4 +113,5 @@ def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), 
 
     shapes: of inputs; the network is checked on the first that it can take. Takes seconds to minutes.
     """
-    return _core.check_limit(network, list(widths), draws, [list(shape) for shape in shapes], channels, seed)
+    return _core.check_limit(network, integers(widths, "widths"), draws,
+                             [integers(shape, "shapes") for shape in shapes], channels, seed)

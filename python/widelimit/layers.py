@@ -163,7 +163,10 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
     phi, derivative: functions of NumPy's arrays, or made of JAX's; without `derivative` it is taken from phi by
     differences. They are called thousands of times while tables are made, then seldom. Jumps, kinks and cusps of either
     and of the next two derivatives are looked for, up to |z| = 2000; breakpoints: others, and where there are features
-    narrower than a tenth of their distance from 0, which the search may miss. ArgumentError for functions that are rough.
+    narrower than a tenth of their distance from 0, which the search may miss. Steps have the derivative 0. Functions
+    steeper than |z - b|^0.8 towards a place b, as cube roots and logarithms, have an NNGP and no NTK. ArgumentError for
+    functions that are rough, that compute in float32 or less, or that grow faster than a logarithm towards a place, and
+    for an NTK that there is not.
     """
     slope = None if derivative is None else _real("elementwise: derivative", derivative)
     return _calling(_core.nonlinearity_from_function, kind, (_real("elementwise: phi", phi), slope),

@@ -216,7 +216,7 @@ class Model:
 
     def leave_one_out(self) -> LeaveOneOut:
         """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time."""
-        return LeaveOneOut(*self._model.leave_one_out())
+        return self._model.leave_one_out()
 
     def with_amplitude(self, amplitude: float) -> Model:
         """The same with another factor on the kernel: the same means, other variances."""

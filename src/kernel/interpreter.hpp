@@ -38,6 +38,8 @@ void interpret(const Run& run, const Graph& graph, StepTimer& timer, const StopR
     }
   } catch (const NumericalError& error) {
     throw_named(graph.nodes[node], error);
+  } catch (const ArgumentError& error) {  // Of functions that users give.
+    throw_named(graph.nodes[node], error);
   }
 }
 

@@ -16,16 +16,19 @@
 namespace widelimit {
 
 /// The error with the layer's path in front.
-[[noreturn]] inline void throw_named(const Node& node, const NumericalError& error) {
-  throw NumericalError(fmt::format("{}: {}", node.path, error.what()));
+template <typename AnyError>
+[[noreturn]] void throw_named(const Node& node, const AnyError& error) {
+  throw AnyError(fmt::format("{}: {}", node.path, error.what()));
 }
 
-/// Runs body() and puts the layer's path in front of numerical errors.
+/// Runs body() and puts the layer's path in front of numerical errors, and of what users' functions are refused for.
 template <typename Body>
 void name_layer(const Node& node, const Body& body) {
   try {
     body();
   } catch (const NumericalError& error) {
+    throw_named(node, error);
+  } catch (const ArgumentError& error) {
     throw_named(node, error);
   }
 }

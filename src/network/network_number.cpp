@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "json/dotted_path.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -67,7 +68,7 @@ NetworkNumber::NetworkNumber(const nlohmann::json& document, const std::string& 
   const nlohmann::json& value = document.at(known);
   if (known != place_)
     fail_at(where, fmt::format("the network has no such field; {} has {}",
-                               known.empty() ? "it" : known.to_string(), numbers_in(value)));
+                               known.empty() ? "it" : dotted_path(known.to_string()), numbers_in(value)));
   if (!value.is_number())
     fail_at(where, fmt::format("expected a number there, the network has {}", value.dump()));
   is_integer_ = value.is_number_integer();

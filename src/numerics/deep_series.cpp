@@ -30,7 +30,7 @@ std::optional<Dual<double>> DeepSeries::dual(double p, double q, double c, doubl
   if (!converges(p, q, rho, log_tolerance, left, right)) return std::nullopt;
 
   constexpr std::size_t first = MehlerTable::first_coefficient;
-  const std::size_t rise_offset = table_.has_jumps() ? deep_orders : 0;
+  const std::size_t rise_offset = table_.has_own_rises() ? deep_orders : 0;
   double value = 0;
   double derivative = 0;
   for (std::size_t j = deep_orders; j-- > 0;) {

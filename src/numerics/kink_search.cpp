@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "numerics/double_values.hpp"
 #include "numerics/interval_series.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/numerics/quadrature_activation.hpp"
@@ -185,7 +186,8 @@ class KinkSearch {
 }  // namespace
 
 QuadratureOptions with_kinks(const FunctionValues& function, QuadratureOptions options) {
-  options.breakpoints = sorted_breakpoints(std::move(options.breakpoints));
+  require_double_values(function, options.name);
+  options.breakpoints = sorted_breakpoints(std::move(options.breakpoints), options.name);
   const Kinks kinks = find_kinks(function, options.breakpoints);
   options.breakpoints.insert(options.breakpoints.end(), kinks.places.begin(), kinks.places.end());
   options.reach = std::min(options.reach, kinks.reach);

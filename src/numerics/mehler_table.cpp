@@ -29,7 +29,7 @@ MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std:
     : phi_{phi},
       mesh_{mesh},
       stored_orders_{stored_orders},
-      stride_{first_coefficient + stored_orders * (mesh.jumps().empty() ? 1 : 2)} {
+      stride_{first_coefficient + stored_orders * (has_own_rises() ? 2 : 1)} {
   for (std::size_t k = 0; k < order(stored_orders_); ++k) {
     const auto above = static_cast<double>(k + 1);
     up_.push_back(1 / std::sqrt(above));
@@ -55,7 +55,7 @@ std::size_t MehlerTable::order(std::size_t j) const {
 void MehlerTable::coefficients(double variance, std::span<double> out) const {
   if (variance == 0) {
     const double value = phi_.value(0);
-    const double derivative = phi_.derivative(0);
+    const double derivative = phi_.has_derivative_dual() ? phi_.derivative(0) : 0;
     std::fill(out.begin(), out.end(), 0.0);
     out[0] = value;
     out[1] = derivative * derivative;
@@ -142,12 +142,12 @@ void MehlerTable::log_tails(double variance, std::span<const double> coefficient
   for (std::size_t t = 0; t < truncations.size(); ++t) {
     for (; k < truncations[t]; ++k) {
       slope_rest -= slopes[k] * slopes[k];
-      if (!has_jumps()) continue;
+      if (!has_own_rises()) continue;
       const double rise = coefficients[first_coefficient + stored_orders_ + k];
       value_rest -= variance * rise * rise / static_cast<double>(k + 1);
     }
     double share = slope_energy > 0 ? std::max(slope_rest / slope_energy, rounding) : rounding;
-    if (has_jumps() && value_energy > 0) share = std::max(share, value_rest / value_energy);
+    if (has_own_rises() && value_energy > 0) share = std::max(share, value_rest / value_energy);
     out[t] = std::log(share) / 2;
   }
 }
@@ -156,10 +156,9 @@ template <typename Visit>
 void MehlerTable::for_each_panel(double deviation, double longest, const Visit& visit) const {
   if (!(mehler_window * deviation <= mesh_.reach()))
     throw NumericalError(
-        fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of "
-                    "{:.6g} needs {:.6g}: use "
-                    "smaller weight variances, or normalise before this layer",
-                    mesh_.reach(), deviation * deviation, mehler_window * deviation));
+        fmt::format("{}: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} needs {:.6g}: "
+                    "use smaller weight variances, or normalise before this layer",
+                    phi_.name, mesh_.reach(), deviation * deviation, mehler_window * deviation));
   const std::vector<double>& edges = mesh_.edges();
   for (std::size_t i = mesh_.find(-mehler_window * deviation);
        i + 1 < edges.size() && edges[i] < mehler_window * deviation; ++i) {
@@ -198,9 +197,13 @@ void MehlerTable::integrate(double variance, std::span<double> out) const {
   const double deviation = std::sqrt(variance);
   std::fill(out.begin(), out.end(), 0.0);
   const double longest_panel = radians_per_panel / std::sqrt(static_cast<double>(order(stored_orders_)));
-  for_each_panel(deviation, longest_panel,
-                 [&](double begin, double end) { add_panel(begin, end, deviation, out); });
-  if (has_jumps()) add_jumps(deviation, out);
+  for_each_panel(deviation, longest_panel, [&](double begin, double end) {
+    if (phi_.has_derivative_dual())
+      add_panel(begin, end, deviation, out);
+    else
+      add_panel_of_values(begin, end, deviation, out);
+  });
+  if (!mesh_.jumps().empty()) add_jumps(deviation, out);
 }
 
 /// All nodes of a panel at once: the recurrence is a chain in k, only the nodes run side by side.
@@ -237,6 +240,24 @@ void MehlerTable::add_panel(double begin, double end, double deviation, std::spa
       hermite[i] = next;
     }
   }
+}
+
+/// e_k = sqrt((k+1) / p) E[phi h_{k+1}] without phi'.
+void MehlerTable::add_panel_of_values(double begin, double end, double deviation,
+                                      std::span<double> out) const {
+  gauss_legendre_15().integrate(begin, end, [&](double z, double weight) {
+    const double mass = weight * normal_density(z), value = phi_.value(deviation * z);
+    out[0] += mass * value;
+    out[2] += mass * value * value;
+    const double weighted = mass * value / deviation;
+    double below = 0, hermite = 1;
+    for (std::size_t k = 0; k < stored_orders_; ++k) {
+      const double next = up_[k] * z * hermite - down_[k] * below;
+      out[first_coefficient + stored_orders_ + k] += weighted * next / up_[k];
+      below = hermite;
+      hermite = next;
+    }
+  });
 }
 
 /// The derivative of a jump is height * delta(sqrt(p) z - at).

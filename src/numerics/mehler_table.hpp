@@ -18,7 +18,8 @@ namespace widelimit::numerics {
 ///
 /// A flat array of stride() numbers: [0] E phi, [1] E phi'^2, [2] E phi^2, then d_k = E[phi'(sqrt(p) z)
 /// h_k(z)] for each stored k, then, where phi jumps, e_k = d_k + the part of the jumps, so that E[phi(sqrt(p)
-/// z) h_{k+1}(z)] = sqrt(p / (k+1)) e_k.
+/// z) h_{k+1}(z)] = sqrt(p / (k+1)) e_k. Of functions without a derivative dual d_k and E phi'^2 are 0, and e_k come
+/// from phi.
 class MehlerTable {
  public:
   static constexpr std::size_t first_coefficient = 3;
@@ -28,7 +29,8 @@ class MehlerTable {
 
   [[nodiscard]] std::size_t stored_orders() const { return stored_orders_; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
-  [[nodiscard]] bool has_jumps() const { return !mesh_.jumps().empty(); }
+  /// Whether e_k are not d_k.
+  [[nodiscard]] bool has_own_rises() const { return !mesh_.jumps().empty() || !phi_.has_derivative_dual(); }
 
   /// The stored order j, also one past the last.
   [[nodiscard]] std::size_t order(std::size_t j) const;
@@ -74,6 +76,7 @@ class MehlerTable {
   template <typename Visit>
   void for_each_panel(double deviation, double longest, const Visit& visit) const;
   void add_panel(double begin, double end, double deviation, std::span<double> out) const;
+  void add_panel_of_values(double begin, double end, double deviation, std::span<double> out) const;
   void add_jumps(double deviation, std::span<double> out) const;
 
   const SmoothFunction& phi_;

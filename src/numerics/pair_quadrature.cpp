@@ -143,11 +143,12 @@ void PairQuadrature::for_each_in_panels(double mean, double deviation, const Gau
 }
 
 Dual<double> PairQuadrature::smoothed(double mean, double deviation, const GaussLegendre& rule) const {
-  if (deviation == 0) return {phi_.value(mean), phi_.derivative(mean)};
+  const bool differentiates = phi_.has_derivative_dual();
+  if (deviation == 0) return {phi_.value(mean), differentiates ? phi_.derivative(mean) : 0};
   Dual<double> sum{0, 0};
   for_each_inner(mean, deviation, rule, [&](double x, double mass) {
     sum.value += mass * phi_.value(x);
-    sum.derivative += mass * phi_.derivative(x);
+    if (differentiates) sum.derivative += mass * phi_.derivative(x);
   });
   return sum;
 }
@@ -191,9 +192,9 @@ double PairQuadrature::panel_end(double g, const Side& side) const {
 void PairQuadrature::require_reach(double deviation) const {
   if (pair_window * deviation * 1.3 <= mesh_.reach()) return;
   throw NumericalError(
-      fmt::format("quadrature_activation: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} "
+      fmt::format("{}: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} "
                   "needs {:.6g}: use smaller weight variances, or normalise before this layer",
-                  mesh_.reach(), deviation * deviation, pair_window * deviation * 1.3));
+                  phi_.name, mesh_.reach(), deviation * deviation, pair_window * deviation * 1.3));
 }
 
 }  // namespace widelimit::numerics

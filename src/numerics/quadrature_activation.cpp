@@ -1,14 +1,18 @@
 #include "widelimit/numerics/quadrature_activation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
+#include "numerics/cusps.hpp"
 #include "numerics/deep_series.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/mehler_slopes.hpp"
@@ -53,7 +57,7 @@ FunctionValues values_of(const std::function<double(double)>& function) {
 /// Options that know the kinks of all functions, if those are to be found.
 QuadratureOptions completed(std::initializer_list<const std::function<double(double)>*> functions,
                             QuadratureOptions options) {
-  options.breakpoints = sorted_breakpoints(std::move(options.breakpoints));
+  options.breakpoints = sorted_breakpoints(std::move(options.breakpoints), options.name);
   if (options.finds_kinks)
     for (const auto* function : functions) options = with_kinks(values_of(*function), std::move(options));
   return options;
@@ -63,8 +67,9 @@ QuadratureOptions completed(std::initializer_list<const std::function<double(dou
 
 class QuadratureActivation::Implementation {
  public:
-  Implementation(Function value, Function derivative, const QuadratureOptions& options)
-      : phi{std::move(value), std::move(derivative)},
+  Implementation(const Function& value, Function derivative, const QuadratureOptions& options)
+      : phi{value, std::move(derivative), cusps_among(options.breakpoints, value, options.name),
+            options.name},
         mesh{phi, options.breakpoints, options.reach},
         table{phi, mesh, truncations.back()},
         series_slopes{table},
@@ -97,9 +102,20 @@ class QuadratureActivation::Implementation {
 
   template <typename Scalar>
   void apply(const DualRow<Scalar>& row) const {
+    if (row.ntk != nullptr) require_derivative_dual("the NTK");
     Caches caches;
     for (std::size_t begin = 0; begin < row.size; begin += block_size)
       apply_block(row, begin, std::min(block_size, row.size - begin), caches);
+  }
+
+  /// ArgumentError naming what needs E[phi' phi'].
+  void require_derivative_dual(const char* needing) const {
+    if (phi.has_derivative_dual()) return;
+    throw ArgumentError(fmt::format(
+        "{}: {} needs E phi'^2, which is infinite or too close to a cusp of phi to be computed: "
+        "near {:.6g} phi is steeper than |x - {:.6g}|^{:g}; ask for the NNGP alone, give the dual "
+        "itself, or round the cusp off",
+        phi.name, needing, phi.cusps.front(), phi.cusps.front(), steepest_exponent));
   }
 
   SmoothFunction phi;
@@ -155,7 +171,7 @@ class QuadratureActivation::Implementation {
   void gather(const Scalar* const* prepared, std::size_t at, std::size_t orders,
               std::array<double, most_numbers>& numbers) const {
     numbers[0] = static_cast<double>(prepared[Row::Mean][at]);
-    for (std::size_t first = 0; first < (table.has_jumps() ? 2 : 1) * truncations.back();
+    for (std::size_t first = 0; first < (table.has_own_rises() ? 2 : 1) * truncations.back();
          first += truncations.back())
       for (std::size_t k = first; k < first + orders; ++k)
         numbers[MehlerTable::first_coefficient + k] =
@@ -223,7 +239,7 @@ class QuadratureActivation::Implementation {
                   const std::array<std::size_t, block_size>& orders,
                   const std::array<Scalar, block_size>& rho, std::array<Scalar, block_size>& values,
                   std::array<Scalar, block_size>& derivatives) const {
-    const std::size_t rise_offset = table.has_jumps() ? truncations.back() : 0;
+    const std::size_t rise_offset = table.has_own_rises() ? truncations.back() : 0;
     for (std::size_t j = *std::max_element(orders.begin(), orders.end()); j-- > 0;) {
       const std::size_t gap = table.order(j + 1) - table.order(j);
       const Scalar* const left = row.left[Row::FirstCoefficient + j] + begin;
@@ -248,17 +264,16 @@ class QuadratureActivation::Implementation {
 QuadratureActivation::QuadratureActivation(Function phi, Function phi_derivative,
                                            const QuadratureOptions& options) {
   if (!phi || !phi_derivative)
-    throw ArgumentError(
-        "quadrature_activation: phi and phi_derivative must be callable, one of them is empty");
+    throw ArgumentError(options.name + ": phi and phi_derivative must be callable, one of them is empty");
   const QuadratureOptions all = completed({&phi, &phi_derivative}, options);
-  implementation_ = std::make_unique<const Implementation>(std::move(phi), std::move(phi_derivative), all);
+  implementation_ = std::make_unique<const Implementation>(phi, std::move(phi_derivative), all);
 }
 
 QuadratureActivation::QuadratureActivation(Function phi, const QuadratureOptions& options) {
-  if (!phi) throw ArgumentError("quadrature_activation: phi must be callable, got an empty function");
+  if (!phi) throw ArgumentError(options.name + ": phi must be callable, got an empty function");
   const QuadratureOptions all = completed({&phi}, options);
   auto derivative = numerical_derivative(phi, all.breakpoints);
-  implementation_ = std::make_unique<const Implementation>(std::move(phi), std::move(derivative), all);
+  implementation_ = std::make_unique<const Implementation>(phi, std::move(derivative), all);
 }
 
 QuadratureActivation::~QuadratureActivation() = default;
@@ -289,12 +304,15 @@ struct PreparedEntry {
 
 Dual<double> QuadratureActivation::dual(double p, double q, double c) const {
   const PreparedEntry entry(*this, p, q);
-  double derivative = 1;
-  apply(DualRow<double>{&c, &derivative, entry.left.data(), entry.right.data(), 1});
+  const bool differentiates = implementation_->phi.has_derivative_dual();
+  double derivative = differentiates ? 1 : std::numeric_limits<double>::quiet_NaN();
+  apply(
+      DualRow<double>{&c, differentiates ? &derivative : nullptr, entry.left.data(), entry.right.data(), 1});
   return {c, derivative};
 }
 
 DualSlopes QuadratureActivation::slopes(double p, double q, double c) const {
+  implementation_->require_derivative_dual("a slope of the dual");
   const PreparedEntry entry(*this, p, q);
   AdjointRow<double> row{};
   row.nngp = &c;
@@ -307,10 +325,14 @@ DualSlopes QuadratureActivation::slopes(double p, double q, double c) const {
   return slopes ? *slopes : Activation::slopes(p, q, c);
 }
 
-SelfSlopes QuadratureActivation::self_slopes(double p) const { return implementation_->table.energies(p); }
+SelfSlopes QuadratureActivation::self_slopes(double p) const {
+  implementation_->require_derivative_dual("a slope of the dual");
+  return implementation_->table.energies(p);
+}
 
 template <typename Scalar>
 void QuadratureActivation::apply_adjoint_row(const AdjointRow<Scalar>& row) const {
+  implementation_->require_derivative_dual("a slope of the dual");
   Implementation::Caches caches;
   for (std::size_t i = 0; i < row.size; ++i) {
     const auto slopes = implementation_->slopes(row, i, caches);

@@ -16,8 +16,10 @@ namespace {
 constexpr double resolution = 1e-9;       // size of the last Legendre coefficients of a panel
 constexpr double slope_agreement = 1e-7;  // between phi' integrated and phi's rise
 constexpr std::size_t most_panels = 1 << 14;
-constexpr double least_reach = 64;  // where phi must be smooth and phi' its derivative
-constexpr int last_shell = 40;      // the mesh ends at 2^40, standard deviations of 8e10
+constexpr double cusp_place = 1e-11;      // to which cusps are known that nobody declared
+constexpr double cusp_derivative = 1e-2;  // so close no rule integrates phi'
+constexpr double least_reach = 64;        // where phi must be smooth and phi' its derivative
+constexpr int last_shell = 40;            // the mesh ends at 2^40, standard deviations of 8e10
 
 struct Sizes {
   double value = 0;
@@ -43,8 +45,7 @@ class MeshBuilder {
       edges_ = std::move(attempt);
       inner = outer;
     }
-    if (inner == 0)
-      throw ArgumentError("quadrature_activation: phi and phi_derivative must be finite within [-1, 1]");
+    if (inner == 0) throw ArgumentError(phi_.name + ": phi and its derivative must be finite within [-1, 1]");
     std::sort(edges_.begin(), edges_.end());
     return edges_;
   }
@@ -67,7 +68,7 @@ class MeshBuilder {
       for (const double x : gauss_legendre_15().nodes) {
         const double at = side * ((inner + outer) / 2 + (outer - inner) / 2 * x);
         const double value = phi_.value(at);
-        const double derivative = phi_.derivative(at);
+        const double derivative = phi_.has_derivative_dual() ? phi_.derivative(at) : 0;
         if (!std::isfinite(value) || !std::isfinite(derivative)) return false;
         sizes.value = std::max(sizes.value, std::abs(value));
         sizes.derivative = std::max(sizes.derivative, std::abs(derivative));
@@ -99,11 +100,11 @@ class MeshBuilder {
     }
     const double middle = begin + (end - begin) / 2;
     if (end - begin < 1e-13 * std::max(std::abs(begin), std::abs(end)) || end - begin < 1e-18) {
-      if (touches_breakpoint(begin) || touches_breakpoint(end)) return true;
+      if (touches_breakpoint(begin) || touches_breakpoint(end) || is_beside_cusp(begin, end, cusp_place))
+        return true;
       throw ArgumentError(fmt::format(
-          "quadrature_activation: phi or phi_derivative is not smooth near {:.6g}: declare kinks and jumps "
-          "in QuadratureOptions::breakpoints",
-          middle));
+          "{}: phi or its derivative is not smooth near {:.6g}: declare kinks and jumps as breakpoints",
+          phi_.name, middle));
     }
     edges.push_back(middle);
     return add_piece(begin, middle, edges) && add_piece(middle, end, edges);
@@ -117,7 +118,8 @@ class MeshBuilder {
 
   [[nodiscard]] Fit judge(double begin, double end) const {
     const double value_tail = legendre_tail(phi_.value, begin, end);
-    const double derivative_tail = legendre_tail(phi_.derivative, begin, end);
+    const double derivative_tail =
+        phi_.has_derivative_dual() ? legendre_tail(phi_.derivative, begin, end) : 0;
     if (!std::isfinite(value_tail) || !std::isfinite(derivative_tail)) return Fit::NotFinite;
     const bool resolved =
         value_tail <= resolution * sizes_.value && derivative_tail <= resolution * sizes_.derivative;
@@ -153,7 +155,16 @@ class MeshBuilder {
     return weights;
   }
 
+  /// Within this share of max(1, |cusp|).
+  [[nodiscard]] bool is_beside_cusp(double begin, double end, double share) const {
+    return std::any_of(phi_.cusps.begin(), phi_.cusps.end(), [&](double cusp) {
+      const double distance = share * std::max(1.0, std::abs(cusp));
+      return begin < cusp + distance && end > cusp - distance;
+    });
+  }
+
   void require_derivative(double begin, double end) const {
+    if (is_beside_cusp(begin, end, cusp_derivative)) return;
     const GaussLegendre& rule = gauss_legendre_15();
     const double from = (begin + end) / 2 + (end - begin) / 2 * rule.nodes.front();
     const double to = (begin + end) / 2 + (end - begin) / 2 * rule.nodes.back();
@@ -167,9 +178,9 @@ class MeshBuilder {
     const double rise = phi_.value(to) - phi_.value(from);
     if (std::abs(rise - integral) <= slope_agreement * std::max(length, sizes_.value)) return;
     throw ArgumentError(fmt::format(
-        "quadrature_activation: phi_derivative is not the derivative of phi: from {:.6g} to {:.6g} phi rises "
-        "by {:.9g}, but phi_derivative integrates to {:.9g}",
-        from, to, rise, integral));
+        "{}: the derivative, given or taken by differences, is not that of phi: from {:.6g} to {:.6g} phi "
+        "rises by {:.9g}, but its derivative integrates to {:.9g}",
+        phi_.name, from, to, rise, integral));
   }
 
   const SmoothFunction& phi_;
@@ -211,11 +222,11 @@ Parity find_parity(const SmoothFunction& phi, const std::vector<double>& edges) 
 
 }  // namespace
 
-std::vector<double> sorted_breakpoints(std::vector<double> breakpoints) {
+std::vector<double> sorted_breakpoints(std::vector<double> breakpoints, const std::string& name) {
   for (std::size_t i = 0; i < breakpoints.size(); ++i)
     if (!std::isfinite(breakpoints[i]))
-      throw ArgumentError(fmt::format(
-          "quadrature_activation: breakpoints[{}] must be a finite number, got {}", i, breakpoints[i]));
+      throw ArgumentError(
+          fmt::format("{}: breakpoints[{}] must be a finite number, got {}", name, i, breakpoints[i]));
   for (double& breakpoint : breakpoints) breakpoint += 0.0;  // -0 and 0 are one breakpoint
   std::sort(breakpoints.begin(), breakpoints.end());
   breakpoints.erase(std::unique(breakpoints.begin(), breakpoints.end()), breakpoints.end());
@@ -223,8 +234,9 @@ std::vector<double> sorted_breakpoints(std::vector<double> breakpoints) {
 }
 
 SmoothMesh::SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints, double farthest)
-    : breakpoints_{sorted_breakpoints(breakpoints)} {
+    : breakpoints_{sorted_breakpoints(breakpoints, phi.name)} {
   edges_ = MeshBuilder{phi, breakpoints_}.edges(farthest);
+  if (!phi.has_derivative_dual()) return;
   jumps_ = find_jumps(phi, breakpoints_);
   if (jumps_.empty()) parity_ = find_parity(phi, edges_);
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace widelimit::numerics {
@@ -10,6 +11,11 @@ namespace widelimit::numerics {
 struct SmoothFunction {
   std::function<double(double)> value;
   std::function<double(double)> derivative;
+  std::vector<double> cusps = {};  ///< Towards which E phi'^2 grows without bound, or too steeply.
+  std::string name = {};           ///< What errors begin with.
+
+  /// Otherwise phi' is nowhere used: rules and series take values alone.
+  [[nodiscard]] bool has_derivative_dual() const { return cusps.empty(); }
 };
 
 /// A jump of phi: height = phi(at+) - phi(at-).
@@ -18,8 +24,9 @@ struct Jump {
   double height;
 };
 
-/// Breakpoints in their order, without repetition; ArgumentError unless all are finite.
-[[nodiscard]] std::vector<double> sorted_breakpoints(std::vector<double> breakpoints);
+/// Breakpoints in their order, without repetition; ArgumentError unless all are finite, which begins with `name`.
+[[nodiscard]] std::vector<double> sorted_breakpoints(std::vector<double> breakpoints,
+                                                     const std::string& name);
 
 /// Which Hermite coefficients of phi' vanish at every variance.
 enum class Parity {
@@ -35,7 +42,8 @@ enum class Parity {
 class SmoothMesh {
  public:
   /// ArgumentError where phi is not finite near 0, not smooth between breakpoints, or phi' is not its
-  /// derivative. No panel is added beyond `farthest`.
+  /// derivative. No panel is added beyond `farthest`. Without a derivative dual panels follow phi alone, phi' is
+  /// compared with it away from cusps, and there are no jumps: nothing is made of phi's derivative.
   SmoothMesh(const SmoothFunction& phi, const std::vector<double>& breakpoints, double farthest);
 
   [[nodiscard]] const std::vector<double>& edges() const { return edges_; }

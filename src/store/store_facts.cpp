@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "json/dotted_path.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::store {
@@ -100,7 +101,8 @@ std::optional<std::string> difference_between(const nlohmann::json& there, const
     if (changes.empty()) continue;
     const std::string path = changes.front().at("path");
     const nlohmann::json::json_pointer place(path);
-    return fmt::format("{} is {} there and {} here", path.substr(1), shown(left, place), shown(right, place));
+    return fmt::format("{} is {} there and {} here", dotted_path(path), shown(left, place),
+                       shown(right, place));
   }
   return std::nullopt;
 }

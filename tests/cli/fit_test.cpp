@@ -252,7 +252,7 @@ TEST_CASE("fit: errors come before the work") {
   fails(fit_of(folder, search + "layers[0].weight_variance=1:x"), 1, "with numbers, got 'x'");
   fails(fit_of(folder, search + "layers[0].weight_variance=1:2:cubic"), 1, "expected linear, log or integer");
   fails(fit_of(folder, search + "layers[0].weight_varianc=1:2"), 1,
-        "the network has no such field; /layers/0 has bias_variance, weight_variance");
+        "the network has no such field; layers[0] has bias_variance, weight_variance");
   fails(fit_of(folder, search + "layers[99].weight_variance=1:2"), 1, "the network has no such field");
   fails(fit_of(folder, search + "layers[x].weight_variance=1:2"), 1, "expected [NUMBER] in the path");
   fails(fit_of(folder, search + "name=1:2"), 1, "expected a number there");

@@ -29,6 +29,75 @@ def test_regression_is_the_posterior(random):
         widelimit.Regression.fit(k, y, noise_variance=0.1, regulariser=0.1)
 
 
+def left_out(inverse_of, y):
+    """Refits without each input: (residuals, variances)."""
+    residuals, variances = [], []
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        mean, variance = inverse_of(rest, i)
+        residuals.append(y[i] - mean)
+        variances.append(variance)
+    return np.array(residuals), np.array(variances)
+
+
+def test_leaving_one_out_is_what_refits_give(random):
+    kernel_fn, x, y, _ = problem(random)
+    k, t = kernel_fn(x, None, ("nngp", "ntk"))
+
+    def posterior(rest, i):
+        weights = np.linalg.solve(k[np.ix_(rest, rest)] + 0.1 * np.eye(6), k[rest, i])
+        return weights @ y[rest], k[i, i] - weights @ k[rest, i] + 0.1
+
+    def trained(rest, i):
+        weights = np.linalg.solve(t[np.ix_(rest, rest)] + 0.1 * np.eye(6), t[rest, i])
+        return weights @ y[rest], k[i, i] - 2 * weights @ k[rest, i] + weights @ k[np.ix_(rest, rest)] @ weights + 0.1
+
+    for found, refit in ((widelimit.Regression.fit(k, y, noise_variance=0.1).leave_one_out(), posterior),
+                         (widelimit.GradientFlow.fit(k, t, y, noise_variance=0.1).leave_one_out(), trained)):
+        residuals, variances = left_out(refit, y)
+        np.testing.assert_allclose(found.residuals, residuals, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(found.variances, variances, rtol=1e-8)
+        assert found.mean_squared_error == pytest.approx(np.mean(residuals**2), rel=1e-8)
+        density = 0.5 * np.sum(np.log(2 * np.pi * variances)[:, None] + residuals**2 / variances[:, None]) / len(y)
+        assert found.negative_log_predictive_density == pytest.approx(density, rel=1e-8)
+
+
+def test_variances_of_flows_are_diagonals(random):
+    kernel_fn, x, y, test = problem(random)
+    flow = widelimit.GradientFlow.fit(*kernel_fn(x, None, ("nngp", "ntk")), y, regulariser=1e-3)
+    cross, prior = kernel_fn(test, x, ("nngp", "ntk")), kernel_fn(test, None, "nngp")
+    for time in (0.0, 2.0, np.inf):
+        covariance = flow.covariance(time, cross.nngp, cross.ntk, prior)
+        variance = flow.variance(time, cross.nngp, cross.ntk, np.diag(prior).copy())
+        np.testing.assert_allclose(variance, np.diag(covariance), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(flow.train_variance(time), np.diag(flow.train_covariance(time)), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(cross.ntk @ flow.weights(time), flow.mean(time, cross.ntk), rtol=1e-8, atol=1e-12)
+
+
+def test_probabilities_of_classes_and_their_calibration(random):
+    mean, variances = random.normal(size=(5, 3)), random.uniform(0.1, 2, 5)
+    probabilities = widelimit.class_probabilities(mean, variances)
+    drawn = mean + np.sqrt(variances)[:, None] * random.normal(size=(200000, 5, 3))
+    shares = np.eye(3)[drawn.argmax(-1)].mean(0)
+    np.testing.assert_allclose(probabilities, shares, atol=6e-3)
+    assert widelimit.class_probabilities(mean[:, 0], variances).shape == (5, 2)
+    labels = np.array([0, 1, 2, 0, 1])
+    found = widelimit.calibration(probabilities, labels, bins=4)
+    confidence, right = probabilities.max(1), probabilities.argmax(1) == labels
+    error = 0.0
+    for b in found.bins:
+        inside = (confidence > b.lower) & (confidence <= b.upper)
+        assert b.count == inside.sum()
+        error += abs(right[inside].sum() - confidence[inside].sum()) / 5
+    assert found.expected_error == pytest.approx(error, rel=1e-12) and len(found.bins) == 4
+    with pytest.raises(TypeError, match="labels: expected integers"):
+        widelimit.calibration(probabilities, labels.astype(float))
+    with pytest.raises(ValueError, match="variances: expected a vector"):
+        widelimit.class_probabilities(mean, mean)
+    with pytest.raises(widelimit.ArgumentError):
+        widelimit.calibration(probabilities, labels + 2)
+
+
 def test_the_library_and_predict_agree(random):
     kernel_fn, x, y, test = problem(random)
     k, t = kernel_fn(x, None, ("nngp", "ntk"))

@@ -35,13 +35,13 @@ TEST_CASE("a store of something else is refused, with the difference, and not to
   static_cast<void>(GramStore<float>(folder.path(), image_network(), x, {.tile_side = 4}).compute());
   check_refused(
       refusal(folder.path(), image_network(1.75), x),
-      ": the store is another one: network/layers/0/weight_variance is 1.5 there and 1.75 here; nothing was "
+      ": the store is another one: network.layers[0].weight_variance is 1.5 there and 1.75 here; nothing was "
       "touched");
   check_refused(refusal(folder.path(), image_network(), x, {.gram = {.kernels = Kernels::nngp}}),
-                "arrays/1 is \"ntk\" there and missing here");
+                "arrays[1] is \"ntk\" there and missing here");
   check_refused(refusal(folder.path(), image_network(), x, {.tile_side = 5}),
                 "tile_side is 4 there and 5 here");
-  check_refused(refusal(folder.path(), image_network(), images(6, 2)), "rows/steps/0/values_sha256 is \"");
+  check_refused(refusal(folder.path(), image_network(), images(6, 2)), "rows.steps[0].values_sha256 is \"");
   check_refused(refusal(folder.path(), image_network(), x.slice(0, 5)), "it has 6 rows, 5 inputs were given");
   const auto before = contents(folder.path());
   CHECK(error_message<DataError>([&] {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "widelimit/numerics/activation.hpp"
@@ -18,6 +19,7 @@ struct QuadratureOptions {
   bool finds_kinks = true;  ///< Whether to add what find_kinks() finds of phi and phi_derivative.
   /// phi is taken for smaller |x| only, as for variances that need no others.
   double reach = std::numeric_limits<double>::infinity();
+  std::string name = "quadrature_activation";  ///< What errors begin with.
 };
 
 /// Values of a function at all places x, written to `values`.
@@ -34,6 +36,7 @@ struct Kinks {
 [[nodiscard]] Kinks find_kinks(const FunctionValues& function, const std::vector<double>& known = {});
 
 /// Options that have the kinks of a function among their breakpoints, and no farther reach than where they are known.
+/// ArgumentError for a function that computes in float32 or less.
 [[nodiscard]] QuadratureOptions with_kinks(const FunctionValues& function, QuadratureOptions options);
 
 /// A dual with an estimate of its absolute error.
@@ -47,7 +50,8 @@ struct DualEstimate {
 /// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints are
 ///           those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
 ///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual). The NTK
-///           and finite networks use phi'.
+///           and finite networks use phi'. Cusps steeper than |x - b|^0.8 at a breakpoint b, logarithms too, have no
+///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and ways back throw ArgumentError.
 /// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)
 ///           rho^k / (k+1) and E[phi' phi'] = sum_k d_k(p) d_k(q) rho^k, d_k the Hermite coefficients of phi'
 ///           (interpolated in log p from tables that are made, and checked, when first needed): 64 orders prepared a
@@ -57,7 +61,8 @@ struct DualEstimate {
 /// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, usually 1e-12; float rows
 ///           1e-6. estimate() tells more.
 /// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
-///           breakpoint, or if phi_derivative is not its derivative there. dual, prepare and apply throw NumericalError for
+///           breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there (within
+///           0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and apply throw NumericalError for
 ///           a variance so large that phi could not be resolved over 13 standard deviations (it overflows or oscillates
 ///           too often there).
 /// Cost      0.02 .. 0.1 us an entry and 0.5 us a position by 64 orders, 7 us an entry by 384, 0.02 .. 2 ms by nested

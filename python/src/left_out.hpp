@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+#include "arrays.hpp"
+#include "interruptible.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
+
+namespace widelimit::python {
+
+/// The named tuple of widelimit.models.
+class LeaveOneOutObject : public nanobind::object {
+  NB_OBJECT_DEFAULT(LeaveOneOutObject, object, "widelimit.models.LeaveOneOut", is_any_object)
+};
+
+/// The caller holds the lock.
+inline LeaveOneOutObject object_of(gp::LeaveOneOut left_out) {
+  const double density = left_out.negative_log_predictive_density(), error = left_out.mean_squared_error();
+  return nanobind::borrow<LeaveOneOutObject>(nanobind::module_::import_("widelimit.models")
+                                                 .attr("LeaveOneOut")(array_of(std::move(left_out.residuals)),
+                                                                      array_of(std::move(left_out.variances)),
+                                                                      density, error));
+}
+
+/// Of a posterior, a flow or a model. ArgumentError and NumericalError as theirs.
+template <typename Self>
+LeaveOneOutObject left_out_of(const Self& self) {
+  return object_of(run_or_leave([model = &self](std::stop_token) { return model->leave_one_out(); },
+                                {nanobind::find(self)}));
+}
+
+}  // namespace widelimit::python

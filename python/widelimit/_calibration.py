@@ -1,0 +1,61 @@
+"""What predictions of classes are worth: probabilities, and whether they are right as often as they say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._arrays import numbers
+
+
+class CalibrationBin(NamedTuple):
+    """Predictions whose confidence, the largest probability, lies in (lower, upper], the first bin with its lower end: how
+    many, their mean confidence, and the share of them that is right (both 0 if there are none)."""
+
+    lower: float
+    upper: float
+    count: int
+    mean_confidence: float
+    accuracy: float
+
+
+class Calibration(NamedTuple):
+    """Bins of equal width over [0, 1], and the sum over them of count / n |accuracy - mean confidence|."""
+
+    bins: Sequence[CalibrationBin]
+    expected_error: float
+
+
+def class_probabilities(mean: ArrayLike, variances: ArrayLike) -> NDArray[np.float64]:
+    """The probability that a class's output is the largest, [n, classes], for independent Gaussian outputs.
+
+    mean       [n, classes]; a single column, or [n], is the score of class 1 against class 0: two columns come back
+    variances  [n], >= 0, of all outputs of an input; with those of the posterior the probabilities are about the function,
+               with the noise variance added about observations
+
+    Accuracy 1e-12. ArgumentError for shapes, NaN or infinity, and negative variances.
+    """
+    mean = numbers(mean, name="mean")
+    variances = numbers(variances, name="variances")
+    if variances.ndim != 1:
+        raise ValueError(f"variances: expected a vector [n], got an array of shape {variances.shape}")
+    return _core.class_probabilities(mean.reshape(len(variances), -1) if mean.ndim == 1 else mean, variances)
+
+
+def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:
+    """How well the probabilities of the classes predicted agree with how often these are right: a Calibration.
+
+    probabilities  [n, classes], each row of sum 1 within 1e-6
+    labels         the true classes [n], integers 0 .. classes - 1
+    bins           at least 1
+
+    ArgumentError for anything else. Source: Guo et al. 2017, On calibration of modern neural networks, equation 3.
+    """
+    true = np.asarray(labels)
+    if true.dtype.kind not in "iu" or true.ndim != 1:
+        raise TypeError(f"labels: expected integers [n], got {true.dtype} of shape {true.shape}")
+    rows, error = _core.calibration(numbers(probabilities, name="probabilities"), true.tolist(), int(bins))
+    return Calibration([CalibrationBin(*row) for row in rows], error)
