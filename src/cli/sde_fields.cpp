@@ -132,8 +132,10 @@ using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
 CommandFields all_sde_fields() {
   const ConfigFields simulation = joined_fields(
       {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control, "1e4")});
-  const ConfigFields law = joined_fields(
-      {model_fields_of(V::words({"attention", "resnet", "mlp"})), start_fields(), time_fields()});
+  const ConfigFields law =
+      joined_fields({without_fields(model_fields_of(V::words({"attention", "resnet", "mlp"})),
+                                    {"gamma_squared_feedforward", "gamma_feedforward", "lambda_feedforward"}),
+                     start_fields(), time_fields()});
   const ConfigFields grid = {{"gammas", V::within(0, 1).different_list(), "gamma",
                               "residual weights of both blocks, in place of gamma"},
                              {"temperatures", V::above(0).different_list(), "temperature",
