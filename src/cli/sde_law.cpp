@@ -182,7 +182,7 @@ std::vector<double> law_places(const LawAxis& axis, const DiffusionDistribution&
 
 std::string law_script(const std::vector<LawAtTime>& laws, const char* quantity) {
   const LawAxis axis = law_axis(laws);
-  std::string script = gnuplot_canvas(760, 480) + "set grid\n", plots;
+  std::string script = gnuplot_canvas(760, 480) + "set grid\nset key outside\n", plots;
   double highest = 0, lowest = HUGE_VAL;  // of the curves' peaks
   for (std::size_t k = 0; k < laws.size(); ++k) {
     if (!is_drawn(laws[k])) continue;
@@ -204,7 +204,7 @@ std::string law_script(const std::vector<LawAtTime>& laws, const char* quantity)
   if (highest > 30 * lowest) script += fmt::format("set logscale y\nset yrange [{}:*]\n", lowest / 1000);
   return script + fmt::format("set xrange [{}:{}]\nset xlabel '{}'\nset ylabel 'density{}'\nplot {}\n",
                               axis.from, axis.to, quantity,
-                              axis.decades ? fmt::format(" of log_{{10}} {}", quantity) : "", plots);
+                              axis.decades ? fmt::format(" of log10 {}", quantity) : "", plots);
 }
 
 }  // namespace

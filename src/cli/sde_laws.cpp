@@ -137,20 +137,44 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
   run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}}, [&] { return lines_script(plot); });
 }
 
+namespace {
+
+/// The states by the last time that has one: a drift that explodes has none from then on.
+std::vector<Matrix<double>> flow_states(const FieldReader& fields, const FlowSetup& setup,
+                                        std::string& missing) {
+  std::vector<Matrix<double>> states;
+  for (const double time : setup.times) {
+    try {
+      states.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
+                                   : commuting_limit(setup.v0, time, setup.shortcut));
+    } catch (const NumericalError& error) {
+      missing = fmt::format("expected times before the flow explodes, got {:g}: {}", time, error.what());
+      break;
+    }
+  }
+  if (states.empty())
+    fields.fail(fields.has("times") ? "times[0]" : fields.has("horizon") ? "horizon" : "depth", missing);
+  return states;
+}
+
+}  // namespace
+
 void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "flow", {"flow.csv"}, "flow.png");
   std::vector<double> times;
+  std::string missing;
   const std::vector<Matrix<double>> states = with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const FlowSetup setup = read_flow_setup(fields);
     fields.finish(unused_field);
     times = setup.times;
-    std::vector<Matrix<double>> result;
-    for (const double time : times)
-      result.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
-                                   : commuting_limit(setup.v0, time, setup.shortcut));
-    return result;
+    return flow_states(fields, setup, missing);
   });
+  if (states.size() < times.size())
+    fmt::print(stderr,
+               "widelimit: warning: {}: config.times[{}]: {}; this time and those behind it are left out\n",
+               arguments.config.string(), states.size(), missing);
+  times.resize(states.size());
   const FlowTable table = flow_table(times, states);
   run.write_csv("flow.csv", table.csv);
   fmt::print("{}", table.csv);

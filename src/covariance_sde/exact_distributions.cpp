@@ -134,12 +134,20 @@ DriftedDiffusion GapProcess::drifted(double start) const {
           .scale = [](double x) { return std::min(x, 1.0); }};
 }
 
+/// Where the drift towards the wall, -4 s a / sinh(2 x), brings x by the time t; move = 8 a s t. 0 where it arrives.
+double drifted_wall_distance(double x, double move) {
+  if (!(x > 0)) return 0;
+  const double sinh = std::sinh(x), rest = sinh * sinh - move / 2;  // (cosh(2 x) - 1 - move) / 2
+  return rest > 0 ? std::asinh(std::sqrt(rest)) : 0;
+}
+
 LineDiffusion GapProcess::diffusion(Beginning beginning, double time) const {
   constexpr double wall = 12;  // where paths are within e^-24 of exploding
   const double s = noise, a = exponent, start = beginning.place, from = wall_distance(start);
   const double spread = reach * (std::sqrt(2 * s * time) + beginning.deviation);
   // The drift towards the wall is below 2 s a / distance, that away from it below 2 s / distance + s.
-  const double nearest = std::sqrt(std::max(0.0, from * from - 4 * a * s * time)) - spread;
+  const double nearest = std::max(std::sqrt(std::max(0.0, from * from - 4 * a * s * time)) - spread,
+                                  drifted_wall_distance(from - spread, 8 * a * s * time));
   const double furthest = std::sqrt(from * from + 4 * s * time) + s * time + spread;
   const double high = std::max(wall, start + 4);
   // The drift grows towards the wall.

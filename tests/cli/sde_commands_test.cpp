@@ -197,6 +197,18 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   CHECK(v00[1] == doctest::Approx(std::exp(1)));
   const SdeRun drift("flow", {{"model", "transformer"}, {"gamma", 0.5}, {"times", {0.1, 0.2}}});
   CHECK(drift.code == 0);
+  // The gap of the drift alone explodes at tau^2 / (2 gamma^2 Delta^2) = 1 / (.5 * .16) = 12.5.
+  const json exploding{{"model", "attention"}, {"gamma", 0.5}, {"times", {1, 12, 13, 20}}};
+  const SdeRun part("flow", exploding);
+  CHECK(part.code == 0);
+  CHECK(column(part.text("flow.csv"), "time") == std::vector<double>{1, 12});
+  CHECK(part.errors.find("warning: " + (part / "config.json").string() +
+                         ": config.times[2]: expected times before the flow explodes, got 13") !=
+        std::string::npos);
+  const SdeRun none("flow", with(exploding, {{"times", {13}}}));
+  CHECK(none.code == 1);
+  CHECK(none.errors.find("config.times[0]: expected times before the flow explodes, got 13") !=
+        std::string::npos);
   check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"gamma", 0.5}},
                   ".gamma: has no meaning beside the other fields: leave it out");
 }
