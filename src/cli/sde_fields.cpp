@@ -183,6 +183,18 @@ CommandFields all_sde_fields() {
           {"gradients", joined_fields({gradients, start_fields()})}};
 }
 
+/// What no range of one field says.
+const char* sde_range(std::string_view command) {
+  if (command != "law") return "";
+  return "Within reach, to 1e-8: linear_noise T up to some thousands; slopes up to 100 apart at all times, "
+         "farther "
+         "apart where\nlinear_noise T is below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones "
+         "at times "
+         "by which next to no gap\nexplodes. A time out of reach is null in law.json with a warning; none "
+         "within reach "
+         "is an error.\n";
+}
+
 const char* sde_example(std::string_view command) {
   if (command == "simulate" || command == "explosion" || command == "output")
     return R"({"model": "transformer", "gamma_squared": 0.125, "width": 200, "depth": 150})";
@@ -223,7 +235,7 @@ const ConfigFields& sde_fields(std::string_view command) {
 }
 
 std::string sde_fields_help(std::string_view command) {
-  return config_fields_help(sde_fields(command)) + "Example: " + sde_example(command);
+  return config_fields_help(sde_fields(command)) + sde_range(command) + "Example: " + sde_example(command);
 }
 
 }  // namespace widelimit::cli

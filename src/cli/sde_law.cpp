@@ -32,6 +32,11 @@ bool is_out_of_reach(const std::exception& error) {
          dynamic_cast<const ArgumentError*>(&error) != nullptr;
 }
 
+std::string out_of_reach(double time) {
+  return fmt::format(
+      "expected a time whose law is within reach (see --help of sde law), got {:g}; simulate it", time);
+}
+
 namespace {
 
 /// The law at one of the configuration's times, or why there is none.
@@ -96,8 +101,7 @@ std::vector<LawAtTime> laws_of(const FieldReader& fields, const SdeSetup& setup)
       one.law = law_at(setup, time);
     } catch (const std::exception& error) {
       if (!is_out_of_reach(error)) throw;
-      one.missing = fmt::format(
-          "expected a time whose law is within reach (docs/sde.md, law), got {:g}; simulate it", time);
+      one.missing = out_of_reach(time);
     }
     laws.push_back(std::move(one));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 
 #include "cli/sde_config.hpp"
 
@@ -20,5 +21,7 @@ namespace widelimit::cli {
 
 /// Whether a law could not be computed at its time: the time is too long, or no grid resolves the law.
 [[nodiscard]] bool is_out_of_reach(const std::exception& error);
+/// What to say of it.
+[[nodiscard]] std::string out_of_reach(double time);
 
 }  // namespace widelimit::cli

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <limits>
+#include <string_view>
 
 #include "cli/sde_law_setup.hpp"
 #include "cli/sde_run.hpp"
@@ -52,7 +54,7 @@ double add_exact(const SdeSetup& setup, double time, json& row) {
   } catch (const std::exception& error) {
     if (!is_out_of_reach(error)) throw;
     row["exact"] = nullptr;
-    row["exact_missing"] = error.what();
+    row["exact_missing"] = out_of_reach(time);
     return std::numeric_limits<double>::quiet_NaN();
   }
 }
@@ -148,7 +150,9 @@ std::vector<Matrix<double>> flow_states(const FieldReader& fields, const FlowSet
       states.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
                                    : commuting_limit(setup.v0, time, setup.shortcut));
     } catch (const NumericalError& error) {
-      missing = fmt::format("expected times before the flow explodes, got {:g}: {}", time, error.what());
+      const std::string_view reason = error.what();  // behind the function's name
+      missing = fmt::format("expected times before the flow explodes, got {:g}: {}", time,
+                            reason.substr(reason.find(": ") + 2));
       break;
     }
   }

@@ -235,7 +235,7 @@ DiffusionDistribution::DiffusionDistribution(Chart chart, double first, double s
     : chart_{chart},
       first_{first},
       last_{first + spacing * static_cast<double>(cumulative.size() - 1)},
-      mass_{std::max(mass, 0.0)},
+      mass_{std::clamp(mass, 0.0, 1.0)},
       interpolant_{std::make_shared<Interpolant>(
           Interpolant{{cumulative.data(), cumulative.size(), first, spacing, {0, 0}, {0, 0}}})} {}
 

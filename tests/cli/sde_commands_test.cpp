@@ -102,7 +102,7 @@ TEST_CASE("sde law: errors name fields") {
                   ".mask: expected full for sde law: under a causal mask no law is known, got \"causal\"");
   check_sde_fails(
       "law", with(attention, {{"horizon", 1e30}}),
-      ".horizon: expected a time whose law is within reach (docs/sde.md, law), got 1e+30; simulate it");
+      ".horizon: expected a time whose law is within reach (see --help of sde law), got 1e+30; simulate it");
 }
 
 TEST_CASE("sde law: a time out of reach leaves the laws of the others") {
@@ -111,7 +111,7 @@ TEST_CASE("sde law: a time out of reach leaves the laws of the others") {
   CHECK(run.code == 0);
   CHECK(run.errors ==
         "widelimit: warning: " + (run / "config.json").string() +
-            ": config.times[1]: expected a time whose law is within reach (docs/sde.md, law), got "
+            ": config.times[1]: expected a time whose law is within reach (see --help of sde law), got "
             "1e+30; simulate it\n");
   CHECK(column(run.text("law.csv"), "quantile")[3] == doctest::Approx(0.33800129).scale(0).epsilon(1e-6));
   CHECK(column(run.text("law.csv"), "time").size() == 7);
