@@ -132,8 +132,10 @@ using CommandFields = std::map<std::string, ConfigFields, std::less<>>;
 CommandFields all_sde_fields() {
   const ConfigFields simulation = joined_fields(
       {model_fields_of(model_names()), start_fields(), time_fields(), path_fields(default_control, "1e4")});
-  const ConfigFields law = joined_fields(
-      {model_fields_of(V::words({"attention", "resnet", "mlp"})), start_fields(), time_fields()});
+  const ConfigFields law =
+      joined_fields({without_fields(model_fields_of(V::words({"attention", "resnet", "mlp"})),
+                                    {"gamma_squared_feedforward", "gamma_feedforward", "lambda_feedforward"}),
+                     start_fields(), time_fields()});
   const ConfigFields grid = {{"gammas", V::within(0, 1).different_list(), "gamma",
                               "residual weights of both blocks, in place of gamma"},
                              {"temperatures", V::above(0).different_list(), "temperature",
@@ -181,6 +183,18 @@ CommandFields all_sde_fields() {
           {"gradients", joined_fields({gradients, start_fields()})}};
 }
 
+/// What no range of one field says.
+const char* sde_range(std::string_view command) {
+  if (command != "law") return "";
+  return "Within reach, to 1e-8: linear_noise T up to some thousands; slopes up to 100 apart at all times, "
+         "farther "
+         "apart where\nlinear_noise T is below .003 or above 1; gamma_squared from 1e-4 on, and smaller ones "
+         "at times "
+         "by which next to no gap\nexplodes. A time out of reach is null in law.json with a warning; none "
+         "within reach "
+         "is an error.\n";
+}
+
 const char* sde_example(std::string_view command) {
   if (command == "simulate" || command == "explosion" || command == "output")
     return R"({"model": "transformer", "gamma_squared": 0.125, "width": 200, "depth": 150})";
@@ -221,7 +235,7 @@ const ConfigFields& sde_fields(std::string_view command) {
 }
 
 std::string sde_fields_help(std::string_view command) {
-  return config_fields_help(sde_fields(command)) + "Example: " + sde_example(command);
+  return config_fields_help(sde_fields(command)) + sde_range(command) + "Example: " + sde_example(command);
 }
 
 }  // namespace widelimit::cli

@@ -2,7 +2,10 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <limits>
+#include <string_view>
 
+#include "cli/sde_law_setup.hpp"
 #include "cli/sde_run.hpp"
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
@@ -14,21 +17,6 @@ using namespace covariance_sde;
 using nlohmann::json;
 
 namespace {
-
-bool has_attention(const SdeModel& model) { return model.attention_drift > 0; }
-bool has_feedforward(const SdeModel& model) { return model.relu_drift > 0; }
-
-/// Gap of two tokens, (V^11 + V^22 - 2 V^12) / 4.
-double gap_of(const Matrix<double>& v) { return (v(0, 0) + v(1, 1) - 2 * v(0, 1)) / 4; }
-
-/// Two tokens of which the gap decides what attention does with them.
-bool has_gap(const SdeSetup& setup) {
-  return setup.model.mask == AttentionMask::full && has_attention(setup.model) && setup.v0.rows() == 2 &&
-         gap_of(setup.v0) > 0;
-}
-
-/// What the exact laws know of the explosion: two tokens under full attention alone.
-bool has_gap_law(const SdeSetup& setup) { return has_gap(setup) && !has_feedforward(setup.model); }
 
 /// Paths that have gone beyond the upper bound by a time.
 std::vector<Index> beyond_by(const CovarianceEnsemble& ensemble, double time) {
@@ -63,9 +51,10 @@ double add_exact(const SdeSetup& setup, double time, json& row) {
     const double exact = 1 - gap_distribution(setup.model, gap_of(setup.v0), time).total_mass();
     row["exact"] = exact;
     return exact;
-  } catch (const NumericalError& error) {
+  } catch (const std::exception& error) {
+    if (!is_out_of_reach(error)) throw;
     row["exact"] = nullptr;
-    row["exact_missing"] = error.what();
+    row["exact_missing"] = out_of_reach(time);
     return std::numeric_limits<double>::quiet_NaN();
   }
 }
@@ -93,45 +82,6 @@ json explosion_rows(const SdeSetup& setup, const CovarianceEnsemble& ensemble, L
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-/// The exact laws of two tokens at one time.
-DiffusionDistribution law_at(const SdeSetup& setup, double time) {
-  if (has_gap_law(setup)) return gap_distribution(setup.model, gap_of(setup.v0), time);
-  const Matrix<double>& v = setup.v0;
-  return correlation_distribution(setup.model, v(0, 1) / std::sqrt(v(0, 0) * v(1, 1)), time);
-}
-
-void require_law(const SdeSetup& setup) {
-  if (setup.v0.rows() != 2)
-    throw ArgumentError(fmt::format(
-        "config.tokens: sde law is of two tokens, got a start of {}; give tokens 2 or a V0 of two rows",
-        setup.v0.rows()));
-  if (has_attention(setup.model) && !has_gap_law(setup))
-    throw ArgumentError(fmt::format(
-        "config.{}: sde law knows attention with a full mask and a gap above 0 between the tokens",
-        setup.model.mask != AttentionMask::full ? "mask" : "rho0"));
-}
-
-constexpr double law_probabilities[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
-constexpr int law_points = 200;
-
-/// Densities between the outer quantiles.
-std::string law_script(const std::vector<DiffusionDistribution>& laws, const std::vector<double>& times,
-                       const char* quantity) {
-  std::string script = gnuplot_canvas(760, 480) + "set grid\n", plots = "plot ";
-  for (std::size_t k = 0; k < laws.size(); ++k) {
-    const double mass = laws[k].total_mass(), from = laws[k].quantile(0.002 * mass),
-                 to = laws[k].quantile(0.99 * mass);
-    script += fmt::format("$d{} << end\n", k);
-    for (int i = 0; i <= law_points; ++i) {
-      const double x = from + (to - from) * i / law_points;
-      fmt::format_to(std::back_inserter(script), "{} {}\n", x, laws[k].density(x));
-    }
-    script += "end\n";
-    plots += fmt::format("$d{} using 1:2 with lines lw 2 title 'T = {:.4g}', ", k, times[k]);
-  }
-  return script + fmt::format("set xlabel '{}'\nset ylabel 'density'\n{}\n", quantity, plots);
 }
 
 /// Entries on and above the diagonal at each time, a curve each.
@@ -189,51 +139,46 @@ void run_sde_explosion(const SdeArguments& arguments, const RunContext& context)
   run.finish({{"V0", {v0.rows(), v0.cols()}}, {"times", plot.x.size()}}, [&] { return lines_script(plot); });
 }
 
-void run_sde_law(const SdeArguments& arguments, const RunContext& context) {
-  SdeRun run(arguments, context, "law", {"law.csv", "law.json"}, "law.png");
-  std::vector<DiffusionDistribution> laws;
-  std::vector<double> times;
-  const char* quantity = "rho01";
-  with_config(arguments, [&] {
-    FieldReader fields(run.config, "config");
-    const SdeSetup setup = read_law_setup(fields);
-    fields.finish(unused_field);
-    require_law(setup);
-    if (!has_attention(setup.model) && fields.has("variance"))
-      fields.fail("variance", "has no effect on the correlation: leave it out");
-    if (has_gap_law(setup)) quantity = "gap";
-    times = setup.options.times;
-    for (const double time : times) laws.push_back(law_at(setup, time));
-  });
-  std::string csv = "time,observable,probability,quantile\n";
-  json masses = json::array();
-  for (std::size_t k = 0; k < laws.size(); ++k) {
-    masses.push_back({{"time", times[k]}, {"not_exploded", laws[k].total_mass()}});
-    for (const double p : law_probabilities)
-      if (p < laws[k].total_mass())
-        fmt::format_to(std::back_inserter(csv), "{},{},{},{:.12g}\n", times[k], quantity, p,
-                       laws[k].quantile(p));
+namespace {
+
+/// The states by the last time that has one: a drift that explodes has none from then on.
+std::vector<Matrix<double>> flow_states(const FieldReader& fields, const FlowSetup& setup,
+                                        std::string& missing) {
+  std::vector<Matrix<double>> states;
+  for (const double time : setup.times) {
+    try {
+      states.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
+                                   : commuting_limit(setup.v0, time, setup.shortcut));
+    } catch (const NumericalError& error) {
+      const std::string_view reason = error.what();  // behind the function's name
+      missing = fmt::format("expected times before the flow explodes, got {:g}: {}", time,
+                            reason.substr(reason.find(": ") + 2));
+      break;
+    }
   }
-  run.write_csv("law.csv", csv);
-  run.write_report("law.json", {{"observable", quantity}, {"laws", masses}});
-  fmt::print("{}", csv);
-  run.finish({{"times", times.size()}}, [&] { return law_script(laws, times, quantity); });
+  if (states.empty())
+    fields.fail(fields.has("times") ? "times[0]" : fields.has("horizon") ? "horizon" : "depth", missing);
+  return states;
 }
+
+}  // namespace
 
 void run_sde_flow(const SdeArguments& arguments, const RunContext& context) {
   SdeRun run(arguments, context, "flow", {"flow.csv"}, "flow.png");
   std::vector<double> times;
+  std::string missing;
   const std::vector<Matrix<double>> states = with_config(arguments, [&] {
     FieldReader fields(run.config, "config");
     const FlowSetup setup = read_flow_setup(fields);
     fields.finish(unused_field);
     times = setup.times;
-    std::vector<Matrix<double>> result;
-    for (const double time : times)
-      result.push_back(setup.model ? drift_flow(*setup.model, setup.v0, time)
-                                   : commuting_limit(setup.v0, time, setup.shortcut));
-    return result;
+    return flow_states(fields, setup, missing);
   });
+  if (states.size() < times.size())
+    fmt::print(stderr,
+               "widelimit: warning: {}: config.times[{}]: {}; this time and those behind it are left out\n",
+               arguments.config.string(), states.size(), missing);
+  times.resize(states.size());
   const FlowTable table = flow_table(times, states);
   run.write_csv("flow.csv", table.csv);
   fmt::print("{}", table.csv);

@@ -85,7 +85,7 @@ auto with_config(const SdeArguments& arguments, const Body& body) {
 /// Says on standard error which share of paths no quantile at the horizon speaks of.
 void warn_of_stopped(const std::string& what, const covariance_sde::CovarianceEnsemble& ensemble);
 
-/// The commands; see their --help. In sde_command.cpp, sde_laws.cpp, sde_probes.cpp and sde_stopping.cpp.
+/// The commands; see their --help. In sde_command.cpp, sde_law.cpp, sde_laws.cpp, sde_probes.cpp and sde_stopping.cpp.
 void run_sde_simulate(const SdeArguments& arguments, const RunContext& context);
 void run_sde_network(const SdeArguments& arguments, const RunContext& context);
 void run_sde_compare(const SdeArguments& arguments, const RunContext& context);

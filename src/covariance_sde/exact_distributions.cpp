@@ -5,10 +5,12 @@
 #include <boost/math/interpolators/cardinal_quintic_b_spline.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/line_diffusion.hpp"
+#include "covariance_sde/narrow_law.hpp"
 #include "covariance_sde/relu_drift.hpp"
 #include "numerics/roots.hpp"
 
@@ -27,29 +29,63 @@ void require_probability(std::string_view where, double p, double mass) {
 /// log(cosh y), which cosh would overflow.
 double log_cosh(double y) { return std::abs(y) + std::log1p(std::exp(-2 * std::abs(y))) - std::numbers::ln2; }
 
+/// Where the law begins: at a point, or within reach of it with this deviation.
+struct Beginning {
+  double place, deviation = 0;
+};
+
 /// The correlation as y = artanh rho: dy = [r g cosh^2 y + (s / 2) tanh y] dt + sqrt(s) dB.
-LineDiffusion correlation_diffusion(double r, double s, double rho0, double time) {
-  const double start = std::atanh(rho0), deviation = std::sqrt(s * time);
+struct CorrelationProcess {
+  double drift;  ///< r
+  double noise;  ///< s
+
+  [[nodiscard]] DriftedDiffusion drifted(double start) const;
+  [[nodiscard]] double log_scale_density(double y) const;
+  [[nodiscard]] LineDiffusion diffusion(Beginning beginning, double time) const;
+};
+
+/// The angle of the correlation tanh y and sin theta - theta cos theta.
+struct AngleOf {
+  explicit AngleOf(double y)
+      : angle{2 * std::atan(std::exp(-y))},
+        excess{sine_minus_theta_cosine(angle, 1 / std::cosh(y), std::tanh(y))} {}
+  double angle, excess;
+};
+
+DriftedDiffusion CorrelationProcess::drifted(double start) const {
+  const double r = drift, s = noise;
+  return {.drift =
+              [=](double y) {
+                const double cosh = std::cosh(y);
+                return (y > 100 ? 0 : r * AngleOf(y).excess * cosh * cosh) + s / 2 * std::tanh(y);
+              },
+          .variance = s,
+          .start = start,
+          .scale = [](double y) { return y > 0 ? 1.0 : 0.5; }};  // it falls as e^-y, or as e^-2y
+}
+
+double CorrelationProcess::log_scale_density(double y) const {
+  if (drift == 0 || y > 100) return -log_cosh(y);
+  const AngleOf theta(y);
+  const double cosh = std::cosh(y);
+  return drift / noise * (theta.angle - std::tanh(y) * theta.excess * cosh * cosh) - log_cosh(y);
+}
+
+LineDiffusion CorrelationProcess::diffusion(Beginning beginning, double time) const {
+  const double start = beginning.place, s = noise;
+  const double deviation = std::sqrt(s * time), spread = reach * (deviation + beginning.deviation);
   // The ReLU drift is below 2.6 r e^-y for y > 0, and for y < 0 it is larger than that at 0.
-  const double shift = s * time / 2 + std::log1p(2.6 * r * time);
-  LineDiffusion diffusion{
-      .variance = [s](double) { return s; },
-      .log_scale_density =
-          [=](double y) {
-            if (r == 0 || y > 100) return -log_cosh(y);
-            const double theta = 2 * std::atan(std::exp(-y)), cosh = std::cosh(y), tanh = std::tanh(y);
-            return r / s * (theta - tanh * sine_minus_theta_cosine(theta, 1 / cosh, tanh) * cosh * cosh) -
-                   log_cosh(y);
-          },
-      .start = start,
-      .low = start - s * time / 2 - reach * deviation,
-      .high = std::max(start, 0.0) + shift + 2 * reach * deviation,
-      .displacement = std::pow((shift + std::max(-start, 0.0)) / deviation, 2)};
+  const double shift = s * time / 2 + std::log1p(2.6 * drift * time * std::exp(-std::max(start, 0.0)));
+  LineDiffusion diffusion{.variance = [s](double) { return s; },
+                          .log_scale_density = [*this](double y) { return log_scale_density(y); },
+                          .start = start,
+                          .low = start - s * time / 2 - spread,
+                          .high = std::max(start, 0.0) + shift + 2 * spread,
+                          .displacement = std::pow((shift + std::max(-start, 0.0)) / deviation, 2)};
   // Towards rho = -1 the ReLU drift grows without bounds: no path gets beyond a rise of the scale density by e^45.
-  const auto too_low = [&](double y) {
-    return diffusion.log_scale_density(y) > diffusion.log_scale_density(start) + 45;
-  };
-  double above = start;
+  double above = start - reach * beginning.deviation;
+  const double highest = log_scale_density(above) + 45;
+  const auto too_low = [&](double y) { return log_scale_density(y) > highest; };
   if (too_low(diffusion.low))
     for (int k = 0; k < 50; ++k) {
       const double middle = (above + diffusion.low) / 2;
@@ -65,7 +101,9 @@ struct GapProcess {
   double exponent;  ///< a = w / (4 q)
 
   [[nodiscard]] double to_u(double gap) const { return std::log(gap) + std::log(kappa) / 2; }
-  [[nodiscard]] LineDiffusion diffusion(double start, double time) const;
+  [[nodiscard]] LineDiffusion diffusion(Beginning beginning, double time) const;
+  /// In the distance from the wall of explosions.
+  [[nodiscard]] DriftedDiffusion drifted(double start) const;
 };
 
 GapProcess gap_process(std::string_view where, const SdeModel& model, double gap0) {
@@ -88,25 +126,102 @@ double at_wall_distance(double distance) {
   return distance > 20 ? std::numbers::ln2 - distance : -std::log(std::sinh(distance));
 }
 
-LineDiffusion GapProcess::diffusion(double start, double time) const {
+DriftedDiffusion GapProcess::drifted(double start) const {
+  const double s = noise, a = exponent;
+  return {.drift = [=](double x) { return s * ((2 * a - 1) * std::tanh(x) - (2 * a - 2) / std::tanh(x)); },
+          .variance = 2 * s,
+          .start = wall_distance(start),
+          .scale = [](double x) { return std::min(x, 1.0); }};
+}
+
+/// Where the drift towards the wall, -4 s a / sinh(2 x), brings x by the time t; move = 8 a s t. 0 where it arrives.
+double drifted_wall_distance(double x, double move) {
+  if (!(x > 0)) return 0;
+  const double sinh = std::sinh(x), rest = sinh * sinh - move / 2;  // (cosh(2 x) - 1 - move) / 2
+  return rest > 0 ? std::asinh(std::sqrt(rest)) : 0;
+}
+
+LineDiffusion GapProcess::diffusion(Beginning beginning, double time) const {
   constexpr double wall = 12;  // where paths are within e^-24 of exploding
-  const double s = noise, a = exponent, spread = reach * std::sqrt(2 * s * time), from = wall_distance(start);
+  const double s = noise, a = exponent, start = beginning.place, from = wall_distance(start);
+  const double spread = reach * (std::sqrt(2 * s * time) + beginning.deviation);
   // The drift towards the wall is below 2 s a / distance, that away from it below 2 s / distance + s.
-  const double nearest = std::sqrt(std::max(0.0, from * from - 4 * a * s * time)) - spread;
+  const double nearest = std::max(std::sqrt(std::max(0.0, from * from - 4 * a * s * time)) - spread,
+                                  drifted_wall_distance(from - spread, 8 * a * s * time));
   const double furthest = std::sqrt(from * from + 4 * s * time) + s * time + spread;
   const double high = std::max(wall, start + 4);
-  LineDiffusion diffusion{.variance = [s](double u) { return 2 * s * (1 + std::exp(2 * u)); },
-                          .log_scale_density = [a](double u) { return u - a * std::log1p(std::exp(2 * u)); },
-                          .start = start,
-                          .low = at_wall_distance(furthest),
-                          .high = high,
-                          .exit_rate = std::max(0.0, 2 * a - 1),
-                          .displacement = std::min(2 * a, from * from / (2 * s * time)) + s * time / 2};
+  // The drift grows towards the wall.
+  const double speed = nearest > 0 ? drifted(start).drift(nearest) : std::numeric_limits<double>::infinity();
+  LineDiffusion diffusion{
+      .variance = [s](double u) { return 2 * s * (1 + std::exp(2 * u)); },
+      .log_scale_density = [a](double u) { return u - a * std::log1p(std::exp(2 * u)); },
+      .start = start,
+      .low = at_wall_distance(furthest),
+      .high = high,
+      .exit_rate = std::max(0.0, 2 * a - 1),
+      .displacement =
+          std::min({2 * a, from * from / (2 * s * time), speed * speed * time / (2 * s)}) + s * time / 2};
   if (nearest > 0 && at_wall_distance(nearest) < high) {
     diffusion.high = at_wall_distance(nearest);
     diffusion.exit_rate = 0;
   }
   return diffusion;
+}
+
+/// A grid that follows a drift so much stronger than the noise would be too fine.
+bool is_strong(const DriftedDiffusion& diffusion) {
+  constexpr double strong = 100;
+  return std::abs(diffusion.drift(diffusion.start)) * diffusion.scale(diffusion.start) >
+         strong * diffusion.variance;
+}
+
+/// P(chart <= y) on a grid of its own; the chart's y as a place of the narrow law.
+template <typename Place>
+LineDistribution on_grid(const NarrowLaw& law, double low, double high, const Place& place) {
+  constexpr std::size_t intervals = 1000;
+  LineDistribution result{low, (high - low) / intervals, {}, 1};
+  for (std::size_t i = 0; i <= intervals; ++i) {
+    const double cumulative = law.cumulative(place(low + result.spacing * static_cast<double>(i)));
+    result.cumulative.push_back(std::clamp(cumulative, 0.0, 1.0));
+  }
+  return result;
+}
+
+LineDistribution correlation_law(std::string_view where, const CorrelationProcess& process, double start,
+                                 double time) {
+  const DriftedDiffusion drifted = process.drifted(start);
+  if (!is_strong(drifted)) return evolve(where, process.diffusion({start}, time), time);
+  const NarrowLaw law = narrow_law(drifted, time);
+  const double spread = reach * law.deviation;
+  if (law.time == time)
+    return on_grid(law, law.centre - spread, law.centre + spread, [](double y) { return y; });
+  const double rest = time - law.time;
+  LineDiffusion diffusion = process.diffusion({law.centre, law.deviation}, rest);
+  diffusion.initial_density = [&](double y) {
+    return std::abs(y - law.centre) < spread ? law.density(y) : 0;
+  };
+  return evolve(where, diffusion, rest);
+}
+
+LineDistribution gap_law(std::string_view where, const GapProcess& process, double start, double time) {
+  const DriftedDiffusion drifted = process.drifted(start);
+  if (!is_strong(drifted)) return evolve(where, process.diffusion({start}, time), time);
+  const NarrowLaw law = narrow_law(drifted, time);
+  const double spread = reach * law.deviation;
+  if (law.time == time) {
+    LineDistribution result = on_grid(law, at_wall_distance(law.centre + spread),
+                                      at_wall_distance(law.centre - spread), wall_distance);
+    for (double& cumulative : result.cumulative)
+      cumulative = 1 - cumulative;  // small gaps are far from the wall
+    return result;
+  }
+  const double rest = time - law.time;
+  LineDiffusion diffusion = process.diffusion({at_wall_distance(law.centre), law.deviation}, rest);
+  diffusion.initial_density = [&](double u) {
+    const double x = wall_distance(u);
+    return std::abs(x - law.centre) < spread ? law.density(x) * std::tanh(x) : 0;
+  };
+  return evolve(where, diffusion, rest);
 }
 
 }  // namespace
@@ -120,7 +235,7 @@ DiffusionDistribution::DiffusionDistribution(Chart chart, double first, double s
     : chart_{chart},
       first_{first},
       last_{first + spacing * static_cast<double>(cumulative.size() - 1)},
-      mass_{mass},
+      mass_{std::clamp(mass, 0.0, 1.0)},
       interpolant_{std::make_shared<Interpolant>(
           Interpolant{{cumulative.data(), cumulative.size(), first, spacing, {0, 0}, {0, 0}}})} {}
 
@@ -173,10 +288,8 @@ DiffusionDistribution correlation_distribution(const SdeModel& model, double rho
   if (!(std::abs(rho0) < 1))
     throw ArgumentError(fmt::format("correlation_distribution: rho0 must lie in (-1, 1), got {}", rho0));
   require_positive(where, "time", time);
-  const LineDistribution law = evolve(where,
-                                      correlation_diffusion(model.relu_drift * relu_drift_scale(model.slopes),
-                                                            model.linear_noise, rho0, time),
-                                      time);
+  const CorrelationProcess process{model.relu_drift * relu_drift_scale(model.slopes), model.linear_noise};
+  const LineDistribution law = correlation_law(where, process, std::atanh(rho0), time);
   return {DiffusionDistribution::Chart::correlation, law.low, law.spacing, law.cumulative, law.mass};
 }
 
@@ -185,7 +298,7 @@ DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, doubl
   const GapProcess gap = gap_process(where, model, gap0);
   require_positive(where, "time", time);
   const double start = gap.to_u(gap0);
-  const LineDistribution law = evolve(where, gap.diffusion(start, time), time);
+  const LineDistribution law = gap_law(where, gap, start, time);
   return {DiffusionDistribution::Chart::gap, law.low + std::log(gap0) - start, law.spacing, law.cumulative,
           law.mass};
 }

@@ -36,6 +36,9 @@ struct Nodes {
   double spacing;
 
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(below + above + 1); }
+  [[nodiscard]] double at(double start, std::size_t i) const {
+    return start + spacing * static_cast<double>(static_cast<Index>(i) - below);
+  }
   [[nodiscard]] Nodes halved() const { return {2 * below, 2 * above, spacing / 2}; }
 };
 
@@ -50,7 +53,7 @@ Walk walk_on(const LineDiffusion& diffusion, const Nodes& nodes) {
   const double h = nodes.spacing;
   Walk walk{std::vector<double>(count, 0.0), std::vector<double>(count, 0.0)};
   for (std::size_t i = 0; i < count; ++i) {
-    const double x = diffusion.start + h * static_cast<double>(static_cast<Index>(i) - nodes.below);
+    const double x = nodes.at(diffusion.start, i);
     const double rate = diffusion.variance(x) / (2 * h * h), log_scale = diffusion.log_scale_density(x);
     if (i + 1 < count)
       walk.up[i] = rate * std::exp(log_scale - diffusion.log_scale_density(x + h / 2));
@@ -105,13 +108,22 @@ void substep(Resolvent& resolvent, double time, std::vector<double>& p) {
   p = std::move(next);
 }
 
+std::vector<double> initial_masses(const LineDiffusion& diffusion, const Nodes& nodes) {
+  std::vector<double> p(nodes.count(), 0.0);
+  if (diffusion.initial_density)
+    for (std::size_t i = 0; i < p.size(); ++i)
+      p[i] = nodes.spacing * diffusion.initial_density(nodes.at(diffusion.start, i));
+  else
+    p[static_cast<std::size_t>(nodes.below)] = 1;
+  return p;
+}
+
 /// Cumulated to each node with half of its own mass; behind them all of the mass.
 std::vector<double> cumulated(const LineDiffusion& diffusion, const Nodes& nodes, double time,
                               Index substeps) {
   const Walk walk = walk_on(diffusion, nodes);
   Resolvent resolvent(walk);
-  std::vector<double> p(nodes.count(), 0.0);
-  p[static_cast<std::size_t>(nodes.below)] = 1;
+  std::vector<double> p = initial_masses(diffusion, nodes);
   for (Index k = 0; k < substeps; ++k) substep(resolvent, time / static_cast<double>(substeps), p);
   double sum = 0;
   for (double& value : p) {

@@ -12,7 +12,10 @@ namespace widelimit::covariance_sde {
 struct LineDiffusion {
   std::function<double(double)> variance;
   std::function<double(double)> log_scale_density;
+  /// Where the law begins; with initial_density, a node within its support.
   double start = 0, low = 0, high = 0;
+  /// Density at time 0, smooth on the grid's spacing; without it all mass is at start.
+  std::function<double(double)> initial_density = {};
   /// 0: reflecting at high. Otherwise paths leave there: the scale function goes on to the wall, beyond which nothing
   /// returns, by the scale density at high over this.
   double exit_rate = 0;

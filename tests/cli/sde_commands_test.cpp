@@ -85,6 +85,43 @@ TEST_CASE("sde law: the quantiles of the note") {
                   ".tokens: sde law is of two tokens, got a start of 3; give tokens 2 or a V0 of two rows");
 }
 
+TEST_CASE("sde law: errors name fields") {
+  const json resnet{{"model", "resnet"}, {"gamma_squared", 0.1}, {"horizon", 1}};
+  const json attention{{"model", "attention"}, {"gamma", 0.1}, {"horizon", 1}};
+  check_sde_fails("law", with(resnet, {{"rho0", 1}}),
+                  ".rho0: expected a correlation in (-1, 1) for sde law, got 1");
+  check_sde_fails("law", with(resnet, {{"V0", {{1, 1}, {1, 1}}}}),
+                  ".V0: expected a correlation in (-1, 1) for sde law, got 1");
+  check_sde_fails("law", with(resnet, {{"gamma_squared", 0}}),
+                  ".gamma_squared: expected a number > 0 for sde law, without which nothing moves, got 0");
+  check_sde_fails("law", with(attention, {{"gamma", 0}}),
+                  ".gamma: expected a number > 0 for sde law, without which nothing moves, got 0");
+  check_sde_fails("law", with(attention, {{"rho0", 1}}),
+                  ".rho0: expected two tokens with a gap (V00 + V11 - 2 V01) / 4 above 0, got 0");
+  check_sde_fails("law", with(attention, {{"mask", "causal"}}),
+                  ".mask: expected full for sde law: under a causal mask no law is known, got \"causal\"");
+  check_sde_fails(
+      "law", with(attention, {{"horizon", 1e30}}),
+      ".horizon: expected a time whose law is within reach (see --help of sde law), got 1e+30; simulate it");
+}
+
+TEST_CASE("sde law: a time out of reach leaves the laws of the others") {
+  const json attention{{"model", "attention"}, {"gamma_squared", 0.125}};
+  const SdeRun run("law", with(attention, {{"times", {0.75, 1e30}}}));
+  CHECK(run.code == 0);
+  CHECK(run.errors ==
+        "widelimit: warning: " + (run / "config.json").string() +
+            ": config.times[1]: expected a time whose law is within reach (see --help of sde law), got "
+            "1e+30; simulate it\n");
+  CHECK(column(run.text("law.csv"), "quantile")[3] == doctest::Approx(0.33800129).scale(0).epsilon(1e-6));
+  CHECK(column(run.text("law.csv"), "time").size() == 7);
+  const json laws = run.read("law.json")["laws"];
+  REQUIRE(laws.size() == 2);
+  CHECK(laws[0]["not_exploded"].get<double>() > 0.99);
+  CHECK(laws[1]["not_exploded"].is_null());
+  CHECK(laws[1]["missing"].get<std::string>().find("expected a time whose law is within reach") == 0);
+}
+
 TEST_CASE("sde explosion: the interval holds the exact probability") {
   const SdeRun run("explosion", {{"model", "attention"},
                                  {"gamma_squared", 0.125},
@@ -160,6 +197,18 @@ TEST_CASE("sde flow: the commuting limit of the note, and a drift") {
   CHECK(v00[1] == doctest::Approx(std::exp(1)));
   const SdeRun drift("flow", {{"model", "transformer"}, {"gamma", 0.5}, {"times", {0.1, 0.2}}});
   CHECK(drift.code == 0);
+  // The gap of the drift alone explodes at tau^2 / (2 gamma^2 Delta^2) = 1 / (.5 * .16) = 12.5.
+  const json exploding{{"model", "attention"}, {"gamma", 0.5}, {"times", {1, 12, 13, 20}}};
+  const SdeRun part("flow", exploding);
+  CHECK(part.code == 0);
+  CHECK(column(part.text("flow.csv"), "time") == std::vector<double>{1, 12});
+  CHECK(part.errors.find("warning: " + (part / "config.json").string() +
+                         ": config.times[2]: expected times before the flow explodes, got 13") !=
+        std::string::npos);
+  const SdeRun none("flow", with(exploding, {{"times", {13}}}));
+  CHECK(none.code == 1);
+  CHECK(none.errors.find("config.times[0]: expected times before the flow explodes, got 13") !=
+        std::string::npos);
   check_sde_fails("flow", {{"flow", "commuting"}, {"times", {1}}, {"gamma", 0.5}},
                   ".gamma: has no meaning beside the other fields: leave it out");
 }
@@ -275,6 +324,10 @@ TEST_CASE("sde: pictures of the other commands") {
   };
   const json model{{"model", "attention"}, {"gamma", 0.4}, {"times", {0.1, 0.2}}};
   drawn("law", model, "law.png");
+  // All has exploded by the last time; the first spans decades.
+  drawn("law",
+        {{"model", "attention"}, {"gamma_squared", 0.01}, {"temperature", 0.01}, {"times", {1e-3, 1, 100}}},
+        "law.png");
   drawn("flow", model, "flow.png");
   drawn("explosion", with(model, {{"paths", 20}}), "explosion.png");
   drawn("output", with(model, {{"paths", 50}}), "output.png");

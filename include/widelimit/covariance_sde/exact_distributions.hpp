@@ -48,10 +48,10 @@ class DiffusionDistribution {
 ///     linear_noise.
 ///
 /// Accuracy  1e-8 in every probability.
-/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1 and time > 0, and at times of more
-///           than some thousand substeps (s T of 10^5 for the linear model); NumericalError where half a million nodes
-///           do not give the law (slopes some hundred apart, at short times).
-/// Cost      20 to 100 ms; in proportion to s T where that is more than ten.
+/// Errors    ArgumentError if the model attends or has no noise, unless -1 < rho0 < 1 and time > 0, and at times of
+///           more than some thousand substeps (s T of 10^5 for the linear model); NumericalError where half a million
+///           nodes do not give the law (slopes above 100 apart, at some s T between .003 and 1).
+/// Cost      20 to 100 ms; in proportion to s T where that is more than ten; seconds for slopes 60 apart, 25 s for 100.
 [[nodiscard]] DiffusionDistribution correlation_distribution(const SdeModel& model, double rho0, double time);
 
 /// Gap (V^11 + V^22 - 2 V^12) / 4 of two tokens under shaped attention at time T, started at gap0:
