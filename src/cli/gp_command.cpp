@@ -82,7 +82,7 @@ void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments)
         "--amplitude");
 }
 
-std::vector<NamedFile> inputs_of(const GpArguments& arguments) {
+std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
   std::vector<NamedFile> files{{"--path", arguments.data.path}, {"--vectors", arguments.data.vectors}};
   for (const std::string& network : arguments.networks) files.push_back({"--network", network});
   return files;
@@ -200,7 +200,8 @@ class GpRun {
         places_{places_of(networks_)} {
     solver_text_ = choose_gp_solver(arguments);
     if (arguments.output.folder.empty() || !is_first()) return;
-    output_.emplace(arguments.output, inputs_of(arguments), options_, networks_, context, shapes_of(task_));
+    output_.emplace(arguments.output, files_read_by(arguments), options_, networks_, context,
+                    shapes_of(task_));
     if (arguments.output.no_report) return;
     ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
                     amplitude_text(options_)};

@@ -67,7 +67,7 @@ double censored_median(std::vector<double> times) {
 
 namespace {
 
-json or_null(double time) { return std::isnan(time) ? json(nullptr) : json(time); }
+json median_or_null(double time) { return std::isnan(time) ? json(nullptr) : json(time); }
 
 }  // namespace
 
@@ -79,7 +79,7 @@ json starts_spread(const std::vector<json>& results, const char* field) {
   }
   if (reached.empty()) return {{field, nullptr}, {"values", 0}};
   const bool all = reached.size() == values.size();
-  json spread{{"median", or_null(censored_median(std::move(values)))},
+  json spread{{"median", median_or_null(censored_median(std::move(values)))},
               {"least", std::ranges::min(reached)},
               {"greatest", all ? json(std::ranges::max(reached)) : json(nullptr)}};
   return {{field, std::move(spread)}, {"values", reached.size()}};
@@ -101,7 +101,7 @@ json TimesOverScales::summary() const {
         std::minmax_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
           return a && (!b || *a < *b);  // what was not reached comes last
         });
-    result["times"].push_back({{"median", or_null(censored_median(std::move(values)))},
+    result["times"].push_back({{"median", median_or_null(censored_median(std::move(values)))},
                                {"least", time_or_null(*least)},
                                {"greatest", time_or_null(*greatest)},
                                {"reached", reached},

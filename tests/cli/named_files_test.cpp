@@ -13,7 +13,7 @@ using widelimit::testing::TemporaryFolder;
 
 namespace {
 
-constexpr const char* different = ": expected different files, got ";
+constexpr const char* expected_different = ": expected different files, got ";
 
 /// Refuses `arguments` because of these two, and leaves the file as it is.
 void check_kept(const std::string& arguments, const std::string& two, const std::filesystem::path& file) {
@@ -22,7 +22,7 @@ void check_kept(const std::string& arguments, const std::string& two, const std:
   const auto result = run_program(arguments);
   CHECK(result.code != 0);
   CAPTURE(result.errors);
-  CHECK(result.errors.find(two + different + file.string()) != std::string::npos);
+  CHECK(result.errors.find(two + expected_different + file.string()) != std::string::npos);
   CHECK(file_text(file) == before);
 }
 
