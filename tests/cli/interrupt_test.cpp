@@ -30,14 +30,15 @@ void write_inputs(const fs::path& file, const std::vector<std::size_t>& shape) {
 }
 
 /// Sends a signal to the program in the midst of its work, which takes minutes, and checks that it ends with
-/// this code, soon and with one message.
+/// this code, soon and with one message. If that is given, one signal is sent: timeout sends a second one to the group.
 void check_interrupted(const std::string& signal, int code, const std::string& arguments,
                        const std::string& environment = "", const std::string& message = "") {
   CAPTURE(arguments);
   const auto begin = std::chrono::steady_clock::now();
   const ProgramResult result =
-      run_script(environment + " exec timeout --preserve-status --signal=" + signal + " " +
-                 std::to_string(seconds_before) + " \"$WIDELIMIT\" " + arguments);
+      run_script(environment + " exec timeout " + (message.empty() ? "" : "--foreground ") +
+                 "--preserve-status --signal=" + signal + " " + std::to_string(seconds_before) +
+                 " \"$WIDELIMIT\" " + arguments);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CAPTURE(result.errors);
   CHECK(result.code == code);
