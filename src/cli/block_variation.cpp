@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <optional>
 
 #include "cli/text_parts.hpp"
@@ -70,10 +71,39 @@ std::vector<double> values_in(const VariedRange& range) {
   return values;
 }
 
+/// One run of several that take equally long, on any threads: what each has done is added up.
+class SharedProgress {
+ public:
+  SharedProgress(const RunControl& run, std::size_t parts)
+      : run_{run}, all_{static_cast<std::ptrdiff_t>(parts) * steps} {}
+
+  /// The run of the next part, which adds what it does.
+  [[nodiscard]] RunControl part() {
+    RunControl control = run_;
+    if (run_.progress)
+      control.progress = [this, before = std::ptrdiff_t{0}](std::ptrdiff_t done, std::ptrdiff_t all) mutable {
+        const std::ptrdiff_t now = done * steps / all;
+        add(now - before);
+        before = now;
+      };
+    return control;
+  }
+
+ private:
+  static constexpr std::ptrdiff_t steps = 1000;
+
+  void add(std::ptrdiff_t more) {
+    const std::lock_guard lock(mutex_);
+    run_.progress(done_ += more, all_);
+  }
+
+  const RunControl& run_;
+  std::ptrdiff_t done_ = 0, all_;
+  std::mutex mutex_;
+};
+
 BlockExponents exponents_at(const BlockVariation& variation, const std::vector<double>& values,
-                            const VariationRun& run) {
-  RunControl control = run.control;
-  control.progress = {};
+                            const VariationRun& run, const RunControl& control) {
   return propagation::block_exponents(variation.network_with(values), run.tokens, run.depth, run.start_norm,
                                       control);
 }
@@ -113,10 +143,13 @@ std::vector<VariedExponents> exponents_over(const BlockVariation& variation, con
     for (const double first : variation.numbers().front().values)
       for (const double second : variation.numbers().back().values) grid.push_back({{first, second}, {}});
   }
+  SharedProgress progress(run.control, grid.size());
+  RunControl tasks = run.control;
+  tasks.progress = {};
   numerics::on_threads(run.control.threads, [&] {
-    numerics::for_each_task(static_cast<std::ptrdiff_t>(grid.size()), run.control, [&](std::ptrdiff_t i) {
+    numerics::for_each_task(static_cast<std::ptrdiff_t>(grid.size()), tasks, [&](std::ptrdiff_t i) {
       VariedExponents& point = grid[static_cast<std::size_t>(i)];
-      point.exponents = exponents_at(variation, point.values, run);
+      point.exponents = exponents_at(variation, point.values, run, progress.part());
     });
   });
   return grid;
@@ -124,68 +157,81 @@ std::vector<VariedExponents> exponents_over(const BlockVariation& variation, con
 
 namespace {
 
-/// Roots on the edges of a grid, each computed once.
-class ZerosOnEdges {
- public:
-  ZerosOnEdges(const BlockVariation& variation, const std::vector<VariedExponents>& grid, ZeroOf which,
-               const VariationRun& run)
-      : variation_{variation}, grid_{grid}, which_{which}, run_{run} {}
+/// Two neighbours of a grid.
+using Edge = std::pair<std::size_t, std::size_t>;
 
-  /// The point on the edge between two neighbours, if there is one.
-  std::optional<std::size_t> between(std::size_t from, std::size_t to) {
-    const auto [place, is_new] = known_.try_emplace({from, to});
-    if (is_new) place->second = find(from, to);
-    return place->second;
+/// Along the last number first.
+std::vector<Edge> edges_of(std::size_t points, std::size_t along) {
+  std::vector<Edge> edges;
+  for (std::size_t i = 1; i < points; ++i)
+    if (i % along != 0) edges.emplace_back(i - 1, i);
+  for (std::size_t i = 0; i + along < points; ++i) edges.emplace_back(i, i + along);
+  return edges;
+}
+
+bool changes_sign(const std::vector<VariedExponents>& grid, const Edge& edge, ZeroOf which) {
+  const double before = value_of(grid[edge.first].exponents, which),
+               after = value_of(grid[edge.second].exponents, which);
+  return !std::isnan(before) && !std::isnan(after) && std::signbit(before) != std::signbit(after);
+}
+
+/// The numbers at which the exponent vanishes on the edge, if there are any.
+std::optional<std::vector<double>> root_on(const Edge& edge, const BlockVariation& variation,
+                                           const std::vector<VariedExponents>& grid, ZeroOf which,
+                                           const VariationRun& run) {
+  const std::vector<double>& from = grid[edge.first].values;
+  std::vector<double> values = grid[edge.second].values;
+  const std::size_t varied = values.back() == from.back() ? 0 : values.size() - 1;
+  RunControl control = run.control;
+  control.progress = {};
+  const auto at = [&](double value) {
+    std::vector<double> numbers = values;
+    numbers[varied] = value;
+    return value_of(exponents_at(variation, numbers, run, control), which);
+  };
+  const auto root = numerics::bracketed_root(at, from[varied], values[varied]);
+  if (!root) return std::nullopt;
+  values[varied] = *root;
+  return values;
+}
+
+/// Joins the points on the edges of each cell.
+void join(ZeroLine& line, const std::map<Edge, std::size_t>& places, std::size_t points, std::size_t along) {
+  for (std::size_t i = 0; i + along < points; ++i) {
+    if ((i + 1) % along == 0) continue;
+    // In the order around the cell: two of four crossings in a row belong together.
+    std::vector<std::size_t> crossings;
+    for (const Edge& edge :
+         {Edge{i, i + 1}, {i + 1, i + along + 1}, {i + along, i + along + 1}, {i, i + along}})
+      if (const auto place = places.find(edge); place != places.end()) crossings.push_back(place->second);
+    for (std::size_t k = 0; k + 1 < crossings.size(); k += 2)
+      line.segments.emplace_back(crossings[k], crossings[k + 1]);
   }
-
-  ZeroLine line;
-
- private:
-  std::optional<std::size_t> find(std::size_t from, std::size_t to) {
-    const double before = value_of(grid_[from].exponents, which_),
-                 after = value_of(grid_[to].exponents, which_);
-    if (std::isnan(before) || std::isnan(after) || std::signbit(before) == std::signbit(after))
-      return std::nullopt;
-    std::vector<double> values = grid_[to].values;
-    const std::size_t varied = values.back() == grid_[from].values.back() ? 0 : values.size() - 1;
-    const auto at = [&](double value) {
-      values[varied] = value;
-      return value_of(exponents_at(variation_, values, run_), which_);
-    };
-    const auto root = numerics::bracketed_root(at, grid_[from].values[varied], grid_[to].values[varied]);
-    if (!root) return std::nullopt;
-    values[varied] = *root;
-    line.points.push_back(values);
-    return line.points.size() - 1;
-  }
-
-  const BlockVariation& variation_;
-  const std::vector<VariedExponents>& grid_;
-  ZeroOf which_;
-  const VariationRun& run_;
-  std::map<std::pair<std::size_t, std::size_t>, std::optional<std::size_t>> known_;
-};
+}
 
 }  // namespace
 
 ZeroLine zeros_over(const BlockVariation& variation, const std::vector<VariedExponents>& grid, ZeroOf which,
                     const VariationRun& run) {
-  ZerosOnEdges zeros(variation, grid, which, run);
   const std::size_t along = variation.numbers().back().values.size();
-  for (std::size_t i = 1; i < grid.size(); ++i)
-    if (i % along != 0) zeros.between(i - 1, i);
-  for (std::size_t i = 0; i + along < grid.size(); ++i) zeros.between(i, i + along);
-  for (std::size_t i = 0; i + along < grid.size(); ++i) {
-    if ((i + 1) % along == 0) continue;
-    // In the order around the cell: two of four crossings in a row belong together.
-    std::vector<std::size_t> crossings;
-    for (const auto& [from, to] :
-         {std::pair{i, i + 1}, {i + 1, i + along + 1}, {i + along, i + along + 1}, {i, i + along}})
-      if (const auto point = zeros.between(from, to)) crossings.push_back(*point);
-    for (std::size_t k = 0; k + 1 < crossings.size(); k += 2)
-      zeros.line.segments.emplace_back(crossings[k], crossings[k + 1]);
-  }
-  return std::move(zeros.line);
+  std::vector<Edge> edges = edges_of(grid.size(), along);
+  std::erase_if(edges, [&](const Edge& edge) { return !changes_sign(grid, edge, which); });
+  std::vector<std::optional<std::vector<double>>> roots(edges.size());
+  numerics::on_threads(run.control.threads, [&] {
+    numerics::for_each_task(static_cast<std::ptrdiff_t>(edges.size()), run.control, [&](std::ptrdiff_t i) {
+      const auto at = static_cast<std::size_t>(i);
+      roots[at] = root_on(edges[at], variation, grid, which, run);
+    });
+  });
+  ZeroLine line;
+  std::map<Edge, std::size_t> places;
+  for (std::size_t k = 0; k < edges.size(); ++k)
+    if (roots[k]) {
+      places.emplace(edges[k], line.points.size());
+      line.points.push_back(*roots[k]);
+    }
+  join(line, places, grid.size(), along);
+  return line;
 }
 
 }  // namespace widelimit::cli

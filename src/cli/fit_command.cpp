@@ -213,8 +213,15 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
 template <typename Scalar>
 void run_fit(const FitArguments& arguments, const RunContext& context) {
   gp::Model::check_folder(arguments.model);
-  check_search_files(arguments.search);
-  check_output_file(arguments.reliability);
+  check_output_files({.read = {{"--network", arguments.network},
+                               {"--path", arguments.data.path},
+                               {"--vectors", arguments.data.vectors},
+                               {"--gram", arguments.gram}},
+                      .written = {{"--table", arguments.search.table},
+                                  {"--plot", arguments.search.plot},
+                                  {"--reliability", arguments.reliability}}});
+  check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
+                         .written = {{"--model", arguments.model}}});
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   require_validation(task, arguments);
   if (arguments.flip) require_images_for_flips(task);

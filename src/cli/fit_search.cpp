@@ -124,11 +124,6 @@ class NetworkSearch {
 
 }  // namespace
 
-void check_search_files(const SearchChoice& choice) {
-  check_output_file(choice.table);
-  check_output_file(choice.plot);
-}
-
 template <typename Scalar>
 Network searched_network(const SearchSpace& space, const SearchChoice& choice,
                          const gp::LabelledInputs<Scalar>& train,

@@ -20,9 +20,6 @@ struct SearchChoice {
   std::filesystem::path plot;   ///< Empty: none is drawn.
 };
 
-/// Throws what is wrong with the files before the work begins.
-void check_search_files(const SearchChoice& choice);
-
 /// The network whose best regulariser does best by `criterion`. Prints a line a trial. A network that cannot be
 /// computed is a trial without a score; the search goes on. Throws NumericalError if none can.
 template <typename Scalar>

@@ -82,16 +82,24 @@ void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments)
         "--amplitude");
 }
 
+std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
+  std::vector<NamedFile> files{{"--path", arguments.data.path}, {"--vectors", arguments.data.vectors}};
+  for (const std::string& network : arguments.networks) files.push_back({"--network", network});
+  return files;
+}
+
 /// Where the results of all networks go: opened before the work begins, to be filled network by network.
 class GpOutput {
  public:
-  GpOutput(const OutputArguments& arguments, const GpOptions& options, const std::vector<Network>& networks,
-           const RunContext& context, nlohmann::ordered_json shapes)
+  GpOutput(const OutputArguments& arguments, const std::vector<NamedFile>& read, const GpOptions& options,
+           const std::vector<Network>& networks, const RunContext& context, nlohmann::ordered_json shapes)
       : places_{places_of(networks)},
         folder_{arguments.folder, names(places_, options, arguments), arguments.other_files},
         record_{context.command_line, {}, std::move(shapes)},
         gnuplot_{context.interrupt.token()},
-        draws_{!arguments.no_pictures} {}
+        draws_{!arguments.no_pictures} {
+    folder_.check_inputs(read);
+  }
 
   /// Of network number i. The numbers are in place before pictures are drawn.
   void write(std::size_t i, const GpRunInfo& info, const GpResult& result,
@@ -192,7 +200,8 @@ class GpRun {
         places_{places_of(networks_)} {
     solver_text_ = choose_gp_solver(arguments);
     if (arguments.output.folder.empty() || !is_first()) return;
-    output_.emplace(arguments.output, options_, networks_, context, shapes_of(task_));
+    output_.emplace(arguments.output, files_read_by(arguments), options_, networks_, context,
+                    shapes_of(task_));
     if (arguments.output.no_report) return;
     ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
                     amplitude_text(options_)};

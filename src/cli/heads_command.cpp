@@ -83,8 +83,8 @@ void write_table(const ExperimentTable& table, const Origin& origin, const std::
 void check_outputs(const HeadsExperiment& experiment, const HeadsArguments& arguments) {
   if (!arguments.plot.empty() && !has_heads_picture(experiment.name))
     throw ArgumentError(fmt::format("heads {}: there is nothing to draw; leave out --plot", experiment.name));
-  check_output_file(arguments.out);
-  check_output_file(arguments.plot);
+  check_output_files({.read = {{"the configuration", arguments.config}},
+                      .written = {{"--out", arguments.out}, {"--plot", arguments.plot}}});
 }
 
 void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, const RunContext& context) {
@@ -93,7 +93,7 @@ void run(const HeadsExperiment& experiment, const HeadsArguments& arguments, con
   const ExperimentTable table = naming_errors(arguments.config.string(), [&] {
     const json config = read_json(arguments.config);
     origin.configuration = config;
-    ProgressBar bar(experiment.name, arguments.progress);
+    ProgressBar bar(experiment.name, arguments.progress, Counted::steps);
     return run_experiment(
         experiment.name, config,
         {.threads = arguments.threads,

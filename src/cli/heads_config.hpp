@@ -86,8 +86,11 @@ nlohmann::json to_json(const Matrix<double>& matrix);
 nlohmann::json to_json(const Vector<double>& vector);
 nlohmann::json time_or_null(const std::optional<double>& time);
 
-/// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the summary holds the fields of the first start itself, the spread of
-/// `spread` and, under "starts", all.
+/// {field: median, least and greatest, "values": how many have one}; null, a time that was not reached, is later than all.
+[[nodiscard]] nlohmann::json starts_spread(const std::vector<nlohmann::json>& results, const char* field);
+
+/// `table` with the rows of as many starts as "starts" asks for, which append_start(number, seed, table) appends; the
+/// summary holds the fields of the first start itself, the spread of `spread` and, under "starts", all.
 template <typename AppendStart>
 ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const AppendStart& append_start,
                             const char* spread) {
@@ -98,12 +101,7 @@ ExperimentTable over_starts(FieldReader& in, ExperimentTable table, const Append
         append_start(static_cast<std::size_t>(k), seed_of(in) + static_cast<std::uint64_t>(k), table));
   table.summary = results.front();
   table.summary["starts"] = results;
-  std::vector<double> values;
-  for (const nlohmann::json& result : results)
-    if (result[spread].is_number()) values.push_back(result[spread].get<double>());
-  table.summary["spread"] = {
-      {spread, values.empty() ? nlohmann::json(nullptr) : spread_json(spread_of(values))},
-      {"values", values.size()}};
+  table.summary["spread"] = starts_spread(results, spread);
   return table;
 }
 

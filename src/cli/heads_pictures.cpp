@@ -30,7 +30,8 @@ struct HeadsPicture {
   const char* y_label;
   std::vector<CurveGroup> groups;
   const char* settings;
-  bool medians;  ///< A line through the medians at each x.
+  bool medians;                ///< A line through the medians at each x.
+  bool logarithmic_x = false;  ///< Where x of 0, the start, cannot be drawn.
 };
 
 constexpr const char* overlaps = "overlap m of head and feature";
@@ -38,14 +39,7 @@ constexpr const char* time_label = "time tau";
 
 const std::vector<HeadsPicture>& pictures() {
   static const std::vector<HeadsPicture> list = {
-      {"flow",
-       "tau",
-       "gradient flow",
-       time_label,
-       overlaps,
-       {{"m", "lines lw 2", true}},
-       "set logscale x",
-       false},
+      {"flow", "tau", "gradient flow", time_label, overlaps, {{"m", "lines lw 2", true}}, "", false, true},
       {"sgd", "tau", "online SGD", time_label, overlaps, {{"m", "linespoints pt 7 ps 0.5", true}}, "", false},
       {"compare",
        "tau",
@@ -148,14 +142,14 @@ double greatest_time(const ExperimentTable& table, std::string_view prefix) {
 
 /// Whether any value can be drawn: gnuplot fails where there is none.
 bool has_values(const HeadsPicture& picture, const ExperimentTable& table, std::size_t x) {
-  const bool positive_x = std::string_view(picture.settings) == "set logscale x";
   const auto drawn = [&](const std::string& name) {
     return std::any_of(picture.groups.begin(), picture.groups.end(),
                        [&](const CurveGroup& group) { return name.starts_with(group.prefix); });
   };
   for (std::size_t column = 0; column < table.columns.size(); ++column)
     for (const std::vector<double>& row : table.rows)
-      if (drawn(table.columns[column]) && std::isfinite(row[column]) && (!positive_x || row[x] > 0))
+      if (drawn(table.columns[column]) && std::isfinite(row[column]) &&
+          (!picture.logarithmic_x || row[x] > 0))
         return true;
   return false;
 }
@@ -222,7 +216,8 @@ std::string heads_script(std::string_view experiment, const ExperimentTable& tab
       "set terminal pngcairo enhanced size 1000,650\nset grid\nset key outside\nset autoscale xfix\n"
       "set offsets graph 0.02, graph 0.02\n"
       "set title '{}'\nset xlabel '{}'\nset ylabel '{}'\nset datafile missing 'nan'\n{}\n{}plot {}\n",
-      picture.title, picture.x_label, picture.y_label, picture.settings, data, curves);
+      picture.title, picture.x_label, picture.y_label,
+      picture.logarithmic_x ? "set logscale x" : picture.settings, data, curves);
 }
 
 }  // namespace widelimit::cli

@@ -65,6 +65,26 @@ double censored_median(std::vector<double> times) {
   return count == 0 ? kMissing : (times[(count - 1) / 2] + times[count / 2]) / 2;
 }
 
+namespace {
+
+json median_or_null(double time) { return std::isnan(time) ? json(nullptr) : json(time); }
+
+}  // namespace
+
+json starts_spread(const std::vector<json>& results, const char* field) {
+  std::vector<double> values, reached;
+  for (const json& result : results) {
+    values.push_back(result[field].is_number() ? result[field].get<double>() : kMissing);
+    if (!std::isnan(values.back())) reached.push_back(values.back());
+  }
+  if (reached.empty()) return {{field, nullptr}, {"values", 0}};
+  const bool all = reached.size() == values.size();
+  json spread{{"median", median_or_null(censored_median(std::move(values)))},
+              {"least", std::ranges::min(reached)},
+              {"greatest", all ? json(std::ranges::max(reached)) : json(nullptr)}};
+  return {{field, std::move(spread)}, {"values", reached.size()}};
+}
+
 json TimesOverScales::summary() const {
   const double slope = least_squares_slope(points_of_complete_scales());
   json result{{"slope", std::isnan(slope) ? json(nullptr) : json(slope)}, {"times", json::array()}};
@@ -77,12 +97,11 @@ json TimesOverScales::summary() const {
     }
     const auto reached =
         std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
-    const auto or_null = [](double time) { return std::isnan(time) ? json(nullptr) : json(time); };
     const auto [least, greatest] =
         std::minmax_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
           return a && (!b || *a < *b);  // what was not reached comes last
         });
-    result["times"].push_back({{"median", or_null(censored_median(std::move(values)))},
+    result["times"].push_back({{"median", median_or_null(censored_median(std::move(values)))},
                                {"least", time_or_null(*least)},
                                {"greatest", time_or_null(*greatest)},
                                {"reached", reached},

@@ -105,6 +105,17 @@ OutputFolder::OutputFolder(fs::path folder, const std::vector<std::string>& name
   for (const std::string& name : names) announce(name);
 }
 
+void OutputFolder::check_inputs(const std::vector<NamedFile>& read) const {
+  Names ours = announced_;
+  ours.insert(earlier_.begin(), earlier_.end());
+  for (const NamedFile& input : read)
+    for (const std::string& name : ours)
+      if (are_same_file(input.path, folder_ / name))
+        throw ArgumentError(
+            fmt::format("{} and --out: expected different files, got {}, which is written anew", input.name,
+                        input.path.string()));
+}
+
 void OutputFolder::announce(const std::string& name) {
   make_folder((folder_ / name).parent_path());
   files::check_replaceable(folder_ / name);

@@ -12,6 +12,7 @@
 #include <xtensor/xarray.hpp>
 
 #include "cli/gnuplot.hpp"
+#include "cli/named_files.hpp"
 #include "files/replacing_file.hpp"
 #include "files/temporary_path.hpp"
 #include "widelimit/data/npy.hpp"
@@ -46,6 +47,10 @@ class OutputFolder {
   /// Throws DataError if the folder or a file cannot be written, or the folder holds files that are not
   /// listed in a run.json there and `others` refuses them.
   OutputFolder(std::filesystem::path folder, const std::vector<std::string>& names, OtherFiles others);
+
+  /// ArgumentError if a file of the run before, or one that may be written, is one that the command reads: it would be
+  /// lost. Call it before anything is written.
+  void check_inputs(const std::vector<NamedFile>& read) const;
 
   /// One more file that may be written; throws as the constructor.
   void announce(const std::string& name);

@@ -27,6 +27,22 @@ int complain(const std::string& name, std::string message, int code) {
   return code;
 }
 
+/// "propagation network": the command that runs.
+std::string command_path(const CLI::App& program) {
+  std::string path;
+  for (const CLI::App* last = &program; !last->get_subcommands().empty();) {
+    last = last->get_subcommands().front();
+    path += (path.empty() ? "" : " ") + last->get_name();
+  }
+  return path;
+}
+
+/// What was stopped, named after the command unless its own parts say so.
+std::string stop_message(const CLI::App& program, const std::string& message) {
+  const std::string path = command_path(program), first = path.substr(0, path.find(' '));
+  return message.starts_with(first + ":") ? message : fmt::format("{}: {}", path, message);
+}
+
 /// The word that stands where a command is expected, and the commands there are, if that is what is wrong.
 std::string unknown_command(const CLI::App& program) {
   const CLI::App* last = &program;
@@ -63,7 +79,7 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
     const std::string unknown = unknown_command(program);
     return fail(fmt::format("{} (see --help)", unknown.empty() ? error.what() : unknown), wrong_usage);
   } catch (const Cancelled& error) {
-    return fail(error.what(), Interrupt::exit_code());
+    return fail(stop_message(program, error.what()), Interrupt::exit_code());
   } catch (const std::bad_alloc&) {
     return fail(fmt::format("out of memory: more was needed than the {} that this process can have",
                             numerics::memory_text(numerics::available_memory())),

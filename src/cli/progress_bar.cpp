@@ -30,11 +30,15 @@ std::string readable_time(double seconds) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label, InLogs in_logs)
-    : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0}, in_logs_{in_logs} {}
+ProgressBar::ProgressBar(std::string label, InLogs in_logs, Counted counted)
+    : label_{std::move(label)}, visible_{isatty(STDERR_FILENO) != 0}, in_logs_{in_logs}, counted_{counted} {}
 
 ProgressBar::~ProgressBar() {
   if (visible_) std::fputs("\r\033[K", stderr);
+}
+
+std::string ProgressBar::rate_text(double rate) const {
+  return counted_ == Counted::pairs ? readable_rate(rate) + "pairs/s, " : "";
 }
 
 void ProgressBar::show(Index done, Index total) {
@@ -52,8 +56,8 @@ void ProgressBar::show(const State& state) {
   last_ = now;
   const auto filled = static_cast<std::size_t>(share * bar_width);
   const std::string bar = std::string(filled, '#') + std::string(bar_width - filled, '.');
-  fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %  {}pairs/s  {} left", label_, bar, 100 * share,
-             readable_rate(state.rate), readable_time(state.seconds_left));
+  fmt::print(stderr, "\r\033[K{} [{}] {:3.0f} %, {}{} left", label_, bar, 100 * share, rate_text(state.rate),
+             readable_time(state.seconds_left));
   std::fflush(stderr);
 }
 
@@ -61,7 +65,7 @@ void ProgressBar::log(const State& state, double share) {
   const auto now = Clock::now();
   if (in_logs_ == InLogs::nothing || now - std::max(last_, start_) < log_interval) return;
   last_ = now;
-  fmt::print(stderr, "{}: {:.1f} %, {}pairs/s, {} left\n", label_, 100 * share, readable_rate(state.rate),
+  fmt::print(stderr, "{}: {:.1f} %, {}{} left\n", label_, 100 * share, rate_text(state.rate),
              readable_time(state.seconds_left));
 }
 

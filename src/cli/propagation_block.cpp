@@ -83,7 +83,6 @@ void add_block_option(CLI::App& command, PropagationModel& model) {
 void check_block_file(const PropagationModel& model) {
   if (!model.block.empty() && model.block.extension() != ".json")
     throw ArgumentError(fmt::format("--block: expected FILE.json, got {}", model.block.string()));
-  check_output_file(model.block);
 }
 
 void write_block(const PropagationModel& model, const propagation::Parameters& parameters) {

@@ -42,11 +42,14 @@ void add_trajectory(CLI::App& parent, const RunContext& context) {
   command->add_option("--q0", arguments->q0, "Squared norm / width at the start, above 0 [1]")
       ->check(positive_number())
       ->type_name("Q");
-  command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start, from -1 / (n - 1) to 1 [0]")
+  command
+      ->add_option("--c0", arguments->c0,
+                   "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0 [0]")
       ->check(number_from_to(-1, 1))
       ->type_name("C");
-  command->callback([arguments, &context] {
-    check_output(arguments->output, {{"--block", arguments->model.block}});
+  command->callback([arguments, command, &context] {
+    check_start(*command);
+    check_output(arguments->output, {.written = {{"--block", arguments->model.block}}});
     check_block_file(arguments->model);
     if (arguments->model.causal && !arguments->output.plot.empty())
       throw ArgumentError(
@@ -132,7 +135,7 @@ void add_exponents(CLI::App& parent) {
   add_block_option(*command, arguments->model);
   add_output_options(*command, arguments->output, "");
   command->callback([arguments] {
-    check_output(arguments->output, {{"--block", arguments->model.block}});
+    check_output(arguments->output, {.written = {{"--block", arguments->model.block}}});
     check_block_file(arguments->model);
     PropagationTable table = table_of("exponents", arguments->model);
     table.summary = exponent_summary(arguments->model);
@@ -210,7 +213,7 @@ void run_phase(const PhaseArguments& arguments) {
   run.stop = arguments.stop;
   PhaseDiagram diagram;
   {
-    ProgressBar bar("phase diagram");
+    ProgressBar bar("phase diagram", InLogs::nothing, Counted::steps);
     run.progress = [&](Index done, Index total) { bar.show(done, total); };
     diagram = phase_diagram(parameters, x, y, options, run);
   }
@@ -256,10 +259,23 @@ void add_phase(CLI::App& parent, const RunContext& context) {
       ->type_name("N");
   command->add_flag("--one-block", arguments->one_block,
                     "Angle growth of one block from norm 1, what the paper measures, for lambda_a");
+  command
+      ->add_option_function<std::string>(
+          "--block",
+          [](const std::string&) {
+            throw ArgumentError(
+                "--block: the blocks of a phase diagram differ from point to point; exponents --block writes "
+                "that "
+                "of one point, and propagation network --vary goes over the numbers of such a file");
+          })
+      ->group("");  // for its message
   command->footer(
       "AXIS is NAME:FROM:TO[:COUNT], COUNT from 2 to 2000, with NAME one of alpha, alpha_A, alpha_M, "
       "sigma_w, sigma_out, sigma_A, "
-      "tokens,\ndepth, mlp_depth. Strengths of 0 have no boundary: begin above.\nExample: widelimit "
+      "tokens,\ndepth, mlp_depth. Strengths of 0 have no boundary: begin above.\nThere is no --block: blocks "
+      "differ from point to point. exponents --block writes that of one point,\nand propagation network "
+      "--vary goes "
+      "over the numbers of such a file.\nExample: widelimit "
       "propagation "
       "phase --sigma-w 2 --x alpha_M:0.02:0.98 --y alpha_A:0.02:0.98 --plot phase.png");
   command->callback([arguments] { run_phase(*arguments); });
@@ -308,7 +324,7 @@ void exclude_from_critical(PropagationModel& model, const std::string& name) {
 }
 
 void run_critical(const CriticalArguments& arguments) {
-  check_output(arguments.output, {{"--block", arguments.model.block}});
+  check_output(arguments.output, {.written = {{"--block", arguments.model.block}}});
   check_block_file(arguments.model);
   const std::optional<FreeParameters> free = free_parameters(arguments.free);
   PropagationModel model = arguments.model;

@@ -203,7 +203,7 @@ FitInput read_outcomes(const FitArguments& arguments) {
 }
 
 void run_fit(const FitArguments& arguments) {
-  check_output(arguments.output, {{"the table", arguments.file}});
+  check_output(arguments.output, {.read = {{"the table", arguments.file}}});
   const FitInput input = read_outcomes(arguments);
   const std::vector<TrainingOutcome>& outcomes = input.outcomes;
   const double ceiling = arguments.classes > 1 ? std::log(static_cast<double>(arguments.classes)) : HUGE_VAL;

@@ -112,7 +112,7 @@ void add_theory(const MeasureArguments& arguments, const std::vector<MeasuredLay
 }
 
 void run_measure(const MeasureArguments& arguments) {
-  check_output(arguments.output);
+  check_output(arguments.output, {.read = {{"--network", arguments.network}}});
   std::vector<MeasuredLayer> layers;
   const auto files = layer_files(arguments.folder);
   for (const auto& file : files) {

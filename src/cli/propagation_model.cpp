@@ -119,6 +119,11 @@ void add_model_options(CLI::App& command, PropagationModel& model) {
       ->group("Network");
 }
 
+void check_start(const CLI::App& command) {
+  if (command.count("--c0") > 0 && command.count("--q0") == 0)
+    throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+}
+
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
   command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
       ->type_name("FILE");
@@ -126,22 +131,12 @@ void add_output_options(CLI::App& command, PropagationOutput& output, const std:
     command.add_option("--plot", output.plot, picture + ", drawn with gnuplot")->type_name("FILE.png");
 }
 
-void check_output(const PropagationOutput& output, const std::vector<NamedFile>& others) {
+void check_output(const PropagationOutput& output, const CommandFiles& others) {
   if (!output.out.empty() && output.out.extension() != ".json" && output.out.extension() != ".csv")
     throw ArgumentError(fmt::format("--out: expected FILE.json or FILE.csv, got {}", output.out.string()));
-  check_output_file(output.out);
-  check_output_file(output.plot);
-  std::vector<NamedFile> files{{"--out", output.out}, {"--plot", output.plot}};
-  files.insert(files.end(), others.begin(), others.end());
-  std::map<std::filesystem::path, std::string> names;
-  for (const NamedFile& file : files) {
-    if (file.path.empty()) continue;
-    const auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(file.path));
-    const auto [other, is_new] = names.try_emplace(place, file.name);
-    if (!is_new)
-      throw ArgumentError(fmt::format("{} and {}: expected different files, got {} for both", other->second,
-                                      file.name, file.path.string()));
-  }
+  CommandFiles files = others;
+  files.written.insert(files.written.begin(), {{"--out", output.out}, {"--plot", output.plot}});
+  check_output_files(files);
 }
 
 PropagationTable table_of(const std::string& command, const PropagationModel& model, const json& settings) {

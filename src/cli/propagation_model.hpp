@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "cli/named_files.hpp"
 #include "cli/origin.hpp"
 #include "widelimit/numerics/statistics.hpp"
 #include "widelimit/propagation/phase_diagram.hpp"
@@ -49,7 +50,7 @@ struct PropagationModel {
 void add_model_options(CLI::App& command, PropagationModel& model);
 /// --block, of commands whose results are those of one block.
 void add_block_option(CLI::App& command, PropagationModel& model);
-/// ArgumentError unless it is a FILE.json, DataError if that cannot be written later.
+/// ArgumentError unless it is a FILE.json.
 void check_block_file(const PropagationModel& model);
 
 /// Writes the transformer of the parameters as a network file, its attention not averaged, where --block asks for it.
@@ -71,15 +72,9 @@ struct PropagationTable {
   std::vector<std::vector<double>> rows;
 };
 
-/// A file of a command, and the option that gives it.
-struct NamedFile {
-  std::string name;
-  std::filesystem::path path;  ///< Empty: none.
-};
-
-/// DataError before the work if a file cannot be written later; ArgumentError if its name ends in nothing known, or if two
-/// of all files are one. `others`: what the command reads and writes besides.
-void check_output(const PropagationOutput& output, const std::vector<NamedFile>& others = {});
+/// As check_output_files(); `others`: what the command reads and writes besides. ArgumentError also if the table's name
+/// ends in nothing known.
+void check_output(const PropagationOutput& output, const CommandFiles& others = {});
 
 /// The table of a command, with nothing in it yet but the network and the command's own settings as its
 /// origin: the options that have an effect, by their names, so that the command can be repeated. "parameters" of the
@@ -96,6 +91,8 @@ void write_table(const PropagationOutput& output, const PropagationTable& table)
 /// `start`, options that say where tokens start.
 void warn_of_annealing(const PropagationModel& model, double largest_gap, propagation::Index depth,
                        const std::string& start);
+/// ArgumentError for --c0 without --q0: a cosine of tokens of no given norm.
+void check_start(const CLI::App& command);
 /// "--tokens 16 --q0 1 --c0 0"
 [[nodiscard]] std::string start_options(const PropagationModel& model, double q0, double c0);
 [[nodiscard]] double largest_gap(const std::vector<propagation::TokenState>& states);

@@ -73,6 +73,8 @@ Matrix<double> start_of(const BlockArguments& arguments) {
     const auto n = static_cast<Index>(array.shape(0));
     return Eigen::Map<const Matrix<double>>(array.data(), n, n);
   }
+  if (arguments.c0 && !arguments.q0)
+    throw ArgumentError("--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
   if (arguments.c0 && arguments.tokens() == 1)
     throw ArgumentError("--c0: one token has no cosine; leave it out");
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
@@ -166,31 +168,44 @@ json gradients_json(const std::vector<LayerGradients>& gradients) {
   return layers;
 }
 
+/// compute(run) with a bar of its own.
+template <typename Compute>
+auto with_bar(const char* label, RunControl run, const Compute& compute) {
+  ProgressBar bar(label, InLogs::nothing, Counted::steps);
+  run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
+  return compute(run);
+}
+
 /// Nothing unless networks were asked for.
 SampledBlock sampled_beside(const BlockArguments& arguments, const Network& block,
                             const Matrix<double>& start) {
   if (arguments.sampling.networks == 0) return {};
-  ProgressBar bar("networks");
-  RunControl run = arguments.control();
-  run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
-  return sample_block(block, start, arguments.depth, arguments.sampling, run);
+  return with_bar("networks", arguments.control(), [&](const RunControl& run) {
+    return sample_block(block, start, arguments.depth, arguments.sampling, run);
+  });
 }
 
 void run_block(const BlockArguments& arguments, const Network& block) {
   const Matrix<double> start = start_of(arguments);
-  const RunControl run = arguments.control();
-  const auto tokens = propagate(block, start, arguments.depth, run);
+  const RunControl control = arguments.control();
+  const auto tokens = with_bar("blocks", control, [&](const RunControl& run) {
+    return propagate(block, start, arguments.depth, run);
+  });
   PropagationTable table = block_table(arguments, block, start_configuration(arguments, start));
   if (start.rows() > 1)
-    table.summary["exponents"] =
-        exponents_json(block_exponents(block, start.rows(), arguments.depth, {}, run));
+    table.summary["exponents"] = with_bar("exponents", control, [&](const RunControl& run) {
+      return exponents_json(block_exponents(block, start.rows(), arguments.depth, {}, run));
+    });
   table.columns = {"block", "q", "q_error", "cosine", "cosine_error", "log_gradient", "log_gradient_error"};
   for (const PropagatedTokens& one : tokens)
     table.rows.push_back({static_cast<double>(table.rows.size()), one.squared_norm.value,
                           one.squared_norm.standard_error, one.cosine.value, one.cosine.standard_error,
                           one.log_gradient.value, one.log_gradient.standard_error});
   std::vector<LayerGradients> gradients;
-  if (arguments.gradients) gradients = layer_gradients(block, start, arguments.depth, run);
+  if (arguments.gradients)
+    gradients = with_bar("gradients", control, [&](const RunControl& run) {
+      return layer_gradients(block, start, arguments.depth, run);
+    });
   if (!gradients.empty()) table.summary["layer_gradients"] = gradients_json(gradients);
   const SampledBlock networks = sampled_beside(arguments, block, start);
   if (!networks.tokens.empty()) {
@@ -220,13 +235,15 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
         "--vary gives the exponents from equal tokens: leave out --gram, --c0, --gradients, --grams and "
         "--networks");
   const BlockVariation variation(block, arguments.vary);
-  VariationRun run{arguments.tokens(), arguments.depth, arguments.q0, arguments.control()};
-  std::vector<VariedExponents> grid;
-  {
-    ProgressBar bar("networks");
-    run.control.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
-    grid = exponents_over(variation, run);
-  }
+  const auto with_run = [&](const char* label, const auto& compute) {
+    return with_bar(label, arguments.control(), [&](const RunControl& control) {
+      return compute(VariationRun{arguments.tokens(), arguments.depth, arguments.q0, control});
+    });
+  };
+  const auto grid = with_run("grid", [&](const VariationRun& run) { return exponents_over(variation, run); });
+  const auto zeros = [&](const char* label, ZeroOf which) {
+    return with_run(label, [&](const VariationRun& run) { return zeros_over(variation, grid, which, run); });
+  };
   PropagationTable table = block_table(arguments, block, variation_configuration(arguments));
   for (const VariedNumber& number : variation.numbers()) table.columns.push_back(number.path);
   for (const char* name : {"start_norm", "at_fixed_point", "norm_growth", "lambda_a_log", "lambda_g"})
@@ -238,8 +255,8 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
                                exponents.norm.value, exponents.angle.value, exponents.gradient.value})
       table.rows.back().push_back(value);
   }
-  const auto angle = zeros_over(variation, grid, ZeroOf::angle, run);
-  const auto gradient = zeros_over(variation, grid, ZeroOf::gradient, run);
+  const auto angle = zeros("zeros of lambda_a", ZeroOf::angle);
+  const auto gradient = zeros("zeros of lambda_g", ZeroOf::gradient);
   table.summary["lambda_a_zero"] = angle.points;
   table.summary["lambda_g_zero"] = gradient.points;
   write_table(arguments.output, table);
@@ -249,10 +266,8 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
 }
 
 void run_block_command(const BlockArguments& arguments) {
-  check_output(
-      arguments.output,
-      {{"the network", arguments.network}, {"--gram", arguments.gram}, {"--grams", arguments.grams}});
-  check_output_file(arguments.grams);
+  check_output(arguments.output, {.read = {{"the network", arguments.network}, {"--gram", arguments.gram}},
+                                  .written = {{"--grams", arguments.grams}}});
   const Network block = network_from_argument(arguments.network, 1);
   check_heads(arguments, block);
   if (arguments.vary.empty())
@@ -277,7 +292,9 @@ void add_start_options(CLI::App& command, BlockArguments& arguments) {
                   "Squared norm / width at the start, above 0 [1; with --vary the fixed point]")
       ->check(positive_number())
       ->type_name("Q");
-  command.add_option("--c0", arguments.c0, "Cosine of two tokens at the start, from -1 / (n - 1) to 1 [0]")
+  command
+      .add_option("--c0", arguments.c0,
+                  "Cosine of two tokens at the start, from -1 / (n - 1) to 1, beside --q0 [0]")
       ->check(number_from_to(-1, 1))
       ->type_name("C");
   command

@@ -40,7 +40,7 @@ struct SimulateArguments {
 /// Options of a run with progress.
 class Run {
  public:
-  explicit Run(const SimulateArguments& arguments) : bar_{"networks"} {
+  explicit Run(const SimulateArguments& arguments) : bar_{"networks", InLogs::nothing, Counted::steps} {
     options_.width = arguments.width;
     options_.networks = arguments.networks;
     options_.mask = arguments.model.mask();
@@ -59,7 +59,7 @@ class Run {
 /// `start`: where tokens start, as the command reads it.
 PropagationTable begin(const char* command, const SimulateArguments& arguments, const PropagationModel& model,
                        const json& start) {
-  check_output(arguments.output, {{"--block", model.block}, {"--samples", arguments.samples}});
+  check_output(arguments.output, {.written = {{"--block", model.block}, {"--samples", arguments.samples}}});
   check_block_file(model);
   json settings{{"width", arguments.width}, {"networks", arguments.networks}};
   settings.update(start);
@@ -71,6 +71,7 @@ PropagationTable begin(const char* command, const SimulateArguments& arguments, 
 }
 
 void run_trajectory(const SimulateArguments& arguments) {
+  check_start(*arguments.model.command);
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   PropagationTable table = begin("trajectory", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
@@ -112,7 +113,7 @@ void write_samples(const std::filesystem::path& file, const Origin& origin,
 }
 
 void run_histograms(const SimulateArguments& arguments) {
-  check_output_file(arguments.samples);
+  check_start(*arguments.model.command);
   const double q0 = arguments.q0.value_or(1), c0 = arguments.c0.value_or(0);
   PropagationTable table = begin("histograms", arguments, arguments.model, {{"q0", q0}, {"c0", c0}});
   const Parameters parameters = arguments.model.parameters();
@@ -165,6 +166,8 @@ void run_angle(const SimulateArguments& arguments) {
 }
 
 void run_gradient(const SimulateArguments& arguments) {
+  if (arguments.c0 && !arguments.q0)
+    throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
   json given = json::object();  // without a start, tokens are equal at the fixed point
   if (arguments.q0) given = {{"q0", *arguments.q0}, {"c0", arguments.c0.value_or(0)}};
   PropagationModel model = arguments.model;
@@ -173,8 +176,6 @@ void run_gradient(const SimulateArguments& arguments) {
   const Parameters parameters = model.parameters();
   const Index depth = whole_depth(model.depth);
   const CollapsedPoint point = collapsed_point(parameters);
-  if (arguments.c0 && !arguments.q0)
-    throw ArgumentError("--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
   const double c0 = arguments.c0.value_or(0);
   const TokenDistribution start =
       arguments.q0 ? TokenDistribution::gaussian(*arguments.q0, c0) : TokenDistribution::equal(point.q_star);
@@ -266,7 +267,10 @@ void add(CLI::App& parent, const char* name, const char* description, const std:
         ->check(number_not_negative())
         ->type_name("P");
   } else {
-    command->add_option("--c0", arguments->c0, "Cosine of two tokens at the start, from 0 to 1")
+    command
+        ->add_option("--c0", arguments->c0,
+                     run == run_angle ? "Cosine of two tokens at the start, from 0 to 1"
+                                      : "Cosine of two tokens at the start, from 0 to 1, beside --q0")
         ->check(number_from_to(0, 1))
         ->type_name("C");
   }

@@ -160,7 +160,10 @@ void add_sde_command(CLI::App& program, const RunContext& context) {
       run_sde_stopping_time, context);
   add(*sde, "output", "Outputs of networks, or of the SDE, and their kurtosis", run_sde_output, context);
   add(*sde, "entropy", "Entropy of the softmax rows of networks against depth", run_sde_entropy, context);
-  add(*sde, "explosion", "Probability that paths of the SDE explode, with its confidence interval",
+  add(*sde, "explosion",
+      "Probability that paths of the SDE explode, with its confidence interval; of more than two tokens, and "
+      "of two or "
+      "more under a causal mask, an upper bound",
       run_sde_explosion, context);
   add(*sde, "law", "Exact laws of two tokens: the correlation without attention, the gap under it",
       run_sde_law, context);

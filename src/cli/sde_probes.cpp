@@ -242,7 +242,7 @@ void run_sde_gradients(const SdeArguments& arguments, const RunContext& context)
     read.options.run.stop = context.interrupt.token();
     run.origin.seed = read.options.seed;
     for (const GradientSetup::Network& network : read.networks) {
-      ProgressBar bar(network.label);
+      ProgressBar bar(network.label, InLogs::nothing, Counted::steps);
       read.options.run.progress = [&](std::ptrdiff_t done, std::ptrdiff_t total) { bar.show(done, total); };
       norms.push_back(gradient_norms(network.network, read.v0, read.options));
     }

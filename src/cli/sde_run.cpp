@@ -36,7 +36,9 @@ SdeRun::SdeRun(const SdeArguments& arguments, const RunContext& context, const c
       record_{context.command_line, config, {}},
       picture_{picture},
       draws_{!arguments.no_pictures},
-      gnuplot_{context.interrupt.token()} {}
+      gnuplot_{context.interrupt.token()} {
+  folder.check_inputs({{"the configuration", arguments.config}});
+}
 
 void SdeRun::write_report(const std::string& name, nlohmann::json report) {
   report["origin"] = origin_json(origin);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "layers/attention_stage.hpp"
@@ -58,39 +59,26 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
     if (result.ntk.size() > 0 && !std::isfinite(options().query_key_std * options().query_key_std))
       throw NumericalError(
           fmt::format("the NTK needs the square of query_key_std in the range of double, got {}",
                       options().query_key_std));
     const EncodedPair encoded = encode(pair);
-    const Roots queries = roots(pair, encoded.queries, 0);
-    const Roots other_keys = keys_differ() ? roots(pair, encoded.keys, 3) : Roots{};
-    const Roots& keys = keys_differ() ? other_keys : queries;
-    // Two streams: the left input's draws must not depend on how many the right one takes.
-    numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
-        right_random(draws_.seed, 2 * draws_.stream + 1);
     const RotaryWaves waves(options());
-    const AttentionRows left_rows(options(), d, counts(pair.left_state, d)),
-        right_rows(options(), e, counts(pair.right_state, e));
     Accumulator sums(encoded, waves, pair.wanted, result.ntk.size() > 0);
-    for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
-      pair.stop.check();
-      Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
-      for (std::size_t k = 0; k < waves.count(); ++k) {
-        const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
-        left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
-        if (!pair.same_input) right += waves.turned(k, queries.right * draw.all * keys.right.transpose());
-      }
-      apply_rows(left_rows, left);
-      if (!pair.same_input) apply_rows(right_rows, right);
-      sums.add(left, pair.same_input ? left : right);
-    }
-    for_each_wanted(
-        pair, [&](Index a, Index b) { write_entry(sums.mean(a, b, draws_.samples), encoded, a, b, result); });
+    const bool uniform = has_equal_keys(pair);
+    const std::int64_t samples = uniform ? 1 : draws_.samples;
+    if (uniform)
+      add_uniform(pair, sums);
+    else
+      add_samples(pair, encoded, waves, sums);
+    for_each_wanted(pair,
+                    [&](Index a, Index b) { write_entry(sums.mean(a, b, samples), encoded, a, b, result); });
   }
 
  private:
+  class Accumulator;
+
   /// Roots of the joint covariance of a pair: of the left input alone, and the rows of the right one, which are not
   /// there if it is the same input.
   struct Roots {
@@ -103,6 +91,59 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
   }
 
   [[nodiscard]] Index blocks() const { return keys_differ() ? 6 : 3; }
+
+  /// Whether nothing that is drawn changes the weights: keys that are equal to rounding give a query equal logits, which
+  /// softmax cannot tell from others. That is so of equal tokens, from which exponents of deep networks are taken.
+  template <typename Scalar>
+  [[nodiscard]] bool has_equal_keys(const PairView<Scalar>& pair) const {
+    if (options().sequence.rotary || options().weights.is_softmax1()) return false;
+    const Index keys = keys_differ() ? 3 : 0;
+    return are_equal(block(pair.left_state, keys, pair.nngp.rows())) &&
+           (pair.same_input || are_equal(block(pair.right_state, keys, pair.nngp.cols())));
+  }
+
+  template <typename Scalar>
+  static bool are_equal(const Eigen::Map<const Matrix<Scalar>>& covariance) {
+    constexpr Scalar rounding = 8 * std::numeric_limits<Scalar>::epsilon();
+    return covariance.maxCoeff() - covariance.minCoeff() <= rounding * std::abs(covariance.maxCoeff());
+  }
+
+  /// The weights of equal logits, once.
+  template <typename Scalar>
+  void add_uniform(const PairView<Scalar>& pair, Accumulator& sums) const {
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
+    apply_rows(AttentionRows(options(), d, counts(pair.left_state, d)), left);
+    apply_rows(AttentionRows(options(), e, counts(pair.right_state, e)), right);
+    sums.add(left, right);
+  }
+
+  /// The weights of all draws.
+  template <typename Scalar>
+  void add_samples(const PairView<Scalar>& pair, const EncodedPair& encoded, const RotaryWaves& waves,
+                   Accumulator& sums) const {
+    const Index d = pair.nngp.rows(), e = pair.nngp.cols();
+    const Roots queries = roots(pair, encoded.queries, 0);
+    const Roots other_keys = keys_differ() ? roots(pair, encoded.keys, 3) : Roots{};
+    const Roots& keys = keys_differ() ? other_keys : queries;
+    // Two streams: the left input's draws must not depend on how many the right one takes.
+    numerics::RandomStream left_random(draws_.seed, 2 * draws_.stream),
+        right_random(draws_.seed, 2 * draws_.stream + 1);
+    const AttentionRows left_rows(options(), d, counts(pair.left_state, d)),
+        right_rows(options(), e, counts(pair.right_state, e));
+    for (std::int64_t sample = 0; sample < draws_.samples; ++sample) {
+      pair.stop.check();
+      Matrix<double> left = Matrix<double>::Zero(d, d), right = Matrix<double>::Zero(e, e);
+      for (std::size_t k = 0; k < waves.count(); ++k) {
+        const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
+        left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
+        if (!pair.same_input) right += waves.turned(k, queries.right * draw.all * keys.right.transpose());
+      }
+      apply_rows(left_rows, left);
+      if (!pair.same_input) apply_rows(right_rows, right);
+      sums.add(left, pair.same_input ? left : right);
+    }
+  }
 
   /// The mask that prepare_input() left.
   template <typename Scalar>

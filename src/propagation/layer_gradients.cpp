@@ -32,7 +32,9 @@ std::vector<double> contribution(const BlockLayer& layer, const Layer& enlarged,
   std::vector<Layers> parts(static_cast<std::size_t>(blocks), block.layers());
   parts.front() = with_marked(layer, enlarged);
   const Matrix<double> nothing = Matrix<double>::Zero(gram.rows(), gram.cols());
-  const auto passed = run_tokens({gram, nothing}, parts, run);
+  RunControl silent = run;
+  silent.progress = {};
+  const auto passed = run_tokens({gram, nothing}, parts, silent);
   std::vector<double> means;
   for (const TokenTap::Passed& one : passed.back())
     means.push_back(one.tangent.diagonal().mean() / tangent_scale);
@@ -89,6 +91,7 @@ std::vector<LayerGradients> gradients_of(const BlockLayer& layer, const Network&
     if (parts)
       set_parts(*parts, means, through(norm_into_tangent(parts->bias_variance)),
                 through(norm_into_tangent(0)), at, found);
+    if (run.progress) run.progress(depth - l, depth);
   }
   found.insert(found.begin(), std::move(whole));
   return found;
@@ -98,11 +101,20 @@ std::vector<LayerGradients> gradients_of(const BlockLayer& layer, const Network&
 
 std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start, Index depth,
                                             const RunControl& run) {
-  const std::vector<PropagatedTokens> tokens = propagate(block, start, depth, run);
+  RunControl silent = run;
+  silent.progress = {};
+  const std::vector<PropagatedTokens> tokens = propagate(block, start, depth, silent);
+  const auto layers = layers_of_block(block.layers());
   std::vector<LayerGradients> gradients;
-  for (const BlockLayer& layer : layers_of_block(block.layers()))
-    for (LayerGradients& found : gradients_of(layer, block, tokens, run))
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    if (run.progress)
+      silent.progress = [&](std::ptrdiff_t done, std::ptrdiff_t all) {
+        run.progress(static_cast<std::ptrdiff_t>(k) * all + done,
+                     static_cast<std::ptrdiff_t>(layers.size()) * all);
+      };
+    for (LayerGradients& found : gradients_of(layers[k], block, tokens, silent))
       gradients.push_back(std::move(found));
+  }
   return gradients;
 }
 

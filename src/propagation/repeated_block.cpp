@@ -81,6 +81,21 @@ double log_norm_growth(const Network& block, Index tokens, double norm, const Ru
   return log_of_mean(norms_of(passed.front())).value - std::log(norm);
 }
 
+/// The run as the part `k` of `of` parts that take equally long.
+RunControl part_of(const RunControl& run, std::ptrdiff_t k, std::ptrdiff_t of) {
+  RunControl part = run;
+  if (run.progress)
+    part.progress = [k, of, &progress = run.progress](std::ptrdiff_t done, std::ptrdiff_t all) {
+      progress(k * all + done, of * all);
+    };
+  return part;
+}
+
+RunControl without_progress(RunControl run) {
+  run.progress = {};
+  return run;
+}
+
 }  // namespace
 
 std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
@@ -128,16 +143,17 @@ BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
   require_at_least(where, "tokens", tokens, 2);
   require_at_least(where, "depth", depth, 1);
   if (start_norm) require_positive(where, "start_norm", *start_norm);
-  const std::optional<double> fixed = start_norm ? std::nullopt : collapsed_norm(block, tokens, run);
+  const std::optional<double> fixed =
+      start_norm ? std::nullopt : collapsed_norm(block, tokens, without_progress(run));
   require_block(block.layers(), tokens);
   BlockExponents exponents;
   exponents.start_norm = start_norm.value_or(fixed.value_or(1));
   exponents.at_fixed_point = fixed.has_value();
   const Matrix<double> start = Matrix<double>::Constant(tokens, tokens, exponents.start_norm);
-  const auto behind = propagate(block, start, depth, run);
+  const auto behind = propagate(block, start, depth, part_of(run, 0, 2));
   exponents.gradient = a_block(behind.back().log_gradient, depth);
   const Matrix<double> tangent = tangent_scale * contrasts(tokens);
-  const auto passed = run_tokens({start, tangent}, repeated(block, depth), run);
+  const auto passed = run_tokens({start, tangent}, repeated(block, depth), part_of(run, 1, 2));
   const auto relative = [&](std::size_t blocks) {
     if (blocks == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};
     return difference(log_of_mean(contrasts_of(passed[blocks - 1])),

@@ -29,6 +29,7 @@ struct Design {
   Index tokens;
   Index depth;
   int threads;
+  StopRequest stop;
 
   [[nodiscard]] finite::Form form() const { return {Shape{tokens}, options.width}; }
   [[nodiscard]] Finite network(Layers layers, std::uint64_t seed) const {
@@ -84,12 +85,13 @@ void sample_network(const Design& design, const Matrix<double>& root, const Port
   add_tokens(start, 0, samples);
   const Inputs<double> inputs(start.data(), {1, n, width});
   const Finite whole = design.blocks(design.depth, seed);
+  Finite block = design.blocks(1, seed);
+  Matrix<double> tokens = start;
   for (Index l = 1; l <= design.depth; ++l) {
-    Finite part = design.blocks(l, seed);
-    part.set_parameters(whole.parameters().head(part.parameter_count()));
-    const Matrix<double> outputs = part.forward(inputs);
-    add_tokens(Eigen::Map<const Matrix<double>>(outputs.data(), n, width), static_cast<std::size_t>(l),
-               samples);
+    design.stop.check();
+    block.set_parameters(whole.parameters().segment((l - 1) * portions.count, portions.count));
+    tokens = block.forward(Inputs<double>(tokens.data(), {1, n, width})).reshaped<Eigen::RowMajor>(n, width);
+    add_tokens(tokens, static_cast<std::size_t>(l), samples);
   }
   const Matrix<double> direction = numerics::normal_matrix(1, n * width, random);
   const Vector<double> gradient = whole.vector_jacobian(inputs, direction);
@@ -150,7 +152,8 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   require_at_least(where, "width", options.width, 1);
   require_at_least(where, "networks", options.networks, 2);
   require_block(block.layers(), start.rows());
-  const Design design{block.layers(), options, start.rows(), depth, run.threads};
+  const StopRequest stop(run.stop);
+  const Design design{block.layers(), options, start.rows(), depth, run.threads, stop};
   require_same_channels(design);
   const Portions portions = portions_of(design);
   const auto places = static_cast<std::size_t>(depth) + 1;
@@ -161,7 +164,6 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
   samples.gradients.assign(portions.list.size(),
                            std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));
   const Matrix<double> root = numerics::semidefinite_roots(start).factor();
-  const StopRequest stop(run.stop);
   for (Index i = 0; i < options.networks; ++i) {
     stop.check();
     const auto network = static_cast<std::uint64_t>(i);

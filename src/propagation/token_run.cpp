@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <optional>
 
+#include "kernel/run/gram_plan.hpp"
 #include "network/lowering.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/kernel/gram.hpp"
@@ -33,23 +36,53 @@ void require_block(const Layers& block, Index tokens) {
                                    to_string(given), to_string(behind)));
 }
 
+namespace {
+
+/// Counts what passes behind all parts, in all replicates.
+class PassCounter {
+ public:
+  PassCounter(const Network& network, Index tokens, std::size_t parts, const RunControl& run)
+      : progress_{run.progress} {
+    if (progress_)
+      all_ = static_cast<std::ptrdiff_t>(parts) *
+             static_cast<std::ptrdiff_t>(sampled_replicates(Lowering::lower(network, Shape{tokens})));
+  }
+  void add() {
+    if (progress_) progress_(++done_, all_);
+  }
+
+ private:
+  const std::function<void(std::ptrdiff_t, std::ptrdiff_t)>& progress_;
+  std::ptrdiff_t done_ = 0, all_ = 0;
+};
+
+}  // namespace
+
 std::vector<std::vector<TokenTap::Passed>> run_tokens(const TokenStart& start,
                                                       const std::vector<Layers>& parts,
                                                       const RunControl& run) {
   const Index tokens = start.gram.rows();
   Layers layers{given_tokens(start)};
   std::vector<std::shared_ptr<const TokenTap>> taps;
+  std::optional<PassCounter> counter;
   for (const Layers& part : parts) {
-    taps.push_back(std::make_shared<TokenTap>());
+    taps.push_back(std::make_shared<TokenTap>([&counter] { counter->add(); }));
     layers.push_back(layers::repeat(1, part));
     layers.push_back(layers::pair_layer("token tap", taps.back()));
   }
   layers.push_back(layers::global_sum_pool());
+  const Network network(std::move(layers));
+  counter.emplace(network, tokens, parts.size(), run);
   GramOptions options;
   options.threads = run.threads;
   options.stop = run.stop;
   const std::vector<double> unused(static_cast<std::size_t>(tokens), 1.0);
-  static_cast<void>(gram(Network(std::move(layers)), Inputs<double>(unused.data(), {1, tokens, 1}), options));
+  try {
+    static_cast<void>(gram(network, Inputs<double>(unused.data(), {1, tokens, 1}), options));
+  } catch (const Cancelled&) {
+    // Its one pair is nobody's.
+    throw Cancelled("stopped on request");
+  }
   std::vector<std::vector<TokenTap::Passed>> passed;
   passed.reserve(taps.size());
   for (const auto& tap : taps) passed.push_back(tap->passed());

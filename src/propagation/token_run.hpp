@@ -23,7 +23,7 @@ struct TokenStart {
 };
 
 /// What passes behind each part of a network that tokens run through; [part][replicate]. Part k stands as "layers[2 k +
-/// 1]" in errors.
+/// 1]" in errors. Progress counts parts, times replicates.
 [[nodiscard]] std::vector<std::vector<TokenTap::Passed>> run_tokens(const TokenStart& start,
                                                                     const std::vector<Layers>& parts,
                                                                     const RunControl& run);

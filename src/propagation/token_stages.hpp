@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "network/linear_adjoints.hpp"
@@ -95,6 +97,9 @@ class TokenTap final : public PairStageOf<TokenTap> {
     Matrix<double> gram, tangent;
   };
 
+  /// `on_passed` is called whenever something has been kept.
+  explicit TokenTap(std::function<void()> on_passed) : on_passed_{std::move(on_passed)} {}
+
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
             .leaves = StageRules::Leaves::as_it_was,
@@ -112,12 +117,14 @@ class TokenTap final : public PairStageOf<TokenTap> {
     if (result.ntk.size() == 0) return;
     result.ntk = pair.ntk;
     passed_.push_back({pair.nngp.template cast<double>(), pair.ntk.template cast<double>()});
+    if (on_passed_) on_passed_();
   }
 
   /// One a replicate.
   [[nodiscard]] const std::vector<Passed>& passed() const { return passed_; }
 
  private:
+  std::function<void()> on_passed_;
   mutable std::vector<Passed> passed_;
 };
 

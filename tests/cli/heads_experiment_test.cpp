@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/heads_config.hpp"
 #include "specialization/support.hpp"
 #include "support/seconds_to_stop.hpp"
 #include "widelimit/error.hpp"
@@ -226,6 +227,17 @@ TEST_CASE("experiment: SGD and its comparison take several starts") {
   const json spread = beside.summary["spread"]["largest_difference_m"];
   CHECK(spread["least"].get<double>() < spread["median"].get<double>());
   CHECK(beside.summary["spread"]["values"] == 3);
+}
+
+TEST_CASE("experiment: a start that did not specialise is later than those that did") {
+  const json none{{"time", nullptr}}, early{{"time", 3.0}}, late{{"time", 5.0}};
+  const json some = widelimit::cli::starts_spread({early, none, late}, "time");
+  CHECK(some["time"] == json{{"median", 5.0}, {"least", 3.0}, {"greatest", nullptr}});
+  CHECK(some["values"] == 2);
+  CHECK(widelimit::cli::starts_spread({none, early}, "time")["time"]["median"].is_null());
+  CHECK(widelimit::cli::starts_spread({early, late}, "time")["time"] ==
+        json{{"median", 4.0}, {"least", 3.0}, {"greatest", 5.0}});
+  CHECK(widelimit::cli::starts_spread({none}, "time")["time"].is_null());
 }
 
 TEST_CASE("experiment: rejections name the field") {

@@ -30,19 +30,20 @@ void write_inputs(const fs::path& file, const std::vector<std::size_t>& shape) {
 }
 
 /// Sends a signal to the program in the midst of its work, which takes minutes, and checks that it ends with
-/// this code, soon and with one message.
+/// this code, soon and with one message. If that is given, one signal is sent: timeout sends a second one to the group.
 void check_interrupted(const std::string& signal, int code, const std::string& arguments,
-                       const std::string& environment = "") {
+                       const std::string& environment = "", const std::string& message = "") {
   CAPTURE(arguments);
   const auto begin = std::chrono::steady_clock::now();
   const ProgramResult result =
-      run_script(environment + " exec timeout --preserve-status --signal=" + signal + " " +
-                 std::to_string(seconds_before) + " \"$WIDELIMIT\" " + arguments);
+      run_script(environment + " exec timeout " + (message.empty() ? "" : "--foreground ") +
+                 "--preserve-status --signal=" + signal + " " + std::to_string(seconds_before) +
+                 " \"$WIDELIMIT\" " + arguments);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CAPTURE(result.errors);
   CHECK(result.code == code);
   CHECK(seconds < seconds_before + seconds_to_end);
-  CHECK(result.errors.find("widelimit: ") == 0);
+  CHECK(result.errors.find("widelimit: " + message) == 0);
   CHECK(std::count(result.errors.begin(), result.errors.end(), '\n') == 1);
 }
 
@@ -58,6 +59,10 @@ class LongWork : public TemporaryFolder {
       "paths": 1000000, "max_step": 1e-4})");
     write("network.json", R"({"network": "shaped_transformer", "gamma_squared": 0.125, "width": 200,
       "depth": 150, "samples": 1000000})");
+    // Positions make tokens differ, so that the softmax is sampled.
+    write("block.json", R"({"widelimit": 1, "layers": [{"layer": "sum", "branches": [{"layers": []},
+      {"scale": 0.5, "layers": [{"layer": "rms_norm"}, {"layer": "attention", "samples": 100000,
+      "scaling": "inverse_sqrt_width", "positions": {"kind": "identity", "input_weight": 0.5, "position_weight": 0.5}}]}]}]})");
     const std::string prior = R"("prior": {"kind": "flip2", "nu1": 2, "nu2": 2})";
     write("flow.json",
           R"({"activation": "softmax1", "tokens": 8, "heads": 6, "tau": 1e5, "samples": 50000, )" + prior +
@@ -114,6 +119,11 @@ TEST_CASE("interrupt: sde, heads, propagation and explain") {
     check_interrupted("INT", 130, "heads " + std::string(name) + " " + work.file(name) + ".json");
   check_interrupted("TERM", 143, "propagation simulate gradient --tokens 200 --width 200 --networks 100000");
   check_interrupted("INT", 130, "propagation phase --x alpha:0.01:0.95:2000 --y sigma_w:0.2:4:2000");
+  const std::string vary =
+      work.file("block.json") + " --tokens 128 --depth 64 --vary layers[0].branches[1].scale=.1:.9:40";
+  check_interrupted("INT", 130, "propagation network " + vary, "", "propagation network: stopped on request");
+  check_interrupted("INT", 130, "propagation network " + work.file("block.json") + " --tokens 128", "",
+                    "propagation network: stopped on request");
   check_interrupted("INT", 130, "explain conv-gap:depth=8 --input 32,32,3 --measure 1000");
   CHECK_FALSE(fs::exists(work / "out"));
 }

@@ -54,7 +54,7 @@ TEST_CASE("propagation network: the exponents of the closed forms, gradients and
   const std::string block = block_file(folder);
   const json closed = propagation_json("exponents --tokens 8 --depth 6 --sigma-w 2.25");
   const json found =
-      propagation_json("network " + block + " --tokens 8 --depth 6 --c0 0.5 --gradients --grams " +
+      propagation_json("network " + block + " --tokens 8 --depth 6 --q0 1 --c0 0.5 --gradients --grams " +
                        (folder / "g.npy").string() + " --plot " + (folder / "p.png").string());
   const json& exponents = found.at("exponents");
   CHECK(exponents.at("at_fixed_point") == true);
@@ -89,7 +89,7 @@ TEST_CASE("propagation network: networks beside the theory") {
   const TemporaryFolder folder;
   const json found = propagation_json(
       "network " + block_file(folder) +
-      " --tokens 5 --depth 2 --c0 0.3 --gradients --networks 12 --width 64 --seed 3 --plot " +
+      " --tokens 5 --depth 2 --q0 1 --c0 0.3 --gradients --networks 12 --width 64 --seed 3 --plot " +
       (folder / "n.png").string());
   const json& row = found.at("rows")[2];
   REQUIRE(row.size() == 11);
@@ -160,9 +160,11 @@ TEST_CASE("propagation network: what is refused") {
   check_refused(vary("widelimit=1:2:3"), "the network has an integer there");
   check_refused(vary("layers[0].branches[1].scale=0.1:1:3") + " --c0 0.5", "leave out --gram, --c0");
   check_refused("network " + block + " --gram missing.npy --q0 2", "--tokens, --q0 and --c0 are the start");
-  check_refused("network " + block + " --tokens 4 --c0 -0.9",
+  check_refused("network " + block + " --tokens 4 --q0 1 --c0 -0.9",
                 "--c0: expected a number from -0.333333 to 1 for 4 tokens, got -0.9");
-  check_refused("network " + block + " --tokens 1 --c0 0.5", "--c0: one token has no cosine; leave it out");
+  check_refused("network " + block + " --tokens 4 --c0 0.5", "--c0: needs --q0 beside it");
+  check_refused("network " + block + " --tokens 1 --q0 1 --c0 0.5",
+                "--c0: one token has no cosine; leave it out");
   check_refused("network " + block + " --tokens 4 --networks 2 --heads 3 --width 8",
                 "--heads: expected a divisor of --width, 8, got 3");
   check_refused("network " + block + " --tokens 4 --networks 2 --width 12",

@@ -166,11 +166,20 @@ TEST_CASE("propagation: files of one command are different files") {
   std::ofstream(file) << "alpha,loss\n.5,1\n.4,2\n.3,1.5\n.45,1.7\n.2,2.2\n";
   const std::string before = file_text(file);
   check_message("fit " + file + " --out " + file,
-                "--out and the table: expected different files, got " + file + " for both");
+                "the table and --out: expected different files, got " + file + " for both");
   CHECK(file_text(file) == before);
   const std::string both = (folder / "both.json").string();
   check_message("trajectory --out " + both + " --block " + both,
                 "--out and --block: expected different files, got " + both + " for both");
+  const std::string block = (folder / "block.json").string();
+  std::ofstream(block) << R"({"widelimit": 1, "layers": [{"layer": "rms_norm"}]})";
+  for (const char* command : {"network ", "measure . --network "})
+    CHECK(run_program(fmt::format("propagation {}{} --out {}", command, block, block))
+              .errors.find("and --out: expected different files") != std::string::npos);
+  const std::string link = (folder / "link.json").string();
+  std::filesystem::create_symlink(block, link);
+  CHECK(run_program(fmt::format("propagation network {} --out {}", block, link))
+            .errors.find("the network and --out: expected different files") != std::string::npos);
   std::ofstream(file) << "alpha,causal,loss\n.5,1,1\n.4,0,2\n.3,1,1.5\n.45,1,1.7\n.2,0,2.2\n";
   check_message("fit " + file, file + ": expected the mask of all runs as --causal, got a column of it");
 }
@@ -250,8 +259,9 @@ TEST_CASE("propagation: the command of the annealing warning works when typed") 
   const std::string file = (folder / "block.json").string();
   const std::string off = " --tokens 16 --sigma-A 4 --depth 2", size = " --width 8 --networks 2";
   for (const std::string& command :
-       {"trajectory --c0 .3" + off, "simulate trajectory" + off + size, "simulate histograms" + off + size,
-        "simulate gradient --q0 2" + off + size, "simulate angle --c0 .2 --tokens 16 --sigma-A 4" + size}) {
+       {"trajectory --q0 1 --c0 .3" + off, "simulate trajectory" + off + size,
+        "simulate histograms" + off + size, "simulate gradient --q0 2" + off + size,
+        "simulate angle --c0 .2 --tokens 16 --sigma-A 4" + size}) {
     CAPTURE(command);
     const auto result = run_program("propagation " + command + " --block " + file);
     REQUIRE(result.code == 0);

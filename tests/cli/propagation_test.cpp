@@ -187,7 +187,7 @@ TEST_CASE("propagation: tables say what they come from, and are read again") {
   const TemporaryFolder folder;
   const std::string version = widelimit::version, file = (folder / "t.csv").string();
   const auto origin_of = [](const std::string& arguments) { return json_of(arguments).at("origin"); };
-  const auto trajectory = origin_of("trajectory --tokens 9 --activation erf --c0 0.5 --depth 3");
+  const auto trajectory = origin_of("trajectory --tokens 9 --activation erf --q0 1 --c0 0.5 --depth 3");
   CHECK(trajectory.at("widelimit") == version);
   CHECK(trajectory.at("command") == "propagation trajectory");
   CHECK_FALSE(trajectory.contains("seed"));
@@ -265,10 +265,17 @@ TEST_CASE("propagation: errors name the option") {
   const std::string help = " (see --help)", small = " --tokens 6 --width 16 --networks 4 --depth 2";
   check_error("exponents --alpha-A 1.2", "--alpha-A: must be a number from 0 to 1, got 1.2" + help);
   check_error("exponents --alpha-A -0.3", "--alpha-A: must be a number from 0 to 1, got -0.3" + help);
+  for (const char* command : {"trajectory", "simulate trajectory", "simulate histograms"})
+    check_error(command + std::string(" --depth 2 --tokens 4 --c0 0.5"),
+                "--c0: needs --q0 beside it, the squared norm / width of the tokens: give --q0 1");
+  check_error("phase --block b.json",
+              "--block: the blocks of a phase diagram differ from point to point; exponents --block writes "
+              "that of one "
+              "point, and propagation network --vary goes over the numbers of such a file");
   check_error("simulate gradient --c0 0.5" + small,
               "--c0: needs --q0 beside it; tokens start equal, at the fixed point, without them");
   check_error("simulate angle --c0 -0.5" + small, "--c0: must be a number from 0 to 1, got -0.5" + help);
-  check_error("trajectory --tokens 5 --c0 -0.5",
+  check_error("trajectory --tokens 5 --q0 1 --c0 -0.5",
               "--c0: BlockMap::trajectory: the cosine must lie in [-1 / (n - 1), 1] = [-0.25, 1], got -0.5");
   check_error("trajectory --causal --plot p.png",
               "--plot: the field of displacements is that of tokens that are alike; leave it out with "

@@ -95,7 +95,7 @@ TEST_CASE("repeated runs: closed forms and simulations of propagation") {
     check_repeats("critical --tokens 17 --sigma-w 2.6 --free " + free, folder);
   const std::string drawn = network + " --width 8 --networks 3 --seed 5";
   for (const std::string command :
-       {"trajectory --depth 2", "histograms --depth 2 --c0 .4", "angle", "angle --causal --depth 3",
+       {"trajectory --depth 2", "histograms --depth 2 --q0 1 --c0 .4", "angle", "angle --causal --depth 3",
         "gradient --depth 2", "gradient --depth 2 --q0 2 --c0 .1", "groups --depth 2 --p-across .2"})
     check_repeats("simulate " + command + drawn, folder);
 }

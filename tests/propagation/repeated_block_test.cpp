@@ -97,6 +97,30 @@ TEST_CASE("repeated block: the closed forms under a causal mask, where the map i
   CHECK(std::abs(found.last_angle.value - found.angle.value) > 0.05);
 }
 
+TEST_CASE("repeated block: from equal tokens nothing is drawn") {
+  // Draws of so many logits would take hours.
+  const Parameters parameters = parameters_with(0.5, 0.5, 2.25, 16);
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    AttentionOptions sampled = softmax_of(parameters), exact = uniform;
+    sampled.samples = 10'000'000;
+    sampled.mask = exact.mask = mask;
+    const BlockExponents found = block_exponents(transformer(parameters, sampled), 16, 8),
+                         expected = block_exponents(transformer(parameters, exact), 16, 8);
+    CHECK(found.start_norm == Approx(expected.start_norm).epsilon(1e-12).scale(0));
+    CHECK(found.angle.value == Approx(expected.angle.value).epsilon(1e-12).scale(0));
+    CHECK(found.gradient.value == Approx(expected.gradient.value).epsilon(1e-12).scale(0));
+    CHECK(found.gradient.standard_error < 1e-14);
+  }
+}
+
+TEST_CASE("repeated block: rows of softmax-1 depend on the logits of equal tokens too, and are drawn") {
+  AttentionOptions options = softmax_of(parameters_with(0.5, 0.5, 2.25, 4));
+  options.weights = layers::AttentionWeights::softmax1();
+  options.samples = 64;
+  const auto found = propagate(Network({layers::attention(options)}), gram_of(4, 1, 1), 1);
+  CHECK(found.back().squared_norm.standard_error > 1e-4);
+}
+
 TEST_CASE("repeated block: Gram matrices of blocks without attention are the closed form's") {
   const Parameters parameters = parameters_with(0, 0.6, 2, 3);
   Matrix<double> start(3, 3);

@@ -28,7 +28,7 @@ struct SampledBlock {
 ///
 /// Errors  as propagate(), and ArgumentError for options out of range; NetworkError for layers that leave another
 ///         number of channels, or have no finite counterpart.
-/// Cost    of a network: forward passes of 1, 2, .. depth blocks and a backward pass through all.
+/// Cost    of a network: two forward passes and a backward pass through all blocks.
 [[nodiscard]] SampledBlock sample_block(const Network& block, const Matrix<double>& start, Index depth,
                                         const SampledBlockOptions& options = {}, const RunControl& run = {});
 
