@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
 
-#include "block_sums.hpp"
 #include "log_sum_exp.hpp"
+#include "numerics/block_sums.hpp"
 #include "vector_sgd.hpp"
 
 namespace widelimit::specialization {
@@ -33,27 +32,15 @@ class ImageDraw {
   std::uint64_t seed_;
 };
 
-/// The mean of the losses of `count` sequences, and its error; find_losses(block, losses) writes those of a block of so many.
-template <typename FindLosses>
-BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const FindLosses& find_losses) {
-  std::vector<double> losses(static_cast<std::size_t>(count));
-  const std::span<double> all(losses);
+/// The mean of the losses of `count` sequences, and its error, from losses_of(block, size) of blocks of sequences.
+template <typename LossesOf>
+BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const LossesOf& losses_of) {
+  numerics::MonteCarloSums sums;
   numerics::on_threads(run.threads, [&] {
-    numerics::for_each_task((count + block_size - 1) / block_size, run, [&](Index block) {
-      const Index first = block * block_size, size = std::min(block_size, count - first);
-      find_losses(block, all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size)));
-    });
+    for (const Vector<double>& losses : numerics::parts_of_blocks(count, block_size, run, losses_of))
+      for (const double loss : losses) sums.add(loss);
   });
-  MonteCarloSums sums;
-  for (const double loss : losses) sums.add(loss);
   return {sums.mean(), sums.standard_error()};
-}
-
-void check_heads(const char* where, HeadActivation activation, const ImageTask& task,
-                 const HeadVectors& heads) {
-  require_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
-  require_shape(where, "k", heads.k, heads.k.rows(), task.dimension());
-  require_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
 }
 
 }  // namespace
@@ -73,10 +60,9 @@ ImageTask::ImageTask(const Matrix<double>& pixels, std::vector<int> labels, doub
   images_ = pixels / 255;
   images_.rowwise() -= Vector<double>(images_.colwise().mean().transpose()).transpose();
 
-  const int classes = *std::max_element(labels_.begin(), labels_.end()) + 1;
-  if (*std::min_element(labels_.begin(), labels_.end()) < 0)
-    throw ArgumentError(fmt::format("{}: labels must be >= 0, got {}", where,
-                                    *std::min_element(labels_.begin(), labels_.end())));
+  const auto [least, greatest] = std::minmax_element(labels_.begin(), labels_.end());
+  require_at_least(where, "labels", *least, 0);
+  const int classes = *greatest + 1;
   class_means_ = Matrix<double>::Zero(classes, images_.cols());
   std::vector<Index> members(static_cast<std::size_t>(classes), 0);
   for (Index i = 0; i < images_.rows(); ++i) {
@@ -118,36 +104,33 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
   require_at_least("ImageTask::bayes_risk", "count n", count, 2);
   const ImageDraw draw(*this, tokens, seed);
   const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
-  return mean_loss(count, kSequencesPerBlock, run, [&](Index block, std::span<double> losses) {
-    Matrix<float> X(static_cast<Index>(losses.size()) * tokens, dimension());
+  return mean_loss(count, kSequencesPerBlock, run, [&](Index block, Index size) {
+    Matrix<float> X(size * tokens, dimension());
     draw(static_cast<std::uint64_t>(block), X);
     Eigen::MatrixXf scores = draw.signals() * X.transpose();
     scores.colwise() -= half_norms;
-    Vector<double> odds(scores.cols());
+    Vector<double> odds(scores.cols()), losses(size);
     for (Index l = 0; l < scores.cols(); ++l) odds[l] = log_sum_exp(scores.col(l));
-    for (std::size_t mu = 0; mu < losses.size(); ++mu) {
-      const Index first = static_cast<Index>(mu) * tokens;
-      Vector<double> miss = softmax_of(odds.segment(first, tokens));
+    for (Index mu = 0; mu < size; ++mu) {
+      Vector<double> miss = softmax_of(odds.segment(mu * tokens, tokens));
       miss[0] -= 1;
-      const Eigen::VectorXf residual = X.middleRows(first, tokens).transpose() * miss.cast<float>();
+      const Eigen::VectorXf residual = X.middleRows(mu * tokens, tokens).transpose() * miss.cast<float>();
       losses[mu] = static_cast<double>(residual.squaredNorm()) / static_cast<double>(dimension());
     }
+    return losses;
   });
 }
 
 Matrix<double> ImageTask::class_cosines(const Matrix<double>& k) const {
   require_shape("ImageTask::class_cosines", "k", k, k.rows(), dimension());
-  for (Index h = 0; h < k.rows(); ++h)
-    if (!(k.row(h).squaredNorm() > 0))
-      throw ArgumentError(
-          fmt::format("ImageTask::class_cosines: head {} has length 0, so its direction is undefined", h));
+  require_directions("ImageTask::class_cosines", k.rowwise().squaredNorm());
   return k.rowwise().normalized() * class_means_.rowwise().normalized().transpose();
 }
 
 std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
                                      const HeadVectors& start, const SgdOptions& options) {
   const std::vector<Index> record = check_sgd_options("image_sgd", options);
-  check_heads("image_sgd", activation, task, start);
+  check_heads("image_sgd", activation, start, task.dimension());
   const ImageDraw draw(task, options.tokens, options.seed);
   std::vector<ImageSgdPoint> points;
   run_sgd(activation, options, record, start, draw, [&](double tau, double loss, const HeadVectors& heads) {
@@ -158,17 +141,17 @@ std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask&
 
 BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads, Index tokens,
                      Index count, std::uint64_t seed, const RunControl& run) {
-  check_heads("image_loss", activation, task, heads);
+  check_heads("image_loss", activation, heads, task.dimension());
   require_at_least("image_loss", "tokens L", tokens, 1);
   require_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);
   const Matrix<float> k = heads.k.cast<float>();
-  return mean_loss(count, 1, run, [&](Index mu, std::span<double> losses) {
+  return mean_loss(count, 1, run, [&](Index mu, Index) -> Vector<double> {
     Matrix<float> X(tokens, task.dimension());
     draw(static_cast<std::uint64_t>(mu), X);
     const Index eps = 0;
     const double loss = sum_sequences(activation, k, heads.b, heads.v, X, tokens, &eps).loss;
-    losses[0] = loss / static_cast<double>(task.dimension());
+    return Vector<double>::Constant(1, loss / static_cast<double>(task.dimension()));
   });
 }
 
