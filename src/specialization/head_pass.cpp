@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 namespace widelimit::specialization {
 
@@ -42,13 +43,13 @@ double HeadPass::factor(Index head, const Vector<double>& v) const {
 /// Scores to weights, for heads that share a normaliser.
 void HeadPass::normalise(Index first, Index last, const Vector<double>& b) {
   const bool may_rest = activation_ == HeadActivation::softmax1;
-  double top = s.middleRows(first, last - first).maxCoeff();
+  const std::span<double> weights(&s(first, 0), static_cast<std::size_t>((last - first) * s.cols()));
+  double top = *std::max_element(weights.begin(), weights.end());
   if (may_rest) top = std::max(top, b[first]);
   const double idle = may_rest ? std::exp(b[first] - top) : 0;
   double total = idle;
-  for (Index h = first; h < last; ++h)
-    for (double& weight : s.row(h)) total += weight = std::exp(weight - top);
-  s.middleRows(first, last - first) /= total;
+  for (double& weight : weights) total += weight = std::exp(weight - top);
+  for (double& weight : weights) weight /= total;
   rest[first] = idle / total;
 }
 

@@ -41,10 +41,6 @@ struct Tile {
   T* offsets;    ///< 2 heads x lanes: sums for b, then for v.
   double* sums;
   std::size_t columns() const { return block.tokens * kTile; }
-  /// The scores of a head at a token, from sample i of the tile on.
-  T* score(std::size_t head, std::size_t token, std::size_t i) const {
-    return scores + head * columns() + token * kTile + i;
-  }
 };
 
 /// chi = [m r] (values), kHeads heads and two vectors of columns at a time.
@@ -97,56 +93,73 @@ void pull_back_rows(const Tile<T>& tile, std::size_t head) {
   for (; row < tile.block.rows; ++row) pull_back<kHeads, 1>(tile, head, row);
 }
 
-/// Whether all heads share one normaliser; otherwise each has its own.
-template <typename T>
-bool is_joint(const KernelBlock<T>& block) {
-  return block.activation == HeadActivation::bayes;
-}
-
-/// dsigma / ds of a head, over the number of heads.
+/// dsigma / ds of a head with its own normaliser, over the number of heads.
 template <typename T>
 T share_of(const KernelBlock<T>& block, std::size_t head) {
-  if (is_joint(block)) return T{1};
   const T factor = block.activation == HeadActivation::softmaxv   ? block.v[head]
                    : block.activation == HeadActivation::softmax1 ? block.v[0]
                                                                   : T{1};
   return factor / static_cast<T>(block.heads);
 }
 
-/// exp(chi - maximum) of the heads that share a normaliser, normalised; adds their shares to the aggregate.
+/// exp(chi - maximum) of one head, normalised; adds its share to the aggregate.
 template <typename T>
-void normalise(const Tile<T>& tile, std::size_t first, std::size_t last, std::size_t i) {
+void normalise_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   const Tag<T> d;
   const std::size_t tokens = tile.block.tokens, lanes = hn::Lanes(d);
-  const bool joint = is_joint(tile.block), may_rest = tile.block.activation == HeadActivation::softmax1;
-  auto top = hn::Set(d, may_rest ? tile.block.b[first] : hwy::LowestValue<T>());
-  for (std::size_t h = first; h < last; ++h) {
-    const auto bias = hn::Set(d, joint ? tile.block.b[h] : T{0});
-    for (std::size_t l = 0; l < tokens; ++l)
-      top = hn::Max(top, hn::Add(hn::Load(d, tile.score(h, l, i)), bias));
-  }
+  T* score = tile.scores + head * tile.columns() + i;
+  const bool may_rest = tile.block.activation == HeadActivation::softmax1;
+  auto top = hn::Load(d, score);
+  for (std::size_t l = 1; l < tokens; ++l) top = hn::Max(top, hn::Load(d, score + l * kTile));
   auto total = hn::Zero(d);
-  if (may_rest) total = hn::Exp(d, hn::Sub(hn::Set(d, tile.block.b[first]), top));
+  if (may_rest) {
+    const auto b = hn::Set(d, tile.block.b[head]);
+    top = hn::Max(top, b);
+    total = hn::Exp(d, hn::Sub(b, top));
+  }
   const auto idle = total;
-  for (std::size_t h = first; h < last; ++h) {
-    const auto shift = hn::Sub(hn::Set(d, joint ? tile.block.b[h] : T{0}), top);
+  for (std::size_t l = 0; l < tokens; ++l) {
+    const auto weight = hn::Exp(d, hn::Sub(hn::Load(d, score + l * kTile), top));
+    hn::Store(weight, d, score + l * kTile);
+    total = hn::Add(total, weight);
+  }
+  const auto scale = hn::Div(hn::Set(d, T{1}), total);
+  hn::Store(hn::Mul(idle, scale), d, tile.per_head + head * lanes);
+  const auto share = hn::Set(d, share_of(tile.block, head));
+  for (std::size_t l = 0; l < tokens; ++l) {
+    const auto s = hn::Mul(hn::Load(d, score + l * kTile), scale);
+    hn::Store(s, d, score + l * kTile);
+    hn::Store(hn::MulAdd(share, s, hn::Load(d, tile.aggregate + l * lanes)), d, tile.aggregate + l * lanes);
+  }
+}
+
+template <typename T>
+void normalise_jointly(const Tile<T>& tile, std::size_t i) {
+  const Tag<T> d;
+  const std::size_t tokens = tile.block.tokens, lanes = hn::Lanes(d), columns = tile.columns();
+  auto top = hn::Add(hn::Load(d, tile.scores + i), hn::Set(d, tile.block.b[0]));
+  for (std::size_t h = 0; h < tile.block.heads; ++h)
+    for (std::size_t l = 0; l < tokens; ++l)
+      top = hn::Max(
+          top, hn::Add(hn::Load(d, tile.scores + h * columns + l * kTile + i), hn::Set(d, tile.block.b[h])));
+  auto total = hn::Zero(d);
+  for (std::size_t h = 0; h < tile.block.heads; ++h) {
+    const auto shift = hn::Sub(hn::Set(d, tile.block.b[h]), top);
     for (std::size_t l = 0; l < tokens; ++l) {
-      const auto weight = hn::Exp(d, hn::Add(hn::Load(d, tile.score(h, l, i)), shift));
-      hn::Store(weight, d, tile.score(h, l, i));
+      T* score = tile.scores + h * columns + l * kTile + i;
+      const auto weight = hn::Exp(d, hn::Add(hn::Load(d, score), shift));
+      hn::Store(weight, d, score);
       total = hn::Add(total, weight);
     }
   }
   const auto scale = hn::Div(hn::Set(d, T{1}), total);
-  hn::Store(hn::Mul(idle, scale), d, tile.per_head + first * lanes);
-  for (std::size_t h = first; h < last; ++h) {
-    const auto share = hn::Set(d, share_of(tile.block, h));
+  for (std::size_t h = 0; h < tile.block.heads; ++h)
     for (std::size_t l = 0; l < tokens; ++l) {
-      T* const a = tile.aggregate + l * lanes;
-      const auto s = hn::Mul(hn::Load(d, tile.score(h, l, i)), scale);
-      hn::Store(s, d, tile.score(h, l, i));
-      hn::Store(hn::MulAdd(share, s, hn::Load(d, a)), d, a);
+      T* score = tile.scores + h * columns + l * kTile + i;
+      const auto s = hn::Mul(hn::Load(d, score), scale);
+      hn::Store(s, d, score);
+      hn::Store(hn::Add(s, hn::Load(d, tile.aggregate + l * lanes)), d, tile.aggregate + l * lanes);
     }
-  }
 }
 
 /// From a to g = 2 w (a - delta), adding w l and w l^2 to the sums.
@@ -167,57 +180,63 @@ void residuals(const Tile<T>& tile, std::size_t i) {
   tile.sums[KernelLayout::squared_loss] += lane_sum<T>(hn::Mul(weight, hn::Mul(loss, loss)));
 }
 
-/// Adds what a head with its own normaliser has of the derivatives by b and v; `own` is sum_l g_l s_l.
+/// From s to G of one head with its own normaliser, and the sums for b and v.
 template <typename T>
-void add_offsets(const Tile<T>& tile, std::size_t head, hn::Vec<Tag<T>> own) {
+void differentiate_head(const Tile<T>& tile, std::size_t head, std::size_t i) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d), heads = tile.block.heads;
+  T* score = tile.scores + head * tile.columns() + i;
+  auto own = hn::Zero(d);
+  for (std::size_t l = 0; l < tile.block.tokens; ++l)
+    own = hn::MulAdd(hn::Load(d, tile.aggregate + l * lanes), hn::Load(d, score + l * kTile), own);
+  const auto share = hn::Set(d, share_of(tile.block, head));
+  for (std::size_t l = 0; l < tile.block.tokens; ++l) {
+    const auto pull = hn::Sub(hn::Load(d, tile.aggregate + l * lanes), own);
+    hn::Store(hn::Mul(hn::Mul(share, hn::Load(d, score + l * kTile)), pull), d, score + l * kTile);
+  }
   T* const b = tile.offsets + head * lanes;
   T* const v =
       tile.offsets + (heads + (tile.block.activation == HeadActivation::softmax1 ? 0 : head)) * lanes;
-  const auto share = hn::Set(d, share_of(tile.block, head));
   const auto rest = hn::Load(d, tile.per_head + head * lanes);
   hn::Store(hn::NegMulAdd(hn::Mul(share, rest), own, hn::Load(d, b)), d, b);
   hn::Store(hn::MulAdd(own, hn::Set(d, T{1} / static_cast<T>(heads)), hn::Load(d, v)), d, v);
 }
 
-/// From s to G of the heads that share a normaliser, and the sums for b and v; `a` is the tile's.
 template <typename T>
-void differentiate(const Tile<T>& tile, std::size_t first, std::size_t last, const T* a, std::size_t i) {
+void differentiate_jointly(const Tile<T>& tile, const T* a, std::size_t i) {
   const Tag<T> d;
-  const std::size_t lanes = hn::Lanes(d), tokens = tile.block.tokens;
-  const bool joint = is_joint(tile.block);
-  auto mean = hn::Zero(d);
-  for (std::size_t l = 0; l < tokens; ++l) {
-    const auto attended = hn::Load(d, joint ? a + l * lanes : tile.score(first, l, i));
-    mean = hn::MulAdd(hn::Load(d, tile.aggregate + l * lanes), attended, mean);
-  }
-  for (std::size_t h = first; h < last; ++h) {
-    const auto share = hn::Set(d, share_of(tile.block, h));
-    auto sum = hn::Load(d, tile.offsets + h * lanes);
-    for (std::size_t l = 0; l < tokens; ++l) {
-      const auto pull = hn::Sub(hn::Load(d, tile.aggregate + l * lanes), mean);
-      const auto gradient = hn::Mul(hn::Mul(share, hn::Load(d, tile.score(h, l, i))), pull);
-      hn::Store(gradient, d, tile.score(h, l, i));
-      sum = hn::Add(sum, gradient);
+  const std::size_t lanes = hn::Lanes(d);
+  auto joint = hn::Zero(d);
+  for (std::size_t l = 0; l < tile.block.tokens; ++l)
+    joint = hn::MulAdd(hn::Load(d, tile.aggregate + l * lanes), hn::Load(d, a + l * lanes), joint);
+  for (std::size_t h = 0; h < tile.block.heads; ++h) {
+    auto b = hn::Load(d, tile.offsets + h * lanes);
+    for (std::size_t l = 0; l < tile.block.tokens; ++l) {
+      T* score = tile.scores + h * tile.columns() + l * kTile + i;
+      const auto pull = hn::Sub(hn::Load(d, tile.aggregate + l * lanes), joint);
+      const auto gradient = hn::Mul(hn::Load(d, score), pull);
+      hn::Store(gradient, d, score);
+      b = hn::Add(b, gradient);
     }
-    if (joint) hn::Store(sum, d, tile.offsets + h * lanes);
+    hn::Store(b, d, tile.offsets + h * lanes);
   }
-  if (!joint) add_offsets(tile, first, mean);
 }
 
 /// Scores to G, one vector of samples at a time.
 template <typename T>
 void attend(const Tile<T>& tile, T* a) {
-  const std::size_t lanes = hn::Lanes(Tag<T>()), entries = tile.block.tokens * lanes;
-  const std::size_t heads = tile.block.heads, group = is_joint(tile.block) ? heads : 1;
+  const Tag<T> d;
+  const std::size_t lanes = hn::Lanes(d), entries = tile.block.tokens * lanes;
+  const bool joint = tile.block.activation == HeadActivation::bayes;
   for (std::size_t i = 0; i < kTile; i += lanes) {
     std::fill_n(tile.aggregate, entries, T{0});
-    for (std::size_t h = 0; h < heads; h += group) normalise(tile, h, h + group, i);
+    if (joint) normalise_jointly(tile, i);
+    for (std::size_t h = 0; h < tile.block.heads && !joint; ++h) normalise_head(tile, h, i);
     std::copy_n(tile.aggregate, entries, a);
     residuals(tile, i);
     if (tile.block.wanted == LossDetail::loss_only) continue;
-    for (std::size_t h = 0; h < heads; h += group) differentiate(tile, h, h + group, a, i);
+    if (joint) differentiate_jointly(tile, a, i);
+    for (std::size_t h = 0; h < tile.block.heads && !joint; ++h) differentiate_head(tile, h, i);
   }
 }
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "checks.hpp"
-#include "grid.hpp"
 #include "head_parts.hpp"
 #include "numerics/block_sums.hpp"
+#include "numerics/normal_grid.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::specialization {
@@ -36,8 +36,8 @@ std::vector<Component> components(const Prior& prior) {
 }
 
 /// Nodes [first, first + count) of the grid as weighted samples of one component.
-SampleValues nodes_as_samples(const NormalGrid& grid, const Component& component, Index tokens, Index noises,
-                              Index first, Index count) {
+SampleValues nodes_as_samples(const numerics::NormalGrid& grid, const Component& component, Index tokens,
+                              Index noises, Index first, Index count) {
   const Index features = component.shift.size(), dimensions = (features + noises) * tokens;
   SampleValues values{count, tokens, features, noises, {}, {}, {}, {}};
   values.eps.assign(static_cast<std::size_t>(count), 0);
@@ -68,7 +68,7 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   const Index heads = parameters.m.rows(), features = prior.features();
   require_shape("loss_by_quadrature", "m", parameters.m, heads, features);
   const Index noises = parameters.r.isZero(0) ? 0 : parameters.r.cols();
-  const NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
+  const numerics::NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
   const std::vector<Component> parts = components(prior);
   grid.require_affordable("quadrature", parts.size(), "samples instead");
   HeadParameters model = parameters;
@@ -99,7 +99,7 @@ double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShap
                                 const RunControl& run) {
   require_at_least("bayes_risk_by_quadrature", "tokens L", tokens, 1);
   const Index features = prior.features();
-  const NormalGrid grid(shape.points, shape.span, features * tokens);
+  const numerics::NormalGrid grid(shape.points, shape.span, features * tokens);
   const std::vector<Component> parts = components(prior);
   grid.require_affordable("quadrature", parts.size(), "samples instead");
   double risk = 0;

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "checks.hpp"
-#include "grid.hpp"
 #include "numerics/block_sums.hpp"
 #include "numerics/float_normals.hpp"
+#include "numerics/normal_grid.hpp"
 #include "widelimit/specialization/hessian.hpp"
 
 namespace widelimit::specialization {
@@ -65,7 +65,7 @@ double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
 SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Index heads, double nu1,
                                    double nu2, Index points, double span, const RunControl& run) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
-  const NormalGrid grid(points, span, tokens);
+  const numerics::NormalGrid grid(points, span, tokens);
   grid.require_affordable("split_rate", 1, "split_rate_by_sampling");
   const double rate = grid.mean(
       [&](const double* z) {

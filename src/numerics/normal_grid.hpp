@@ -4,10 +4,10 @@
 #include <numeric>
 #include <vector>
 
-#include "checks.hpp"
+#include "numerics/arguments.hpp"
 #include "numerics/block_sums.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::numerics {
 
 /// Tensor trapezoid rule for independent standard normals: `points` nodes on [-span, span] for each of them.
 /// Converges geometrically in the spacing; 0.3 gives about 1e-9.
@@ -67,8 +67,8 @@ class NormalGrid {
       }
       return weights_[outer] * sum;
     };
-    return numerics::on_threads(run.threads, [&] {
-      const std::vector<double> sums = numerics::parts_of_blocks(points(), 1, run, slice_sum);
+    return on_threads(run.threads, [&] {
+      const std::vector<double> sums = parts_of_blocks(points(), 1, run, slice_sum);
       return std::accumulate(sums.begin(), sums.end(), 0.0);
     });
   }
@@ -85,4 +85,4 @@ class NormalGrid {
   std::vector<double> weights_;
 };
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::numerics
