@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "log_sum_exp.hpp"
@@ -32,14 +33,19 @@ class ImageDraw {
   std::uint64_t seed_;
 };
 
-/// The mean of the losses of `count` sequences, and its error, from losses_of(block, size) of blocks of sequences.
-template <typename LossesOf>
-BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const LossesOf& losses_of) {
-  numerics::MonteCarloSums sums;
+/// The mean of the losses of `count` sequences, and its error; find_losses(block, losses) writes those of a block of so many.
+template <typename FindLosses>
+BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const FindLosses& find_losses) {
+  std::vector<double> losses(static_cast<std::size_t>(count));
+  const std::span<double> all(losses);
   numerics::on_threads(run.threads, [&] {
-    for (const Vector<double>& losses : numerics::parts_of_blocks(count, block_size, run, losses_of))
-      for (const double loss : losses) sums.add(loss);
+    numerics::for_each_task((count + block_size - 1) / block_size, run, [&](Index block) {
+      const Index first = block * block_size, size = std::min(block_size, count - first);
+      find_losses(block, all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size)));
+    });
   });
+  numerics::MonteCarloSums sums;
+  for (const double loss : losses) sums.add(loss);
   return {sums.mean(), sums.standard_error()};
 }
 
@@ -104,20 +110,20 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
   require_at_least("ImageTask::bayes_risk", "count n", count, 2);
   const ImageDraw draw(*this, tokens, seed);
   const Eigen::VectorXf half_norms = draw.signals().rowwise().squaredNorm() / 2;
-  return mean_loss(count, kSequencesPerBlock, run, [&](Index block, Index size) {
-    Matrix<float> X(size * tokens, dimension());
+  return mean_loss(count, kSequencesPerBlock, run, [&](Index block, std::span<double> losses) {
+    Matrix<float> X(static_cast<Index>(losses.size()) * tokens, dimension());
     draw(static_cast<std::uint64_t>(block), X);
     Eigen::MatrixXf scores = draw.signals() * X.transpose();
     scores.colwise() -= half_norms;
-    Vector<double> odds(scores.cols()), losses(size);
+    Vector<double> odds(scores.cols());
     for (Index l = 0; l < scores.cols(); ++l) odds[l] = log_sum_exp(scores.col(l));
-    for (Index mu = 0; mu < size; ++mu) {
-      Vector<double> miss = softmax_of(odds.segment(mu * tokens, tokens));
+    for (std::size_t mu = 0; mu < losses.size(); ++mu) {
+      const Index first = static_cast<Index>(mu) * tokens;
+      Vector<double> miss = softmax_of(odds.segment(first, tokens));
       miss[0] -= 1;
-      const Eigen::VectorXf residual = X.middleRows(mu * tokens, tokens).transpose() * miss.cast<float>();
+      const Eigen::VectorXf residual = X.middleRows(first, tokens).transpose() * miss.cast<float>();
       losses[mu] = static_cast<double>(residual.squaredNorm()) / static_cast<double>(dimension());
     }
-    return losses;
   });
 }
 
@@ -146,12 +152,12 @@ BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const Hea
   require_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);
   const Matrix<float> k = heads.k.cast<float>();
-  return mean_loss(count, 1, run, [&](Index mu, Index) -> Vector<double> {
+  return mean_loss(count, 1, run, [&](Index mu, std::span<double> losses) {
     Matrix<float> X(tokens, task.dimension());
     draw(static_cast<std::uint64_t>(mu), X);
     const Index eps = 0;
     const double loss = sum_sequences(activation, k, heads.b, heads.v, X, tokens, &eps).loss;
-    return Vector<double>::Constant(1, loss / static_cast<double>(task.dimension()));
+    losses[0] = loss / static_cast<double>(task.dimension());
   });
 }
 
