@@ -9,6 +9,7 @@
 
 #include "check/worst_row.hpp"
 #include "json/json_matrix.hpp"
+#include "widelimit/error.hpp"
 
 /// Reading of reference files, the same for every subject. Another subject, and a field that is missing or of another
 /// kind, is a DataError that names the place. A case whose inputs cannot be computed, or do not give the numbers that
@@ -67,6 +68,14 @@ void compare_fields(const std::string& id, const ExpectedFields& expected, const
 /// The cases of the file: {"id", "function", "inputs", "expected": {field: numbers}, "rel_tol", "abs_tol"}.
 using Recompute = std::function<CaseFields(const std::string& function, const JsonValue& inputs)>;
 void check_cases(const JsonValue& file, const Recompute& recompute, Rows& rows);
+
+/// The function of that name; DataError for a name that the subject does not know.
+template <typename Function>
+const Function& function_of(const std::map<std::string, Function>& functions, const std::string& name) {
+  const auto found = functions.find(name);
+  if (found == functions.end()) throw DataError("unknown function \"" + name + "\"");
+  return found->second;
+}
 
 /// body(rows); an error of this library becomes the failed row "id: message" behind the rows that were made before it.
 void failing_row(const std::string& id, Rows& rows, const std::function<void()>& body);

@@ -10,6 +10,7 @@
 #include "covariance_sde/network_spec.hpp"
 #include "covariance_sde/step_limits.hpp"
 #include "json/json_value.hpp"
+#include "layers/matrix_field.hpp"
 #include "numerics/count.hpp"
 #include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
@@ -62,26 +63,6 @@ AttentionMask read_mask(FieldReader& fields) {
                                                                      : AttentionMask::causal;
 }
 
-Matrix<double> read_square(FieldReader& fields, const nlohmann::json& rows) {
-  if (!rows.is_array() || rows.empty())
-    fields.fail("V0", fmt::format("must be a square matrix, one row a token, got {}", shown_json(rows)));
-  const std::size_t m = rows.size();
-  std::vector<double> values;
-  for (std::size_t a = 0; a < m; ++a) {
-    if (!rows[a].is_array() || rows[a].size() != m)
-      fields.fail("V0", fmt::format("must be a square matrix of {} rows, got row {} = {}", m, a,
-                                    shown_json(rows[a])));
-    for (const nlohmann::json& entry : rows[a]) {
-      if (!entry.is_number()) fields.fail("V0", fmt::format("must hold numbers, got {}", shown_json(entry)));
-      values.push_back(entry.get<double>());
-    }
-  }
-  Matrix<double> v =
-      Eigen::Map<const Matrix<double>>(values.data(), static_cast<Index>(m), static_cast<Index>(m));
-  require_covariance(fields.path() + ".V0", v);
-  return v;
-}
-
 /// "V0", or "tokens" of equal "variance" and correlation "rho0".
 Matrix<double> read_start(FieldReader& fields) {
   if (!fields.has("V0")) {
@@ -95,7 +76,9 @@ Matrix<double> read_start(FieldReader& fields) {
     require_covariance(fields.path() + ".rho0", v);
     return v;
   }
-  return read_square(fields, fields.value("V0"));
+  Matrix<double> v = layers::read_square_matrix<double>(fields, "V0");
+  require_covariance(fields.path() + ".V0", v);
+  return v;
 }
 
 /// Paths or networks whose covariances of all times have to fit into memory.

@@ -7,8 +7,8 @@
 #include "covariance_sde/arguments.hpp"
 #include "covariance_sde/explicit_network.hpp"
 #include "covariance_sde/recorded_network.hpp"
+#include "numerics/block_sums.hpp"
 #include "numerics/memory.hpp"
-#include "numerics/tasks.hpp"
 
 namespace widelimit::covariance_sde {
 
@@ -77,10 +77,9 @@ std::vector<double> norms_of(const NetworkSpec& network, const Matrix<double>& v
 GradientNorms gradient_norms(const NetworkSpec& network, const Matrix<double>& v0,
                              const GradientOptions& options) {
   require_gradient_options(network, v0, options);
-  std::vector<std::vector<double>> samples(static_cast<std::size_t>(options.networks));
-  numerics::on_threads(options.run.threads, [&] {
-    numerics::for_each_task(options.networks, options.run, [&](Index sample) {
-      samples[static_cast<std::size_t>(sample)] = norms_of(network, v0, options, sample);
+  const auto samples = numerics::on_threads(options.run.threads, [&] {
+    return numerics::parts_of_blocks(options.networks, 1, options.run, [&](Index sample, Index) {
+      return norms_of(network, v0, options, sample);
     });
   });
   std::size_t place = 0;

@@ -1,10 +1,9 @@
 #include "widelimit/numerics/random_stream.hpp"
 
-#include <Random123/philox.h>
-
 #include <cmath>
 #include <numbers>
 
+#include "numerics/philox.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
@@ -14,11 +13,7 @@ RandomStream::RandomStream(std::uint64_t seed, std::uint64_t stream)
 
 RandomStream::result_type RandomStream::operator()() {
   if (used_ == buffer_.size()) {
-    const r123::Philox4x32::ctr_type counter = {
-        {static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
-         static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)}};
-    const r123::Philox4x32::key_type key = {{key_[0], key_[1]}};
-    const auto random = r123::Philox4x32{}(counter, key);
+    const auto random = philox_block(key_, stream_, block_);
     for (std::size_t i = 0; i < buffer_.size(); ++i) buffer_[i] = random[i];
     ++block_;
     used_ = 0;

@@ -282,9 +282,7 @@ CaseFields recompute(const std::string& function, const JsonValue& inputs) {
       {"two_group_trajectory", two_groups},
       {"gradient_profile", gradient_profile},
       {"loss_predictor", predicted_loss}};
-  const auto found = cases.find(function);
-  if (found == cases.end()) throw DataError(fmt::format("function: '{}' is not known", function));
-  return found->second(inputs);
+  return check::function_of(cases, function)(inputs);
 }
 
 double grid_value(const std::string& quantity, const Parameters& parameters) {

@@ -27,7 +27,7 @@ HeadPass forward_pass(HeadActivation activation, const Matrix<double>& chi, cons
   require_offsets("head activation", activation, chi.rows(), b, v);
   require_finite("head activation", "chi", chi);
   HeadPass pass(activation, chi.rows(), chi.cols());
-  pass.forward(chi.data(), b.data(), v.data());
+  pass.forward(chi, b, v);
   return pass;
 }
 
@@ -60,10 +60,9 @@ bool has_scale(HeadActivation activation) {
 
 Matrix<double> head_activation(HeadActivation activation, const Matrix<double>& chi, const Vector<double>& b,
                                const Vector<double>& v) {
-  const HeadPass pass = forward_pass(activation, chi, b, v);
-  Matrix<double> sigma = Eigen::Map<const Matrix<double>>(pass.s.data(), chi.rows(), chi.cols());
-  for (Index h = 0; h < chi.rows(); ++h) sigma.row(h) *= pass.factor(h, v.data());
-  return sigma;
+  HeadPass pass = forward_pass(activation, chi, b, v);
+  for (Index h = 0; h < chi.rows(); ++h) pass.s.row(h) *= pass.factor(h, v);
+  return pass.s;
 }
 
 Vector<double> aggregate(const Matrix<double>& sigma) { return sigma.colwise().mean().transpose(); }
@@ -74,16 +73,16 @@ ActivationJacobians head_activation_jacobians(HeadActivation activation, const M
   const Index heads = chi.rows(), tokens = chi.cols(), entries = heads * tokens;
   ActivationJacobians jacobians{Matrix<double>::Zero(entries, entries), Matrix<double>::Zero(entries, heads),
                                 Matrix<double>::Zero(entries, scale_count(activation, heads))};
-  const auto s = [&](Index entry) { return pass.s[static_cast<std::size_t>(entry)]; };
+  const auto s = pass.s.reshaped<Eigen::RowMajor>();
   const bool joint = activation == HeadActivation::bayes;
   for (Index row = 0; row < entries; ++row) {
     const Index h = row / tokens;
-    const double sigma = pass.factor(h, v.data()) * s(row);
+    const double sigma = pass.factor(h, v) * s(row);
     for (Index column = 0; column < entries; ++column)
       if (joint || column / tokens == h)
         jacobians.chi(row, column) = sigma * ((row == column ? 1 : 0) - s(column));
     if (activation == HeadActivation::softmax1) {
-      jacobians.b(row, h) = -sigma * pass.rest[static_cast<std::size_t>(h)];
+      jacobians.b(row, h) = -sigma * pass.rest[h];
       jacobians.v(row, 0) = s(row);
     }
     if (activation == HeadActivation::softmaxv) jacobians.v(row, h) = s(row);
@@ -101,18 +100,10 @@ TokenLoss token_loss(HeadActivation activation, const Matrix<double>& chi, const
                      const Vector<double>& v, Index eps) {
   HeadPass pass = forward_pass(activation, chi, b, v);
   require_index("token_loss", "eps", eps, chi.cols());
-  TokenLoss result;
-  result.aggregate = Eigen::Map<const Vector<double>>(pass.a.data(), chi.cols());
-  Vector<double> residual = result.aggregate;
+  Vector<double> residual = pass.a;
   residual[eps] -= 1;
-  result.loss = residual.squaredNorm();
-  residual *= 2;
-  pass.backward(residual.data(), v.data());
-  result.chi_gradient = Eigen::Map<const Matrix<double>>(pass.chi_gradient.data(), chi.rows(), chi.cols());
-  result.b_gradient = Eigen::Map<const Vector<double>>(pass.b_gradient.data(), chi.rows());
-  result.v_gradient =
-      Eigen::Map<const Vector<double>>(pass.v_gradient.data(), scale_count(activation, chi.rows()));
-  return result;
+  pass.backward(2 * residual, v);
+  return {residual.squaredNorm(), pass.a, pass.chi_gradient, pass.b_gradient, pass.v_gradient};
 }
 
 }  // namespace widelimit::specialization

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "block_sums.hpp"
 #include "checks.hpp"
 #include "log_sum_exp.hpp"
-#include "normals.hpp"
+#include "numerics/block_sums.hpp"
+#include "numerics/float_normals.hpp"
 
 namespace widelimit::specialization {
 
@@ -25,14 +25,15 @@ Vector<double> posterior(const Prior& prior, const Matrix<double>& chi_star, con
   return softmax_of(scores);
 }
 
-MonteCarloSums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block, Index size) {
+numerics::MonteCarloSums risk_of_block(const Prior& prior, Index tokens, std::uint64_t seed, Index block,
+                                       Index size) {
   const Index features = prior.features();
   std::vector<float> normals(static_cast<std::size_t>(kBlock * tokens * features));
-  fill_normals(normals, seed, 2 * static_cast<std::uint64_t>(block));
+  numerics::fill_normals(normals, seed, 2 * static_cast<std::uint64_t>(block));
   numerics::RandomStream random(seed, 2 * static_cast<std::uint64_t>(block) + 1);
   Vector<double> theta(features), chi_star(features), scores(tokens);
   const float* next = normals.data();
-  MonteCarloSums sums;
+  numerics::MonteCarloSums sums;
   for (Index i = 0; i < size; ++i) {
     prior.sample(random, theta);
     for (Index l = 0; l < tokens; ++l, next += features) {
@@ -62,9 +63,9 @@ BayesRisk bayes_risk(const Prior& prior, Index tokens, Index count, std::uint64_
                      const RunControl& run) {
   require_at_least("bayes_risk", "tokens L", tokens, 1);
   require_at_least("bayes_risk", "count n", count, 2);
-  const MonteCarloSums total = sum_blocks(count, kBlock, run, [&](Index block, Index size) {
-    return risk_of_block(prior, tokens, seed, block, size);
-  });
+  const numerics::MonteCarloSums total = numerics::sum_blocks(
+      count, kBlock, run,
+      [&](Index block, Index size) { return risk_of_block(prior, tokens, seed, block, size); });
   return {total.mean(), total.standard_error()};
 }
 

@@ -13,8 +13,7 @@ namespace {
 constexpr double kRounding = 1e-12;
 constexpr std::uint64_t kSeedStride = 1000;
 
-/// Standard error of our mean. Few repetitions estimate it badly, so the variance of one is pooled with the
-/// file's.
+/// Standard error of our mean. Few repetitions estimate it badly, so the variance of one is pooled with the file's.
 double pooled_error(const StochasticFields& computed, double own, double in_file) {
   const double n = computed.repetitions, n_file = computed.repetitions_in_file;
   if (n < 2) return own;

@@ -1,9 +1,6 @@
 #include "check_cases.hpp"
 
-#include <fmt/format.h>
-
 #include "head_parts.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/hessian.hpp"
 #include "widelimit/specialization/image_task.hpp"
@@ -317,9 +314,7 @@ CaseFields recompute(const std::string& function, const JsonValue& inputs) {
                                                  {"prior_moments", prior_case},
                                                  {"linear_variances", linear_variances_case},
                                                  {"image_task", image_case}};
-  const auto place = cases.find(function);
-  if (place == cases.end()) throw DataError(fmt::format("unknown function \"{}\"", function));
-  return place->second(inputs);
+  return check::function_of(cases, function)(inputs);
 }
 
 }  // namespace widelimit::specialization

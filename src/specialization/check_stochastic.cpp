@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "block_sums.hpp"
 #include "check_cases.hpp"
 #include "checks.hpp"
+#include "numerics/block_sums.hpp"
 #include "numerics/count.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/symmetric_root.hpp"
@@ -49,7 +49,7 @@ class Repetitions {
  public:
   void add(const CaseFields& fields) {
     for (const auto& [name, numbers] : fields) {
-      std::vector<MonteCarloSums>& sums = sums_[name];
+      std::vector<numerics::MonteCarloSums>& sums = sums_[name];
       sums.resize(numbers.values().size());
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(numbers.values()[i]);
     }
@@ -59,7 +59,7 @@ class Repetitions {
     StochasticFields out;
     out.repetitions_in_file = repetitions_in_file;
     for (const auto& [name, sums] : sums_)
-      for (const MonteCarloSums& sum : sums) {
+      for (const numerics::MonteCarloSums& sum : sums) {
         out.repetitions = sum.count();
         out.values[name].append(sum.mean());
         out.standard_errors[name].append(std::sqrt(sum.variance() / (sum.count() - 1)));
@@ -68,7 +68,7 @@ class Repetitions {
   }
 
  private:
-  std::map<std::string, std::vector<MonteCarloSums>> sums_;
+  std::map<std::string, std::vector<numerics::MonteCarloSums>> sums_;
 };
 
 Index step_count(double tau, double step) {
@@ -110,14 +110,12 @@ SgdPoint end_of_run(const JsonValue& in, std::uint64_t seed) {
   options.gamma = in.at("gamma");
   options.steps = step_count(in.at("tau"), options.gamma);
   options.seed = seed + 1;
-  const Index features = prior.features();
-  if (dimension > kLargestVectorDimension)
-    return gram_sgd(activation, prior,
-                    plant(random_gram_start(activation, heads, features, dimension, eta, seed), m), options)
-        .back();
-  return sgd(activation, prior, plant(random_start(activation, heads, features, dimension, eta, seed), m),
-             options)
-      .back();
+  const auto end_from = [&](const auto& random, const auto& run) {
+    const auto start = random(activation, heads, prior.features(), dimension, eta, seed);
+    return run(activation, prior, plant(start, m), options).back();
+  };
+  return dimension > kLargestVectorDimension ? end_from(random_gram_start, gram_sgd)
+                                             : end_from(random_start, sgd);
 }
 
 StochasticFields sgd_case(const JsonValue& description, const JsonValue& in, std::uint64_t seed) {
@@ -140,9 +138,7 @@ StochasticFields recompute_stochastic(const std::string& function, const JsonVal
                                                  {"population_loss", population_case},
                                                  {"gradient_flow", flow_case},
                                                  {"sgd", sgd_case}};
-  const auto found = cases.find(function);
-  if (found == cases.end()) throw DataError(fmt::format("unknown stochastic function \"{}\"", function));
-  return found->second(description, inputs, seed);
+  return check::function_of(cases, function)(description, inputs, seed);
 }
 
 }  // namespace widelimit::specialization

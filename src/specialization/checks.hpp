@@ -32,6 +32,13 @@ using numerics::require_shape;
   return record;
 }
 
+/// Every head has a direction: its squared length is positive.
+inline void require_directions(std::string_view where, const Vector<double>& squared_lengths) {
+  for (Index h = 0; h < squared_lengths.size(); ++h)
+    if (!(squared_lengths[h] > 0))
+      throw ArgumentError(fmt::format("{}: head {} has length 0, so its direction is undefined", where, h));
+}
+
 /// b has one entry a head, v as many as the activation has scales.
 inline void require_offsets(std::string_view where, HeadActivation activation, Index heads,
                             const Vector<double>& b, const Vector<double>& v) {

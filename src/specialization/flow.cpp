@@ -92,33 +92,24 @@ std::vector<FlowPoint> euler_flow(HeadActivation activation, HeadParameters stat
 }
 
 /// The parameters as one list of numbers, for odeint.
-class Packing {
- public:
-  explicit Packing(const HeadParameters& shape) : shape_{shape} {}
+State pack(const HeadParameters& parameters) {
+  State state;
+  for_each_part([&](const auto& part) { state.insert(state.end(), part.data(), part.data() + part.size()); },
+                parameters);
+  return state;
+}
 
-  State pack(const HeadParameters& parameters) const {
-    State state;
-    for_each_part(
-        [&](const auto& part) { state.insert(state.end(), part.data(), part.data() + part.size()); },
-        parameters);
-    return state;
-  }
-
-  HeadParameters unpack(const State& state) const {
-    HeadParameters parameters = shape_;
-    const double* next = state.data();
-    for_each_part(
-        [&](auto& part) {
-          std::copy_n(next, part.size(), part.data());
-          next += part.size();
-        },
-        parameters);
-    return parameters;
-  }
-
- private:
-  HeadParameters shape_;
-};
+/// Parameters of the given shapes from such a list.
+HeadParameters unpack(const State& state, HeadParameters shapes) {
+  const double* next = state.data();
+  for_each_part(
+      [&](auto& part) {
+        std::copy_n(next, part.size(), part.data());
+        next += part.size();
+      },
+      shapes);
+  return shapes;
+}
 
 /// Follows the flow to one time after another until `visit` asks to stop by returning false.
 template <typename Stepper, typename Derivative, typename Visit>
@@ -134,7 +125,6 @@ template <typename Scalar>
 std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParameters& start,
                                    const SampleSet<Scalar>& samples, const FlowOptions& options,
                                    const std::vector<Index>& record) {
-  const Packing packing(start);
   const auto step_at = [&](double tau) { return static_cast<Index>(tau / options.step); };
   const auto loss_at = [&](const HeadParameters& parameters, double tau) {
     if (!finite(parameters)) report_divergence(step_at(tau), options.step);
@@ -144,7 +134,7 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
     return now;
   };
   const auto derivative = [&](const State& state, State& velocity, double tau) {
-    velocity = packing.pack(loss_at(packing.unpack(state), tau).gradient);
+    velocity = pack(loss_at(unpack(state, start), tau).gradient);
     for (double& entry : velocity) entry = -entry;
   };
   std::vector<FlowPoint> points;
@@ -152,17 +142,17 @@ std::vector<FlowPoint> odeint_flow(HeadActivation activation, const HeadParamete
   times.reserve(record.size());
   for (const Index step : record) times.push_back(static_cast<double>(step) * options.step);
   const auto visit = [&](const State& state, double tau) {
-    const HeadParameters parameters = packing.unpack(state);
+    const HeadParameters parameters = unpack(state, start);
     points.push_back(flow_point(tau, loss_at(parameters, tau), parameters));
     if (options.run.progress) options.run.progress(std::ssize(points), std::ssize(times));
     return !at_rest(points.back(), options);
   };
   if (options.stepper == FlowStepper::runge_kutta4)
-    visit_times(odeint::runge_kutta4<State>(), derivative, packing.pack(start), times, options.step, visit);
+    visit_times(odeint::runge_kutta4<State>(), derivative, pack(start), times, options.step, visit);
   else
     visit_times(
         odeint::make_dense_output(options.tolerance, options.tolerance, odeint::runge_kutta_dopri5<State>()),
-        derivative, packing.pack(start), times, options.step, visit);
+        derivative, pack(start), times, options.step, visit);
   return points;
 }
 

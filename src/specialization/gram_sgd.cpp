@@ -44,19 +44,19 @@ GramSums sum_block(HeadActivation activation, const GramState& state, const Matr
     W.noalias() = T.lazyProduct(T.transpose());
     products.noalias() = z.lazyProduct(z.transpose());
     products += W;
-    pass.forward(chi.data(), state.b.data(), state.v.data());
-    miss = Eigen::Map<const Vector<double>>(pass.a.data(), tokens);
+    pass.forward(chi, state.b, state.v);
+    miss = pass.a;
     miss[eps] -= 1;
     g.noalias() = products.lazyProduct(miss);
     sums.loss += g.dot(miss);
     g *= 2 / static_cast<double>(state.dimension);
-    pass.backward(g.data(), state.v.data());
-    const Eigen::Map<const Matrix<double>> G(pass.chi_gradient.data(), heads, tokens);
+    pass.backward(g, state.v);
+    const Matrix<double>& G = pass.chi_gradient;
     sums.projection.noalias() += G.lazyProduct(z);
     GW.noalias() = G.lazyProduct(W);
     sums.orthogonal.noalias() += GW.lazyProduct(G.transpose());
-    sums.b += Eigen::Map<const Vector<double>>(pass.b_gradient.data(), heads);
-    sums.v += Eigen::Map<const Vector<double>>(pass.v_gradient.data(), state.v.size());
+    sums.b += pass.b_gradient;
+    sums.v += pass.v_gradient;
   }
   return sums;
 }
@@ -112,7 +112,7 @@ GramBatch drawn_block(const Prior& prior, const GramState& state, const SgdOptio
   const Index size = state.gram.rows(), tokens = options.tokens;
   const Index below = tokens * (tokens - 1) / 2, each = tokens * size + below;
   std::vector<float> normals(static_cast<std::size_t>(count * each));
-  fill_normals(normals, options.seed, 2 * stream);
+  numerics::fill_normals(normals, options.seed, 2 * stream);
   numerics::RandomStream random(options.seed, 2 * stream + 1);
   GramBatch block{tokens, Matrix<double>(count * tokens, size), Matrix<double>::Zero(count * tokens, tokens),
                   Matrix<double>(count, prior.features()),
@@ -136,12 +136,8 @@ GramBatch drawn_block(const Prior& prior, const GramState& state, const SgdOptio
 
 GramState random_gram_start(HeadActivation activation, Index heads, Index features, Index dimension,
                             double eta, std::uint64_t seed) {
-  constexpr const char* where = "random_gram_start";
-  require_at_least(where, "heads H", heads, 1);
-  require_at_least(where, "features F", features, 1);
-  require_at_least(where, "dimension D", dimension, heads + features);
-  require_not_negative(where, "eta", eta);
   const Index size = heads + features;
+  check_start("random_gram_start", heads, features, dimension, size, eta);
   numerics::RandomStream random(seed);
   Matrix<double> factor(size, size);
   numerics::draw_wishart_root(dimension, random, factor);
@@ -203,7 +199,8 @@ std::vector<SgdPoint> gram_sgd(HeadActivation activation, const Prior& prior, Gr
         const auto stream = static_cast<std::uint64_t>(step * blocks + block);
         return sum_block(activation, before, C, drawn_block(prior, before, options, stream, count));
       };
-      const auto parts = parts_of_blocks(options.batch, kGramBlock, {.stop = options.run.stop}, sums_of);
+      const auto parts =
+          numerics::parts_of_blocks(options.batch, kGramBlock, {.stop = options.run.stop}, sums_of);
       const double loss = apply_step(state, C, parts, options.batch, options.gamma);
       if (options.run.progress) options.run.progress(step, options.steps);
       if (step != *next) continue;

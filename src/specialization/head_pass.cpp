@@ -2,21 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
 
 namespace widelimit::specialization {
 
-HeadPass::HeadPass(HeadActivation activation, Index heads, Index tokens)
-    : s(static_cast<std::size_t>(heads * tokens)),
-      rest(static_cast<std::size_t>(heads)),
-      a(static_cast<std::size_t>(tokens)),
-      chi_gradient(s.size()),
-      b_gradient(rest.size()),
-      v_gradient(static_cast<std::size_t>(scale_count(activation, heads))),
-      activation_{activation},
-      heads_{rest.size()},
-      tokens_{a.size()} {}
+namespace {
 
-double HeadPass::factor(Index head, const double* v) const {
+/// The terms in their order: Eigen's own sums depend on its vectors' length.
+template <typename Left, typename Right>
+double ordered_dot(const Left& left, const Right& right) {
+  return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
+}
+
+}  // namespace
+
+HeadPass::HeadPass(HeadActivation activation, Index heads, Index tokens)
+    : s(heads, tokens),
+      rest(Vector<double>::Zero(heads)),
+      a(tokens),
+      chi_gradient(heads, tokens),
+      b_gradient(heads),
+      v_gradient(scale_count(activation, heads)),
+      activation_{activation} {}
+
+double HeadPass::factor(Index head, const Vector<double>& v) const {
   switch (activation_) {
     case HeadActivation::softmax:
       return 1;
@@ -25,69 +35,46 @@ double HeadPass::factor(Index head, const double* v) const {
     case HeadActivation::softmax1:
       return v[0];
     case HeadActivation::bayes:
-      return static_cast<double>(heads_);
+      return static_cast<double>(s.rows());
   }
   return 0;
 }
 
-void HeadPass::normalise_per_head(const double* chi, const double* b) {
+/// Scores to weights, for heads that share a normaliser.
+void HeadPass::normalise(Index first, Index last, const Vector<double>& b) {
   const bool may_rest = activation_ == HeadActivation::softmax1;
-  for (std::size_t h = 0; h < heads_; ++h) {
-    const double* score = chi + h * tokens_;
-    double* weight = s.data() + h * tokens_;
-    double top = *std::max_element(score, score + tokens_);
-    if (may_rest) top = std::max(top, b[h]);
-    const double idle = may_rest ? std::exp(b[h] - top) : 0;
-    double total = idle;
-    for (std::size_t l = 0; l < tokens_; ++l) total += weight[l] = std::exp(score[l] - top);
-    for (std::size_t l = 0; l < tokens_; ++l) weight[l] /= total;
-    rest[h] = idle / total;
-  }
+  const std::span<double> weights(&s(first, 0), static_cast<std::size_t>((last - first) * s.cols()));
+  double top = *std::max_element(weights.begin(), weights.end());
+  if (may_rest) top = std::max(top, b[first]);
+  const double idle = may_rest ? std::exp(b[first] - top) : 0;
+  double total = idle;
+  for (double& weight : weights) total += weight = std::exp(weight - top);
+  for (double& weight : weights) weight /= total;
+  rest[first] = idle / total;
 }
 
-void HeadPass::normalise_jointly(const double* chi, const double* b) {
-  double top = chi[0] + b[0];
-  for (std::size_t h = 0; h < heads_; ++h)
-    for (std::size_t l = 0; l < tokens_; ++l) top = std::max(top, chi[h * tokens_ + l] + b[h]);
-  double total = 0;
-  for (std::size_t h = 0; h < heads_; ++h)
-    for (std::size_t l = 0; l < tokens_; ++l)
-      total += s[h * tokens_ + l] = std::exp(chi[h * tokens_ + l] + b[h] - top);
-  for (double& weight : s) weight /= total;
+void HeadPass::forward(const Matrix<double>& chi, const Vector<double>& b, const Vector<double>& v) {
+  const bool joint = activation_ == HeadActivation::bayes;
+  const Index heads = s.rows(), group = joint ? heads : 1;
+  s = chi;
+  if (joint) s.colwise() += b;
+  for (Index h = 0; h < heads; h += group) normalise(h, h + group, b);
+  a.setZero();
+  for (Index h = 0; h < heads; ++h) a += factor(h, v) / static_cast<double>(heads) * s.row(h).transpose();
 }
 
-void HeadPass::forward(const double* chi, const double* b, const double* v) {
-  if (activation_ == HeadActivation::bayes) {
-    normalise_jointly(chi, b);
-  } else {
-    normalise_per_head(chi, b);
-  }
-  std::fill(a.begin(), a.end(), 0.0);
-  for (std::size_t h = 0; h < heads_; ++h) {
-    const double share = factor(static_cast<Index>(h), v) / static_cast<double>(heads_);
-    for (std::size_t l = 0; l < tokens_; ++l) a[l] += share * s[h * tokens_ + l];
-  }
-}
-
-void HeadPass::backward(const double* g, const double* v) {
-  double joint = 0;
-  for (std::size_t l = 0; l < tokens_; ++l) joint += g[l] * a[l];
-  std::fill(v_gradient.begin(), v_gradient.end(), 0.0);
-  const double heads = static_cast<double>(heads_);
-  for (std::size_t h = 0; h < heads_; ++h) {
-    const double* weight = s.data() + h * tokens_;
-    double own = 0;
-    for (std::size_t l = 0; l < tokens_; ++l) own += g[l] * weight[l];
-    const double share = factor(static_cast<Index>(h), v) / heads;
-    const double mean = activation_ == HeadActivation::bayes ? joint : own;
-    double sum = 0;
-    for (std::size_t l = 0; l < tokens_; ++l)
-      sum += chi_gradient[h * tokens_ + l] = share * weight[l] * (g[l] - mean);
-    b_gradient[h] = activation_ == HeadActivation::bayes      ? sum
-                    : activation_ == HeadActivation::softmax1 ? -share * rest[h] * own
-                                                              : 0;
-    if (activation_ == HeadActivation::softmaxv) v_gradient[h] = own / heads;
-    if (activation_ == HeadActivation::softmax1) v_gradient[0] += own / heads;
+void HeadPass::backward(const Vector<double>& g, const Vector<double>& v) {
+  const bool joint = activation_ == HeadActivation::bayes;
+  const double heads = static_cast<double>(s.rows()), joint_mean = ordered_dot(g, a);
+  b_gradient.setZero();
+  v_gradient.setZero();
+  for (Index h = 0; h < s.rows(); ++h) {
+    const double own = ordered_dot(g, s.row(h)), share = factor(h, v) / heads;
+    const double mean = joint ? joint_mean : own;
+    chi_gradient.row(h) = (share * s.row(h).array()) * (g.transpose().array() - mean);
+    if (joint) b_gradient[h] = std::accumulate(chi_gradient.row(h).begin(), chi_gradient.row(h).end(), 0.0);
+    if (activation_ == HeadActivation::softmax1) b_gradient[h] = -share * rest[h] * own;
+    if (has_scale(activation_)) v_gradient[activation_ == HeadActivation::softmaxv ? h : 0] += own / heads;
   }
 }
 

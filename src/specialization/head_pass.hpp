@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "widelimit/specialization/activation.hpp"
 
 namespace widelimit::specialization {
@@ -13,28 +11,25 @@ class HeadPass {
  public:
   HeadPass(HeadActivation activation, Index heads, Index tokens);
 
-  /// From scores chi[h * L + l] to s and a.
-  void forward(const double* chi, const double* b, const double* v);
+  /// From scores chi (H x L) to s and a.
+  void forward(const Matrix<double>& chi, const Vector<double>& b, const Vector<double>& v);
 
-  /// From g[l] = dLoss/da[l] to the gradients below; after forward with the same b and v.
-  void backward(const double* g, const double* v);
+  /// From g[l] = dLoss/da[l] to the gradients below; after forward with the same v.
+  void backward(const Vector<double>& g, const Vector<double>& v);
 
-  double factor(Index head, const double* v) const;
+  double factor(Index head, const Vector<double>& v) const;
 
-  std::vector<double> s;             ///< H x L.
-  std::vector<double> rest;          ///< softmax1: 1 - sum_l s[h][l], without cancellation; 0 otherwise.
-  std::vector<double> a;             ///< L.
-  std::vector<double> chi_gradient;  ///< H x L.
-  std::vector<double> b_gradient;    ///< H.
-  std::vector<double> v_gradient;    ///< scale_count.
+  Matrix<double> s;             ///< H x L.
+  Vector<double> rest;          ///< softmax1: 1 - sum_l s[h][l], without cancellation; 0 otherwise.
+  Vector<double> a;             ///< L.
+  Matrix<double> chi_gradient;  ///< H x L.
+  Vector<double> b_gradient;    ///< H.
+  Vector<double> v_gradient;    ///< scale_count.
 
  private:
-  void normalise_per_head(const double* chi, const double* b);
-  void normalise_jointly(const double* chi, const double* b);
+  void normalise(Index first, Index last, const Vector<double>& b);
 
   HeadActivation activation_;
-  std::size_t heads_;
-  std::size_t tokens_;
 };
 
 }  // namespace widelimit::specialization

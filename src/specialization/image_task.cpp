@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "block_sums.hpp"
 #include "log_sum_exp.hpp"
+#include "numerics/block_sums.hpp"
 #include "vector_sgd.hpp"
 
 namespace widelimit::specialization {
@@ -44,16 +44,9 @@ BayesRisk mean_loss(Index count, Index block_size, const RunControl& run, const 
       find_losses(block, all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size)));
     });
   });
-  MonteCarloSums sums;
+  numerics::MonteCarloSums sums;
   for (const double loss : losses) sums.add(loss);
   return {sums.mean(), sums.standard_error()};
-}
-
-void check_heads(const char* where, HeadActivation activation, const ImageTask& task,
-                 const HeadVectors& heads) {
-  require_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
-  require_shape(where, "k", heads.k, heads.k.rows(), task.dimension());
-  require_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
 }
 
 }  // namespace
@@ -73,10 +66,9 @@ ImageTask::ImageTask(const Matrix<double>& pixels, std::vector<int> labels, doub
   images_ = pixels / 255;
   images_.rowwise() -= Vector<double>(images_.colwise().mean().transpose()).transpose();
 
-  const int classes = *std::max_element(labels_.begin(), labels_.end()) + 1;
-  if (*std::min_element(labels_.begin(), labels_.end()) < 0)
-    throw ArgumentError(fmt::format("{}: labels must be >= 0, got {}", where,
-                                    *std::min_element(labels_.begin(), labels_.end())));
+  const auto [least, greatest] = std::minmax_element(labels_.begin(), labels_.end());
+  require_at_least(where, "labels", *least, 0);
+  const int classes = *greatest + 1;
   class_means_ = Matrix<double>::Zero(classes, images_.cols());
   std::vector<Index> members(static_cast<std::size_t>(classes), 0);
   for (Index i = 0; i < images_.rows(); ++i) {
@@ -137,17 +129,14 @@ BayesRisk ImageTask::bayes_risk(Index tokens, Index count, std::uint64_t seed, c
 
 Matrix<double> ImageTask::class_cosines(const Matrix<double>& k) const {
   require_shape("ImageTask::class_cosines", "k", k, k.rows(), dimension());
-  for (Index h = 0; h < k.rows(); ++h)
-    if (!(k.row(h).squaredNorm() > 0))
-      throw ArgumentError(
-          fmt::format("ImageTask::class_cosines: head {} has length 0, so its direction is undefined", h));
+  require_directions("ImageTask::class_cosines", k.rowwise().squaredNorm());
   return k.rowwise().normalized() * class_means_.rowwise().normalized().transpose();
 }
 
 std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask& task,
                                      const HeadVectors& start, const SgdOptions& options) {
   const std::vector<Index> record = check_sgd_options("image_sgd", options);
-  check_heads("image_sgd", activation, task, start);
+  check_heads("image_sgd", activation, start, task.dimension());
   const ImageDraw draw(task, options.tokens, options.seed);
   std::vector<ImageSgdPoint> points;
   run_sgd(activation, options, record, start, draw, [&](double tau, double loss, const HeadVectors& heads) {
@@ -158,7 +147,7 @@ std::vector<ImageSgdPoint> image_sgd(HeadActivation activation, const ImageTask&
 
 BayesRisk image_loss(HeadActivation activation, const ImageTask& task, const HeadVectors& heads, Index tokens,
                      Index count, std::uint64_t seed, const RunControl& run) {
-  check_heads("image_loss", activation, task, heads);
+  check_heads("image_loss", activation, heads, task.dimension());
   require_at_least("image_loss", "tokens L", tokens, 1);
   require_at_least("image_loss", "count n", count, 2);
   const ImageDraw draw(task, tokens, seed);

@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
-#include "block_sums.hpp"
 #include "checks.hpp"
 #include "loss_kernel.hpp"
+#include "numerics/block_sums.hpp"
 #include "numerics/normal_matrix.hpp"
 #include "sample_tiles.hpp"
 
@@ -47,7 +47,7 @@ std::vector<double> sum_kernel_blocks(const KernelBlock<Scalar>& model, const Sa
   std::vector<double> total(size, 0.0);
   numerics::on_threads(run.threads, [&] {
     for (const std::vector<double>& sums :
-         parts_of_blocks(samples.tiles(), tiles_per_block, {.stop = run.stop}, sums_of))
+         numerics::parts_of_blocks(samples.tiles(), tiles_per_block, {.stop = run.stop}, sums_of))
       std::transform(total.begin(), total.end(), sums.begin(), total.begin(), std::plus{});
   });
   return total;

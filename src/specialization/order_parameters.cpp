@@ -47,10 +47,7 @@ OrderParameters order_parameters(const Matrix<double>& q, const Matrix<double>& 
 Matrix<double> cosine_similarity(const Matrix<double>& m, const Matrix<double>& S) {
   require_shape("cosine_similarity", "S", S, m.rows(), m.rows());
   const Matrix<double> q = m * m.transpose() + S;
-  for (Index h = 0; h < q.rows(); ++h)
-    if (!(q(h, h) > 0))
-      throw ArgumentError(
-          fmt::format("cosine_similarity: head {} has length 0, so its direction is undefined", h));
+  require_directions("cosine_similarity", q.diagonal());
   const Vector<double> inverse = q.diagonal().cwiseSqrt().cwiseInverse();
   return inverse.asDiagonal() * q * inverse.asDiagonal();
 }

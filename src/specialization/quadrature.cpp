@@ -4,17 +4,16 @@
 #include <cmath>
 #include <vector>
 
-#include "block_sums.hpp"
 #include "checks.hpp"
-#include "grid.hpp"
 #include "head_parts.hpp"
+#include "numerics/block_sums.hpp"
+#include "numerics/normal_grid.hpp"
 #include "widelimit/specialization/bayes.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr double kLargestGrid = 1e9;
 constexpr Index kChunk = 8192;
 
 /// One Gaussian mixture component of the signal: chi*_0 = shift + scale z, with a probability.
@@ -36,16 +35,9 @@ std::vector<Component> components(const Prior& prior) {
   return result;
 }
 
-void check_size(const NormalGrid& grid, std::size_t parts) {
-  const double nodes = grid.size() * static_cast<double>(parts);
-  if (!(nodes <= kLargestGrid))
-    throw ArgumentError(
-        fmt::format("quadrature: {} nodes are more than {}; use samples instead", nodes, kLargestGrid));
-}
-
 /// Nodes [first, first + count) of the grid as weighted samples of one component.
-SampleValues nodes_as_samples(const NormalGrid& grid, const Component& component, Index tokens, Index noises,
-                              Index first, Index count) {
+SampleValues nodes_as_samples(const numerics::NormalGrid& grid, const Component& component, Index tokens,
+                              Index noises, Index first, Index count) {
   const Index features = component.shift.size(), dimensions = (features + noises) * tokens;
   SampleValues values{count, tokens, features, noises, {}, {}, {}, {}};
   values.eps.assign(static_cast<std::size_t>(count), 0);
@@ -76,9 +68,9 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
   const Index heads = parameters.m.rows(), features = prior.features();
   require_shape("loss_by_quadrature", "m", parameters.m, heads, features);
   const Index noises = parameters.r.isZero(0) ? 0 : parameters.r.cols();
-  const NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
+  const numerics::NormalGrid grid(shape.points, shape.span, (features + noises) * tokens);
   const std::vector<Component> parts = components(prior);
-  check_size(grid, parts.size());
+  grid.require_affordable("quadrature", parts.size(), "samples instead");
   HeadParameters model = parameters;
   model.r = parameters.r.leftCols(noises);
 
@@ -92,8 +84,8 @@ SampledLoss loss_by_quadrature(HeadActivation activation, const HeadParameters& 
           nodes_as_samples(grid, component, tokens, noises, chunk * kChunk, count));
       return WeightedLoss{samples.weight_sum(), sampled_loss(activation, model, samples)};
     };
-    const std::vector<WeightedLoss> chunks =
-        numerics::on_threads(run.threads, [&] { return parts_of_blocks(size, kChunk, run, loss_of_chunk); });
+    const std::vector<WeightedLoss> chunks = numerics::on_threads(
+        run.threads, [&] { return numerics::parts_of_blocks(size, kChunk, run, loss_of_chunk); });
     for (const WeightedLoss& chunk : chunks) {
       total.loss += chunk.weight * chunk.loss.loss;
       add_scaled(total.gradient, chunk.weight, chunk.loss.gradient);
@@ -107,9 +99,9 @@ double bayes_risk_by_quadrature(const Prior& prior, Index tokens, const GridShap
                                 const RunControl& run) {
   require_at_least("bayes_risk_by_quadrature", "tokens L", tokens, 1);
   const Index features = prior.features();
-  const NormalGrid grid(shape.points, shape.span, features * tokens);
+  const numerics::NormalGrid grid(shape.points, shape.span, features * tokens);
   const std::vector<Component> parts = components(prior);
-  check_size(grid, parts.size());
+  grid.require_affordable("quadrature", parts.size(), "samples instead");
   double risk = 0;
   for (const Component& component : parts) {
     const auto risk_at = [&](const double* z) {

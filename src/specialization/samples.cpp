@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "checks.hpp"
-#include "normals.hpp"
+#include "numerics/float_normals.hpp"
 #include "numerics/memory.hpp"
 #include "numerics/tasks.hpp"
 #include "sample_tiles.hpp"
@@ -82,7 +82,7 @@ void draw_block(SampleTiles<Scalar>& tiles, const Prior& prior, std::uint64_t se
   // A whole block is drawn even if the set ends within it, so that the first samples do not depend on n.
   std::vector<float> normals(static_cast<std::size_t>(block_size / tile * tiles.tile_size()));
   const auto stream = static_cast<std::uint64_t>(block);
-  fill_normals(normals, seed, 2 * stream);
+  numerics::fill_normals(normals, seed, 2 * stream);
   std::copy_n(normals.begin(), (last - first + tile - 1) / tile * tiles.tile_size(),
               tiles.tile(first / tile));
   numerics::RandomStream random(seed, 2 * stream + 1);

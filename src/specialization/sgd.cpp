@@ -15,9 +15,8 @@ void check_batch(HeadActivation activation, const HeadVectors& heads, const Toke
   const Index sequences = static_cast<Index>(batch.eps.size());
   require_at_least(where, "sequences N", sequences, 1);
   require_at_least(where, "tokens L", batch.tokens, 1);
-  require_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
+  check_heads(where, activation, heads, heads.k.cols());
   require_shape(where, "X", batch.X, sequences * batch.tokens, heads.k.cols());
-  require_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
   require_finite(where, "k", heads.k);
   require_finite(where, "X", batch.X);
   for (const Index eps : batch.eps) require_index(where, "eps", eps, batch.tokens);
@@ -44,13 +43,22 @@ std::vector<Index> check_sgd_options(const char* where, const SgdOptions& option
   return checked_record(where, options.record, options.steps);
 }
 
-SgdStart random_start(HeadActivation activation, Index heads, Index features, Index dimension, double eta,
-                      std::uint64_t seed) {
-  constexpr const char* where = "random_start";
+void check_heads(const char* where, HeadActivation activation, const HeadVectors& heads, Index dimension) {
+  require_at_least(where, "heads (rows of k)", heads.k.rows(), 1);
+  require_shape(where, "k", heads.k, heads.k.rows(), dimension);
+  require_offsets(where, activation, heads.k.rows(), heads.b, heads.v);
+}
+
+void check_start(const char* where, Index heads, Index features, Index dimension, Index least, double eta) {
   require_at_least(where, "heads H", heads, 1);
   require_at_least(where, "features F", features, 1);
-  require_at_least(where, "dimension D", dimension, 1);
+  require_at_least(where, "dimension D", dimension, least);
   require_not_negative(where, "eta", eta);
+}
+
+SgdStart random_start(HeadActivation activation, Index heads, Index features, Index dimension, double eta,
+                      std::uint64_t seed) {
+  check_start("random_start", heads, features, dimension, 1, eta);
   numerics::RandomStream random(seed);
   const double deviation = 1 / std::sqrt(static_cast<double>(dimension));
   const Matrix<double> k_star = numerics::normal_matrix(features, dimension, random, deviation);
@@ -71,8 +79,7 @@ std::vector<SgdPoint> sgd(HeadActivation activation, const Prior& prior, const S
   const std::vector<Index> record = check_sgd_options("sgd", options);
   const Index dimension = start.k_star.cols();
   require_shape("sgd", "k_star", start.k_star, prior.features(), dimension);
-  require_shape("sgd", "k", start.heads.k, start.heads.k.rows(), dimension);
-  require_offsets("sgd", activation, start.heads.k.rows(), start.heads.b, start.heads.v);
+  check_heads("sgd", activation, start.heads, dimension);
   const Matrix<float> spikes = start.k_star.cast<float>();
   std::vector<SgdPoint> points;
   run_sgd(

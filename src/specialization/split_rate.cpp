@@ -2,17 +2,16 @@
 #include <cmath>
 #include <vector>
 
-#include "block_sums.hpp"
 #include "checks.hpp"
-#include "grid.hpp"
-#include "normals.hpp"
+#include "numerics/block_sums.hpp"
+#include "numerics/float_normals.hpp"
+#include "numerics/normal_grid.hpp"
 #include "widelimit/specialization/hessian.hpp"
 
 namespace widelimit::specialization {
 
 namespace {
 
-constexpr double kLargestSplitGrid = 1e9;
 constexpr Index kSplitBlock = 4096;
 
 struct Saddle {
@@ -66,11 +65,8 @@ double rate_sample(const Saddle& at, const double* z, std::vector<double>& s) {
 SplitRate split_rate_by_quadrature(HeadActivation activation, Index tokens, Index heads, double nu1,
                                    double nu2, Index points, double span, const RunControl& run) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
-  const NormalGrid grid(points, span, tokens);
-  if (!(grid.size() <= kLargestSplitGrid))
-    throw ArgumentError(
-        fmt::format("split_rate: {} nodes for L = {} tokens are too many; use split_rate_by_sampling",
-                    grid.size(), tokens));
+  const numerics::NormalGrid grid(points, span, tokens);
+  grid.require_affordable("split_rate", 1, "split_rate_by_sampling");
   const double rate = grid.mean(
       [&](const double* z) {
         thread_local std::vector<double> s;
@@ -85,17 +81,18 @@ SplitRate split_rate_by_sampling(HeadActivation activation, Index tokens, Index 
                                  Index count, std::uint64_t seed, const RunControl& run) {
   const Saddle at = saddle("split_rate", activation, tokens, heads, nu1, nu2);
   require_at_least("split_rate", "count", count, 2);
-  const MonteCarloSums sums = sum_blocks(count, kSplitBlock, run, [&](Index block, Index size) {
-    std::vector<float> normals(static_cast<std::size_t>(kSplitBlock * tokens));
-    fill_normals(normals, seed, static_cast<std::uint64_t>(block));
-    std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());
-    MonteCarloSums part;
-    for (Index i = 0; i < size; ++i) {
-      std::copy_n(normals.begin() + i * tokens, tokens, z.begin());
-      part.add(rate_sample(at, z.data(), s));
-    }
-    return part;
-  });
+  const numerics::MonteCarloSums sums =
+      numerics::sum_blocks(count, kSplitBlock, run, [&](Index block, Index size) {
+        std::vector<float> normals(static_cast<std::size_t>(kSplitBlock * tokens));
+        numerics::fill_normals(normals, seed, static_cast<std::uint64_t>(block));
+        std::vector<double> z(static_cast<std::size_t>(tokens)), s(z.size());
+        numerics::MonteCarloSums part;
+        for (Index i = 0; i < size; ++i) {
+          std::copy_n(normals.begin() + i * tokens, tokens, z.begin());
+          part.add(rate_sample(at, z.data(), s));
+        }
+        return part;
+      });
   return {sums.mean(), sums.standard_error()};
 }
 

@@ -6,7 +6,7 @@
 
 #include "checks.hpp"
 #include "head_pass.hpp"
-#include "numerics/tasks.hpp"
+#include "numerics/block_sums.hpp"
 #include "sample_tiles.hpp"
 
 namespace widelimit::specialization {
@@ -22,34 +22,35 @@ HeadParameters keep_heads(HeadActivation activation, const HeadParameters& all,
   return part;
 }
 
-/// Calls f(sample, pass) for every sample after the forward pass, in fixed blocks; returns block sums of f in
-/// order.
+/// The mean over samples, weighted, of what f(pass, out) writes to `width` numbers after the forward pass.
 template <typename Scalar, typename Function>
 Vector<double> mean_over_samples(HeadActivation activation, const HeadParameters& parameters,
                                  const SampleSet<Scalar>& samples, Index width, const RunControl& run,
                                  const Function& f) {
-  const Index heads = parameters.m.rows(), features = samples.features(), tokens = samples.tokens();
-  const Index blocks = (samples.count() + kTrainedBlock - 1) / kTrainedBlock;
+  const Index heads = parameters.m.rows(), tokens = samples.tokens();
   const SampleTiles<Scalar>& tiles = tiles_of(samples);
-  Matrix<double> sums = Matrix<double>::Zero(blocks, width);
-  const auto add_block = [&](Index block) {
+  Matrix<double> rows(heads, samples.features() + samples.noises());
+  rows << parameters.m, parameters.r;
+  const auto sum_of = [&](Index block, Index count) -> Vector<double> {
     HeadPass pass(activation, heads, tokens);
-    Matrix<double> chi(heads, tokens), inputs(features + samples.noises(), tokens);
-    Matrix<double> rows(heads, inputs.rows());
-    rows << parameters.m, parameters.r;
-    Vector<double> out(width);
-    const Index last = std::min((block + 1) * kTrainedBlock, samples.count());
-    for (Index i = block * kTrainedBlock; i < last; ++i) {
+    Matrix<double> chi(heads, tokens), inputs(rows.cols(), tokens);
+    Vector<double> out(width), sum = Vector<double>::Zero(width);
+    for (Index i = block * kTrainedBlock; i < block * kTrainedBlock + count; ++i) {
       for (Index row = 0; row < inputs.rows(); ++row)
         for (Index l = 0; l < tokens; ++l) inputs(row, l) = static_cast<double>(tiles.value(i, l, row));
       chi.noalias() = rows * inputs;
-      pass.forward(chi.data(), parameters.b.data(), parameters.v.data());
+      pass.forward(chi, parameters.b, parameters.v);
       f(pass, out);
-      sums.row(block) += samples.weight(i) * out.transpose();
+      sum += samples.weight(i) * out;
     }
+    return sum;
   };
-  numerics::on_threads(run.threads, [&] { numerics::for_each_task(blocks, {.stop = run.stop}, add_block); });
-  return sums.colwise().sum().transpose() / samples.weight_sum();
+  return numerics::on_threads(run.threads, [&]() -> Vector<double> {
+    const auto sums = numerics::parts_of_blocks(samples.count(), kTrainedBlock, {.stop = run.stop}, sum_of);
+    Matrix<double> all(std::ssize(sums), width);
+    for (Index block = 0; block < all.rows(); ++block) all.row(block) = sums[static_cast<std::size_t>(block)];
+    return all.colwise().sum().transpose() / samples.weight_sum();
+  });
 }
 
 /// Losses after leaving out each kept head, sigma taken from the full model.
@@ -57,18 +58,15 @@ template <typename Scalar>
 std::vector<double> full_model_losses(HeadActivation activation, const HeadParameters& parameters,
                                       const SampleSet<Scalar>& samples,
                                       const std::vector<std::vector<Index>>& trials, const RunControl& run) {
-  const Index tokens = samples.tokens();
   const auto losses_of = [&](const HeadPass& pass, Vector<double>& out) {
     for (std::size_t trial = 0; trial < trials.size(); ++trial) {
-      double loss = 0;
-      for (Index l = 0; l < tokens; ++l) {
+      double& loss = out[static_cast<Index>(trial)] = 0;
+      for (Index l = 0; l < samples.tokens(); ++l) {
         double a = 0;
-        for (const Index h : trials[trial])
-          a += pass.factor(h, parameters.v.data()) * pass.s[static_cast<std::size_t>(h * tokens + l)];
-        a /= static_cast<double>(trials[trial].size());
-        loss += (a - (l == 0 ? 1 : 0)) * (a - (l == 0 ? 1 : 0));
+        for (const Index h : trials[trial]) a += pass.factor(h, parameters.v) * pass.s(h, l);
+        const double residual = a / static_cast<double>(trials[trial].size()) - (l == 0 ? 1 : 0);
+        loss += residual * residual;
       }
-      out[static_cast<Index>(trial)] = loss;
     }
   };
   const Vector<double> mean =

@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "block_sums.hpp"
 #include "checks.hpp"
 #include "head_parts.hpp"
 #include "head_pass.hpp"
-#include "normals.hpp"
+#include "numerics/block_sums.hpp"
+#include "numerics/float_normals.hpp"
 
 namespace widelimit::specialization {
 
@@ -26,18 +26,17 @@ BatchLoss sum_sequences(HeadActivation activation, const Matrix<Scalar>& k, cons
   for (Index mu = 0; mu < count; ++mu) {
     const Index first = mu * tokens;
     own = chi.middleCols(first, tokens).template cast<double>();
-    pass.forward(own.data(), b.data(), v.data());
-    Vector<double> miss = Eigen::Map<const Vector<double>>(pass.a.data(), tokens);
+    pass.forward(own, b, v);
+    Vector<double> miss = pass.a;
     miss[eps[mu]] -= 1;
     const Vector<Scalar> residual = X.middleRows(first, tokens).transpose() * miss.template cast<Scalar>();
     sums.loss += static_cast<double>(residual.squaredNorm());
     const Vector<double> g = (X.middleRows(first, tokens) * residual).template cast<double>() *
                              (2 / static_cast<double>(dimension));
-    pass.backward(g.data(), v.data());
-    gradients.middleCols(first, tokens) =
-        Eigen::Map<const Matrix<double>>(pass.chi_gradient.data(), heads, tokens).template cast<Scalar>();
-    sums.gradient.b += Eigen::Map<const Vector<double>>(pass.b_gradient.data(), heads);
-    sums.gradient.v += Eigen::Map<const Vector<double>>(pass.v_gradient.data(), v.size());
+    pass.backward(g, v);
+    gradients.middleCols(first, tokens) = pass.chi_gradient.template cast<Scalar>();
+    sums.gradient.b += pass.b_gradient;
+    sums.gradient.v += pass.v_gradient;
   }
   sums.gradient.k = (gradients * X).template cast<double>();
   return sums;
@@ -54,13 +53,11 @@ BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, I
     draw(block, X, eps);
     return sum_sequences(activation, k, heads.b, heads.v, X, tokens, eps.data());
   };
-  const auto parts = parts_of_blocks(count, kSequencesPerBlock, {.stop = run.stop}, sums_of);
-  BatchLoss mean{0,
-                 {Matrix<double>::Zero(k.rows(), k.cols()), Vector<double>::Zero(heads.b.size()),
-                  Vector<double>::Zero(heads.v.size())}};
-  for (const BatchLoss& part : parts) {
-    mean.loss += part.loss;
-    add_scaled(mean.gradient, 1, part.gradient);
+  const auto parts = numerics::parts_of_blocks(count, kSequencesPerBlock, {.stop = run.stop}, sums_of);
+  BatchLoss mean = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    mean.loss += parts[i].loss;
+    add_scaled(mean.gradient, 1, parts[i].gradient);
   }
   const double n = static_cast<double>(count);
   mean.loss /= n * static_cast<double>(k.cols());
@@ -73,13 +70,17 @@ BatchLoss mean_over_batch(HeadActivation activation, const HeadVectors& heads, I
 template <typename AddSignal>
 void draw_sequences(std::uint64_t seed, std::uint64_t stream, Index tokens, Matrix<float>& X,
                     const AddSignal& add_signal) {
-  fill_normals({X.data(), static_cast<std::size_t>(X.size())}, seed, 2 * stream);
+  numerics::fill_normals({X.data(), static_cast<std::size_t>(X.size())}, seed, 2 * stream);
   numerics::RandomStream random(seed, 2 * stream + 1);
   for (Index first = 0; first < X.rows(); first += tokens) add_signal(random, X.row(first));
 }
 
 /// Checks shared by all forms of SGD; returns the record with the last step in it.
 std::vector<Index> check_sgd_options(const char* where, const SgdOptions& options);
+/// At least one head, of `dimension` entries, with the offsets of the activation.
+void check_heads(const char* where, HeadActivation activation, const HeadVectors& heads, Index dimension);
+/// Sizes of a start in at least so many dimensions.
+void check_start(const char* where, Index heads, Index features, Index dimension, Index least, double eta);
 
 /// The loop of SGD, a fresh batch every step: draw(stream, X) fills the tokens of a block of sequences,
 /// observe(tau, loss, heads) is called at recorded steps, on threads as `options` says.

@@ -26,7 +26,7 @@ StoreRun<Scalar>::StoreRun(const StoreFolder& folder, const StoreFacts& facts,
                 return of_tiles;
               }()),
       pace_(folder.pace_file(facts, options.part.number, options.part.parts)) {
-  for (const Index tile : tiles) pairs_ += grid_.pairs(grid_.tile(tile));
+  for (const Index tile : tiles) pairs_.all += grid_.pairs(grid_.tile(tile));
 }
 
 template <typename Scalar>
@@ -41,7 +41,7 @@ StoreRunReport StoreRun<Scalar>::run(const std::function<Index()>& next) {
   wait_for_others(std::move(waiting));
   wait_for_writing();
   report_progress(0);
-  pace_.keep(pairs_computed_, true);
+  pace_.keep(pairs_.computed, true);
   if (!claims_.are_kept() && options_.report)
     options_.report(
         "the file system of the store has no locks: processes without parts compute some tiles twice");
@@ -59,10 +59,10 @@ bool StoreRun<Scalar>::take(Index tile) {
   // Standard errors may be NaN, so a file of them that is not there is seen by the kernels only.
   if (stored.is_missing || !stored.damaged.empty()) stored.kernels = files_.empty();
   if (source_.complete(index, stored.kernels)) {
-    pairs_computed_ += grid_.pairs(index);
+    pairs_.computed += grid_.pairs(index);
     write_behind(std::move(claim), std::move(stored.kernels));
   } else {
-    pairs_found_ += grid_.pairs(index);
+    pairs_.found += grid_.pairs(index);
     ++report_.found;
   }
   report_progress(0);
@@ -78,7 +78,7 @@ void StoreRun<Scalar>::write_behind(TileClaim claim, GramResult<Scalar> kernels)
                           const TileIndex tile = grid_.tile(held.tile());
                           if (claims_.are_kept()) files_.remove_unfinished(tile);
                           files_.write(tile, kernels);
-                          pairs_written_ += grid_.pairs(tile);
+                          pairs_.written += grid_.pairs(tile);
                         });
   ++report_.computed;
 }
@@ -87,7 +87,7 @@ template <typename Scalar>
 void StoreRun<Scalar>::wait_for_writing() {
   if (!writing_.valid()) return;
   writing_.get();
-  pace_.keep(pairs_computed_, false);
+  pace_.keep(pairs_.computed, false);
 }
 
 /// Until the tiles that other processes had are there, or can be had since those have ended.
@@ -115,9 +115,9 @@ void StoreRun<Scalar>::note_damaged(const StoredTile<Scalar>& stored) {
 template <typename Scalar>
 void StoreRun<Scalar>::report_progress(Index in_this_tile) {
   if (!options_.progress) return;
-  const Index computed = pairs_computed_ + in_this_tile, written = pairs_written_;
-  const Index left = std::max<Index>(pairs_ - pairs_found_ - computed, 0);
-  options_.progress({pairs_found_ + written, computed - written, pairs_, pace_.pairs_per_second(computed),
+  const Index computed = pairs_.computed + in_this_tile, written = pairs_.written;
+  const Index left = std::max<Index>(pairs_.all - pairs_.found - computed, 0);
+  options_.progress({pairs_.found + written, computed - written, pairs_.all, pace_.pairs_per_second(computed),
                      pace_.seconds_left(computed, left)});
 }
 

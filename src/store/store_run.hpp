@@ -36,6 +36,14 @@ class StoreRun {
   void report_progress(Index in_this_tile);
   void check_stop() const;
 
+  /// How many pairs there are and what became of them.
+  struct Pairs {
+    Index all = 0;
+    Index found = 0;  ///< They were in the store already.
+    Index computed = 0;
+    std::atomic<Index> written = 0;  ///< So many of those computed.
+  };
+
   const StoreOptions& options_;
   const std::vector<Index>& tiles_;
   TileGrid grid_;
@@ -43,10 +51,7 @@ class StoreRun {
   TileFiles<Scalar> files_;
   TileSource<Scalar> source_;
   Pace pace_;
-  Index pairs_ = 0;        ///< Of all tiles.
-  Index pairs_found_ = 0;  ///< In the store.
-  Index pairs_computed_ = 0;
-  std::atomic<Index> pairs_written_ = 0;  ///< Of those computed.
+  Pairs pairs_;
   StoreRunReport report_;
   std::future<void> writing_;  ///< Of the tile before; ends before the rest.
 };

@@ -78,5 +78,5 @@ TEST_CASE("check: a case that cannot be computed says why") {
 TEST_CASE("check: unknown functions are named") {
   auto reference = predictor_case;
   reference["cases"][0]["function"] = "magic";
-  CHECK(check_reference(reference).rows[0].name == "one: function: 'magic' is not known");
+  CHECK(check_reference(reference).rows[0].name == "one: unknown function \"magic\"");
 }

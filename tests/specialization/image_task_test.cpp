@@ -95,7 +95,7 @@ TEST_CASE("image task: rejections name the field") {
   CHECK(make(0, {}, 1) == "ImageTask: images N must be at least 1, got 0");
   CHECK(make(2, {0}, 1) == "ImageTask: labels must have one entry an image (2), got 1");
   CHECK(make(2, {0, 2}, 1) == "ImageTask: class 1 has no image; classes must be 0, 1, ...");
-  CHECK(make(2, {0, -1}, 1) == "ImageTask: labels must be >= 0, got -1");
+  CHECK(make(2, {0, -1}, 1) == "ImageTask: labels must be at least 0, got -1");
   CHECK(make(2, {0, 1}, -0.3) == "ImageTask: amplitude nu must be at least 0 and finite, got -0.3");
   CHECK(make(2, {0, 1}, 1, 256) == "ImageTask: pixels must lie in [0, 255], got values from 256 to 256");
   const ImageTask task = small_task(1);

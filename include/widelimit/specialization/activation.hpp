@@ -6,10 +6,9 @@
 
 /// Specialisation of attention heads in the single-location model.
 ///
-/// A sequence has L tokens in D dimensions, one of which (index eps) carries a signal and is also the label.
-/// H heads score the tokens, chi[h][l] = k_h . X_l; the prediction is sum_l a_l X_l with a_l = (1/H) sum_h
-/// sigma[h][l]. All indices count from 0 and losses carry the factor 1/D: 1 for a = 0, 1 - 1/L for uniform
-/// attention.
+/// A sequence has L tokens in D dimensions, one of which (index eps) carries a signal and is also the label. H heads
+/// score the tokens, chi[h][l] = k_h . X_l; the prediction is sum_l a_l X_l with a_l = (1/H) sum_h sigma[h][l]. All
+/// indices count from 0 and losses carry the factor 1/D: 1 for a = 0, 1 - 1/L for uniform attention.
 ///
 /// Source  Sagitova, Duranthon, Zdeborova, arXiv:2603.03993v2.
 namespace widelimit::specialization {
@@ -37,8 +36,7 @@ enum class HeadActivation { softmax, softmaxv, softmax1, bayes };
 /// sigma (H x L) for scores chi (H x L), biases b (H) and scales v (scale_count).
 ///
 /// Edges    scores of any finite size: maxima are subtracted before exponentiating.
-/// Errors   ArgumentError for H < 1 or L < 1, sizes that do not match and non-finite values, naming the
-/// field.
+/// Errors   ArgumentError for H < 1 or L < 1, sizes that do not match and non-finite values, naming the field.
 [[nodiscard]] Matrix<double> head_activation(HeadActivation activation, const Matrix<double>& chi,
                                              const Vector<double>& b, const Vector<double>& v);
 

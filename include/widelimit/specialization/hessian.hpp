@@ -13,8 +13,7 @@ struct Softmax1Point {
   double v = 1;
 };
 
-/// Where the flow of softmax1 at m = r = 0 ends from a common b0 and v0: b - L exp(-b) + v^2 / (2H) is
-/// conserved.
+/// Where the flow of softmax1 at m = r = 0 ends from a common b0 and v0: b - L exp(-b) + v^2 / (2H) is conserved.
 ///
 /// Errors   ArgumentError for L < 2, H < 1, non-finite starts; NumericalError if the end lies outside b in
 ///          [-60, 60].

@@ -27,15 +27,13 @@ class ImageTask {
   /// Mean of the centred images of each class (classes x D).
   [[nodiscard]] const Matrix<double>& class_means() const { return class_means_; }
 
-  /// noise (L x D) with the signal of `image` added to token eps. ArgumentError for eps or image out of
-  /// range.
+  /// noise (L x D) with the signal of `image` added to token eps. ArgumentError for eps or image out of range.
   [[nodiscard]] Matrix<double> tokens(const Matrix<double>& noise, Index eps, Index image) const;
 
   /// Posterior probability (L) of each token to carry an image, given tokens (L x D). Cost N L D.
   [[nodiscard]] Vector<double> posterior(const Matrix<double>& tokens) const;
 
-  /// Bayes risk E (1/D) |y - sum_l p_l X_l|^2 over n drawn sequences. Cost n N L D multiply-adds in single
-  /// precision.
+  /// Bayes risk E (1/D) |y - sum_l p_l X_l|^2 over n drawn sequences. Cost n N L D multiply-adds in single precision.
   [[nodiscard]] BayesRisk bayes_risk(Index tokens, Index count, std::uint64_t seed,
                                      const RunControl& run = {}) const;
 

@@ -20,9 +20,8 @@ struct HeadParameters {
 [[nodiscard]] HeadParameters with_initial_offsets(HeadActivation activation, Matrix<double> m,
                                                   Matrix<double> r);
 
-/// A start away from SGD: m ~ N(0, 1e-4) entry by entry, r = eta I plus symmetric noise of variance 1e-4
-/// (standard deviation 0.01, the size of m at D = 10^4), b = 0, v = 1. ArgumentError for H or F < 1 and eta <
-/// 0.
+/// A start away from SGD: m ~ N(0, 1e-4) entry by entry, r = eta I plus symmetric noise of variance 1e-4 (standard
+/// deviation 0.01, the size of m at D = 10^4), b = 0, v = 1. ArgumentError for H or F < 1 and eta < 0.
 [[nodiscard]] HeadParameters noise_start(HeadActivation activation, Index heads, Index features, double eta,
                                          std::uint64_t seed);
 

@@ -90,9 +90,8 @@ struct GramState {
   Index dimension = 0;  ///< D.
 };
 
-/// Gaussian variables of one step: z ((N L) x (H + F)) gives the projections of the tokens, T ((N L) x L,
-/// lower triangular for every sequence) the Gram matrices T T^T of their parts orthogonal to heads and
-/// spikes.
+/// Gaussian variables of one step: z ((N L) x (H + F)) gives the projections of the tokens, T ((N L) x L, lower
+/// triangular for every sequence) the Gram matrices T T^T of their parts orthogonal to heads and spikes.
 struct GramBatch {
   Index tokens = 0;
   Matrix<double> z;

@@ -114,7 +114,7 @@ void PlaneStepRun<Scalar>::begin_tile() {
     if (placed.arrays) placed.arrays->read_inputs(tile.left, tile.right);
   stacks_.begin_tile(tile.pairs, static_cast<Index>(tile.right.size()));
   stacks_pay_ = stacks_pay();
-  strips_at_.reset();
+  last_.strips.reset();
   end_->begin_tile();
 }
 
@@ -143,7 +143,7 @@ template <typename Scalar>
 void PlaneStepRun<Scalar>::execute_whole() {
   constexpr AxisOffsets zero{{0, 0}, 1};
   if (run_.recording()) execute_offset({zero, zero, zero}, false);
-  placed_for_.reset();
+  last_.placed.reset();
   const auto &left = run_.pair.geometry.left_sizes, &right = run_.pair.geometry.right_sizes;
   for (auto& [instruction, plane] : planes_) {
     const NodeId node = step_.run.instructions[instruction].node;
@@ -178,8 +178,8 @@ template <typename Scalar>
 void PlaneStepRun<Scalar>::begin_offset(const PlaneOffsets& offsets) {
   blocks_.begin_offset();
   // Where only one is demanded, it is the last tile's.
-  if (placed_for_ != offsets) place(offsets);
-  placed_for_ = offsets;
+  if (last_.placed != offsets) place(offsets);
+  last_.placed = offsets;
 }
 
 /// Every node of a run is evaluated at one offset, which follows from the root's through the strides on the
@@ -221,8 +221,8 @@ void PlaneStepRun<Scalar>::place_arrays() {
   }
   const bool strips = run_.pair.geometry.uses_strips(step_.run.root) && !root().at().is_diagonal;
   const Index at = root().at().axis[2].offset[0];
-  const bool moved = strips && strips_at_ != at;
-  if (moved) strips_at_ = at;
+  const bool moved = strips && last_.strips != at;
+  if (moved) last_.strips = at;
   const ArrayPlacement placement{.uses_strips = strips,
                                  .cuts_strips = moved,
                                  .stacked = stacks_.has_many(),

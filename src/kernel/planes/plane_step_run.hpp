@@ -50,6 +50,12 @@ class PlaneStepRun {
   void end_group();
   [[nodiscard]] const PlacedInstruction<Scalar>& root() const { return placed_.back(); }
 
+  /// The offsets for which arrays lie ready.
+  struct LastOffsets {
+    std::optional<PlaneOffsets> placed;  ///< Planes are placed for these.
+    std::optional<Index> strips;         ///< Strips are cut for this one along the last axis.
+  };
+
   const TileRun<Scalar>& run_;
   const PlaneStep& step_;
   const RunGeometry& geometry_;
@@ -61,8 +67,7 @@ class PlaneStepRun {
   std::optional<std::size_t> blocked_input_;  ///< The instruction whose products are made block by block.
   ProductBlocks<Scalar> blocks_;
   std::unique_ptr<PlaneEnd<Scalar>> end_;
-  std::optional<PlaneOffsets> placed_for_;  ///< The offsets of the placed planes.
-  std::optional<Index> strips_at_;          ///< The offset along the last axis for which strips are cut.
+  LastOffsets last_;
 };
 
 }  // namespace widelimit

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
-#include "checks.hpp"
-#include "numerics/tasks.hpp"
+#include "numerics/arguments.hpp"
+#include "numerics/block_sums.hpp"
 
-namespace widelimit::specialization {
+namespace widelimit::numerics {
 
 /// Tensor trapezoid rule for independent standard normals: `points` nodes on [-span, span] for each of them.
 /// Converges geometrically in the spacing; 0.3 gives about 1e-9.
@@ -26,7 +27,16 @@ class NormalGrid {
   }
 
   Index points() const { return static_cast<Index>(nodes_.size()); }
-  double size() const { return std::pow(static_cast<double>(points()), static_cast<double>(dimensions_)); }
+
+  /// ArgumentError where `grids` of these have more than 1e9 nodes, with what to use instead.
+  void require_affordable(std::string_view where, std::size_t grids, std::string_view instead) const {
+    constexpr double most = 1e9;
+    const double nodes = std::pow(static_cast<double>(points()), static_cast<double>(dimensions_)) *
+                         static_cast<double>(grids);
+    if (!(nodes <= most))
+      throw ArgumentError(fmt::format("{}: {} nodes ({} for each of {} variables) are more than {}; use {}",
+                                      where, nodes, points(), dimensions_, most, instead));
+  }
 
   /// Node number `index` in the first `digits` dimensions; returns its weight.
   double node(Index index, Index digits, double* z) const {
@@ -43,9 +53,8 @@ class NormalGrid {
   /// E f(z), f called with a pointer to `dimensions` numbers, from several threads.
   template <typename Function>
   double mean(const Function& f, const RunControl& run) const {
-    std::vector<double> sums(nodes_.size());
     const Index inner = power(dimensions_ - 1);
-    const auto sum_slice = [&](Index slice) {
+    const auto slice_sum = [&](Index slice, Index) {
       const auto outer = static_cast<std::size_t>(slice);
       const StopRequest stop(run.stop);
       std::vector<double> z(static_cast<std::size_t>(dimensions_));
@@ -56,12 +65,12 @@ class NormalGrid {
         const double weight = node(i, dimensions_ - 1, z.data());
         sum += weight * f(z.data());
       }
-      sums[outer] = weights_[outer] * sum;
+      return weights_[outer] * sum;
     };
-    numerics::on_threads(run.threads, [&] { numerics::for_each_task(points(), run, sum_slice); });
-    double total = 0;
-    for (const double sum : sums) total += sum;
-    return total;
+    return on_threads(run.threads, [&] {
+      const std::vector<double> sums = parts_of_blocks(points(), 1, run, slice_sum);
+      return std::accumulate(sums.begin(), sums.end(), 0.0);
+    });
   }
 
   Index power(Index exponent) const {
@@ -76,4 +85,4 @@ class NormalGrid {
   std::vector<double> weights_;
 };
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::numerics

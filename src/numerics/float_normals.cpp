@@ -1,24 +1,24 @@
-#include "normals.hpp"
-
-#include <Random123/philox.h>
+#include "numerics/float_normals.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <numbers>
 
+#include "numerics/philox.hpp"
+
 // Highway 1.0.3 forgets this target where the compiler's flags make it the baseline (-march=native).
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS HWY_AVX3_DL
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "specialization/normals.cpp"
+#define HWY_TARGET_INCLUDE "numerics/float_normals.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 // After foreach_target, which includes this file once for every instruction set.
 #include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace widelimit::specialization::HWY_NAMESPACE {
+namespace widelimit::numerics::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -38,11 +38,11 @@ void box_muller(const std::int32_t* words, std::size_t half, float* out) {
   }
 }
 
-}  // namespace widelimit::specialization::HWY_NAMESPACE
+}  // namespace widelimit::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace widelimit::specialization {
+namespace widelimit::numerics {
 
 HWY_EXPORT(box_muller);
 
@@ -50,15 +50,12 @@ void fill_normals(std::span<float> out, std::uint64_t seed, std::uint64_t stream
   constexpr std::size_t kChunk = 512;
   std::array<std::int32_t, kChunk> words{};
   std::array<float, kChunk> normals{};
-  const r123::Philox4x32::key_type key = {
-      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}};
-  std::uint64_t counter = 0;
+  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(seed),
+                                            static_cast<std::uint32_t>(seed >> 32)};
+  std::uint64_t block = 0;
   for (std::size_t start = 0; start < out.size(); start += kChunk) {
-    for (std::size_t i = 0; i < kChunk; i += 4, ++counter) {
-      const r123::Philox4x32::ctr_type at = {
-          {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
-           static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}};
-      const auto random = r123::Philox4x32{}(at, key);
+    for (std::size_t i = 0; i < kChunk; i += 4, ++block) {
+      const auto random = philox_block(key, stream, block);
       // 31 bits: the conversion to float is signed.
       for (std::size_t j = 0; j < 4; ++j) words[i + j] = static_cast<std::int32_t>(random[j] >> 1);
     }
@@ -68,5 +65,5 @@ void fill_normals(std::span<float> out, std::uint64_t seed, std::uint64_t stream
   }
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::numerics
 #endif

@@ -12,7 +12,7 @@
 #include "widelimit/matrix.hpp"
 
 /// Sums over blocks of samples, taken in order: the same for any number of threads.
-namespace widelimit::specialization {
+namespace widelimit::numerics {
 
 using Eigen::Index;
 
@@ -43,12 +43,11 @@ template <typename PartOf>
 auto parts_of_blocks(Index count, Index block_size, const RunControl& run, const PartOf& part_of) {
   const Index blocks = (count + block_size - 1) / block_size;
   std::vector<std::invoke_result_t<PartOf, Index, Index>> parts(static_cast<std::size_t>(blocks));
-  numerics::for_each_task(blocks, run, [&](Index block) {
+  for_each_task(blocks, run, [&](Index block) {
     parts[static_cast<std::size_t>(block)] = part_of(block, std::min(block_size, count - block * block_size));
   });
   // A stop of a loop around this one ends it without a word, and parts are missing.
-  if (numerics::has_threads() && tbb::is_current_task_group_canceling())
-    throw Cancelled("stopped on request");
+  if (has_threads() && tbb::is_current_task_group_canceling()) throw Cancelled("stopped on request");
   return parts;
 }
 
@@ -56,10 +55,10 @@ auto parts_of_blocks(Index count, Index block_size, const RunControl& run, const
 template <typename SumsOf>
 MonteCarloSums sum_blocks(Index count, Index block_size, const RunControl& run, const SumsOf& sums_of) {
   MonteCarloSums total;
-  numerics::on_threads(run.threads, [&] {
+  on_threads(run.threads, [&] {
     for (const MonteCarloSums& part : parts_of_blocks(count, block_size, run, sums_of)) total.add(part);
   });
   return total;
 }
 
-}  // namespace widelimit::specialization
+}  // namespace widelimit::numerics
