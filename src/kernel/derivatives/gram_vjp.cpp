@@ -139,9 +139,10 @@ class Computation {
   /// The grid depends on the number of inputs only. Small tiles leave work for threads; in large ones inputs share what is
   /// brought into the order of a plane, and products of vectors are fast.
   [[nodiscard]] std::vector<InputRange> blocks(Index inputs) const {
-    constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8, fewest_inputs = 2;
+    constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8;
     const Index most = plan_.program.steps.empty() ? most_vectors : most_inputs;
-    const Index side = std::clamp<Index>(inputs / fewest_blocks, fewest_inputs, most);
+    const Index wanted = std::clamp<Index>(inputs / fewest_blocks, plan_.block_side, most);
+    const Index count = (inputs + wanted - 1) / wanted, side = (inputs + count - 1) / count;
     std::vector<InputRange> ranges;
     for (Index begin = 0; begin < inputs; begin += side)
       ranges.push_back({begin, std::min(begin + side, inputs)});
