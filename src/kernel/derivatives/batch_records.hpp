@@ -30,11 +30,11 @@ struct BatchRecords {
 template <typename Scalar>
 struct BatchAdjoints {
   std::vector<RecordAdjoint<Scalar>> inputs;
-  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]
+  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]; empty until they are made.
 
   explicit BatchAdjoints(const BatchRecords<Scalar>& records, const StopRequest& stop = {});
 
-  /// Adds those of the same batch.
+  /// Adds those of the same batch, vectors aside.
   void add(const BatchAdjoints& others);
 };
 

@@ -35,14 +35,24 @@ Index plane_length(const PairGeometry& geometry, const RunGeometry& run, const I
   return length;
 }
 
+/// Numbers of all nodes of a pair that are kept whole, and of their adjoints.
+Index kept_numbers(const Program& program, const PairGeometry& geometry) {
+  Index numbers = 0;
+  for (NodeId id = 0; id < program.kept.size(); ++id)
+    if (program.kept[id]) numbers += 4 * product(geometry.left_sizes[id]) * product(geometry.right_sizes[id]);
+  return numbers;
+}
+
 Index block_side_of(const Program& program, const PairGeometry& geometry) {
-  constexpr Index fewest = 3, most = 12;
+  constexpr Index fewest = 3, most = 12, most_kept = Index{1} << 19;
   Index longest = 1;
   for (std::size_t step = 0; step < program.steps.size(); ++step)
     if (const auto* plane = std::get_if<PlaneStep>(&program.steps[step]))
       for (const Instruction& instruction : plane->run.instructions)
         longest = std::max(longest, plane_length(geometry, geometry.runs[step], instruction));
-  return std::clamp(planes_a_stack(longest), fewest, most);
+  Index side = std::clamp(planes_a_stack(longest), fewest, most);
+  while (side > 1 && side * side * kept_numbers(program, geometry) > most_kept) --side;
+  return side;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "numerics/blas_threads.hpp"
+#include "numerics/gemm.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
@@ -80,7 +81,7 @@ class Computation {
   void rectangular(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                    const KernelCotangents<Scalar>& cotangents) {
     const Index rows = left.x.size(), columns = right.x.size();
-    begin_pairs(rows * columns);
+    begin_pairs(rows * columns, rows, columns);
     const std::vector<InputRange> row_blocks = blocks(rows), column_blocks = blocks(columns);
     const auto row_count = static_cast<Index>(row_blocks.size()),
                column_count = static_cast<Index>(column_blocks.size());
@@ -97,13 +98,19 @@ class Computation {
         };
         run_tile(left, of_rows, right, of_columns, {part(cotangents.nngp), part(cotangents.ntk)}, false);
       });
+    for (std::size_t v = 0; v < products_.size(); ++v) {
+      vectors_back(products_[v], numerics::Transpose::no, right.records.vectors[v].rows,
+                   left.adjoints.vectors[v]);
+      vectors_back(products_[v], numerics::Transpose::yes, left.records.vectors[v].rows,
+                   right.adjoints.vectors[v]);
+    }
   }
 
   /// K_ij and K_ji are one number: their cotangents are added up above the diagonal.
   void symmetric(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                  const KernelCotangents<Scalar>& cotangents) {
     const Index size = left.x.size();
-    begin_pairs(size * (size + 1) / 2);
+    begin_pairs(size * (size + 1) / 2, size, size);
     const std::vector<InputRange> sides = blocks(size);
     const auto count = static_cast<Index>(sides.size());
     for (Index phase = 0; phase < count; ++phase)
@@ -121,11 +128,15 @@ class Computation {
         };
         run_tile(left, rows, right, columns, {part(cotangents.nngp), part(cotangents.ntk)}, true);
       });
+    for (std::size_t v = 0; v < products_.size(); ++v) {
+      const Matrix<Scalar> both = products_[v] + products_[v].transpose();
+      vectors_back(both, numerics::Transpose::no, left.records.vectors[v].rows, left.adjoints.vectors[v]);
+    }
   }
 
   void diagonal(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                 const KernelCotangents<Scalar>& cotangents) {
-    begin_pairs(left.x.size());
+    begin_pairs(left.x.size(), left.x.size(), 1);
     in_parallel(left.x.size(), [&](Index i) {
       const auto part = [&](const Matrix<Scalar>& matrix) -> Matrix<Scalar> {
         if (matrix.size() == 0) return {};
@@ -133,6 +144,11 @@ class Computation {
       };
       run_tile(left, {i, i + 1}, right, {i, i + 1}, {part(cotangents.nngp), part(cotangents.ntk)}, true);
     });
+    for (std::size_t v = 0; v < products_.size(); ++v) {
+      const Matrix<Scalar>& vectors = left.records.vectors[v].rows;
+      const Scalar scale = Scalar{2} / static_cast<Scalar>(vectors.cols());
+      left.adjoints.vectors[v] = (scale * products_[v].col(0)).asDiagonal() * vectors;
+    }
   }
 
  private:
@@ -149,16 +165,39 @@ class Computation {
     return ranges;
   }
 
-  void begin_pairs(Index count) {
+  /// `rows`, `columns`: where products of vectors stand.
+  void begin_pairs(Index count, Index rows, Index columns) {
     pairs_ = count;
     done_ = 0;
+    products_.assign(plan_.vector_count, Matrix<Scalar>::Zero(rows, columns));
+  }
+
+  /// What products of vectors give to those of one side: op(W) Y / C, of the adjoints W of the products and the other
+  /// side's vectors Y.
+  void vectors_back(const Matrix<Scalar>& products, numerics::Transpose transpose,
+                    const Matrix<Scalar>& vectors, Matrix<Scalar>& adjoints) {
+    constexpr Index rows_at_once = 256;
+    const bool turned = transpose == numerics::Transpose::yes;
+    const Index rows = turned ? products.cols() : products.rows(), channels = vectors.cols();
+    const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
+    adjoints.resize(rows, channels);
+    in_parallel((rows + rows_at_once - 1) / rows_at_once, [&](Index block) {
+      const Index begin = block * rows_at_once, count = std::min(rows_at_once, rows - begin);
+      const Scalar* first = products.data() + (turned ? begin : begin * products.cols());
+      numerics::gemm(transpose, numerics::Transpose::no, count, channels, vectors.rows(), scale,
+                     {first, products.cols()}, {vectors.data(), channels}, Scalar{0},
+                     adjoints.row(begin).data(), channels);
+    });
   }
 
   void run_tile(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
                 const InputRange& columns, const KernelCotangents<Scalar>& cotangents, bool same) {
     const auto given = [](const Matrix<Scalar>& matrix) { return matrix.size() == 0 ? nullptr : &matrix; };
-    walks_.local().tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same,
-                        stop_);
+    TileWalk<Scalar>& walk = walks_.local();
+    walk.tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same, stop_);
+    for (std::size_t v = 0; v < products_.size(); ++v)
+      products_[v].block(rows.begin, products_[v].cols() > 1 ? columns.begin : 0, rows.size(),
+                         columns.size()) = walk.product_adjoint(v);
     if (!run_.progress) return;
     const std::lock_guard lock(reporting_);
     const bool triangle = same && rows.begin == columns.begin;
@@ -180,6 +219,7 @@ class Computation {
   const RunControl& run_;
   StopRequest stop_;
   tbb::enumerable_thread_specific<TileWalk<Scalar>> walks_;
+  std::vector<Matrix<Scalar>> products_;  ///< [plan.vector_count], adjoints of all products of vectors.
   std::mutex reporting_;
   Index pairs_ = 0;
   Index done_ = 0;

@@ -44,7 +44,7 @@ template <typename Scalar>
 Scalar* SidePlanes<Scalar>::recorded(std::size_t instruction, Index k, InputRecord<Scalar>& record) const {
   const NodeId node = run_.id(instruction);
   if (std::holds_alternative<InputNode>(run_.node(instruction).operation)) return record.features(node, k);
-  return k + 1 == stages_[instruction].arrays ? record.variances(node) : record.auxiliary(node, k);
+  return k == record.layout->auxiliaries[node] ? record.variances(node) : record.auxiliary(node, k);
 }
 
 template <typename Scalar>
@@ -82,9 +82,25 @@ void SidePlanes<Scalar>::for_each_part(std::size_t instruction, const Body& body
              ((origin(x, 0) + slab) * slab_rows + origin(y, piece)) * stride, y.extent[piece] * stride);
 }
 
+/// Of a row stage, as it is for homogeneous activations.
+template <typename Scalar>
+bool SidePlanes<Scalar>::shares_variances(std::size_t instruction) const {
+  const NodeId node = run_.id(instruction);
+  const RecordLayout& layout = *inputs_->front().record->layout;
+  if (std::holds_alternative<InputNode>(run_.node(instruction).operation) || layout.auxiliaries[node] == 0)
+    return false;
+  return std::all_of(inputs_->begin(), inputs_->end(), [&](const BlockInput<Scalar>& input) {
+    const Scalar* variances = input.record->variances(node);
+    return std::equal(variances, variances + layout.positions[node], input.record->auxiliary(node, 0));
+  });
+}
+
 template <typename Scalar>
 void SidePlanes<Scalar>::cut(std::size_t instruction) {
   StagePlanes& stage = stages_[instruction];
+  count_arrays(instruction);
+  stage.shares_variances = shares_variances(instruction);
+  if (stage.shares_variances) --stage.arrays;
   const PlacedPlane& plane = (*tape_)[instruction].plane;
   stage.columns = plane.axis[2];
   stage.stride = plane.layout.stride[1];
@@ -138,6 +154,7 @@ const Scalar* const* SidePlanes<Scalar>::arrays(std::size_t instruction, Index p
   pointers_.resize(static_cast<std::size_t>(stage.arrays));
   for (Index k = 0; k < stage.arrays; ++k)
     pointers_[static_cast<std::size_t>(k)] = stage.planes.data() + (k * places_ + place) * stage.length;
+  if (stage.shares_variances) pointers_.push_back(pointers_.front());
   return pointers_.data();
 }
 

@@ -53,6 +53,8 @@ class SidePlanes {
     std::vector<Scalar> planes, plane_adjoints;  ///< [array][place][length]
     bool has_strips = false, has_strip_adjoints = false;
     bool has_planes = false, has_plane_adjoints = false;
+    bool shares_variances =
+        false;  ///< The first auxiliary array holds the variances: they need no array of their own.
   };
 
   [[nodiscard]] const Index3& sizes(std::size_t instruction) const {
@@ -73,6 +75,7 @@ class SidePlanes {
   template <typename Body>
   void for_each_part(std::size_t instruction, const Body& body) const;
   void count_arrays(std::size_t instruction);
+  [[nodiscard]] bool shares_variances(std::size_t instruction) const;
   void cut(std::size_t instruction);
   void pack(std::size_t instruction);
 

@@ -110,23 +110,6 @@ void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const Inp
 }
 
 template <typename Scalar>
-void TileWalk<Scalar>::multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
-                                             const TileBatch<Scalar>& right, const InputRange& columns) {
-  for (std::size_t v = 0; v < plan_.vector_count; ++v) {
-    const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
-    const Index channels = a.cols();
-    const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
-    const Scalar* adjoint = product_adjoints_[v].data();
-    numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows.size(), channels, columns.size(),
-                   scale, {adjoint, columns.size()}, {b.row(columns.begin).data(), channels}, Scalar{1},
-                   left.adjoints.vectors[v].row(rows.begin).data(), channels);
-    numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, columns.size(), channels, rows.size(),
-                   scale, {adjoint, columns.size()}, {a.row(rows.begin).data(), channels}, Scalar{1},
-                   right.adjoints.vectors[v].row(columns.begin).data(), channels);
-  }
-}
-
-template <typename Scalar>
 PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const InputRange& rows,
                                              const InputRange& columns,
                                              std::vector<std::size_t>& pairs) const {
@@ -267,7 +250,6 @@ void TileWalk<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& row
   }
   points_.end_tile(adjoints);
   if (has_positions) positions_back(places, stop);
-  multiply_vectors_back(left, rows, right, columns);
 }
 
 template class TileWalk<float>;
