@@ -41,6 +41,16 @@ template <typename Scalar>
                                        const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
                                        const RunControl& run = {});
 
+/// Of which inputs derivatives are wanted. Those of the other ones are not computed, and empty: of vectors that spares a
+/// third of the time, of others the way back of that batch's variances and attention weights.
+enum class VjpInputs { both, x1, x2 };
+
+/// The same for some of the inputs.
+template <typename Scalar>
+[[nodiscard]] GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1,
+                                       const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
+                                       VjpInputs wanted, const RunControl& run = {});
+
 /// The same for the symmetric K and T = gram(network, x); cotangents need not be symmetric. Errors as above.
 template <typename Scalar>
 [[nodiscard]] xt::xarray<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x,

@@ -29,14 +29,19 @@ template <typename Scalar>
 void take_vector(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i, NodeId node,
                  VectorFeatures<Scalar>& of_node) {
   const auto take = [&](std::span<const Scalar> vector) {
-    if (i == 0) of_node.rows.resize(x.size(), static_cast<Index>(vector.size()));
-    std::copy(vector.begin(), vector.end(), of_node.rows.row(i).data());
+    of_node.channels = static_cast<Index>(vector.size());
     of_node.variances.push_back(static_cast<Scalar>(vector_variance(vector)));
   };
-  if (is_taken_as_it_is(plan, x, i, node))
-    take(x[i]);
-  else
-    take(features_of(plan, x, i, node).values);
+  if (is_taken_as_it_is(plan, x, i, node)) {
+    // Vectors of a batch lie one behind the other.
+    if (i == 0) of_node.first = x[i].data();
+    return take(x[i]);
+  }
+  const Features<Scalar> features = features_of(plan, x, i, node);
+  take(features.values);
+  if (i == 0) of_node.made.resize(x.size(), of_node.channels);
+  of_node.first = of_node.made.data();
+  std::copy(features.values.begin(), features.values.end(), of_node.made.row(i).data());
 }
 
 /// Where an input of a padded batch begins along the leading axes is the same for all: the sizes of the largest.
@@ -146,6 +151,12 @@ xt::xarray<Scalar> input_gradient(const DerivativePlan& plan, const Inputs<Scala
   std::vector<std::size_t> dimensions{static_cast<std::size_t>(x.size())};
   dimensions.insert(dimensions.end(), largest.begin(), largest.end());
   dimensions.push_back(static_cast<std::size_t>(x.channels()));
+  if (plan.sources.size() == 1 && is_taken_as_it_is(plan, x, 0, plan.sources[0].node)) {
+    const Matrix<Scalar>& vectors = adjoints.vectors[0];
+    xt::xarray<Scalar> gradient = xt::xarray<Scalar>::from_shape(dimensions);
+    std::copy_n(vectors.data(), vectors.size(), gradient.data());
+    return gradient;
+  }
   xt::xarray<Scalar> gradient = xt::zeros<Scalar>(dimensions);
   const Index3 sizes = three_axes(largest);
   for (Index i = 0; i < x.size(); ++i)

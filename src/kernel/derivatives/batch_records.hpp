@@ -12,8 +12,14 @@ namespace widelimit {
 /// The vectors that an input node makes of the inputs of a batch: rows of a matrix, ready for products.
 template <typename Scalar>
 struct VectorFeatures {
-  Matrix<Scalar> rows;            ///< [n, C]
+  Matrix<Scalar> made;            ///< [n, C]; empty where the batch itself is that.
+  const Scalar* first = nullptr;  ///< Of the rows.
+  Index channels = 0;
   std::vector<Scalar> variances;  ///< [n]
+
+  [[nodiscard]] Eigen::Map<const Matrix<Scalar>> rows() const {
+    return {first, static_cast<Index>(variances.size()), channels};
+  }
 };
 
 /// What is recorded of the inputs of a batch.

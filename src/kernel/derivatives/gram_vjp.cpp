@@ -75,6 +75,7 @@ class Computation {
   }
 
   void self_back(const TileBatch<Scalar>& batch) {
+    if (!batch.wanted) return;
     in_parallel(batch.x.size(), [&](Index i) { walks_.local().self_back(batch, i, stop_); });
   }
 
@@ -99,10 +100,11 @@ class Computation {
         run_tile(left, of_rows, right, of_columns, {part(cotangents.nngp), part(cotangents.ntk)}, false);
       });
     for (std::size_t v = 0; v < products_.size(); ++v) {
-      vectors_back(products_[v], numerics::Transpose::no, right.records.vectors[v].rows,
-                   left.adjoints.vectors[v]);
-      vectors_back(products_[v], numerics::Transpose::yes, left.records.vectors[v].rows,
-                   right.adjoints.vectors[v]);
+      const auto of_left = left.records.vectors[v].rows(), of_right = right.records.vectors[v].rows();
+      if (left.wanted)
+        vectors_back(products_[v], numerics::Transpose::no, of_right, left.adjoints.vectors[v]);
+      if (right.wanted)
+        vectors_back(products_[v], numerics::Transpose::yes, of_left, right.adjoints.vectors[v]);
     }
   }
 
@@ -130,7 +132,7 @@ class Computation {
       });
     for (std::size_t v = 0; v < products_.size(); ++v) {
       const Matrix<Scalar> both = products_[v] + products_[v].transpose();
-      vectors_back(both, numerics::Transpose::no, left.records.vectors[v].rows, left.adjoints.vectors[v]);
+      vectors_back(both, numerics::Transpose::no, left.records.vectors[v].rows(), left.adjoints.vectors[v]);
     }
   }
 
@@ -145,7 +147,7 @@ class Computation {
       run_tile(left, {i, i + 1}, right, {i, i + 1}, {part(cotangents.nngp), part(cotangents.ntk)}, true);
     });
     for (std::size_t v = 0; v < products_.size(); ++v) {
-      const Matrix<Scalar>& vectors = left.records.vectors[v].rows;
+      const auto vectors = left.records.vectors[v].rows();
       const Scalar scale = Scalar{2} / static_cast<Scalar>(vectors.cols());
       left.adjoints.vectors[v] = (scale * products_[v].col(0)).asDiagonal() * vectors;
     }
@@ -175,7 +177,7 @@ class Computation {
   /// What products of vectors give to those of one side: op(W) Y / C, of the adjoints W of the products and the other
   /// side's vectors Y.
   void vectors_back(const Matrix<Scalar>& products, numerics::Transpose transpose,
-                    const Matrix<Scalar>& vectors, Matrix<Scalar>& adjoints) {
+                    const Eigen::Map<const Matrix<Scalar>>& vectors, Matrix<Scalar>& adjoints) {
     constexpr Index rows_at_once = 256;
     const bool turned = transpose == numerics::Transpose::yes;
     const Index rows = turned ? products.cols() : products.rows(), channels = vectors.cols();
@@ -277,7 +279,8 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
 
 template <typename Scalar>
 GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
-                         const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
+                         const KernelCotangents<Scalar>& cotangents, VjpInputs wanted,
+                         const RunControl& run) {
   check_finite(x1, "x1", run.threads);
   check_finite(x2, "x2", run.threads);
   check_alike(x1, x2);
@@ -289,12 +292,21 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   computation.record(first);
   computation.record(second);
   BatchAdjoints<Scalar> of_first(first.records, stop), of_second(second.records, stop);
-  const TileBatch<Scalar> left{x1, first.records, of_first}, right{x2, second.records, of_second};
+  const TileBatch<Scalar> left{x1, first.records, of_first, wanted != VjpInputs::x2},
+      right{x2, second.records, of_second, wanted != VjpInputs::x1};
   computation.rectangular(left, right, cotangents);
   computation.self_back(left);
   computation.self_back(right);
-  return {finite_gradient(input_gradient(plan, x1, of_first), "x1"),
-          finite_gradient(input_gradient(plan, x2, of_second), "x2")};
+  GramVjp<Scalar> derivatives;
+  if (left.wanted) derivatives.x1 = finite_gradient(input_gradient(plan, x1, of_first), "x1");
+  if (right.wanted) derivatives.x2 = finite_gradient(input_gradient(plan, x2, of_second), "x2");
+  return derivatives;
+}
+
+template <typename Scalar>
+GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
+                         const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
+  return gram_vjp(network, x1, x2, cotangents, VjpInputs::both, run);
 }
 
 template <typename Scalar>
@@ -311,6 +323,10 @@ xt::xarray<Scalar> gram_diagonal_vjp(const Network& network, const Inputs<Scalar
 
 template GramVjp<float> gram_vjp(const Network&, const Inputs<float>&, const Inputs<float>&,
                                  const KernelCotangents<float>&, const RunControl&);
+template GramVjp<float> gram_vjp(const Network&, const Inputs<float>&, const Inputs<float>&,
+                                 const KernelCotangents<float>&, VjpInputs, const RunControl&);
+template GramVjp<double> gram_vjp(const Network&, const Inputs<double>&, const Inputs<double>&,
+                                  const KernelCotangents<double>&, VjpInputs, const RunControl&);
 template GramVjp<double> gram_vjp(const Network&, const Inputs<double>&, const Inputs<double>&,
                                   const KernelCotangents<double>&, const RunControl&);
 template xt::xarray<float> gram_vjp(const Network&, const Inputs<float>&, const KernelCotangents<float>&,

@@ -25,6 +25,9 @@ struct PairBlock {
   /// One pair, of an input with itself: variances and states are recorded on the way forth, and their adjoints join in on
   /// the way back.
   bool recording = false;
+  /// The adjoints of features and variances of a side are summed up.
+  bool left_wanted = true;
+  bool right_wanted = true;
 
   [[nodiscard]] const BlockInput<Scalar>& left_of(std::size_t pair) const {
     return left[static_cast<std::size_t>(pairs[pair].left)];

@@ -212,12 +212,14 @@ void PairWalk<Scalar>::back(const InputStep& input, const PairBlock<Scalar>& blo
   const Index channels = left.record->layout->channels[input.node];
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
   const numerics::MatrixView<Scalar> adjoint{kept.nngp_adjoint.data(), kept.columns};
-  numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, channels, kept.rows, kept.columns, scale,
-                 {right.record->features(input.node, 0), kept.columns}, adjoint, Scalar{1},
-                 left.adjoint->features(input.node, 0), kept.rows);
-  numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, channels, kept.columns, kept.rows, scale,
-                 {left.record->features(input.node, 0), kept.rows}, adjoint, Scalar{1},
-                 right.adjoint->features(input.node, 0), kept.columns);
+  if (block.left_wanted)
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, channels, kept.rows, kept.columns,
+                   scale, {right.record->features(input.node, 0), kept.columns}, adjoint, Scalar{1},
+                   left.adjoint->features(input.node, 0), kept.rows);
+  if (block.right_wanted)
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, channels, kept.columns, kept.rows, scale,
+                   {left.record->features(input.node, 0), kept.rows}, adjoint, Scalar{1},
+                   right.adjoint->features(input.node, 0), kept.columns);
 }
 
 template <typename Scalar>

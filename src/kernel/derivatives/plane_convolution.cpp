@@ -39,7 +39,6 @@ void PlaneConvolution<Scalar>::forth(const ConvolvedPlanes& planes, const Plane<
     const auto bias = static_cast<Scalar>(affine.bias);
     return fill_plane(target, size, bias, affine.trained ? bias : Scalar{0});
   }
-  clear_guards(from.layout, count, source);
   if (affine.kind == Affine::Kind::shifted)
     return convolve_shifted(affine.window, affine.left_front, from.layout, count, affine.scale, affine.bias,
                             source, target, scratch);

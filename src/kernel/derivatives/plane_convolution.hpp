@@ -23,7 +23,7 @@ class PlaneConvolution {
  public:
   using Scratch = std::array<Scalar*, 2>;
 
-  /// May change what stands in guards of the source. `scratch`: two rows with a zero margin in front.
+  /// Guards of the source are zero. `scratch`: two rows with a zero margin in front.
   void forth(const ConvolvedPlanes& planes, const Plane<Scalar>& source, const Plane<Scalar>& target,
              const Scratch& scratch);
 

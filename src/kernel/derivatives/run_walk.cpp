@@ -208,8 +208,8 @@ void RunWalk<Scalar>::go_back(std::size_t i, const InputNode& /*node*/) {
     rows.add(product, Scalar{1}, target, size(to));
   };
   for (Index k = 0; k < channels; ++k) {
-    add(from_right[k], left_planes_.adjoints(i, k, stack_->left));
-    add(from_left[k], right_planes_.adjoints(i, k, right_place()));
+    if (block_->left_wanted) add(from_right[k], left_planes_.adjoints(i, k, stack_->left));
+    if (block_->right_wanted) add(from_left[k], right_planes_.adjoints(i, k, right_place()));
   }
 }
 
@@ -218,6 +218,9 @@ void RunWalk<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
   const Affine& affine = *affine_[i];
   if (affine.kind == Affine::Kind::circular) return sum_around(i);
   const Planes &from = input(i, 0), &to = tape_[i];
+  const Gaps gaps = of_.run.instructions[of_.run.instructions[i].inputs[0]].gaps;
+  if (gaps != Gaps::zero && !from.plane.empty() && affine.kind != Affine::Kind::single_position)
+    clear_guards(from.plane.layout, stack_->count, from.value);
   convolution_.forth({affine, from.plane, to.plane, stack_->count}, from.value, to.value, scratch());
 }
 

@@ -86,7 +86,7 @@ void TileWalk<Scalar>::self_back(const TileBatch<Scalar>& batch, Index i, const 
       continue;
     }
     const std::size_t vector = plan_.vector_place(node);
-    const auto& rows = batch.records.vectors[vector].rows;
+    const auto rows = batch.records.vectors[vector].rows();
     batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
   }
   walk.back(itself, stop);
@@ -97,7 +97,7 @@ void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const Inp
                                         const TileBatch<Scalar>& right, const InputRange& columns,
                                         bool same) {
   for (std::size_t v = 0; v < plan_.vector_count; ++v) {
-    const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
+    const auto a = left.records.vectors[v].rows(), b = right.records.vectors[v].rows();
     products_[v].resize(rows.size(), columns.size());
     numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, rows.size(), columns.size(), a.cols(),
                    Scalar{1} / static_cast<Scalar>(a.cols()), {a.row(rows.begin).data(), a.cols()},
@@ -114,6 +114,8 @@ PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const Inp
                                              const InputRange& columns,
                                              std::vector<std::size_t>& pairs) const {
   PairBlock<Scalar> block;
+  block.left_wanted = places.left.wanted;
+  block.right_wanted = places.right.wanted;
   const auto input_of = [](const TileBatch<Scalar>& batch, Index i) {
     const auto place = static_cast<std::size_t>(i);
     return BlockInput<Scalar>{&batch.records.inputs[place], &batch.adjoints.inputs[place]};

@@ -16,6 +16,7 @@ struct TileBatch {
   const Inputs<Scalar>& x;
   BatchRecords<Scalar>& records;
   BatchAdjoints<Scalar>& adjoints;
+  bool wanted = true;  ///< Its adjoints are: else what they cost is left out.
 };
 
 /// Derivatives of L by the kernels of a tile's pairs [row, column]; null for a kernel that L does not depend on.
