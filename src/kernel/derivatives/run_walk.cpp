@@ -203,13 +203,13 @@ void RunWalk<Scalar>::go_back(std::size_t i, const InputNode& /*node*/) {
   const Scalar* const* from_right = right_planes_.arrays(i, right_place());
   Scalar* product = tape_.scratch(2).nngp;
   const auto& rows = numerics::linear_rows<Scalar>();
-  const auto add = [&](const Scalar* other, Scalar* target) {
+  const auto times = [&](const Scalar* other) {
     rows.product_sum(&to.adjoint.nngp, &other, 1, scale, product, size(to));
-    rows.add(product, Scalar{1}, target, size(to));
+    return product;
   };
   for (Index k = 0; k < channels; ++k) {
-    if (block_->left_wanted) add(from_right[k], left_planes_.adjoints(i, k, stack_->left));
-    if (block_->right_wanted) add(from_left[k], right_planes_.adjoints(i, k, right_place()));
+    if (block_->left_wanted) left_planes_.add(i, k, stack_->left, stack_->count, times(from_right[k]));
+    if (block_->right_wanted) right_planes_.add(i, k, right_place(), stack_->count, times(from_left[k]));
   }
 }
 

@@ -75,11 +75,8 @@ void RunWalk<Scalar>::stage_back(std::size_t i, const RowStage& stage) {
     return;
   }
   name_layer(of_.node(i), [&] { stage.apply_adjoint(entries); });
-  const auto& rows = numerics::linear_rows<Scalar>();
-  if (block_->left_wanted)
-    rows.add(of_left, Scalar{1}, left_planes_.adjoints(i, 0, stack_->left), entries_count);
-  if (block_->right_wanted)
-    rows.add(of_right, Scalar{1}, right_planes_.adjoints(i, 0, right_place()), entries_count);
+  if (block_->left_wanted) left_planes_.add(i, 0, stack_->left, stack_->count, of_left);
+  if (block_->right_wanted) right_planes_.add(i, 0, right_place(), stack_->count, of_right);
 }
 
 /// What all pairs, and all other offsets, made of the variances joins in at offset 0.

@@ -159,14 +159,31 @@ const Scalar* const* SidePlanes<Scalar>::arrays(std::size_t instruction, Index p
 }
 
 template <typename Scalar>
-Scalar* SidePlanes<Scalar>::adjoints(std::size_t instruction, Index k, Index place) {
+void SidePlanes<Scalar>::add(std::size_t instruction, Index k, Index place, Index count,
+                             const Scalar* adjoints) {
   StagePlanes& stage = stages_[instruction];
-  if (!stage.has_plane_adjoints) {
+  if (count == 1 && !stage.has_plane_adjoints) return add_to_strip(instruction, k, place, adjoints);
+  if (!stage.has_plane_adjoints)
     stage.plane_adjoints.assign(static_cast<std::size_t>(stage.adjoint_arrays * places_ * stage.length),
                                 Scalar{0});
-    stage.has_plane_adjoints = true;
-  }
-  return stage.plane_adjoints.data() + (k * places_ + place) * stage.length;
+  stage.has_plane_adjoints = true;
+  Scalar* target = stage.plane_adjoints.data() + (k * places_ + place) * stage.length;
+  numerics::linear_rows<Scalar>().add(adjoints, Scalar{1}, target,
+                                      static_cast<std::size_t>(count * stage.length));
+}
+
+template <typename Scalar>
+void SidePlanes<Scalar>::add_to_strip(std::size_t instruction, Index k, Index place, const Scalar* adjoints) {
+  StagePlanes& stage = stages_[instruction];
+  const Index size = rows(instruction) * stage.stride;
+  if (!stage.has_strip_adjoints)
+    stage.strip_adjoints.assign(static_cast<std::size_t>(stage.adjoint_arrays * inputs() * size), Scalar{0});
+  stage.has_strip_adjoints = true;
+  Scalar* strip = stage.strip_adjoints.data() + (k * inputs() + place % inputs()) * size;
+  for_each_part(instruction, [&](Index entry, Index to, Index count) {
+    numerics::linear_rows<Scalar>().add(adjoints + entry, Scalar{1}, strip + to,
+                                        static_cast<std::size_t>(count));
+  });
 }
 
 template <typename Scalar>
@@ -174,20 +191,10 @@ void SidePlanes<Scalar>::end_plane() {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     StagePlanes& stage = stages_[i];
     if (!stage.has_plane_adjoints) continue;
-    const Index size = rows(i) * stage.stride;
-    if (!stage.has_strip_adjoints)
-      stage.strip_adjoints.assign(static_cast<std::size_t>(stage.adjoint_arrays * inputs() * size),
-                                  Scalar{0});
     const Scalar* adjoints = stage.plane_adjoints.data();
     for (Index k = 0; k < stage.adjoint_arrays; ++k)
-      for (Index place = 0; place < places_; ++place, adjoints += stage.length) {
-        Scalar* strip = stage.strip_adjoints.data() + (k * inputs() + place % inputs()) * size;
-        for_each_part(i, [&](Index entry, Index to, Index count) {
-          numerics::linear_rows<Scalar>().add(adjoints + entry, Scalar{1}, strip + to,
-                                              static_cast<std::size_t>(count));
-        });
-      }
-    stage.has_strip_adjoints = true;
+      for (Index place = 0; place < places_; ++place, adjoints += stage.length)
+        add_to_strip(i, k, place, adjoints);
     stage.has_plane_adjoints = false;
   }
 }

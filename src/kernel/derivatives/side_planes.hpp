@@ -32,11 +32,10 @@ class SidePlanes {
   /// until the next call.
   [[nodiscard]] const Scalar* const* arrays(std::size_t instruction, Index place);
 
-  /// Adjoints [places] of array `k` (of a feature; 0: of the variances) of the planes that begin with that of a place: to
-  /// be added to.
-  [[nodiscard]] Scalar* adjoints(std::size_t instruction, Index k, Index place);
+  /// Adds what a stack of `count` planes, that begins at a place, gives to array `k` (of a feature; 0: of the variances).
+  void add(std::size_t instruction, Index k, Index place, Index count, const Scalar* adjoints);
 
-  /// Adds the adjoints of the planes to those of their strips.
+  /// Adds what stacks gave to strips; planes that stand alone did so at once.
   void end_plane();
   /// Adds those of strips to what belongs to the inputs.
   void flush();
@@ -76,6 +75,7 @@ class SidePlanes {
   void for_each_part(std::size_t instruction, const Body& body) const;
   void count_arrays(std::size_t instruction);
   [[nodiscard]] bool shares_variances(std::size_t instruction) const;
+  void add_to_strip(std::size_t instruction, Index k, Index place, const Scalar* adjoints);
   void cut(std::size_t instruction);
   void pack(std::size_t instruction);
 
