@@ -1,5 +1,5 @@
 // What derivatives of Gram matrices cost against the matrices: processor time of one thread, measured in turns within one
-// run. Prints a table (docs/derivatives.md).
+// run: by both batches, and by the first only. Prints a table (docs/derivatives.md).
 //
 //     derivative_benchmark [NETWORK...]     all without arguments
 #include <fmt/format.h>
@@ -44,18 +44,21 @@ void run(const Case& to_run) {
   options.threads = 1;
   RunControl control;
   control.threads = 1;
-  double kernels = std::numeric_limits<double>::infinity(), derivatives = kernels;
+  double kernels = std::numeric_limits<double>::infinity(), derivatives = kernels, of_first = kernels;
+  const KernelCotangents<Scalar> cotangents{ones, ones};
   for (int turn = 0; turn < 3; ++turn) {
     kernels = std::min(kernels,
                        seconds_of([&] { static_cast<void>(gram(to_run.network, first, second, options)); }));
-    derivatives = std::min(derivatives, seconds_of([&] {
-                             static_cast<void>(gram_vjp(to_run.network, first, second,
-                                                        KernelCotangents<Scalar>{ones, ones}, control));
-                           }));
+    const auto derive = [&](VjpInputs wanted) {
+      return seconds_of(
+          [&] { static_cast<void>(gram_vjp(to_run.network, first, second, cotangents, wanted, control)); });
+    };
+    derivatives = std::min(derivatives, derive(VjpInputs::both));
+    of_first = std::min(of_first, derive(VjpInputs::x1));
   }
-  fmt::print("{:<16} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>6.1f}\n", to_run.name,
+  fmt::print("{:<16} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>6.1f} {:>8.1f}\n", to_run.name,
              sizeof(Scalar) == 4 ? "float" : "double", to_run.inputs, kernels, derivatives,
-             derivatives / kernels);
+             derivatives / kernels, of_first / kernels);
 }
 
 std::vector<Case> all_cases() {
@@ -74,7 +77,8 @@ std::vector<Case> all_cases() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> wanted(argv + 1, argv + argc);
-  fmt::print("{:<16} {:>7} {:>6} {:>10} {:>10} {:>6}\n", "network", "", "inputs", "gram s", "vjp s", "ratio");
+  fmt::print("{:<16} {:>7} {:>6} {:>10} {:>10} {:>6} {:>8}\n", "network", "", "inputs", "gram s", "vjp s",
+             "ratio", "of first");
   for (const Case& to_run : all_cases()) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), to_run.name) == wanted.end()) continue;
     run<float>(to_run);

@@ -33,13 +33,24 @@ struct GramVjp {
 /// Errors  ArgumentError for cotangents that are both empty, of another shape than [n1, n2] or not finite, and for a network
 ///         with a layer without a way back, naming it (sampled attention; layers of a user's own without an adjoint); what
 ///         gram() throws.
-/// Cost    a few times that of gram(): docs/performance.md. Memory: twice what is recorded of the inputs (see GramOptions);
-///         a thread keeps the planes of one run, and nodes that poolings and attention need whole.
+/// Cost    3 to 5 times that of gram(), and the digits of float: docs/derivatives.md. Memory: twice what is recorded of the
+///         inputs (see GramOptions); a thread keeps the planes of one run, and nodes that poolings and attention need whole;
+///         of vectors, a matrix as large as the kernels.
 /// Threads results do not depend on their number.
 template <typename Scalar>
 [[nodiscard]] GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1,
                                        const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
                                        const RunControl& run = {});
+
+/// Of which inputs derivatives are wanted. Those of the other ones are not computed, and empty: of vectors that spares a
+/// third of the time, of others the way back of that batch's variances and attention weights.
+enum class VjpInputs { both, x1, x2 };
+
+/// The same for some of the inputs.
+template <typename Scalar>
+[[nodiscard]] GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1,
+                                       const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
+                                       VjpInputs wanted, const RunControl& run = {});
 
 /// The same for the symmetric K and T = gram(network, x); cotangents need not be symmetric. Errors as above.
 template <typename Scalar>

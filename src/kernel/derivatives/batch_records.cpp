@@ -1,6 +1,7 @@
 #include "kernel/derivatives/batch_records.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "kernel/derivatives/feature_adjoints.hpp"
 #include "kernel/features.hpp"
@@ -16,6 +17,31 @@ const std::vector<FeatureTransform>& transforms_of(const DerivativePlan& plan, N
 template <typename Scalar>
 Features<Scalar> features_of(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i, NodeId node) {
   return transformed_features(x[i], x.shape(i), x.channels(), transforms_of(plan, node), x.mask(i));
+}
+
+/// True if the input is a vector as it is.
+template <typename Scalar>
+bool is_taken_as_it_is(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i, NodeId node) {
+  return transforms_of(plan, node).empty() && x.shape(i).empty();
+}
+
+template <typename Scalar>
+void take_vector(const DerivativePlan& plan, const Inputs<Scalar>& x, Index i, NodeId node,
+                 VectorFeatures<Scalar>& of_node) {
+  const auto take = [&](std::span<const Scalar> vector) {
+    of_node.channels = static_cast<Index>(vector.size());
+    of_node.variances.push_back(static_cast<Scalar>(vector_variance(vector)));
+  };
+  if (is_taken_as_it_is(plan, x, i, node)) {
+    // Vectors of a batch lie one behind the other.
+    if (i == 0) of_node.first = x[i].data();
+    return take(x[i]);
+  }
+  const Features<Scalar> features = features_of(plan, x, i, node);
+  take(features.values);
+  if (i == 0) of_node.made.resize(x.size(), of_node.channels);
+  of_node.first = of_node.made.data();
+  std::copy(features.values.begin(), features.values.end(), of_node.made.row(i).data());
 }
 
 /// Where an input of a padded batch begins along the leading axes is the same for all: the sizes of the largest.
@@ -45,16 +71,12 @@ BatchRecords<Scalar>::BatchRecords(const DerivativePlan& plan, const Inputs<Scal
           counts.empty() ? full_mask(x.shape(i)) : PositionMask{x.shape(i), {counts.begin(), counts.end()}});
     }
     for (const auto& [node, vector_place] : plan.sources) {
-      const Features<Scalar> features = features_of(plan, x, i, node);
-      if (!vector_place) {
-        std::copy(features.values.begin(), features.values.end(), record.features(node, 0));
+      if (vector_place) {
+        take_vector(plan, x, i, node, vectors[*vector_place]);
         continue;
       }
-      VectorFeatures<Scalar>& of_node = vectors[*vector_place];
-      if (i == 0) of_node.rows.resize(x.size(), features.channels);
-      std::copy(features.values.begin(), features.values.end(), of_node.rows.row(i).data());
-      of_node.variances.push_back(
-          static_cast<Scalar>(vector_variance(std::span<const Scalar>(features.values))));
+      const Features<Scalar> features = features_of(plan, x, i, node);
+      std::copy(features.values.begin(), features.values.end(), record.features(node, 0));
     }
   }
 }
@@ -65,8 +87,7 @@ BatchAdjoints<Scalar>::BatchAdjoints(const BatchRecords<Scalar>& records, const 
     stop.check();
     inputs.emplace_back(*record.layout);
   }
-  for (const VectorFeatures<Scalar>& vector : records.vectors)
-    vectors.push_back(Matrix<Scalar>::Zero(vector.rows.rows(), vector.rows.cols()));
+  vectors.resize(records.vectors.size());
 }
 
 template <typename Scalar>
@@ -74,7 +95,6 @@ void BatchAdjoints<Scalar>::add(const BatchAdjoints& others) {
   for (std::size_t i = 0; i < inputs.size(); ++i)
     for (std::size_t k = 0; k < inputs[i].values.size(); ++k)
       inputs[i].values[k] += others.inputs[i].values[k];
-  for (std::size_t v = 0; v < vectors.size(); ++v) vectors[v] += others.vectors[v];
 }
 
 namespace {
@@ -94,6 +114,10 @@ std::vector<Scalar> gradient_of_input(const DerivativePlan& plan, const Inputs<S
     } else {
       const Index numbers = record.layout->channels[node] * record.layout->positions[node];
       adjoint = {record.features(node, 0), static_cast<std::size_t>(numbers)};
+    }
+    if (is_taken_as_it_is(plan, x, i, node)) {
+      std::transform(adjoint.begin(), adjoint.end(), gradient.begin(), gradient.begin(), std::plus<>{});
+      continue;
     }
     add_feature_adjoint(x[i], x.shape(i), channels, transforms_of(plan, node), x.mask(i),
                         std::vector<double>(adjoint.begin(), adjoint.end()), gradient.data());
@@ -127,6 +151,12 @@ xt::xarray<Scalar> input_gradient(const DerivativePlan& plan, const Inputs<Scala
   std::vector<std::size_t> dimensions{static_cast<std::size_t>(x.size())};
   dimensions.insert(dimensions.end(), largest.begin(), largest.end());
   dimensions.push_back(static_cast<std::size_t>(x.channels()));
+  if (plan.sources.size() == 1 && is_taken_as_it_is(plan, x, 0, plan.sources[0].node)) {
+    const Matrix<Scalar>& vectors = adjoints.vectors[0];
+    xt::xarray<Scalar> gradient = xt::xarray<Scalar>::from_shape(dimensions);
+    std::copy_n(vectors.data(), vectors.size(), gradient.data());
+    return gradient;
+  }
   xt::xarray<Scalar> gradient = xt::zeros<Scalar>(dimensions);
   const Index3 sizes = three_axes(largest);
   for (Index i = 0; i < x.size(); ++i)

@@ -12,8 +12,14 @@ namespace widelimit {
 /// The vectors that an input node makes of the inputs of a batch: rows of a matrix, ready for products.
 template <typename Scalar>
 struct VectorFeatures {
-  Matrix<Scalar> rows;            ///< [n, C]
+  Matrix<Scalar> made;            ///< [n, C]; empty where the batch itself is that.
+  const Scalar* first = nullptr;  ///< Of the rows.
+  Index channels = 0;
   std::vector<Scalar> variances;  ///< [n]
+
+  [[nodiscard]] Eigen::Map<const Matrix<Scalar>> rows() const {
+    return {first, static_cast<Index>(variances.size()), channels};
+  }
 };
 
 /// What is recorded of the inputs of a batch.
@@ -30,11 +36,11 @@ struct BatchRecords {
 template <typename Scalar>
 struct BatchAdjoints {
   std::vector<RecordAdjoint<Scalar>> inputs;
-  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]
+  std::vector<Matrix<Scalar>> vectors;  ///< [plan.vector_count], [n, C]; empty until they are made.
 
   explicit BatchAdjoints(const BatchRecords<Scalar>& records, const StopRequest& stop = {});
 
-  /// Adds those of the same batch.
+  /// Adds those of the same batch, vectors aside.
   void add(const BatchAdjoints& others);
 };
 

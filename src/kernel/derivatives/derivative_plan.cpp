@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/planes/stacks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -25,6 +26,35 @@ void check_ways_back(const Graph& graph) {
           node.path, graph.fewest_samples > 0 ? " (layers that are sampled have none)" : ""));
 }
 
+/// The longest plane with its guards.
+Index plane_length(const PairGeometry& geometry, const RunGeometry& run, const Instruction& instruction) {
+  Index length = 1;
+  for (std::size_t k = 0; k < 3; ++k)
+    length *= std::min(geometry.left_sizes[instruction.node][k], geometry.right_sizes[instruction.node][k]) +
+              2 * run.guard[k];
+  return length;
+}
+
+/// Numbers of all nodes of a pair that are kept whole, and of their adjoints.
+Index kept_numbers(const Program& program, const PairGeometry& geometry) {
+  Index numbers = 0;
+  for (NodeId id = 0; id < program.kept.size(); ++id)
+    if (program.kept[id]) numbers += 4 * product(geometry.left_sizes[id]) * product(geometry.right_sizes[id]);
+  return numbers;
+}
+
+Index block_side_of(const Program& program, const PairGeometry& geometry) {
+  constexpr Index fewest = 3, most = 12, most_kept = Index{1} << 19;
+  Index longest = 1;
+  for (std::size_t step = 0; step < program.steps.size(); ++step)
+    if (const auto* plane = std::get_if<PlaneStep>(&program.steps[step]))
+      for (const Instruction& instruction : plane->run.instructions)
+        longest = std::max(longest, plane_length(geometry, geometry.runs[step], instruction));
+  Index side = std::clamp(planes_a_stack(longest), fewest, most);
+  while (side > 1 && side * side * kept_numbers(program, geometry) > most_kept) --side;
+  return side;
+}
+
 }  // namespace
 
 std::size_t DerivativePlan::vector_place(NodeId node) const {
@@ -39,15 +69,15 @@ DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& l
   shapes.insert(right.begin(), right.end());
   LoweredNetwork lowered = lower_for(network, shapes, {masks, channels}, {}, Readouts::as_written);
   check_ways_back(lowered.graph);
-  DerivativePlan plan{make_program(std::move(lowered.graph), lowered.shapes, {}),
-                      masks,
-                      with_ntk,
-                      channels,
-                      {},
-                      {},
-                      {},
-                      {},
-                      0};
+  const std::set<NodeId> products = matrix_inputs(lowered.graph, lowered.shapes.front(), channels);
+  DerivativePlan plan{.program = make_program(std::move(lowered.graph), lowered.shapes, products),
+                      .masks = masks,
+                      .with_ntk = with_ntk,
+                      .channels = channels,
+                      .records = {},
+                      .selves = {},
+                      .pairs = {},
+                      .sources = {}};
   for (const auto& [shape, name] : shapes) {
     plan.records.emplace(
         shape, make_record_layout(plan.program, node_shapes(plan.program.graph, shape), shape, channels));
@@ -57,6 +87,8 @@ DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& l
     for (const auto& [of_right, right_name] : right)
       plan.pairs.emplace(std::pair(of_left, of_right),
                          make_geometry(plan.program, of_left, of_right, Purpose::result, false));
+  for (const auto& [shapes_of_pair, geometry] : plan.pairs)
+    plan.block_side = std::max(plan.block_side, block_side_of(plan.program, geometry));
   const auto& nodes = plan.program.graph.nodes;
   for (NodeId id = 0; id < nodes.size(); ++id) {
     if (!std::holds_alternative<InputNode>(nodes[id].operation)) continue;

@@ -27,6 +27,9 @@ struct DerivativePlan {
   };
   std::vector<Source> sources;
   std::size_t vector_count = 0;  ///< Sources without positions.
+  /// Inputs a side of a block of pairs, which share what is brought into the order of a plane: many where planes are small
+  /// and are stacked, few where all of it would leave the second-level cache.
+  Index block_side = 1;
 
   /// Of a source without positions.
   [[nodiscard]] std::size_t vector_place(NodeId node) const;

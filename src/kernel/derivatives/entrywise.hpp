@@ -1,77 +1,41 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
-#include "kernel/derivatives/tape_entry.hpp"
+#include "kernel/planes/plane.hpp"
 #include "network/graph.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
-/// Operations that act on every entry alone, forth and back: the same for planes and for rows of pairs. Ways back add to
-/// the adjoints of the inputs.
+/// Ways back through operations that act on every entry alone: the same for planes and for rows of pairs.
 namespace widelimit {
 
-/// target[i] += factor * source[i]
+/// target += factor * source, of both kernels.
 template <typename Scalar>
-void add_times(const GuardedRow<Scalar>& source, double factor, GuardedRow<Scalar>& target) {
-  if (!source.empty())
-    numerics::linear_rows<Scalar>().add(source.data(), static_cast<Scalar>(factor), target.data(),
-                                        source.size());
+void add_times(const Plane<Scalar>& source, double factor, std::size_t size, const Plane<Scalar>& target) {
+  const auto& rows = numerics::linear_rows<Scalar>();
+  rows.add(source.nngp, static_cast<Scalar>(factor), target.nngp, size);
+  if (target.ntk != nullptr) rows.add(source.ntk, static_cast<Scalar>(factor), target.ntk, size);
 }
 
-template <typename Scalar>
-using TapeInputs = std::vector<TapeEntry<Scalar>*>;
-
-template <typename Scalar>
-void sum_forth(const SumNode& sum, const TapeInputs<Scalar>& inputs, TapeEntry<Scalar>& to) {
-  to.nngp.fill(0);
-  to.ntk.fill(0);
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    add_times(inputs[k]->nngp, sum.factors[k], to.nngp);
-    add_times(inputs[k]->ntk, sum.factors[k], to.ntk);
-  }
-}
-
-template <typename Scalar>
-void sum_back(const SumNode& sum, const TapeInputs<Scalar>& inputs, const TapeEntry<Scalar>& to) {
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    add_times(to.nngp_adjoint, sum.factors[k], inputs[k]->nngp_adjoint);
-    add_times(to.ntk_adjoint, sum.factors[k], inputs[k]->ntk_adjoint);
-  }
-}
-
-template <typename Scalar>
-void product_forth(const ProductNode& product, const TapeInputs<Scalar>& inputs, TapeEntry<Scalar>& to) {
-  to.nngp.fill(static_cast<Scalar>(product.factor));
-  to.ntk.fill(0);
-  for (const TapeEntry<Scalar>* from : inputs) {
-    // d(KL) = dK L + K dL, one factor after the other.
-    for (std::size_t n = 0; n < to.ntk.size(); ++n)
-      to.ntk[n] = to.ntk[n] * from->nngp[n] + to.nngp[n] * from->ntk[n];
-    for (std::size_t n = 0; n < to.nngp.size(); ++n) to.nngp[n] *= from->nngp[n];
-  }
-}
-
-template <typename Scalar>
-void product_back(const ProductNode& product, const TapeInputs<Scalar>& inputs, const TapeEntry<Scalar>& to) {
-  const auto factor = static_cast<Scalar>(product.factor);
-  const bool with_ntk = !to.ntk.empty();
-  for (std::size_t k = 0; k < inputs.size(); ++k)
-    for (std::size_t n = 0; n < to.size(); ++n) {
-      // The product of all other factors, and its change with their NTKs.
-      Scalar others = factor, change = 0;
-      for (std::size_t other = 0; other < inputs.size(); ++other) {
-        if (other == k) continue;
-        const TapeEntry<Scalar>& entry = *inputs[other];
-        if (with_ntk) change = change * entry.nngp[n] + others * entry.ntk[n];
-        others *= entry.nngp[n];
-      }
-      inputs[k]->nngp_adjoint[n] += to.nngp_adjoint[n] * others;
-      if (!with_ntk) continue;
-      inputs[k]->nngp_adjoint[n] += to.ntk_adjoint[n] * change;
-      inputs[k]->ntk_adjoint[n] += to.ntk_adjoint[n] * others;
+/// From the adjoint behind a product to that of its k-th factor, to which it adds. `source(i)`: the i-th of `count` factors.
+template <typename Scalar, typename Source>
+void factor_back(const ProductNode& product, const Source& source, std::size_t count, std::size_t k,
+                 const Plane<Scalar>& behind, std::size_t size, const Plane<Scalar>& adjoint) {
+  for (std::size_t n = 0; n < size; ++n) {
+    // The product of all other factors, and its change with their NTKs.
+    Scalar others = static_cast<Scalar>(product.factor), change = 0;
+    for (std::size_t other = 0; other < count; ++other) {
+      if (other == k) continue;
+      const Plane<Scalar> factor = source(other);
+      if (behind.ntk != nullptr) change = change * factor.nngp[n] + others * factor.ntk[n];
+      others *= factor.nngp[n];
     }
+    adjoint.nngp[n] += behind.nngp[n] * others;
+    if (behind.ntk == nullptr) continue;
+    adjoint.nngp[n] += behind.ntk[n] * change;
+    adjoint.ntk[n] += behind.ntk[n] * others;
+  }
 }
 
 /// What a row stage reads of the two inputs of every entry: arrays [auxiliaries] of the entries' order, and the variances.

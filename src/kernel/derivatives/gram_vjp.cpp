@@ -12,6 +12,7 @@
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "numerics/blas_threads.hpp"
+#include "numerics/gemm.hpp"
 #include "numerics/tasks.hpp"
 #include "widelimit/error.hpp"
 
@@ -74,13 +75,14 @@ class Computation {
   }
 
   void self_back(const TileBatch<Scalar>& batch) {
+    if (!batch.wanted) return;
     in_parallel(batch.x.size(), [&](Index i) { walks_.local().self_back(batch, i, stop_); });
   }
 
   void rectangular(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                    const KernelCotangents<Scalar>& cotangents) {
     const Index rows = left.x.size(), columns = right.x.size();
-    begin_pairs(rows * columns);
+    begin_pairs(rows * columns, rows, columns);
     const std::vector<InputRange> row_blocks = blocks(rows), column_blocks = blocks(columns);
     const auto row_count = static_cast<Index>(row_blocks.size()),
                column_count = static_cast<Index>(column_blocks.size());
@@ -97,13 +99,20 @@ class Computation {
         };
         run_tile(left, of_rows, right, of_columns, {part(cotangents.nngp), part(cotangents.ntk)}, false);
       });
+    for (std::size_t v = 0; v < products_.size(); ++v) {
+      const auto of_left = left.records.vectors[v].rows(), of_right = right.records.vectors[v].rows();
+      if (left.wanted)
+        vectors_back(products_[v], numerics::Transpose::no, of_right, left.adjoints.vectors[v]);
+      if (right.wanted)
+        vectors_back(products_[v], numerics::Transpose::yes, of_left, right.adjoints.vectors[v]);
+    }
   }
 
   /// K_ij and K_ji are one number: their cotangents are added up above the diagonal.
   void symmetric(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                  const KernelCotangents<Scalar>& cotangents) {
     const Index size = left.x.size();
-    begin_pairs(size * (size + 1) / 2);
+    begin_pairs(size * (size + 1) / 2, size, size);
     const std::vector<InputRange> sides = blocks(size);
     const auto count = static_cast<Index>(sides.size());
     for (Index phase = 0; phase < count; ++phase)
@@ -121,11 +130,15 @@ class Computation {
         };
         run_tile(left, rows, right, columns, {part(cotangents.nngp), part(cotangents.ntk)}, true);
       });
+    for (std::size_t v = 0; v < products_.size(); ++v) {
+      const Matrix<Scalar> both = products_[v] + products_[v].transpose();
+      vectors_back(both, numerics::Transpose::no, left.records.vectors[v].rows(), left.adjoints.vectors[v]);
+    }
   }
 
   void diagonal(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
                 const KernelCotangents<Scalar>& cotangents) {
-    begin_pairs(left.x.size());
+    begin_pairs(left.x.size(), left.x.size(), 1);
     in_parallel(left.x.size(), [&](Index i) {
       const auto part = [&](const Matrix<Scalar>& matrix) -> Matrix<Scalar> {
         if (matrix.size() == 0) return {};
@@ -133,31 +146,60 @@ class Computation {
       };
       run_tile(left, {i, i + 1}, right, {i, i + 1}, {part(cotangents.nngp), part(cotangents.ntk)}, true);
     });
+    for (std::size_t v = 0; v < products_.size(); ++v) {
+      const auto vectors = left.records.vectors[v].rows();
+      const Scalar scale = Scalar{2} / static_cast<Scalar>(vectors.cols());
+      left.adjoints.vectors[v] = (scale * products_[v].col(0)).asDiagonal() * vectors;
+    }
   }
 
  private:
   /// The grid depends on the number of inputs only. Small tiles leave work for threads; in large ones inputs share what is
   /// brought into the order of a plane, and products of vectors are fast.
   [[nodiscard]] std::vector<InputRange> blocks(Index inputs) const {
-    constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8, fewest_inputs = 2;
+    constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8;
     const Index most = plan_.program.steps.empty() ? most_vectors : most_inputs;
-    const Index side = std::clamp<Index>(inputs / fewest_blocks, fewest_inputs, most);
+    const Index wanted = std::clamp<Index>(inputs / fewest_blocks, plan_.block_side, most);
+    const Index count = (inputs + wanted - 1) / wanted, side = (inputs + count - 1) / count;
     std::vector<InputRange> ranges;
     for (Index begin = 0; begin < inputs; begin += side)
       ranges.push_back({begin, std::min(begin + side, inputs)});
     return ranges;
   }
 
-  void begin_pairs(Index count) {
+  /// `rows`, `columns`: where products of vectors stand.
+  void begin_pairs(Index count, Index rows, Index columns) {
     pairs_ = count;
     done_ = 0;
+    products_.assign(plan_.vector_count, Matrix<Scalar>::Zero(rows, columns));
+  }
+
+  /// What products of vectors give to those of one side: op(W) Y / C, of the adjoints W of the products and the other
+  /// side's vectors Y.
+  void vectors_back(const Matrix<Scalar>& products, numerics::Transpose transpose,
+                    const Eigen::Map<const Matrix<Scalar>>& vectors, Matrix<Scalar>& adjoints) {
+    constexpr Index rows_at_once = 256;
+    const bool turned = transpose == numerics::Transpose::yes;
+    const Index rows = turned ? products.cols() : products.rows(), channels = vectors.cols();
+    const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
+    adjoints.resize(rows, channels);
+    in_parallel((rows + rows_at_once - 1) / rows_at_once, [&](Index block) {
+      const Index begin = block * rows_at_once, count = std::min(rows_at_once, rows - begin);
+      const Scalar* first = products.data() + (turned ? begin : begin * products.cols());
+      numerics::gemm(transpose, numerics::Transpose::no, count, channels, vectors.rows(), scale,
+                     {first, products.cols()}, {vectors.data(), channels}, Scalar{0},
+                     adjoints.row(begin).data(), channels);
+    });
   }
 
   void run_tile(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
                 const InputRange& columns, const KernelCotangents<Scalar>& cotangents, bool same) {
     const auto given = [](const Matrix<Scalar>& matrix) { return matrix.size() == 0 ? nullptr : &matrix; };
-    walks_.local().tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same,
-                        stop_);
+    TileWalk<Scalar>& walk = walks_.local();
+    walk.tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same, stop_);
+    for (std::size_t v = 0; v < products_.size(); ++v)
+      products_[v].block(rows.begin, products_[v].cols() > 1 ? columns.begin : 0, rows.size(),
+                         columns.size()) = walk.product_adjoint(v);
     if (!run_.progress) return;
     const std::lock_guard lock(reporting_);
     const bool triangle = same && rows.begin == columns.begin;
@@ -179,6 +221,7 @@ class Computation {
   const RunControl& run_;
   StopRequest stop_;
   tbb::enumerable_thread_specific<TileWalk<Scalar>> walks_;
+  std::vector<Matrix<Scalar>> products_;  ///< [plan.vector_count], adjoints of all products of vectors.
   std::mutex reporting_;
   Index pairs_ = 0;
   Index done_ = 0;
@@ -236,7 +279,8 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
 
 template <typename Scalar>
 GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
-                         const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
+                         const KernelCotangents<Scalar>& cotangents, VjpInputs wanted,
+                         const RunControl& run) {
   check_finite(x1, "x1", run.threads);
   check_finite(x2, "x2", run.threads);
   check_alike(x1, x2);
@@ -248,12 +292,21 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   computation.record(first);
   computation.record(second);
   BatchAdjoints<Scalar> of_first(first.records, stop), of_second(second.records, stop);
-  const TileBatch<Scalar> left{x1, first.records, of_first}, right{x2, second.records, of_second};
+  const TileBatch<Scalar> left{x1, first.records, of_first, wanted != VjpInputs::x2},
+      right{x2, second.records, of_second, wanted != VjpInputs::x1};
   computation.rectangular(left, right, cotangents);
   computation.self_back(left);
   computation.self_back(right);
-  return {finite_gradient(input_gradient(plan, x1, of_first), "x1"),
-          finite_gradient(input_gradient(plan, x2, of_second), "x2")};
+  GramVjp<Scalar> derivatives;
+  if (left.wanted) derivatives.x1 = finite_gradient(input_gradient(plan, x1, of_first), "x1");
+  if (right.wanted) derivatives.x2 = finite_gradient(input_gradient(plan, x2, of_second), "x2");
+  return derivatives;
+}
+
+template <typename Scalar>
+GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
+                         const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
+  return gram_vjp(network, x1, x2, cotangents, VjpInputs::both, run);
 }
 
 template <typename Scalar>
@@ -270,6 +323,10 @@ xt::xarray<Scalar> gram_diagonal_vjp(const Network& network, const Inputs<Scalar
 
 template GramVjp<float> gram_vjp(const Network&, const Inputs<float>&, const Inputs<float>&,
                                  const KernelCotangents<float>&, const RunControl&);
+template GramVjp<float> gram_vjp(const Network&, const Inputs<float>&, const Inputs<float>&,
+                                 const KernelCotangents<float>&, VjpInputs, const RunControl&);
+template GramVjp<double> gram_vjp(const Network&, const Inputs<double>&, const Inputs<double>&,
+                                  const KernelCotangents<double>&, VjpInputs, const RunControl&);
 template GramVjp<double> gram_vjp(const Network&, const Inputs<double>&, const Inputs<double>&,
                                   const KernelCotangents<double>&, const RunControl&);
 template xt::xarray<float> gram_vjp(const Network&, const Inputs<float>&, const KernelCotangents<float>&,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernel/derivatives/input_record.hpp"
+#include "kernel/planes/tile.hpp"
 
 namespace widelimit {
 
@@ -17,22 +18,22 @@ struct BlockInput {
 /// of a plane.
 template <typename Scalar>
 struct PairBlock {
-  struct Pair {
-    std::size_t left;
-    std::size_t right;
-    bool same_input;  ///< One input with itself: at offset 0 covariances are variances.
-  };
-
   std::vector<BlockInput<Scalar>> left;
   std::vector<BlockInput<Scalar>> right;
-  std::vector<Pair> pairs;
+  /// Best in the order of for_each_pair(). One input with itself: at offset 0 covariances are variances.
+  std::vector<TilePair> pairs;
   /// One pair, of an input with itself: variances and states are recorded on the way forth, and their adjoints join in on
   /// the way back.
   bool recording = false;
+  /// The adjoints of features and variances of a side are summed up.
+  bool left_wanted = true;
+  bool right_wanted = true;
 
-  [[nodiscard]] const BlockInput<Scalar>& left_of(std::size_t pair) const { return left[pairs[pair].left]; }
+  [[nodiscard]] const BlockInput<Scalar>& left_of(std::size_t pair) const {
+    return left[static_cast<std::size_t>(pairs[pair].left)];
+  }
   [[nodiscard]] const BlockInput<Scalar>& right_of(std::size_t pair) const {
-    return right[pairs[pair].right];
+    return right[static_cast<std::size_t>(pairs[pair].right)];
   }
 };
 

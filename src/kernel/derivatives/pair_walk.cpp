@@ -7,16 +7,13 @@
 #include "kernel/variance_checks.hpp"
 #include "network/mask_rule.hpp"
 #include "network/plane_mapping.hpp"
+#include "numerics/gemm.hpp"
 
 namespace widelimit {
 
 template <typename Scalar>
 PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk)
-    : program_{program},
-      geometry_{geometry},
-      with_ntk_{with_ntk},
-      needs_forth_{std::find(program.kept.begin(), program.kept.end(), true) != program.kept.end()},
-      gathering_(program.graph.nodes.size()) {
+    : program_{program}, geometry_{geometry}, with_ntk_{with_ntk}, gathering_(program.graph.nodes.size()) {
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     const auto* plane = std::get_if<PlaneStep>(&program.steps[step]);
     if (plane != nullptr) gathering_[plane->target] = gathering_of(plane->target);
@@ -26,19 +23,17 @@ PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry,
 }
 
 template <typename Scalar>
-typename PairWalk<Scalar>::PairNodes& PairWalk<Scalar>::place(std::size_t pair) {
+void PairWalk<Scalar>::make_room(std::size_t pairs) {
   const std::size_t nodes = program_.graph.nodes.size();
-  while (pairs_.size() <= pair) {
-    PairNodes& fresh = pairs_.emplace_back(PairNodes{std::vector<KeptNode<Scalar>>(nodes),
-                                                     std::vector<KernelValues<Scalar>>(nodes),
-                                                     std::vector<KernelValues<Scalar>>(nodes)});
+  while (pairs_.size() < pairs) {
+    pairs_.push_back({std::vector<KernelValues<Scalar>>(nodes), std::vector<KernelValues<Scalar>>(nodes)});
+    std::vector<KeptNode<Scalar>>& fresh = kept_.emplace_back(nodes);
     for (NodeId id = 0; id < nodes; ++id) {
       if (!program_.kept[id]) continue;
-      fresh.kept[id].rows = product(geometry_.left_sizes[id]);
-      fresh.kept[id].columns = product(geometry_.right_sizes[id]);
+      fresh[id].rows = product(geometry_.left_sizes[id]);
+      fresh[id].columns = product(geometry_.right_sizes[id]);
     }
   }
-  return pairs_[pair];
 }
 
 /// Null for nodes that are no more than kept, and readouts.
@@ -57,22 +52,31 @@ std::unique_ptr<EntryGathering> PairWalk<Scalar>::gathering_of(NodeId id) const 
 }
 
 template <typename Scalar>
-void PairWalk<Scalar>::forth(const PairBlock<Scalar>& block, const StopRequest& stop) {
+void PairWalk<Scalar>::forth(const PairBlock<Scalar>& block, Readouts readouts, const StopRequest& stop) {
+  make_room(block.pairs.size());
   for (std::size_t step = 0; step < program_.steps.size(); ++step) {
-    if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) forth(step, *plane, block, stop);
-    if (const auto* pair = std::get_if<PairStep>(&program_.steps[step]))
-      for (std::size_t number = 0; number < block.pairs.size(); ++number) forth(*pair, block, number, stop);
+    if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) {
+      const bool reads_out = std::holds_alternative<ReadoutNode>(node(plane->target).operation);
+      if (!reads_out || readouts == Readouts::wanted) forth(step, *plane, block, stop);
+    }
+    for (std::size_t number = 0; number < block.pairs.size(); ++number) {
+      if (const auto* input = std::get_if<InputStep>(&program_.steps[step])) forth(*input, block, number);
+      if (const auto* pair = std::get_if<PairStep>(&program_.steps[step])) forth(*pair, block, number, stop);
+    }
   }
 }
 
 template <typename Scalar>
 void PairWalk<Scalar>::back(const PairBlock<Scalar>& block, const StopRequest& stop) {
-  for (std::size_t number = 0; number < block.pairs.size(); ++number)
-    for (KeptNode<Scalar>& kept : place(number).kept) kept.clear_adjoint();
+  for (std::size_t number = 0; number < block.pairs.size(); ++number) {
+    for (KeptNode<Scalar>& kept : kept_[number]) kept.clear_adjoint();
+  }
   for (std::size_t step = program_.steps.size(); step-- > 0;) {
     if (const auto* plane = std::get_if<PlaneStep>(&program_.steps[step])) back(step, *plane, block, stop);
-    if (const auto* pair = std::get_if<PairStep>(&program_.steps[step]))
-      for (std::size_t number = 0; number < block.pairs.size(); ++number) back(*pair, block, number, stop);
+    for (std::size_t number = 0; number < block.pairs.size(); ++number) {
+      if (const auto* pair = std::get_if<PairStep>(&program_.steps[step])) back(*pair, block, number, stop);
+      if (const auto* input = std::get_if<InputStep>(&program_.steps[step])) back(*input, block, number);
+    }
   }
 }
 
@@ -80,16 +84,21 @@ template <typename Scalar>
 void PairWalk<Scalar>::forth(std::size_t step, const PlaneStep& plane, const PairBlock<Scalar>& block,
                              const StopRequest& stop) {
   for (std::size_t number = 0; number < block.pairs.size(); ++number) {
-    place(number).readouts[plane.target] = {};
-    place(number).kept[plane.target].clear(with_ntk_);
+    pairs_[number].readouts[plane.target] = {};
+    kept_[number][plane.target].clear(with_ntk_);
   }
   RunWalk<Scalar>& run = *runs_[step];
+  run.begin_block(block, kept_);
   for (const auto& root : run.planes(block.recording)) {
     stop.check();
-    run.begin_plane(block, root.offsets);
-    for (std::size_t number = 0; number < block.pairs.size(); ++number) {
-      run.forth(number, pairs_[number].kept);
-      if (root.is_demanded && !run.root().plane.empty()) put(plane.target, run.root(), pairs_[number]);
+    run.begin_plane(root.offsets);
+    const PlacedPlane& at = run.root().plane;
+    for (const Stack& stack : run.stacks()) {
+      run.forth(stack);
+      if (!root.is_demanded || at.empty()) continue;
+      for (Index n = 0; n < stack.count; ++n)
+        put(plane.target, at, run.root().value + n * at.layout.length,
+            static_cast<std::size_t>(stack.first_pair + n));
     }
   }
 }
@@ -100,48 +109,57 @@ void PairWalk<Scalar>::back(std::size_t step, const PlaneStep& plane, const Pair
                             const StopRequest& stop) {
   RunWalk<Scalar>& run = *runs_[step];
   const auto& planes = run.planes(block.recording);
+  run.begin_block(block, kept_);
   for (auto root = planes.rbegin(); root != planes.rend(); ++root) {
     stop.check();
-    run.begin_plane(block, root->offsets);
-    for (std::size_t number = 0; number < block.pairs.size(); ++number) {
-      run.forth(number, pairs_[number].kept);
+    run.begin_plane(root->offsets);
+    const PlacedPlane& at = run.root().plane;
+    for (const Stack& stack : run.stacks()) {
+      run.forth(stack);
       run.begin_back();
-      if (root->is_demanded && !run.root().plane.empty())
-        take_adjoint(plane.target, run.root(), pairs_[number]);
+      if (root->is_demanded && !at.empty()) {
+        const Plane<Scalar> adjoint = run.begin_root();
+        for (Index n = 0; n < stack.count; ++n)
+          take_adjoint(plane.target, at, adjoint + n * at.layout.length,
+                       static_cast<std::size_t>(stack.first_pair + n));
+      }
       run.back();
     }
     run.end_plane();
   }
+  run.end_block();
 }
 
 template <typename Scalar>
-void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane, PairNodes& nodes) const {
-  const Operation& operation = node(target).operation;
-  if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
-    if (readout->kind == ReadoutKind::flatten && !plane.plane.is_diagonal) return;
-    const double weight = readout_weight(program_.graph, geometry_, target);
-    const NodeId input = node(target).inputs[0];
-    const Index3 &left_of_target = geometry_.left_sizes[input],
-                 &right_of_target = geometry_.right_sizes[input];
-    double nngp = 0, ntk = 0;
-    for_each_row_of(plane.plane, left_of_target, right_of_target,
-                    [&](Index entry, Index /*a*/, Index /*b*/, Index count) {
-                      for (Index z = entry; z < entry + count; ++z) {
-                        nngp += static_cast<double>(plane.nngp[static_cast<std::size_t>(z)]);
-                        if (with_ntk_) ntk += static_cast<double>(plane.ntk[static_cast<std::size_t>(z)]);
-                      }
-                    });
-    nodes.readouts[target].nngp += static_cast<Scalar>(weight * nngp);
-    nodes.readouts[target].ntk += static_cast<Scalar>(weight * ntk);
-    return;
-  }
-  KeptNode<Scalar>& kept = nodes.kept[target];
+void PairWalk<Scalar>::put_readout(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane,
+                                   std::size_t pair) {
+  const auto& readout = std::get<ReadoutNode>(node(target).operation);
+  if (readout.kind == ReadoutKind::flatten && !at.is_diagonal) return;
+  const double weight = readout_weight(program_.graph, geometry_, target);
+  const NodeId input = node(target).inputs[0];
+  const auto& rows = numerics::linear_rows<Scalar>();
+  double nngp = 0, ntk = 0;
+  for_each_row_of(at, geometry_.left_sizes[input], geometry_.right_sizes[input],
+                  [&](Index entry, Index /*a*/, Index /*b*/, Index count) {
+                    nngp += rows.sum(plane.nngp + entry, static_cast<std::size_t>(count));
+                    if (with_ntk_) ntk += rows.sum(plane.ntk + entry, static_cast<std::size_t>(count));
+                  });
+  pairs_[pair].readouts[target].nngp += static_cast<Scalar>(weight * nngp);
+  pairs_[pair].readouts[target].ntk += static_cast<Scalar>(weight * ntk);
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::put(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane,
+                           std::size_t pair) {
+  if (std::holds_alternative<ReadoutNode>(node(target).operation))
+    return put_readout(target, at, plane, pair);
+  KeptNode<Scalar>& kept = kept_[pair][target];
   if (const EntryGathering* gathering = gathering_[target].get())
-    return gathering->for_each_meeting(plane.plane, [&](std::size_t from, std::size_t to, double weight) {
+    return gathering->for_each_meeting(at, [&](std::size_t from, std::size_t to, double weight) {
       kept.nngp[to] += static_cast<Scalar>(weight) * plane.nngp[from];
       if (with_ntk_) kept.ntk[to] += static_cast<Scalar>(weight) * plane.ntk[from];
     });
-  for_each_kept(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
+  for_each_kept(at, geometry_.left_sizes[target], geometry_.right_sizes[target],
                 [&](std::size_t from, std::size_t to) {
                   kept.nngp[to] = plane.nngp[from];
                   if (with_ntk_) kept.ntk[to] = plane.ntk[from];
@@ -149,26 +167,59 @@ void PairWalk<Scalar>::put(NodeId target, TapeEntry<Scalar>& plane, PairNodes& n
 }
 
 template <typename Scalar>
-void PairWalk<Scalar>::take_adjoint(NodeId target, TapeEntry<Scalar>& plane, const PairNodes& nodes) const {
+void PairWalk<Scalar>::take_adjoint(NodeId target, const PlacedPlane& at, const Plane<Scalar>& adjoint,
+                                    std::size_t pair) const {
   const Operation& operation = node(target).operation;
+  const auto size = static_cast<std::size_t>(at.layout.length);
   if (const auto* readout = std::get_if<ReadoutNode>(&operation)) {
-    if (readout->kind == ReadoutKind::flatten && !plane.plane.is_diagonal) return;
-    const auto weight = static_cast<Scalar>(readout_weight(program_.graph, geometry_, target));
-    plane.nngp_adjoint.fill(weight * nodes.readout_adjoints[target].nngp);
-    plane.ntk_adjoint.fill(weight * nodes.readout_adjoints[target].ntk);
-    return;
+    const bool reads = readout->kind != ReadoutKind::flatten || at.is_diagonal;
+    const auto weight = static_cast<Scalar>(reads ? readout_weight(program_.graph, geometry_, target) : 0.0);
+    const KernelValues<Scalar>& of_readout = pairs_[pair].readout_adjoints[target];
+    return fill_plane(adjoint, size, weight * of_readout.nngp, weight * of_readout.ntk);
   }
-  const KeptNode<Scalar>& kept = nodes.kept[target];
+  fill_plane(adjoint, size, Scalar{0}, Scalar{0});
+  const KeptNode<Scalar>& kept = kept_[pair][target];
   if (const EntryGathering* gathering = gathering_[target].get())
-    return gathering->for_each_meeting(plane.plane, [&](std::size_t to, std::size_t from, double weight) {
-      plane.nngp_adjoint[to] += static_cast<Scalar>(weight) * kept.nngp_adjoint[from];
-      if (with_ntk_) plane.ntk_adjoint[to] += static_cast<Scalar>(weight) * kept.ntk_adjoint[from];
+    return gathering->for_each_meeting(at, [&](std::size_t to, std::size_t from, double weight) {
+      adjoint.nngp[to] += static_cast<Scalar>(weight) * kept.nngp_adjoint[from];
+      if (with_ntk_) adjoint.ntk[to] += static_cast<Scalar>(weight) * kept.ntk_adjoint[from];
     });
-  for_each_kept(plane.plane, geometry_.left_sizes[target], geometry_.right_sizes[target],
+  for_each_kept(at, geometry_.left_sizes[target], geometry_.right_sizes[target],
                 [&](std::size_t to, std::size_t from) {
-                  plane.nngp_adjoint[to] += kept.nngp_adjoint[from];
-                  if (with_ntk_) plane.ntk_adjoint[to] += kept.ntk_adjoint[from];
+                  adjoint.nngp[to] = kept.nngp_adjoint[from];
+                  if (with_ntk_) adjoint.ntk[to] = kept.ntk_adjoint[from];
                 });
+}
+
+/// One matrix product: the products of all positions of the pair.
+template <typename Scalar>
+void PairWalk<Scalar>::forth(const InputStep& input, const PairBlock<Scalar>& block, std::size_t number) {
+  KeptNode<Scalar>& kept = kept_[number][input.node];
+  kept.clear(with_ntk_);
+  const InputRecord<Scalar>& left = *block.left_of(number).record;
+  const Index channels = left.layout->channels[input.node];
+  numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, kept.rows, kept.columns, channels,
+                 Scalar{1} / static_cast<Scalar>(channels),
+                 {block.left_of(number).record->features(input.node, 0), kept.rows},
+                 {block.right_of(number).record->features(input.node, 0), kept.columns}, Scalar{0},
+                 kept.nngp.data(), kept.columns);
+}
+
+template <typename Scalar>
+void PairWalk<Scalar>::back(const InputStep& input, const PairBlock<Scalar>& block, std::size_t number) {
+  const KeptNode<Scalar>& kept = kept_[number][input.node];
+  const BlockInput<Scalar>&left = block.left_of(number), &right = block.right_of(number);
+  const Index channels = left.record->layout->channels[input.node];
+  const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
+  const numerics::MatrixView<Scalar> adjoint{kept.nngp_adjoint.data(), kept.columns};
+  if (block.left_wanted)
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, channels, kept.rows, kept.columns,
+                   scale, {right.record->features(input.node, 0), kept.columns}, adjoint, Scalar{1},
+                   left.adjoint->features(input.node, 0), kept.rows);
+  if (block.right_wanted)
+    numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, channels, kept.columns, kept.rows, scale,
+                   {left.record->features(input.node, 0), kept.rows}, adjoint, Scalar{1},
+                   right.adjoint->features(input.node, 0), kept.columns);
 }
 
 template <typename Scalar>
@@ -178,7 +229,7 @@ PairView<Scalar> PairWalk<Scalar>::view(NodeId id, const PairBlock<Scalar>& bloc
   const PairShapes& shapes = geometry_.shapes;
   auto view = pair_view<Scalar>(stage_input(id, *block.left_of(number).record, shapes.left[input]),
                                 stage_input(id, *block.right_of(number).record, shapes.right[input]),
-                                pairs_[number].kept[input].value());
+                                kept_[number][input].value());
   view.same_input = block.pairs[number].same_input;
   view.wanted = geometry_.demanded[id].entries(geometry_.left_sizes[id], geometry_.right_sizes[id]);
   view.stop = stop;
@@ -191,7 +242,7 @@ void PairWalk<Scalar>::with_self_view(NodeId id, const PairBlock<Scalar>& block,
                                       const Body& body) {
   const InputRecord<Scalar>& record = *block.left[0].record;
   const NodeId input = node(id).inputs[0];
-  const KeptNode<Scalar>& kept = pairs_[0].kept[input];
+  const KeptNode<Scalar>& kept = kept_[0][input];
   SelfView<Scalar> itself{
       {kept.nngp.data(), kept.rows, kept.columns}, geometry_.shapes.left[input], stop, {}, record.graph};
   std::optional<PositionMask> mask;
@@ -204,7 +255,7 @@ template <typename Scalar>
 void PairWalk<Scalar>::forth(const PairStep& pair, const PairBlock<Scalar>& block, std::size_t number,
                              const StopRequest& stop) {
   const auto& operation = std::get<PairNode>(node(pair.node).operation);
-  std::vector<KeptNode<Scalar>>& kept = place(number).kept;
+  std::vector<KeptNode<Scalar>>& kept = kept_[number];
   KeptNode<Scalar>& in_front = kept[node(pair.node).inputs[0]];
   if (block.recording) {
     InputRecord<Scalar>& record = *block.left[0].record;
@@ -231,7 +282,7 @@ template <typename Scalar>
 void PairWalk<Scalar>::back(const PairStep& pair, const PairBlock<Scalar>& block, std::size_t number,
                             const StopRequest& stop) {
   const auto& operation = std::get<PairNode>(node(pair.node).operation);
-  std::vector<KeptNode<Scalar>>& kept = pairs_[number].kept;
+  std::vector<KeptNode<Scalar>>& kept = kept_[number];
   KeptNode<Scalar>&in_front = kept[node(pair.node).inputs[0]], &behind = kept[pair.node];
   const Plane<Scalar> from = in_front.adjoint(), to = behind.adjoint();
   const auto rows_of = [&](Index count) { return with_ntk_ ? count : 0; };

@@ -23,14 +23,12 @@ class PairWalk {
   /// Program and geometry must outlive the walk.
   PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk);
 
-  /// Readouts and kept nodes; while inputs are recorded, their variances and states too.
-  void forth(const PairBlock<Scalar>& block, const StopRequest& stop);
+  /// Kept nodes and, unless nobody asks for them, readouts; while inputs are recorded, their variances and states too.
+  enum class Readouts { wanted, skipped };
+  void forth(const PairBlock<Scalar>& block, Readouts readouts, const StopRequest& stop);
 
-  /// Behind forth(), or on its own if needs_forth() is false: adds to the adjoints of what is recorded of the inputs.
+  /// Behind forth(): adds to the adjoints of what is recorded of the inputs.
   void back(const PairBlock<Scalar>& block, const StopRequest& stop);
-
-  /// False if the way back makes all that it reads itself.
-  [[nodiscard]] bool needs_forth() const { return needs_forth_; }
 
   /// Of a pair of the block.
   [[nodiscard]] const KernelValues<Scalar>& readout(std::size_t pair, NodeId node) const {
@@ -38,19 +36,20 @@ class PairWalk {
   }
   /// To be set before back().
   void set_readout_adjoint(std::size_t pair, NodeId node, const KernelValues<Scalar>& adjoint) {
-    place(pair).readout_adjoints[node] = adjoint;
+    make_room(pair + 1);
+    pairs_[pair].readout_adjoints[node] = adjoint;
   }
 
  private:
-  /// What is kept of a pair.
-  struct PairNodes {
-    std::vector<KeptNode<Scalar>> kept;                  ///< [node]
+  /// Of one pair.
+  struct PairReadouts {
     std::vector<KernelValues<Scalar>> readouts;          ///< [node]
     std::vector<KernelValues<Scalar>> readout_adjoints;  ///< [node]
   };
 
   [[nodiscard]] const Node& node(NodeId id) const { return program_.graph.nodes[id]; }
-  [[nodiscard]] PairNodes& place(std::size_t pair);
+  /// For so many pairs.
+  void make_room(std::size_t pairs);
   [[nodiscard]] std::unique_ptr<EntryGathering> gathering_of(NodeId id) const;
 
   void forth(std::size_t step, const PlaneStep& plane, const PairBlock<Scalar>& block,
@@ -61,9 +60,13 @@ class PairWalk {
             const StopRequest& stop);
   void back(const PairStep& pair, const PairBlock<Scalar>& block, std::size_t number,
             const StopRequest& stop);
-  /// Where the plane of a run's root goes, and where its adjoint comes from.
-  void put(NodeId target, TapeEntry<Scalar>& plane, PairNodes& nodes) const;
-  void take_adjoint(NodeId target, TapeEntry<Scalar>& plane, const PairNodes& nodes) const;
+  void forth(const InputStep& input, const PairBlock<Scalar>& block, std::size_t number);
+  void back(const InputStep& input, const PairBlock<Scalar>& block, std::size_t number);
+  /// Where the plane of a run's root goes, and where its adjoint comes from; of one pair.
+  void put(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane, std::size_t pair);
+  void put_readout(NodeId target, const PlacedPlane& at, const Plane<Scalar>& plane, std::size_t pair);
+  void take_adjoint(NodeId target, const PlacedPlane& at, const Plane<Scalar>& adjoint,
+                    std::size_t pair) const;
   [[nodiscard]] PairView<Scalar> view(NodeId id, const PairBlock<Scalar>& block, std::size_t number,
                                       const StopRequest& stop);
   /// body(the input that is recorded with itself, in front of a stage)
@@ -73,10 +76,10 @@ class PairWalk {
   const Program& program_;
   const PairGeometry& geometry_;
   bool with_ntk_;
-  bool needs_forth_ = false;
   std::vector<std::unique_ptr<EntryGathering>> gathering_;  ///< [node]; null where none gathers.
-  std::vector<std::unique_ptr<RunWalk<Scalar>>> runs_;      ///< [step]; null for pair stages.
-  std::vector<PairNodes> pairs_;                            ///< [pair of the block]
+  std::vector<std::unique_ptr<RunWalk<Scalar>>> runs_;      ///< [step]; null for others than runs.
+  std::vector<PairReadouts> pairs_;                         ///< [pair of the block]
+  KeptNodes<Scalar> kept_;                                  ///< [pair of the block][node]
   std::vector<Scalar> scratch_;                             ///< Of a pair stage.
 };
 

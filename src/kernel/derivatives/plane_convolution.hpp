@@ -3,32 +3,42 @@
 #include <array>
 #include <vector>
 
-#include "kernel/derivatives/tape_entry.hpp"
+#include "kernel/derivatives/run_tape.hpp"
 #include "kernel/derivatives/window_sums.hpp"
 #include "kernel/planes/affine.hpp"
 
 namespace widelimit {
 
+/// Planes of `count` pairs, one behind the other, in front of a convolution and behind it.
+struct ConvolvedPlanes {
+  const Affine& affine;
+  const PlacedPlane& from;
+  const PlacedPlane& to;
+  Index count;
+};
+
 /// Convolutions and dense layers between planes, forth and back; circular ones are not among them.
 template <typename Scalar>
 class PlaneConvolution {
  public:
-  void forth(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
+  using Scratch = std::array<Scalar*, 2>;
 
-  /// K-bar += scale W^T (K'-bar + T'-bar), T-bar += scale W^T T'-bar; without weights T'-bar goes to T-bar only. May change
-  /// the adjoints in guards of `to`.
-  void back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
+  /// Guards of the source are zero. `scratch`: two rows with a zero margin in front.
+  void forth(const ConvolvedPlanes& planes, const Plane<Scalar>& source, const Plane<Scalar>& target,
+             const Scratch& scratch);
+
+  /// K-bar = scale W^T (K'-bar + T'-bar), T-bar = scale W^T T'-bar; without weights T'-bar goes to T-bar only. `from` is not
+  /// empty. May change the adjoints in guards behind the convolution.
+  void back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind, const Plane<Scalar>& in_front,
+            const Scratch& scratch);
 
  private:
-  /// By shifted copies of whole planes, guards included, of what is given for the two kernels.
-  void shift(const Affine& affine, const PlaneLayout& layout, const Plane<Scalar>& source, double bias,
-             const Plane<Scalar>& target);
-  void shift_back(const Affine& affine, TapeEntry<Scalar>& from, TapeEntry<Scalar>& to);
+  void shift_back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind, const Plane<Scalar>& in_front,
+                  const Scratch& scratch);
+  void spread_back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind, const Plane<Scalar>& in_front);
 
   WindowSums<Scalar> windows_;
-  std::array<std::vector<Scalar>, 2> dense_;   ///< Planes without guards.
-  std::array<GuardedRow<Scalar>, 2> scratch_;  ///< Of shifted copies.
-  std::array<GuardedRow<Scalar>, 2> sums_;     ///< What they make.
+  std::array<std::vector<Scalar>, 2> dense_;  ///< Planes without guards.
 };
 
 }  // namespace widelimit

@@ -118,9 +118,10 @@ void PointWalk<Scalar>::forth(InputRecord<Scalar>& left, Index same, bool record
     } else if (const auto* pair = std::get_if<PairNode>(&operation(i))) {
       pair_forth(i, left, same, recording, *pair->stage, stop);
     } else if (const auto* sum = std::get_if<SumNode>(&operation(i))) {
-      sum_forth(*sum, inputs(i), to);
+      sum_planes([&](std::size_t k) { return inputs(i)[k]->value(); }, sum->factors, to.size(), to.value());
     } else if (const auto* product = std::get_if<ProductNode>(&operation(i))) {
-      product_forth(*product, inputs(i), to);
+      multiply_planes([&](std::size_t k) { return inputs(i)[k]->value(); }, inputs(i).size(), product->factor,
+                      to.size(), to.value());
     } else if (!std::holds_alternative<InputNode>(operation(i))) {
       throw_no_instruction(program_.points.instructions[i]);
     }
@@ -136,21 +137,28 @@ template <typename Scalar>
 void PointWalk<Scalar>::back(InputRecord<Scalar>& left, RecordAdjoint<Scalar>& left_adjoint, Index same,
                              bool recording, const StopRequest& stop) {
   for (std::size_t i = tape_.size(); i-- > 0;) {
-    const TapeEntry<Scalar>& to = tape_[i];
+    TapeEntry<Scalar>& to = tape_[i];
     if (program_.points.instructions[i].loads) continue;
     if (const auto* affine = std::get_if<AffineNode>(&operation(i))) {
       TapeEntry<Scalar>& from = *inputs(i)[0];
-      add_times(to.nngp_adjoint, affine->weight_variance, from.nngp_adjoint);
-      add_times(to.ntk_adjoint, affine->weight_variance, from.nngp_adjoint);
-      add_times(to.ntk_adjoint, affine->weight_variance, from.ntk_adjoint);
+      add_times(to.adjoint(), affine->weight_variance, to.size(), from.adjoint());
+      if (with_ntk_)
+        numerics::linear_rows<Scalar>().add(to.ntk_adjoint.data(),
+                                            static_cast<Scalar>(affine->weight_variance),
+                                            from.nngp_adjoint.data(), to.size());
     } else if (const auto* row = std::get_if<RowNode>(&operation(i))) {
       row_back(i, left_adjoint, same, recording, *row->stage);
     } else if (const auto* pair = std::get_if<PairNode>(&operation(i))) {
       pair_back(i, left, left_adjoint, same, recording, *pair->stage, stop);
     } else if (const auto* sum = std::get_if<SumNode>(&operation(i))) {
-      sum_back(*sum, inputs(i), to);
+      for (std::size_t k = 0; k < sum->factors.size(); ++k)
+        add_times(to.adjoint(), sum->factors[k], to.size(), inputs(i)[k]->adjoint());
     } else if (const auto* product = std::get_if<ProductNode>(&operation(i))) {
-      product_back(*product, inputs(i), to);
+      const std::vector<TapeEntry<Scalar>*> from = inputs(i);
+      for (std::size_t k = 0; k < from.size(); ++k)
+        factor_back(
+            *product, [&](std::size_t other) { return from[other]->value(); }, from.size(), k, to.adjoint(),
+            to.size(), from[k]->adjoint());
     }
   }
 }
@@ -218,8 +226,7 @@ void PointWalk<Scalar>::row_back(std::size_t i, RecordAdjoint<Scalar>& left_adjo
     of_right[first] = 0;
     if (!stage.mixes_variances()) of_left[first] = 0;
   });
-  add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
-  add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
+  add_times(adjoint, 1, columns, from.adjoint());
   Scalar& left_variance = left_adjoint.variances(node_of(i))[0];
   left_variance = std::accumulate(of_left, of_left + columns, left_variance);
   for (std::size_t j = 0; j < columns; ++j) arrays_[i].variance_adjoints[j] += of_right[j];

@@ -1,7 +1,6 @@
 #include "kernel/derivatives/run_walk.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "kernel/derivatives/kept_windows.hpp"
 #include "kernel/interpreter.hpp"
@@ -55,7 +54,7 @@ template <typename Scalar>
 RunWalk<Scalar>::RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step,
                          bool with_ntk)
     : of_{program, geometry, std::get<PlaneStep>(program.steps[step]).run, geometry.runs[step], with_ntk},
-      tape_(of_.run.instructions.size()),
+      tape_(of_),
       left_planes_(PairSide::left, of_),
       right_planes_(PairSide::right, of_) {
   for (std::size_t i = 0; i < tape_.size(); ++i) affine_.push_back(affine_of(program, geometry, of_.id(i)));
@@ -77,42 +76,48 @@ void RunWalk<Scalar>::make_planes() {
   if (!zero_demanded) recorded_planes_.insert(recorded_planes_.begin(), {zero_offsets, false});
 }
 
-template <typename Scalar>
-TapeInputs<Scalar> RunWalk<Scalar>::inputs(std::size_t i) {
-  TapeInputs<Scalar> entries;
-  for (const std::size_t input : of_.run.instructions[i].inputs) entries.push_back(&tape_[input]);
-  return entries;
-}
-
 /// Instructions without positions; and while inputs are recorded, those whose result nobody reads, but for row stages.
 template <typename Scalar>
 bool RunWalk<Scalar>::is_skipped(std::size_t i) const {
   if (tape_[i].plane.empty()) return true;
-  if (!now_.block->recording || !of_.geometry.demanded[of_.id(i)].empty()) return false;
+  if (!block_->recording || !of_.geometry.demanded[of_.id(i)].empty()) return false;
   return of_.run.instructions[i].loads || !std::holds_alternative<RowNode>(of_.node(i).operation);
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::begin_plane(const PairBlock<Scalar>& block, const PlaneOffsets& offsets) {
-  now_ = {&block, 0, nullptr};
-  left_planes_.begin_offset(block.left.size());
-  right_planes_.begin_offset(block.right.size());
-  for (std::size_t i = 0; i < tape_.size(); ++i) {
-    tape_[i].plane.place(of_.run_geometry, i, offsets, of_.left_sizes(i), of_.right_sizes(i));
-    tape_[i].resize_for_plane(of_.with_ntk);
-  }
+void RunWalk<Scalar>::begin_block(const PairBlock<Scalar>& block, KeptNodes<Scalar>& kept_nodes) {
+  block_ = &block;
+  kept_ = &kept_nodes;
+  stacks_.begin_tile(block.pairs, static_cast<Index>(block.right.size()));
+  left_planes_.begin_block(block.left);
+  right_planes_.begin_block(block.right);
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::end_block() {
+  left_planes_.flush();
+  right_planes_.flush();
+}
+
+template <typename Scalar>
+void RunWalk<Scalar>::begin_plane(const PlaneOffsets& offsets) {
+  // There the adjoints of all other planes' variances join in.
+  if (block_->recording && offsets == zero_offsets) end_block();
+  tape_.place(offsets);
+  stacks_.cut(planes_a_stack(tape_.length()));
+  left_planes_.begin_plane(tape_, offsets[2], 0);
+  right_planes_.begin_plane(tape_, offsets[2], stacks_.has_many() ? stacks_.right_places() : 0);
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::end_plane() {
-  left_planes_.end_offset(now_.block->left, tape_);
-  right_planes_.end_offset(now_.block->right, tape_);
+  left_planes_.end_plane();
+  right_planes_.end_plane();
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::forth(std::size_t pair, std::vector<KeptNode<Scalar>>& kept_nodes) {
-  now_.pair = pair;
-  now_.kept = &kept_nodes;
+void RunWalk<Scalar>::forth(const Stack& stack) {
+  stack_ = &stack;
   for (std::size_t i = 0; i < tape_.size(); ++i)
     if (!is_skipped(i)) evaluate(i);
 }
@@ -131,11 +136,6 @@ void RunWalk<Scalar>::evaluate(std::size_t i) {
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::begin_back() {
-  for (TapeEntry<Scalar>& entry : tape_) entry.clear_adjoint();
-}
-
-template <typename Scalar>
 void RunWalk<Scalar>::back() {
   for (std::size_t i = tape_.size(); i-- > 0;)
     if (!is_skipped(i)) go_back(i);
@@ -143,6 +143,9 @@ void RunWalk<Scalar>::back() {
 
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i) {
+  Planes& planes = tape_[i];
+  if (!planes.has_adjoint) fill_plane(planes.adjoint, size(planes), Scalar{0}, Scalar{0});
+  planes.has_adjoint = true;
   if (of_.run.instructions[i].loads) return unload(i);
   std::visit(
       [&](const auto& operation) {
@@ -156,178 +159,114 @@ void RunWalk<Scalar>::go_back(std::size_t i) {
 
 template <typename Scalar>
 void RunWalk<Scalar>::load(std::size_t i) {
-  const KeptNode<Scalar>& from = kept(of_.id(i));
-  TapeEntry<Scalar>& to = tape_[i];
-  for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i), [&](std::size_t entry, std::size_t source) {
-    to.nngp[entry] = from.nngp[source];
-    if (of_.with_ntk) to.ntk[entry] = from.ntk[source];
+  const Planes& to = tape_[i];
+  for_each_pair(to.plane, to.value, [&](Index n, const Plane<Scalar>& plane) {
+    const KeptNode<Scalar>& from = kept(of_.id(i), n);
+    for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i),
+                  [&](std::size_t entry, std::size_t source) {
+                    plane.nngp[entry] = from.nngp[source];
+                    if (of_.with_ntk) plane.ntk[entry] = from.ntk[source];
+                  });
   });
+  clear_guards(to.plane.layout, stack_->count, to.value);
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::unload(std::size_t i) {
-  KeptNode<Scalar>& from = kept(of_.id(i));
-  const TapeEntry<Scalar>& to = tape_[i];
-  for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i), [&](std::size_t entry, std::size_t source) {
-    from.nngp_adjoint[source] += to.nngp_adjoint[entry];
-    if (of_.with_ntk) from.ntk_adjoint[source] += to.ntk_adjoint[entry];
+  const Planes& to = tape_[i];
+  for_each_pair(to.plane, to.adjoint, [&](Index n, const Plane<Scalar>& plane) {
+    KeptNode<Scalar>& from = kept(of_.id(i), n);
+    for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i),
+                  [&](std::size_t entry, std::size_t source) {
+                    from.nngp_adjoint[source] += plane.nngp[entry];
+                    if (of_.with_ntk) from.ntk_adjoint[source] += plane.ntk[entry];
+                  });
   });
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const InputNode& /*node*/) {
-  TapeEntry<Scalar>& to = tape_[i];
-  const NodeId id = of_.id(i);
-  const Index channels = left().record->layout->channels[id];
-  const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
-  to.nngp.fill(0);
-  to.ntk.fill(0);
-  for (Index channel = 0; channel < channels; ++channel) {
-    const Scalar *from_left = left().record->features(id, channel),
-                 *from_right = right().record->features(id, channel);
-    for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
-                    [&](Index entry, Index a, Index b, Index count) {
-                      Scalar* row = to.nngp.data() + entry;
-                      for (Index z = 0; z < count; ++z)
-                        row[z] += scale * from_left[a + z] * from_right[b + z];
-                    });
-  }
+  const Planes& to = tape_[i];
+  const Index channels = left().record->layout->channels[of_.id(i)];
+  numerics::linear_rows<Scalar>().product_sum(
+      left_planes_.arrays(i, stack_->left), right_planes_.arrays(i, right_place()),
+      static_cast<std::size_t>(channels), Scalar{1} / static_cast<Scalar>(channels), to.value.nngp, size(to));
+  if (of_.with_ntk) std::fill_n(to.value.ntk, size(to), Scalar{0});
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const InputNode& /*node*/) {
-  const TapeEntry<Scalar>& to = tape_[i];
-  const NodeId id = of_.id(i);
-  const Index channels = left().record->layout->channels[id];
+  const Planes& to = tape_[i];
+  const Index channels = left().record->layout->channels[of_.id(i)];
   const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
-  for (Index channel = 0; channel < channels; ++channel) {
-    const Scalar *from_left = left().record->features(id, channel),
-                 *from_right = right().record->features(id, channel);
-    Scalar *left_adjoint = left().adjoint->features(id, channel),
-           *right_adjoint = right().adjoint->features(id, channel);
-    for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
-                    [&](Index entry, Index a, Index b, Index count) {
-                      const Scalar* row = to.nngp_adjoint.data() + entry;
-                      for (Index z = 0; z < count; ++z)
-                        left_adjoint[a + z] += scale * row[z] * from_right[b + z];
-                      for (Index z = 0; z < count; ++z)
-                        right_adjoint[b + z] += scale * row[z] * from_left[a + z];
-                    });
+  const Scalar* const* from_left = left_planes_.arrays(i, stack_->left);
+  const Scalar* const* from_right = right_planes_.arrays(i, right_place());
+  Scalar* product = tape_.scratch(2).nngp;
+  const auto& rows = numerics::linear_rows<Scalar>();
+  const auto times = [&](const Scalar* other) {
+    rows.product_sum(&to.adjoint.nngp, &other, 1, scale, product, size(to));
+    return product;
+  };
+  for (Index k = 0; k < channels; ++k) {
+    if (block_->left_wanted) left_planes_.add(i, k, stack_->left, stack_->count, times(from_right[k]));
+    if (block_->right_wanted) right_planes_.add(i, k, right_place(), stack_->count, times(from_left[k]));
   }
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
   const Affine& affine = *affine_[i];
-  TapeEntry<Scalar>& to = tape_[i];
-  if (affine.kind != Affine::Kind::circular) return convolution_.forth(affine, input(i, 0), to);
-  const NodeId id = of_.node(i).inputs[0];
-  const KeptNode<Scalar>& from = kept(id);
-  const auto scale = static_cast<Scalar>(affine.scale);
-  to.nngp.fill(static_cast<Scalar>(affine.bias));
-  to.ntk.fill(0);
-  for_each_wrapped(affine, to.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
-                   [&](std::size_t entry, std::size_t source) {
-                     to.nngp[entry] += scale * from.nngp[source];
-                     if (of_.with_ntk) to.ntk[entry] += scale * from.ntk[source];
-                   });
-  if (of_.with_ntk) add_times(to.nngp, 1, to.ntk);
+  if (affine.kind == Affine::Kind::circular) return sum_around(i);
+  const Planes &from = input(i, 0), &to = tape_[i];
+  const Gaps gaps = of_.run.instructions[of_.run.instructions[i].inputs[0]].gaps;
+  if (gaps != Gaps::zero && !from.plane.empty() && affine.kind != Affine::Kind::single_position)
+    clear_guards(from.plane.layout, stack_->count, from.value);
+  convolution_.forth({affine, from.plane, to.plane, stack_->count}, from.value, to.value, scratch());
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const AffineNode& /*node*/) {
   const Affine& affine = *affine_[i];
-  TapeEntry<Scalar>& to = tape_[i];
-  if (affine.kind != Affine::Kind::circular) return convolution_.back(affine, input(i, 0), to);
-  const NodeId id = of_.node(i).inputs[0];
-  KeptNode<Scalar>& from = kept(id);
-  const auto scale = static_cast<Scalar>(affine.scale);
-  for_each_wrapped(affine, to.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
-                   [&](std::size_t entry, std::size_t source) {
-                     const Scalar ntk = of_.with_ntk ? to.ntk_adjoint[entry] : Scalar{0};
-                     from.nngp_adjoint[source] += scale * (to.nngp_adjoint[entry] + ntk);
-                     if (of_.with_ntk) from.ntk_adjoint[source] += scale * ntk;
-                   });
-}
-
-template <typename Scalar>
-TapeEntry<Scalar> RunWalk<Scalar>::diagonal_in_front(std::size_t i) {
-  const NodeId id = of_.node(i).inputs[0];
-  const Index3 &left_size = of_.geometry.left_sizes[id], &right_size = of_.geometry.right_sizes[id];
-  const KeptNode<Scalar>& from = kept(id);
-  TapeEntry<Scalar> diagonal;
-  diagonal.plane = PlacedPlane::alone(affine_[i]->offset_of_diagonal(), left_size, right_size);
-  diagonal.resize_for_plane(of_.with_ntk);
-  diagonal.clear_adjoint();
-  for_each_kept(diagonal.plane, left_size, right_size, [&](std::size_t entry, std::size_t source) {
-    diagonal.nngp[entry] = from.nngp[source];
-    if (of_.with_ntk) diagonal.ntk[entry] = from.ntk[source];
-  });
-  return diagonal;
-}
-
-/// In front of the stage.
-template <typename Scalar>
-void RunWalk<Scalar>::sum_locally(std::size_t i, const LocalAffineNode& local) {
-  if (affine_[i]->kind == Affine::Kind::circular) return evaluate(i, local.affine);
-  TapeEntry<Scalar> from = diagonal_in_front(i);
-  convolution_.forth(*affine_[i], from, tape_[i]);
-}
-
-template <typename Scalar>
-void RunWalk<Scalar>::evaluate(std::size_t i, const LocalAffineNode& local) {
-  TapeEntry<Scalar>& to = tape_[i];
-  if (!to.plane.is_diagonal) {
-    to.nngp.fill(0);
-    return to.ntk.fill(0);
-  }
-  sum_locally(i, local);
-  const Plane<Scalar> plane = to.value();
-  if (local.stage) local.stage->apply({plane.nngp, plane.ntk, nullptr, nullptr, to.size()});
-}
-
-template <typename Scalar>
-void RunWalk<Scalar>::go_back(std::size_t i, const LocalAffineNode& local) {
-  TapeEntry<Scalar>& to = tape_[i];
-  if (!to.plane.is_diagonal) return;
-  if (local.stage) {
-    sum_locally(i, local);
-    const Plane<Scalar> adjoint = to.adjoint(), value = to.value();
-    variances_.resize(std::max(variances_.size(), 2 * to.size()));
-    local.stage->apply_adjoint({value.nngp, value.ntk, nullptr, nullptr, nullptr, nullptr, adjoint.nngp,
-                                adjoint.ntk, variances_.data(), variances_.data() + to.size(), to.size()});
-  }
-  if (affine_[i]->kind == Affine::Kind::circular) return go_back(i, local.affine);
-  TapeEntry<Scalar> from = diagonal_in_front(i);
+  if (affine.kind == Affine::Kind::circular) return sum_around_back(i);
+  Planes &from = input(i, 0), &to = tape_[i];
   if (from.plane.empty()) return;
-  convolution_.back(*affine_[i], from, to);
-  const NodeId id = of_.node(i).inputs[0];
-  KeptNode<Scalar>& source_node = kept(id);
-  for_each_kept(from.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
-                [&](std::size_t entry, std::size_t source) {
-                  source_node.nngp_adjoint[source] += from.nngp_adjoint[entry];
-                  if (of_.with_ntk) source_node.ntk_adjoint[source] += from.ntk_adjoint[entry];
-                });
+  give(from, [&](const Plane<Scalar>& target) {
+    convolution_.back({affine, from.plane, to.plane, stack_->count}, to.adjoint, target, scratch());
+  });
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const SumNode& sum) {
-  sum_forth(sum, inputs(i), tape_[i]);
+  sum_planes([&](std::size_t k) { return input(i, k).value; }, sum.factors, size(tape_[i]), tape_[i].value);
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const SumNode& sum) {
-  sum_back(sum, inputs(i), tape_[i]);
+  const Plane<Scalar> behind = tape_[i].adjoint;
+  const std::size_t entries = size(tape_[i]);
+  for (std::size_t k = 0; k < sum.factors.size(); ++k)
+    give(input(i, k), [&](const Plane<Scalar>& target) {
+      fill_plane(target, entries, Scalar{0}, Scalar{0});
+      add_times(behind, sum.factors[k], entries, target);
+    });
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const ProductNode& product) {
-  product_forth(product, inputs(i), tape_[i]);
+  multiply_planes([&](std::size_t k) { return input(i, k).value; }, of_.run.instructions[i].inputs.size(),
+                  product.factor, size(tape_[i]), tape_[i].value);
 }
 
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const ProductNode& product) {
-  product_back(product, inputs(i), tape_[i]);
+  const std::size_t entries = size(tape_[i]), count = of_.run.instructions[i].inputs.size();
+  for (std::size_t k = 0; k < count; ++k)
+    give(input(i, k), [&](const Plane<Scalar>& target) {
+      fill_plane(target, entries, Scalar{0}, Scalar{0});
+      factor_back(
+          product, [&](std::size_t other) { return input(i, other).value; }, count, k, tape_[i].adjoint,
+          entries, target);
+    });
 }
 
 template class RunWalk<float>;

@@ -6,11 +6,18 @@
 #include "kernel/derivatives/entrywise.hpp"
 #include "kernel/derivatives/plane_convolution.hpp"
 #include "kernel/derivatives/side_planes.hpp"
+#include "kernel/derivatives/tape_entry.hpp"
+#include "kernel/planes/stacks.hpp"
+#include "widelimit/network/row_stage.hpp"
 
 namespace widelimit {
 
-/// The instructions of a plane step, one offset after the other and pair by pair, forth and back. What they were on the
-/// way forth stays until the next pair, so that the way back finds it in the cache.
+/// Kept nodes of the pairs of a block: [pair][node].
+template <typename Scalar>
+using KeptNodes = std::vector<std::vector<KeptNode<Scalar>>>;
+
+/// The instructions of a plane step, one offset after the other and stack by stack, forth and back. What they were on the
+/// way forth stays until the next stack, so that the way back finds it in the cache.
 template <typename Scalar>
 class RunWalk {
  public:
@@ -27,40 +34,60 @@ class RunWalk {
     return recording ? recorded_planes_ : planes_;
   }
 
-  /// Places all instructions for a plane of the root, of all pairs of the block, which must stay until end_plane().
-  void begin_plane(const PairBlock<Scalar>& block, const PlaneOffsets& offsets);
+  /// Of all pairs of the block; block and kept nodes must stay until end_block().
+  void begin_block(const PairBlock<Scalar>& block, KeptNodes<Scalar>& kept);
+  void end_block();
+
+  /// Places all instructions for a plane of the root and cuts the pairs of the block into stacks of such planes.
+  void begin_plane(const PlaneOffsets& offsets);
   void end_plane();
+  [[nodiscard]] const PairStacks& stacks() const { return stacks_; }
 
-  /// Evaluates all instructions for a pair; the last entry is the root. `kept`: of every node of the pair; it must stay
-  /// until back().
-  void forth(std::size_t pair, std::vector<KeptNode<Scalar>>& kept);
+  /// Evaluates all instructions for a stack; the last planes are the root's.
+  void forth(const Stack& stack);
 
-  /// Sets all adjoints of the pair that was last evaluated to 0.
-  void begin_back();
-  /// From root().adjoint() back to the adjoints of kept nodes and of what was recorded of the inputs.
+  /// Behind forth(): all adjoints are 0.
+  void begin_back() { tape_.begin_back(); }
+  /// Where all of the root's adjoint is to be written.
+  [[nodiscard]] Plane<Scalar> begin_root() {
+    root().has_adjoint = true;
+    return root().adjoint;
+  }
+  /// From the adjoint of the root back to the adjoints of kept nodes and of what was recorded of the inputs.
   void back();
 
-  [[nodiscard]] TapeEntry<Scalar>& root() { return tape_.back(); }
+  [[nodiscard]] TapePlanes<Scalar>& root() { return tape_.root(); }
 
  private:
-  /// What is being evaluated.
-  struct Current {
-    const PairBlock<Scalar>* block;
-    std::size_t pair;
-    std::vector<KeptNode<Scalar>>* kept;
-  };
+  using Planes = TapePlanes<Scalar>;
 
-  [[nodiscard]] TapeEntry<Scalar>& input(std::size_t i, std::size_t k) {
+  [[nodiscard]] Planes& input(std::size_t i, std::size_t k) {
     return tape_[of_.run.instructions[i].inputs[k]];
   }
-  [[nodiscard]] TapeInputs<Scalar> inputs(std::size_t i);
   [[nodiscard]] bool is_skipped(std::size_t i) const;
   [[nodiscard]] bool is_diagonal(std::size_t i) const {
-    return now_.block->pairs[now_.pair].same_input && tape_[i].plane.is_diagonal;
+    return stack_->same_input && tape_[i].plane.is_diagonal;
   }
-  [[nodiscard]] const BlockInput<Scalar>& left() const { return now_.block->left_of(now_.pair); }
-  [[nodiscard]] const BlockInput<Scalar>& right() const { return now_.block->right_of(now_.pair); }
-  [[nodiscard]] KeptNode<Scalar>& kept(NodeId id) { return (*now_.kept)[id]; }
+  [[nodiscard]] std::size_t size(const Planes& planes) const { return planes.size(stack_->count); }
+  [[nodiscard]] const BlockInput<Scalar>& left(Index n = 0) const {
+    return block_->left[static_cast<std::size_t>(stack_->left + n)];
+  }
+  /// Where the right inputs of the stack stand among the planes of their side.
+  [[nodiscard]] Index right_place() const { return stacks_.has_many() ? stack_->right_place : stack_->right; }
+  [[nodiscard]] KeptNode<Scalar>& kept(NodeId id, Index n) {
+    return (*kept_)[static_cast<std::size_t>(stack_->first_pair + n)][id];
+  }
+  [[nodiscard]] typename PlaneConvolution<Scalar>::Scratch scratch() {
+    return {tape_.scratch(0).nngp, tape_.scratch(1).nngp};
+  }
+  /// Calls body(the pair's number in the stack, its plane) for all pairs.
+  template <typename Body>
+  void for_each_pair(const PlacedPlane& plane, const Plane<Scalar>& planes, const Body& body) {
+    for (Index n = 0; n < stack_->count; ++n) body(n, planes + n * plane.layout.length);
+  }
+  /// Calls body(where to write what goes to the adjoint of `to`), and adds it up.
+  template <typename Body>
+  void give(Planes& to, const Body& body);
 
   void evaluate(std::size_t i);
   void load(std::size_t i);
@@ -81,23 +108,42 @@ class RunWalk {
 
   void make_planes();
   void record(std::size_t i);
-  [[nodiscard]] PackedArrays<Scalar> packed(std::size_t i, const RowStage& stage);
   void stage_back(std::size_t i, const RowStage& stage);
   void add_variances(std::size_t i, const Scalar* adjoints);
+  void sum_around(std::size_t i);
+  void sum_around_back(std::size_t i);
+  /// In front of a local layer's stage.
   void sum_locally(std::size_t i, const LocalAffineNode& local);
-  /// The plane of a local convolution's kept input that becomes its diagonal.
-  [[nodiscard]] TapeEntry<Scalar> diagonal_in_front(std::size_t i);
+  void sum_locally_back(std::size_t i);
+  /// The plane of a local convolution's kept input that becomes its diagonal, of pair n.
+  void load_diagonal(std::size_t i, Index n, TapeEntry<Scalar>& diagonal);
 
   WalkedRun of_;
   std::vector<std::optional<Affine>> affine_;  ///< [instruction]
-  std::vector<TapeEntry<Scalar>> tape_;        ///< [instruction]
+  RunTape<Scalar> tape_;
   std::vector<RootPlane> planes_;
   std::vector<RootPlane> recorded_planes_;
-  Current now_{};
+  const PairBlock<Scalar>* block_ = nullptr;
+  KeptNodes<Scalar>* kept_ = nullptr;
+  const Stack* stack_ = nullptr;
+  PairStacks stacks_;
   SidePlanes<Scalar> left_planes_;
   SidePlanes<Scalar> right_planes_;
   PlaneConvolution<Scalar> convolution_;
-  std::vector<Scalar> variances_;  ///< Adjoints of a plane's variances, left and right.
 };
+
+template <typename Scalar>
+template <typename Body>
+void RunWalk<Scalar>::give(Planes& to, const Body& body) {
+  if (!to.has_adjoint) {
+    to.has_adjoint = true;
+    return body(to.adjoint);
+  }
+  const Plane<Scalar> given{tape_.scratch(2).nngp, of_.with_ntk ? tape_.scratch(2).ntk : nullptr};
+  body(given);
+  const auto& rows = numerics::linear_rows<Scalar>();
+  rows.add(given.nngp, Scalar{1}, to.adjoint.nngp, size(to));
+  if (of_.with_ntk) rows.add(given.ntk, Scalar{1}, to.adjoint.ntk, size(to));
+}
 
 }  // namespace widelimit

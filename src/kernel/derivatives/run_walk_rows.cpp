@@ -14,32 +14,22 @@ void RunWalk<Scalar>::record(std::size_t i) {
   InputRecord<Scalar>& record = *left().record;
   for_each_row_of(tape_[i].plane, of_.left_sizes(i), of_.right_sizes(i),
                   [&](Index entry, Index a, Index /*b*/, Index count) {
-                    std::copy_n(input(i, 0).nngp.data() + entry, count, record.variances(id) + a);
+                    std::copy_n(input(i, 0).value.nngp + entry, count, record.variances(id) + a);
                   });
   prepare_row_stage(record, id, of_.node(i));
 }
 
 template <typename Scalar>
-PackedArrays<Scalar> RunWalk<Scalar>::packed(std::size_t i, const RowStage& stage) {
-  const auto& pair = now_.block->pairs[now_.pair];
-  return PackedArrays<Scalar>(left_planes_.arrays(pair.left, i, *left().record, tape_),
-                              right_planes_.arrays(pair.right, i, *right().record, tape_),
-                              stage.auxiliary_count(), tape_[i].size());
-}
-
-template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const RowNode& row) {
-  const bool recording = now_.block->recording;
+  const bool recording = block_->recording;
   if (recording && is_diagonal(i)) record(i);
   if (recording && of_.geometry.demanded[of_.id(i)].empty()) return;
-  TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
-  const PackedArrays<Scalar> arrays = packed(i, *row.stage);
-  const Plane<Scalar> plane = to.value();
+  const Planes &to = tape_[i], &from = input(i, 0);
   // A stage need not know what to make of the numbers in guards.
-  if (!row.stage->clears_gaps()) clear_guards(from.plane.layout, 1, from.value());
-  copy_plane(from.value(), to.size(), plane);
-  const numerics::DualRow<Scalar> entries{plane.nngp, plane.ntk, arrays.left.data(), arrays.right.data(),
-                                          to.size()};
+  if (!row.stage->clears_gaps()) clear_guards(from.plane.layout, stack_->count, from.value);
+  copy_plane(from.value, size(to), to.value);
+  const numerics::DualRow<Scalar> entries{to.value.nngp, to.value.ntk, left_planes_.arrays(i, stack_->left),
+                                          right_planes_.arrays(i, right_place()), size(to)};
   if (is_diagonal(i))
     row.stage->apply_self(entries);
   else
@@ -49,60 +39,63 @@ void RunWalk<Scalar>::evaluate(std::size_t i, const RowNode& row) {
 /// Of all positions, at once: at offset 0 they are needed before the plane ends.
 template <typename Scalar>
 void RunWalk<Scalar>::add_variances(std::size_t i, const Scalar* adjoints) {
-  Scalar* variances = left().adjoint->variances(of_.id(i));
-  for_each_row_of(tape_[i].plane, of_.left_sizes(i), of_.right_sizes(i),
-                  [&](Index entry, Index a, Index /*b*/, Index count) {
-                    for (Index z = 0; z < count; ++z) variances[a + z] += adjoints[entry + z];
-                  });
+  const PlacedPlane& plane = tape_[i].plane;
+  for (Index n = 0; n < stack_->count; ++n) {
+    Scalar* variances = left(n).adjoint->variances(of_.id(i));
+    const Scalar* of_pair = adjoints + n * plane.layout.length;
+    for_each_row_of(plane, of_.left_sizes(i), of_.right_sizes(i),
+                    [&](Index entry, Index a, Index /*b*/, Index count) {
+                      for (Index z = 0; z < count; ++z) variances[a + z] += of_pair[entry + z];
+                    });
+  }
 }
 
 /// The way back through the stage alone: the adjoints behind it become those in front of it.
 template <typename Scalar>
 void RunWalk<Scalar>::stage_back(std::size_t i, const RowStage& stage) {
-  TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
-  const PackedArrays<Scalar> arrays = packed(i, stage);
-  const Plane<Scalar> value = from.value(), adjoint = to.adjoint();
-  if (variances_.size() < 2 * to.size()) variances_.resize(2 * to.size());
-  Scalar *of_left = variances_.data(), *of_right = variances_.data() + to.size();
-  const numerics::AdjointRow<Scalar> entries{value.nngp,
-                                             value.ntk,
-                                             arrays.left_variance,
-                                             arrays.right_variance,
-                                             arrays.left.data(),
-                                             arrays.right.data(),
-                                             adjoint.nngp,
-                                             adjoint.ntk,
+  const Planes &to = tape_[i], &from = input(i, 0);
+  const std::size_t entries_count = size(to), auxiliaries = stage.auxiliary_count();
+  const Scalar* const* of_left_input = left_planes_.arrays(i, stack_->left);
+  const Scalar* const* of_right_input = right_planes_.arrays(i, right_place());
+  Scalar *of_left = tape_.scratch(3).nngp, *of_right = tape_.scratch(2).nngp;
+  const numerics::AdjointRow<Scalar> entries{from.value.nngp,
+                                             from.value.ntk,
+                                             of_left_input[auxiliaries],
+                                             of_right_input[auxiliaries],
+                                             of_left_input,
+                                             of_right_input,
+                                             to.adjoint.nngp,
+                                             to.adjoint.ntk,
                                              of_left,
                                              of_right,
-                                             to.size()};
+                                             entries_count};
   if (is_diagonal(i)) {
     name_layer(of_.node(i), [&] { stage.apply_self_adjoint(entries); });
     if (stage.mixes_variances()) add_variances(i, of_left);
     return;
   }
   name_layer(of_.node(i), [&] { stage.apply_adjoint(entries); });
-  const auto& pair = now_.block->pairs[now_.pair];
-  left_planes_.add(pair.left, i, of_left, to.size());
-  right_planes_.add(pair.right, i, of_right, to.size());
+  if (block_->left_wanted) left_planes_.add(i, 0, stack_->left, stack_->count, of_left);
+  if (block_->right_wanted) right_planes_.add(i, 0, right_place(), stack_->count, of_right);
 }
 
+/// What all pairs, and all other offsets, made of the variances joins in at offset 0.
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const RowNode& row) {
-  TapeEntry<Scalar>&to = tape_[i], &from = input(i, 0);
-  const bool recording = now_.block->recording;
-  if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) {
-    stage_back(i, *row.stage);
-    add_times(to.nngp_adjoint, 1, from.nngp_adjoint);
-    add_times(to.ntk_adjoint, 1, from.ntk_adjoint);
-  }
+  Planes &to = tape_[i], &from = input(i, 0);
+  const bool recording = block_->recording;
+  if (!recording || !of_.geometry.demanded[of_.id(i)].empty()) stage_back(i, *row.stage);
+  if (from.adjoint.nngp == to.adjoint.nngp)
+    from.has_adjoint = true;
+  else
+    give(from, [&](const Plane<Scalar>& target) { copy_plane(to.adjoint, size(to), target); });
   if (!recording || !is_diagonal(i)) return;
-  // What all pairs, and all other offsets, made of the variances.
   Scalar* variances = left().adjoint->variances(of_.id(i));
   row.stage->prepare_adjoint(variances,
                              static_cast<std::size_t>(left().record->layout->positions[of_.id(i)]));
   for_each_row_of(to.plane, of_.left_sizes(i), of_.right_sizes(i),
                   [&](Index entry, Index a, Index /*b*/, Index count) {
-                    Scalar* row_adjoint = from.nngp_adjoint.data() + entry;
+                    Scalar* row_adjoint = from.adjoint.nngp + entry;
                     for (Index z = 0; z < count; ++z) row_adjoint[z] += variances[a + z];
                   });
 }

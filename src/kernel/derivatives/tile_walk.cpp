@@ -7,10 +7,6 @@
 namespace widelimit {
 namespace {
 
-/// Inputs a side of a block: what is brought into order for one of them serves as many pairs, and all of it should stay in
-/// the second-level cache.
-constexpr Index inputs_of_block = 4;
-
 template <typename Scalar>
 PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
   return {.left = {input}, .right = {input}, .pairs = {{0, 0, true}}, .recording = true};
@@ -18,9 +14,9 @@ PairBlock<Scalar> block_of_itself(const BlockInput<Scalar>& input) {
 
 /// The end of the inputs from `begin` on that make a side of a block: of one shape.
 template <typename Scalar>
-Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end) {
+Index end_of_side(const Inputs<Scalar>& x, Index begin, Index end, Index most) {
   Index next = begin + 1;
-  while (next < end && next - begin < inputs_of_block && x.shape(next) == x.shape(begin)) ++next;
+  while (next < end && next - begin < most && x.shape(next) == x.shape(begin)) ++next;
   return next;
 }
 
@@ -52,7 +48,7 @@ PairWalk<Scalar>& TileWalk<Scalar>::self_walk(const Shape& shape) {
 template <typename Scalar>
 void TileWalk<Scalar>::self_forth(const PairBlock<Scalar>& itself, PairWalk<Scalar>& walk,
                                   BatchRecords<Scalar>& records, Index i, const StopRequest& stop) {
-  walk.forth(itself, stop);
+  walk.forth(itself, PairWalk<Scalar>::Readouts::wanted, stop);
   InputRecord<Scalar>* record = itself.left[0].record;
   self_points_.begin_tile({&record, 1});
   for (const std::size_t source : self_points_.sources()) {
@@ -90,7 +86,7 @@ void TileWalk<Scalar>::self_back(const TileBatch<Scalar>& batch, Index i, const 
       continue;
     }
     const std::size_t vector = plan_.vector_place(node);
-    const auto& rows = batch.records.vectors[vector].rows;
+    const auto rows = batch.records.vectors[vector].rows();
     batch.adjoints.vectors[vector].row(i) += (2 * of_source / static_cast<Scalar>(rows.cols())) * rows.row(i);
   }
   walk.back(itself, stop);
@@ -101,7 +97,7 @@ void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const Inp
                                         const TileBatch<Scalar>& right, const InputRange& columns,
                                         bool same) {
   for (std::size_t v = 0; v < plan_.vector_count; ++v) {
-    const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
+    const auto a = left.records.vectors[v].rows(), b = right.records.vectors[v].rows();
     products_[v].resize(rows.size(), columns.size());
     numerics::gemm(numerics::Transpose::no, numerics::Transpose::yes, rows.size(), columns.size(), a.cols(),
                    Scalar{1} / static_cast<Scalar>(a.cols()), {a.row(rows.begin).data(), a.cols()},
@@ -114,27 +110,12 @@ void TileWalk<Scalar>::multiply_vectors(const TileBatch<Scalar>& left, const Inp
 }
 
 template <typename Scalar>
-void TileWalk<Scalar>::multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
-                                             const TileBatch<Scalar>& right, const InputRange& columns) {
-  for (std::size_t v = 0; v < plan_.vector_count; ++v) {
-    const Matrix<Scalar>&a = left.records.vectors[v].rows, &b = right.records.vectors[v].rows;
-    const Index channels = a.cols();
-    const Scalar scale = Scalar{1} / static_cast<Scalar>(channels);
-    const Scalar* adjoint = product_adjoints_[v].data();
-    numerics::gemm(numerics::Transpose::no, numerics::Transpose::no, rows.size(), channels, columns.size(),
-                   scale, {adjoint, columns.size()}, {b.row(columns.begin).data(), channels}, Scalar{1},
-                   left.adjoints.vectors[v].row(rows.begin).data(), channels);
-    numerics::gemm(numerics::Transpose::yes, numerics::Transpose::no, columns.size(), channels, rows.size(),
-                   scale, {adjoint, columns.size()}, {a.row(rows.begin).data(), channels}, Scalar{1},
-                   right.adjoints.vectors[v].row(columns.begin).data(), channels);
-  }
-}
-
-template <typename Scalar>
 PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const InputRange& rows,
                                              const InputRange& columns,
                                              std::vector<std::size_t>& pairs) const {
   PairBlock<Scalar> block;
+  block.left_wanted = places.left.wanted;
+  block.right_wanted = places.right.wanted;
   const auto input_of = [](const TileBatch<Scalar>& batch, Index i) {
     const auto place = static_cast<std::size_t>(i);
     return BlockInput<Scalar>{&batch.records.inputs[place], &batch.adjoints.inputs[place]};
@@ -142,15 +123,14 @@ PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const Inp
   for (Index i = rows.begin; i < rows.end; ++i) block.left.push_back(input_of(places.left, i));
   for (Index j = columns.begin; j < columns.end; ++j) block.right.push_back(input_of(places.right, j));
   pairs.clear();
-  for (Index i = rows.begin; i < rows.end; ++i)
-    for (Index j = columns.begin; j < columns.end; ++j) {
-      const auto pair = static_cast<std::size_t>((i - places.rows.begin) * places.columns.size() + j -
-                                                 places.columns.begin);
-      if (!counts_[pair]) continue;
-      pairs.push_back(pair);
-      block.pairs.push_back({static_cast<std::size_t>(i - rows.begin),
-                             static_cast<std::size_t>(j - columns.begin), places.same && i == j});
-    }
+  for_each_pair(rows.size(), columns.size(), [&](Index left, Index right) {
+    const Index i = rows.begin + left, j = columns.begin + right;
+    const auto pair =
+        static_cast<std::size_t>((i - places.rows.begin) * places.columns.size() + j - places.columns.begin);
+    if (!counts_[pair]) return;
+    pairs.push_back(pair);
+    block.pairs.push_back({left, right, places.same && i == j});
+  });
   return block;
 }
 
@@ -159,9 +139,9 @@ template <typename Body>
 void TileWalk<Scalar>::for_each_block(const TilePlaces& places, const Body& body) {
   std::vector<std::size_t> pairs;
   for (Index i = places.rows.begin; i < places.rows.end;) {
-    const InputRange rows{i, end_of_side(places.left.x, i, places.rows.end)};
+    const InputRange rows{i, end_of_side(places.left.x, i, places.rows.end, plan_.block_side)};
     for (Index j = places.columns.begin; j < places.columns.end;) {
-      const InputRange columns{j, end_of_side(places.right.x, j, places.columns.end)};
+      const InputRange columns{j, end_of_side(places.right.x, j, places.columns.end, plan_.block_side)};
       const PairBlock<Scalar> block = block_of(places, rows, columns, pairs);
       if (!pairs.empty()) body(pair_walk(places.left.x.shape(i), places.right.x.shape(j)), block, pairs);
       j = columns.end;
@@ -175,7 +155,7 @@ template <typename Scalar>
 void TileWalk<Scalar>::read_readouts(const TilePlaces& places, const StopRequest& stop) {
   for_each_block(places, [&](PairWalk<Scalar>& walk, const PairBlock<Scalar>& block,
                              const std::vector<std::size_t>& pairs) {
-    walk.forth(block, stop);
+    walk.forth(block, PairWalk<Scalar>::Readouts::wanted, stop);
     for (std::size_t number = 0; number < pairs.size(); ++number)
       for (const std::size_t source : points_.sources())
         if (plan_.program.points.instructions[source].loads)
@@ -233,7 +213,7 @@ void TileWalk<Scalar>::positions_back(const TilePlaces& places, const StopReques
       for (const std::size_t source : points_.sources())
         if (plan_.program.points.instructions[source].loads)
           walk.set_readout_adjoint(number, points_.node_of(source), readout_adjoints_[source][pairs[number]]);
-    if (walk.needs_forth()) walk.forth(block, stop);
+    walk.forth(block, PairWalk<Scalar>::Readouts::skipped, stop);
     walk.back(block, stop);
   });
 }
@@ -272,7 +252,6 @@ void TileWalk<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& row
   }
   points_.end_tile(adjoints);
   if (has_positions) positions_back(places, stop);
-  multiply_vectors_back(left, rows, right, columns);
 }
 
 template class TileWalk<float>;

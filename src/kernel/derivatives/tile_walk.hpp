@@ -16,6 +16,7 @@ struct TileBatch {
   const Inputs<Scalar>& x;
   BatchRecords<Scalar>& records;
   BatchAdjoints<Scalar>& adjoints;
+  bool wanted = true;  ///< Its adjoints are: else what they cost is left out.
 };
 
 /// Derivatives of L by the kernels of a tile's pairs [row, column]; null for a kernel that L does not depend on.
@@ -49,6 +50,12 @@ class TileWalk {
             const InputRange& columns, const TileCotangents<Scalar>& cotangents, bool same,
             const StopRequest& stop);
 
+  /// The adjoints [rows, columns] of the last tile's products of vectors, of a source without positions: what they give to
+  /// the vectors is left to the caller, who multiplies larger matrices.
+  [[nodiscard]] const Matrix<Scalar>& product_adjoint(std::size_t vector) const {
+    return product_adjoints_[vector];
+  }
+
   /// From the adjoints of what was recorded of input i to those of its features.
   void self_back(const TileBatch<Scalar>& batch, Index i, const StopRequest& stop);
 
@@ -59,8 +66,6 @@ class TileWalk {
                   Index i, const StopRequest& stop);
   void multiply_vectors(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
                         const InputRange& columns, bool same);
-  void multiply_vectors_back(const TileBatch<Scalar>& left, const InputRange& rows,
-                             const TileBatch<Scalar>& right, const InputRange& columns);
   /// Cuts the pairs of a tile whose cotangents are not 0 into blocks of inputs of one shape each, and calls
   /// body(walk, block, the pairs' places in the tile) for them.
   struct TilePlaces {

@@ -69,26 +69,6 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   return side;
 }
 
-/// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
-/// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
-/// takes more channels.
-std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
-  constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 32;
-  const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
-  std::set<NodeId> feeds_pair_stage, inputs;
-  for (const Node& node : graph.nodes)
-    if (std::holds_alternative<PairNode>(node.operation) && !gathers_planes(node.operation))
-      feeds_pair_stage.insert(node.inputs[0]);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
-    const Index3 sizes = three_axes(shapes[id]);
-    const bool most = 2 * static_cast<double>(demanded[id].count()) > Offsets::count_all(sizes, sizes);
-    const Index many = shapes[id].size() > 1 ? many_channels_of_images : many_channels_of_sequences;
-    if (most && (channels >= many || feeds_pair_stage.contains(id))) inputs.insert(id);
-  }
-  return inputs;
-}
-
 /// The vectors of consecutive inputs are rows of a matrix, so all states need one size.
 void equalise_sizes(std::map<Shape, StateLayout>& layouts) {
   Index size = 0;
@@ -109,6 +89,26 @@ constexpr std::int64_t most_replicates = 16;
 constexpr std::size_t most_instructions_in_float = 50;
 
 }  // namespace
+
+/// A matrix product beats sums over channels plane by plane if there are many channels and most offsets are
+/// demanded, or if attention wants a matrix anyway. The planes of images are scattered in it, so that it
+/// takes more channels.
+std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& shapes, Index channels) {
+  constexpr Index many_channels_of_sequences = 16, many_channels_of_images = 32;
+  const std::vector<Offsets> demanded = demanded_offsets(graph, {shapes, shapes}, Purpose::result);
+  std::set<NodeId> feeds_pair_stage, inputs;
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<PairNode>(node.operation) && !gathers_planes(node.operation))
+      feeds_pair_stage.insert(node.inputs[0]);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!std::holds_alternative<InputNode>(graph.nodes[id].operation) || shapes[id].empty()) continue;
+    const Index3 sizes = three_axes(shapes[id]);
+    const bool most = 2 * static_cast<double>(demanded[id].count()) > Offsets::count_all(sizes, sizes);
+    const Index many = shapes[id].size() > 1 ? many_channels_of_images : many_channels_of_sequences;
+    if (most && (channels >= many || feeds_pair_stage.contains(id))) inputs.insert(id);
+  }
+  return inputs;
+}
 
 std::int64_t sampled_replicates(const Graph& graph) {
   return graph.fewest_samples == 0 ? 1 : std::min(graph.fewest_samples, most_replicates);

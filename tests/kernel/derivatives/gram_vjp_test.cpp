@@ -217,6 +217,28 @@ TEST_CASE("gram_vjp: bits do not depend on threads; float agrees with double") {
   CHECK(worst < 1e-4 * largest);
 }
 
+TEST_CASE("gram_vjp: the derivatives by some of the inputs are those of both, bit for bit") {
+  const auto check = [](const std::string& layers, const std::vector<Index>& of_first,
+                        const std::vector<Index>& of_second) {
+    const Network network = network_of(layers);
+    const auto x1 = random_inputs(1, of_first), x2 = random_inputs(2, of_second);
+    const auto weights = random_cotangents(3, of_first[0], of_second[0], Wanted::both);
+    const auto both = gram_vjp<double>(network, x1, x2, weights),
+               first = gram_vjp<double>(network, x1, x2, weights, VjpInputs::x1),
+               second = gram_vjp<double>(network, x1, x2, weights, VjpInputs::x2);
+    CHECK(first.x1 == both.x1);
+    CHECK(second.x2 == both.x2);
+    CHECK(first.x2.size() <= 1);
+    CHECK(second.x1.size() <= 1);
+  };
+  check(joined({dense_text, relu_text, dense_text}), {5, 6}, {7, 6});
+  check(joined({conv_text(), relu_text, gap_text, dense_text}), {5, 3, 4, 2}, {4, 3, 4, 2});
+  // As one matrix product a pair.
+  check(
+      joined({R"({"layer": "conv", "filter": [3], "weight_variance": 2})", relu_text, gap_text, dense_text}),
+      {5, 6, 20}, {4, 6, 20});
+}
+
 TEST_CASE("gram_vjp: equal inputs have finite derivatives") {
   const Network network = network_of(joined({dense_text, relu_text, dense_text, relu_text, dense_text}));
   xt::xarray<double> x = random_inputs(1, {3, 4});
