@@ -1,0 +1,209 @@
+// Vectorised duals against plain formulas in long double, on whatever instruction set main() chose.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "numerics/row_numbers.hpp"
+#include "numerics/wide_duals.hpp"
+#include "widelimit/numerics/activations.hpp"
+
+using namespace widelimit::numerics;
+using namespace widelimit::testing;
+
+namespace {
+
+struct RowCase {
+  std::string name;
+  ActivationPtr activation;
+  std::function<WideDual(const WidePair&)> dual;
+};
+
+std::vector<RowCase> row_cases() {
+  return {{"erf", widelimit::numerics::erf(), [](const WidePair& at) { return wide_erf(at); }},
+          {"affine erf", widelimit::numerics::erf(1.5, 0.25, 0, 0.5),
+           [](const WidePair& at) {
+             const WideDual odd = wide_erf(at, 8, 4.5L / std::numbers::pi_v<long double>);
+             return WideDual{odd.value + 0.25L, odd.derivative};
+           }},
+          {"gelu", gelu(), wide_gelu},
+          {"gaussian", gaussian(1, -1), [](const WidePair& at) { return wide_gaussian(at); }},
+          {"narrow gaussian", gaussian(1, -32), [](const WidePair& at) { return wide_gaussian(at, 32); }}};
+}
+
+/// Entries of a row and what an activation makes of them.
+template <typename Scalar>
+struct MappedRow {
+  std::vector<Scalar> p, q, c, nngp, ntk;
+
+  void add(double left, double right, double covariance) {
+    p.push_back(static_cast<Scalar>(left));
+    q.push_back(static_cast<Scalar>(right));
+    c.push_back(static_cast<Scalar>(covariance));
+  }
+
+  void map(const Activation& activation, bool of_multiples = false) {
+    const std::size_t size = c.size(), count = activation.auxiliary_count();
+    std::vector<Scalar> numbers(2 * count * size);
+    std::vector<Scalar*> rows;
+    for (std::size_t k = 0; k < 2 * count; ++k) rows.push_back(numbers.data() + k * size);
+    activation.prepare(p.data(), rows.data(), size);
+    activation.prepare(q.data(), rows.data() + count, size);
+    nngp = c;
+    ntk.assign(size, Scalar{1});
+    const DualRow<Scalar> row{nngp.data(), ntk.data(), rows.data(), rows.data() + count, size};
+    of_multiples ? activation.apply_to_multiples(row) : activation.apply(row);
+  }
+};
+
+/// Variances of twelve orders on both sides of 1, correlations that crowd at 0, 1 and -1.
+template <typename Scalar>
+MappedRow<Scalar> whole_domain(int step = 1) {
+  MappedRow<Scalar> row;
+  constexpr int digits = std::numeric_limits<Scalar>::digits;
+  for (int left = -12; left <= 12; left += step)
+    for (int right = left; right <= 12; right += 3)
+      for (const double ratio : {1.0, 0.7, 1 + 0x1p-20}) {
+        const double p = std::pow(10.0, left), q = ratio * std::pow(10.0, right);
+        const auto narrow_p = static_cast<Scalar>(p), narrow_q = static_cast<Scalar>(q);
+        const double bound = std::sqrt(static_cast<double>(narrow_p) * static_cast<double>(narrow_q));
+        row.add(p, q, 0);
+        for (int k = 0; k <= digits; k += 3)
+          for (const double sign : {1.0, -1.0}) {
+            row.add(p, q, sign * bound * (1 - std::ldexp(1.0, -k - 1)));
+            row.add(p, q, sign * bound * std::ldexp(1.0, -k));
+          }
+      }
+  return row;
+}
+
+struct Errors {
+  double value = 0, derivative = 0;
+};
+
+/// The largest errors relative to the root mean squares.
+template <typename Scalar>
+Errors largest_errors(const RowCase& tested, const MappedRow<Scalar>& row) {
+  Errors largest;
+  for (std::size_t i = 0; i < row.c.size(); ++i) {
+    const auto p = static_cast<double>(row.p[i]), q = static_cast<double>(row.q[i]);
+    const WideDual exact = tested.dual(precise_pair(p, q, static_cast<double>(row.c[i])));
+    const WideDual first = tested.dual(precise_pair(p, p, p)), second = tested.dual(precise_pair(q, q, q));
+    const long double value =
+        std::abs(static_cast<long double>(row.nngp[i]) - exact.value) / std::sqrt(first.value * second.value);
+    const long double derivative = std::abs(static_cast<long double>(row.ntk[i]) - exact.derivative) /
+                                   std::sqrt(first.derivative * second.derivative);
+    CAPTURE(p);
+    CAPTURE(q);
+    CAPTURE(row.c[i]);
+    REQUIRE(std::isfinite(value));
+    REQUIRE(std::isfinite(derivative));
+    largest.value = std::max(largest.value, static_cast<double>(value));
+    largest.derivative = std::max(largest.derivative, static_cast<double>(derivative));
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("rows: duals of 24 orders of variance and all correlations", Scalar, float, double) {
+  MappedRow<Scalar> row = whole_domain<Scalar>();
+  const double bound = sizeof(Scalar) == 4 ? 4e-7 : 1e-15;
+  for (const RowCase& tested : row_cases()) {
+    CAPTURE(tested.name);
+    row.map(*tested.activation);
+    const auto [value, derivative] = largest_errors(tested, row);
+    CHECK(value <= bound);
+    CHECK(derivative <= bound);
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: an entry of a dual has the same bits alone, and from both sides", Scalar, float,
+                   double) {
+  MappedRow<Scalar> row = whole_domain<Scalar>(4);
+  for (const RowCase& tested : row_cases()) {
+    CAPTURE(tested.name);
+    row.map(*tested.activation);
+    for (std::size_t i = 0; i < row.c.size(); i += 5) {
+      MappedRow<Scalar> alone;
+      alone.p = {row.p[i], row.q[i]};
+      alone.q = {row.q[i], row.p[i]};
+      alone.c = {row.c[i], row.c[i]};
+      alone.map(*tested.activation);
+      CHECK(alone.nngp[0] == row.nngp[i]);
+      CHECK(alone.ntk[0] == row.ntk[i]);
+      CHECK(alone.nngp[1] == row.nngp[i]);
+      CHECK(alone.ntk[1] == row.ntk[i]);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: what leaves the range does not touch its neighbours", Scalar, float, double) {
+  MappedRow<Scalar> tame, wild;
+  for (int i = 0; i < 40; ++i) tame.add(0.5 + 0.1 * i, 1.5, 0.02 * i);
+  wild = tame;
+  const double huge = sizeof(Scalar) == 4 ? 1e30 : 1e200;
+  wild.add(huge, 2 * huge, huge);
+  for (const RowCase& tested : row_cases()) {
+    CAPTURE(tested.name);
+    tame.map(*tested.activation);
+    wild.map(*tested.activation);
+    for (std::size_t i = 0; i < tame.c.size(); ++i) {
+      CHECK(wild.nngp[i] == tame.nngp[i]);
+      CHECK(wild.ntk[i] == tame.ntk[i]);
+    }
+    const Dual<double> exact =
+        tested.activation->dual(static_cast<double>(wild.p.back()), static_cast<double>(wild.q.back()), huge);
+    CHECK(static_cast<double>(wild.nngp.back()) ==
+          doctest::Approx(exact.value).epsilon(1e-5).scale(std::abs(exact.value)));
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: equal inputs among multiples have the bits of an input with itself", Scalar, float,
+                   double) {
+  MappedRow<Scalar> row;
+  for (const double p : {1e-9, 0.3, 1.0, 7.0, 1e6})
+    for (const double sign : {1.0, -1.0}) row.add(p, p, sign * p);
+  row.add(0.3, 1.2, 0.6);
+  row.add(0.3, 1.2, -0.1);
+  for (const RowCase& tested : row_cases()) {
+    CAPTURE(tested.name);
+    MappedRow<Scalar> multiples = row;
+    row.map(*tested.activation);
+    multiples.map(*tested.activation, true);
+    for (std::size_t i = 0; i < row.c.size(); ++i) {
+      if (row.p[i] != row.q[i]) continue;
+      CHECK(multiples.nngp[i] == row.nngp[i]);
+      CHECK(multiples.ntk[i] == row.ntk[i]);
+    }
+    const auto [value, derivative] = largest_errors(tested, multiples);
+    CHECK(value <= 20 * epsilon<Scalar>);
+    CHECK(derivative <= 20 * epsilon<Scalar>);
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: guards stay 0 where a dual says so, what is not a number stays so", Scalar, float,
+                   double) {
+  for (const RowCase& tested : row_cases()) {
+    CAPTURE(tested.name);
+    const std::size_t count = tested.activation->auxiliary_count();
+    std::vector<Scalar> zeros(count, Scalar{0});
+    std::vector<const Scalar*> rows;
+    for (const Scalar& zero : zeros) rows.push_back(&zero);
+    Scalar nngp = 3, ntk = 5;
+    tested.activation->apply({&nngp, &ntk, rows.data(), rows.data(), 1});
+    if (tested.activation->clears_gaps()) {
+      CHECK(nngp == 0);
+      CHECK(ntk == 0);
+    }
+    MappedRow<Scalar> row;
+    row.add(1, 1, std::numeric_limits<double>::quiet_NaN());
+    row.map(*tested.activation);
+    CHECK(std::isnan(row.nngp[0]));
+    CHECK(std::isnan(row.ntk[0]));
+  }
+}
