@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "numerics/checks.hpp"
+#include "numerics/exponential_map.hpp"
 #include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
 
@@ -89,7 +90,11 @@ class Gaussian {
 ActivationPtr exponential(double amplitude, double rate) {
   require_finite("exponential", "amplitude", amplitude);
   require_finite("exponential", "rate", rate);
-  return make_closed_form(Exponential{amplitude, rate});
+  const double square = rate * rate;
+  const ExponentialDual dual{.rate = square / 2, .weight = amplitude * amplitude, .slope = square};
+  return make_vector_form(Exponential{amplitude, rate},
+                          ExponentialMap<ExponentialDual>(dual, &ExponentialRows<float>::exponential,
+                                                          &ExponentialRows<double>::exponential));
 }
 
 ActivationPtr gaussian(double amplitude, double rate) {
