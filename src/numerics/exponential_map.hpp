@@ -20,7 +20,6 @@ class ExponentialMap {
       : dual_{dual}, narrow_{narrow}, wide_{wide} {}
 
   static constexpr std::size_t auxiliary_count = 1;
-  [[nodiscard]] static bool clears_gaps() { return false; }
 
   template <typename Scalar>
   void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {

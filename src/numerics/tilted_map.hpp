@@ -15,7 +15,6 @@ class TiltedMap {
   TiltedMap(Function function, const TiltedDual& dual) : function_{function}, dual_{dual} {}
 
   static constexpr std::size_t auxiliary_count = 2;
-  [[nodiscard]] static bool clears_gaps() { return true; }
 
   template <typename Scalar>
   void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {

@@ -10,7 +10,7 @@
 namespace widelimit::numerics {
 
 /// A ClosedForm whose rows are vectorised: a Map is a small immutable object with
-///   static constexpr std::size_t auxiliary_count, of which the first is the variance; bool clears_gaps() const,
+///   static constexpr std::size_t auxiliary_count, of which the first is the variance;
 ///   void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const,
 ///   void apply(const DualRow<Scalar>&) const for float and double,
 ///   bool covers(const DualRow<Scalar>&) const: whether apply() is right for all entries of the row.
@@ -21,7 +21,6 @@ class VectorForm final : public ClosedForm<Formula> {
   VectorForm(Formula formula, Map map) : ClosedForm<Formula>(std::move(formula)), map_{std::move(map)} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const override { return Map::auxiliary_count; }
-  [[nodiscard]] bool clears_gaps() const override { return map_.clears_gaps(); }
 
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
     map_.prepare(variance, auxiliary, size);

@@ -46,7 +46,7 @@ struct TiltedRowLoops {
   /// Of an entry.
   struct Entry {
     V c, p, q;
-    V inverse;  ///< 1 / sqrt((s + p)(s + q)), or 0 in a guard
+    V inverse;  ///< 1 / sqrt((s + p)(s + q))
 
     [[nodiscard]] HWY_INLINE V det(D d) const {
       // In this order what is not a number stays so.
@@ -103,11 +103,8 @@ struct TiltedRowLoops {
       const Entry at{block.load(d, nngp), block.load(d, p), block.load(d, q),
                      hn::Mul(block.load(d, p_inverse), block.load(d, q_inverse))};
       const Mapped mapped = map(d, at);
-      const auto is_position = hn::Gt(at.inverse, hn::Zero(d));  // else a guard, which stays 0
-      block.store(d, hn::IfThenElseZero(is_position, mapped.value), nngp);
-      if (ntk == nullptr) return;
-      const V slope = hn::IfThenElseZero(is_position, mapped.derivative);
-      block.store(d, hn::Mul(slope, block.load(d, ntk)), ntk);
+      block.store(d, mapped.value, nngp);
+      if (ntk != nullptr) block.store(d, hn::Mul(mapped.derivative, block.load(d, ntk)), ntk);
     });
   }
 
