@@ -92,9 +92,11 @@ class PreparedRow {
   [[nodiscard]] std::vector<const Scalar*> prepared(const std::vector<Scalar>& variance,
                                                     std::vector<Scalar>& numbers) const {
     const std::size_t count = activation_->auxiliary_count();
-    numbers.resize(count * size);
+    // Guards lie between the planes of the engine: their places in the cache differ.
+    constexpr std::size_t stride = size + 64 / sizeof(Scalar);
+    numbers.resize(count * stride);
     std::vector<Scalar*> rows;
-    for (std::size_t k = 0; k < count; ++k) rows.push_back(numbers.data() + k * size);
+    for (std::size_t k = 0; k < count; ++k) rows.push_back(numbers.data() + k * stride);
     activation_->prepare(variance.data(), rows.data(), size);
     return {rows.begin(), rows.end()};
   }
