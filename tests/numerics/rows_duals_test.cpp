@@ -2,12 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numbers>
-#include <string>
 #include <vector>
 
+#include "numerics/mapped_row.hpp"
 #include "numerics/relative.hpp"
 #include "numerics/row_numbers.hpp"
 #include "numerics/wide_duals.hpp"
@@ -17,13 +16,6 @@ using namespace widelimit::numerics;
 using namespace widelimit::testing;
 
 namespace {
-
-struct RowCase {
-  std::string name;
-  ActivationPtr activation;
-  std::function<WideDual(const WidePair&)> dual;
-  double largest_variance = 1e13;
-};
 
 std::vector<RowCase> row_cases() {
   return {{"erf", widelimit::numerics::erf(), [](const WidePair& at) { return wide_erf(at); }},
@@ -44,31 +36,6 @@ std::vector<RowCase> row_cases() {
           {"exp", exponential(1, 0.25), [](const WidePair& at) { return wide_exponential(at, 0.25L); }, 10}};
 }
 
-/// Entries of a row and what an activation makes of them.
-template <typename Scalar>
-struct MappedRow {
-  std::vector<Scalar> p, q, c, nngp, ntk;
-
-  void add(double left, double right, double covariance) {
-    p.push_back(static_cast<Scalar>(left));
-    q.push_back(static_cast<Scalar>(right));
-    c.push_back(static_cast<Scalar>(covariance));
-  }
-
-  void map(const Activation& activation, bool of_multiples = false) {
-    const std::size_t size = c.size(), count = activation.auxiliary_count();
-    std::vector<Scalar> numbers(2 * count * size);
-    std::vector<Scalar*> rows;
-    for (std::size_t k = 0; k < 2 * count; ++k) rows.push_back(numbers.data() + k * size);
-    activation.prepare(p.data(), rows.data(), size);
-    activation.prepare(q.data(), rows.data() + count, size);
-    nngp = c;
-    ntk.assign(size, Scalar{1});
-    const DualRow<Scalar> row{nngp.data(), ntk.data(), rows.data(), rows.data() + count, size};
-    of_multiples ? activation.apply_to_multiples(row) : activation.apply(row);
-  }
-};
-
 /// Variances of twelve orders on both sides of 1, correlations that crowd at 0, 1 and -1.
 template <typename Scalar>
 MappedRow<Scalar> whole_domain(int step = 1) {
@@ -88,34 +55,6 @@ MappedRow<Scalar> whole_domain(int step = 1) {
           }
       }
   return row;
-}
-
-struct Errors {
-  double value = 0, derivative = 0;
-};
-
-/// The largest errors relative to the root mean squares.
-template <typename Scalar>
-Errors largest_errors(const RowCase& tested, const MappedRow<Scalar>& row) {
-  Errors largest;
-  for (std::size_t i = 0; i < row.c.size(); ++i) {
-    const auto p = static_cast<double>(row.p[i]), q = static_cast<double>(row.q[i]);
-    if (p > tested.largest_variance || q > tested.largest_variance) continue;
-    const WideDual exact = tested.dual(precise_pair(p, q, static_cast<double>(row.c[i])));
-    const WideDual first = tested.dual(precise_pair(p, p, p)), second = tested.dual(precise_pair(q, q, q));
-    const long double value =
-        std::abs(static_cast<long double>(row.nngp[i]) - exact.value) / std::sqrt(first.value * second.value);
-    const long double derivative = std::abs(static_cast<long double>(row.ntk[i]) - exact.derivative) /
-                                   std::sqrt(first.derivative * second.derivative);
-    CAPTURE(p);
-    CAPTURE(q);
-    CAPTURE(row.c[i]);
-    REQUIRE(std::isfinite(value));
-    REQUIRE(std::isfinite(derivative));
-    largest.value = std::max(largest.value, static_cast<double>(value));
-    largest.derivative = std::max(largest.derivative, static_cast<double>(derivative));
-  }
-  return largest;
 }
 
 }  // namespace
