@@ -33,6 +33,9 @@ struct SeriesRowLoops {
   struct Levels {
     M beyond[levels];   ///< Entries that need more terms than this truncation has.
     std::size_t count;  ///< Of truncations that some entry needs; levels + 1 if one is served by none.
+
+    HWY_INLINE Levels()
+        : count{1} {}  // written out: what is implicit is not compiled for the instruction set
   };
 
   template <class Block>
@@ -43,7 +46,7 @@ struct SeriesRowLoops {
   template <class Block>
   static HWY_INLINE Levels levels_of(D d, const DualRow<Scalar>& row, const Block& at, V size) {
     Levels needed;
-    for (needed.count = 1; needed.count <= levels; ++needed.count) {
+    for (; needed.count <= levels; ++needed.count) {
       const std::size_t level = needed.count - 1;
       const M open = hn::Gt(size, product(d, row, at, SeriesArrays::reach + level));
       needed.beyond[level] = level == 0 ? open : hn::And(needed.beyond[level - 1], open);
@@ -117,10 +120,20 @@ struct SeriesRowLoops {
                            std::size_t* hard) {
     return dual.rises ? apply_part<true>(dual, row, part, hard) : apply_part<false>(dual, row, part, hard);
   }
+
+  static void add_rows(const Scalar* weights, std::size_t rows, const Scalar* table, std::size_t stride,
+                       std::size_t columns, Scalar* out) {
+    for_each_vector<Scalar>(columns, [&](auto d, auto at) {
+      V sum = hn::Zero(d);
+      for (std::size_t m = 0; m < rows; ++m)
+        sum = hn::MulAdd(hn::Set(d, weights[m]), at.load(d, table + m * stride), sum);
+      at.store(d, sum, out);
+    });
+  }
 };
 
 template <typename Scalar>
-constexpr SeriesRows<Scalar> series_table = {SeriesRowLoops<Scalar>::apply};
+constexpr SeriesRows<Scalar> series_table = {SeriesRowLoops<Scalar>::apply, SeriesRowLoops<Scalar>::add_rows};
 
 const SeriesRows<float>* series_float() { return &series_table<float>; }
 const SeriesRows<double>* series_double() { return &series_table<double>; }

@@ -44,6 +44,9 @@ struct SeriesRows {
   /// their number. What is not a number counts as served, and stays so.
   std::size_t (*apply)(const SeriesDual<Scalar>& dual, const DualRow<Scalar>& row, SeriesPart part,
                        std::size_t* hard);
+  /// out[k] = sum_m weights[m] table[m * stride + k] for k < columns, m < rows.
+  void (*add_rows)(const Scalar* weights, std::size_t rows, const Scalar* table, std::size_t stride,
+                   std::size_t columns, Scalar* out);
 };
 
 /// The best implementation for this machine. Scalar is float or double.
