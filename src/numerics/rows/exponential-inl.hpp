@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "numerics/rows/interpolant.hpp"
+#include "numerics/rows/limits-inl.hpp"
 #include "numerics/rows/polynomial-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,21 +80,21 @@ struct Exponential {
   static HWY_INLINE V of_negative(D d, V x) {
     namespace hn = hwy::HWY_NAMESPACE;
     const V most = hn::Set(d, -Numbers::lowest);
-    const Parts at = parts(d, hn::Neg(hn::Min(most, x)));
+    const Parts at = parts(d, hn::Neg(at_most(most, x)));
     return hn::IfThenZeroElse(hn::Gt(x, most), hn::MulAdd(at.scale, at.less_one, at.scale));
   }
 
   /// e^-x - 1 for x >= 0.
   static HWY_INLINE V of_negative_less_one(D d, V x) {
     namespace hn = hwy::HWY_NAMESPACE;
-    const Parts at = parts(d, hn::Neg(hn::Min(hn::Set(d, -Numbers::lowest), x)));
+    const Parts at = parts(d, hn::Neg(at_most(hn::Set(d, -Numbers::lowest), x)));
     return hn::MulAdd(at.scale, at.less_one, hn::Sub(at.scale, hn::Set(d, Scalar{1})));
   }
 
   /// weight e^x; infinite where it is beyond the range.
   static HWY_INLINE V weighted(D d, V x, V weight) {
     namespace hn = hwy::HWY_NAMESPACE;
-    const V within = hn::Min(hn::Set(d, Numbers::overflow), hn::Max(hn::Set(d, Numbers::lowest), x));
+    const V within = at_most(hn::Set(d, Numbers::overflow), at_least(hn::Set(d, Numbers::lowest), x));
     const Parts at = parts<-1>(d, within);
     const V twice = hn::Add(weight, weight);
     return hn::Mul(hn::MulAdd(twice, at.less_one, twice), at.scale);

@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "numerics/rows/exponential-inl.hpp"
+#include "numerics/rows/limits-inl.hpp"
 #include "numerics/rows/row_loop-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,9 +41,9 @@ struct ExponentialRowLoops {
 
   static HWY_INLINE V set(double number) { return hn::Set(D(), static_cast<Scalar>(number)); }
 
-  /// p + q - 2c, at least 0; in this order what is not a number stays so.
+  /// p + q - 2c, at least 0.
   static HWY_INLINE V distance(V p, V q, V c) {
-    return hn::Max(hn::Zero(D()), hn::Add(hn::Sub(p, c), hn::Sub(q, c)));
+    return at_least(hn::Zero(D()), hn::Add(hn::Sub(p, c), hn::Sub(q, c)));
   }
 
   /// The larger exponential and what the smaller lacks of it: with E = exp(-4h |c|) - 1 and c >= 0,

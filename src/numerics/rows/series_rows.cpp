@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "numerics/rows/limits-inl.hpp"
 #include "numerics/rows/row_loop-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -100,8 +101,7 @@ struct SeriesRowLoops {
       at.begin += part.begin;
       const V c = at.load(d, row.nngp), one = hn::Set(d, Scalar{1});
       const V raw = hn::Mul(c, product(d, row, at, SeriesArrays::inverse_deviation));
-      // In this order what is not a number stays so.
-      const V rho = hn::Max(hn::Neg(one), hn::Min(one, raw));
+      const V rho = at_least(hn::Neg(one), at_most(one, raw));
       const Levels needed = levels_of(d, row, at, hn::Abs(rho));
       const Sums sums = sum<rises>(d, dual, row, at, rho, needed);
       const V value = hn::MulAdd(c, sums.value, product(d, row, at, SeriesArrays::mean));

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "numerics/rows/arc-inl.hpp"
+#include "numerics/rows/limits-inl.hpp"
 #include "numerics/rows/row_loop-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,8 +49,7 @@ struct TiltedRowLoops {
     V inverse;  ///< 1 / sqrt((s + p)(s + q))
 
     [[nodiscard]] HWY_INLINE V det(D d) const {
-      // In this order what is not a number stays so.
-      return hn::Max(hn::Zero(d), Arc<Scalar>::determinant(d, p, q, c));
+      return at_least(hn::Zero(d), Arc<Scalar>::determinant(d, p, q, c));
     }
     /// R = sqrt(s^2 + s (p + q) + pq - c^2): no term is negative.
     [[nodiscard]] HWY_INLINE V root(V shift, V determinant) const {
