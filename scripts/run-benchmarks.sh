@@ -3,6 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build/release/bench/side_by_side
+build/release/bench/activation_rows
 build/release/bench/scaling build/release/bench/scaling-results
 if command -v gnuplot >/dev/null; then gnuplot -c bench/scaling.gp build/release/bench/scaling-results; fi
 build/release/bench/memory_benchmark "$@"

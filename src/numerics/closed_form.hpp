@@ -69,7 +69,7 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c) {
 /// derivatives come from them, else from differences and from the former. One virtual call serves a row; the formula is
 /// inlined there.
 template <typename Formula>
-class ClosedForm final : public Activation {
+class ClosedForm : public Activation {
  public:
   explicit ClosedForm(Formula formula) : formula_{std::move(formula)} {}
 
@@ -104,10 +104,29 @@ class ClosedForm final : public Activation {
   void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }
   void apply_to_multiples(const DualRow<double>& row) const override { apply_row_to_multiples(row); }
 
- private:
+ protected:
   static constexpr bool takes_root = requires(const Formula& formula, double x) {
     formula.template dual<double>(x, x, x, x);
   };
+
+  template <typename Scalar>
+  Dual<Scalar> entry(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (takes_root)
+      return formula_.dual(p, q, c, root_determinant(p, q, c));
+    else
+      return formula_.dual(p, q, c);
+  }
+
+  /// The same where c^2 = pq but for the rounding of c.
+  template <typename Scalar>
+  Dual<Scalar> perfect_entry(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (takes_root)
+      return formula_.dual(p, q, c, 0.0);
+    else
+      return formula_.dual(p, q, c);
+  }
+
+ private:
   static constexpr bool has_slopes = requires(const Formula& formula, double x) {
     formula.slopes(x, x, x, x);
   };
@@ -128,21 +147,9 @@ class ClosedForm final : public Activation {
   }
 
   template <typename Scalar>
-  Dual<Scalar> entry(Scalar p, Scalar q, Scalar c) const {
-    if constexpr (takes_root)
-      return formula_.dual(p, q, c, root_determinant(p, q, c));
-    else
-      return formula_.dual(p, q, c);
-  }
-
-  template <typename Scalar>
   Dual<Scalar> entry_of_multiples(Scalar p, Scalar q, Scalar c) const {
     const std::optional<Scalar> perfect = perfect_covariance(p, q, c);
-    if (!perfect) return entry(p, q, c);
-    if constexpr (takes_root)
-      return formula_.dual(p, q, *perfect, 0.0);
-    else
-      return formula_.dual(p, q, *perfect);
+    return perfect ? perfect_entry(p, q, *perfect) : entry(p, q, c);
   }
 
   template <typename Scalar, typename Entry>

@@ -1,39 +1,45 @@
 #include "numerics/deep_series.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 
 namespace widelimit::numerics {
 
-bool DeepSeries::converges(double p, double q, double rho, double log_tolerance, Cache& left,
-                           Cache& right) const {
-  // With the whole of phi past the last order nothing but a small correlation could help.
-  look_up(p, left);
-  if (!left.available) return false;
-  look_up(q, right);
-  if (!right.available) return false;
-  const double log_power = static_cast<double>(table_.order(deep_orders)) * std::log(std::abs(rho));
-  return log_power + left.log_tail + right.log_tail <= log_tolerance;
+std::optional<std::size_t> DeepSeries::orders_of(double p, double q, double rho, double log_tolerance,
+                                                 Cache& left, Cache& right) const {
+  const std::span<const double> left_tails = table_.tail_bounds(p), right_tails = table_.tail_bounds(q);
+  if (left_tails.empty() || right_tails.empty()) return std::nullopt;
+  const double log_rho = std::log(std::abs(rho));
+  for (std::size_t t = 0; t < truncations.size(); ++t) {
+    const double log_power = static_cast<double>(table_.order(truncations[t])) * log_rho;
+    if (!(log_power + left_tails[t] + right_tails[t] <= log_tolerance)) continue;
+    look_up(p, truncations[t], left);
+    look_up(q, truncations[t], right);
+    return truncations[t];
+  }
+  return std::nullopt;
 }
 
 std::optional<DualSlopes> DeepSeries::slopes(double p, double q, double c, double log_tolerance, Cache& left,
                                              Cache& right) const {
   const double rho = std::clamp(c / (std::sqrt(p) * std::sqrt(q)), -1.0, 1.0);
-  if (!converges(p, q, rho, log_tolerance, left, right)) return std::nullopt;
-  return slopes_.at(left.coefficients, right.coefficients, p, q, c, deep_orders);
+  const auto orders = orders_of(p, q, rho, log_tolerance, left, right);
+  if (!orders) return std::nullopt;
+  return slopes_.at(left.coefficients, right.coefficients, p, q, c, *orders);
 }
 
 std::optional<Dual<double>> DeepSeries::dual(double p, double q, double c, double log_tolerance, Cache& left,
                                              Cache& right) const {
   const double rho = std::clamp(c / (std::sqrt(p) * std::sqrt(q)), -1.0, 1.0);
-  if (!converges(p, q, rho, log_tolerance, left, right)) return std::nullopt;
+  const auto orders = orders_of(p, q, rho, log_tolerance, left, right);
+  if (!orders) return std::nullopt;
 
   constexpr std::size_t first = MehlerTable::first_coefficient;
-  const std::size_t rise_offset = table_.has_own_rises() ? deep_orders : 0;
+  const std::size_t rise_offset = table_.has_own_rises() ? truncations.back() : 0;
   double value = 0;
   double derivative = 0;
-  for (std::size_t j = deep_orders; j-- > 0;) {
+  for (std::size_t j = *orders; j-- > 0;) {
     const std::size_t order = table_.order(j);
     const double step = table_.order(j + 1) - order == 2 ? rho * rho : rho;
     const std::size_t slope = first + j;
@@ -45,16 +51,12 @@ std::optional<Dual<double>> DeepSeries::dual(double p, double q, double c, doubl
   return Dual<double>{left.coefficients[0] * right.coefficients[0] + c * value, derivative};
 }
 
-void DeepSeries::look_up(double variance, Cache& cache) const {
-  if (cache.variance == variance) return;
-  cache.variance = variance;
+void DeepSeries::look_up(double variance, std::size_t orders, Cache& cache) const {
+  if (cache.variance == variance && cache.orders >= orders) return;
   cache.coefficients.resize(table_.stride());
-  cache.available = table_.interpolate(variance, cache.coefficients);
-  if (!cache.available) return;
-  constexpr std::array<std::size_t, 1> all = {deep_orders};
-  std::array<double, 1> tail{};
-  table_.log_tails(variance, cache.coefficients, all, tail);
-  cache.log_tail = tail[0];
+  static_cast<void>(table_.interpolate(variance, orders, cache.coefficients));  // as its tails were
+  cache.variance = variance;
+  cache.orders = orders;
 }
 
 }  // namespace widelimit::numerics

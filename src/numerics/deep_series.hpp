@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -17,13 +19,12 @@ class DeepSeries {
   /// threads.
   struct Cache {
     double variance = -1;
-    bool available = false;
-    double log_tail = 0;
+    std::size_t orders = 0;  ///< Of which the coefficients are there.
     std::vector<double> coefficients = {};
   };
 
   DeepSeries(const SmoothFunction& phi, const SmoothMesh& mesh)
-      : table_{phi, mesh, deep_orders}, slopes_{table_} {}
+      : table_{phi, mesh, truncations.back(), truncations}, slopes_{table_} {}
 
   /// Nothing where the series is not accurate to exp(log_tolerance) relative to the root mean squares.
   [[nodiscard]] std::optional<Dual<double>> dual(double p, double q, double c, double log_tolerance,
@@ -34,11 +35,13 @@ class DeepSeries {
                                                  Cache& left, Cache& right) const;
 
  private:
-  static constexpr std::size_t deep_orders = 384;
+  /// Numbers of stored orders, of which a pair takes the first that leaves a small enough rest.
+  static constexpr std::array<std::size_t, 6> truncations = {96, 128, 160, 208, 288, 384};
 
-  void look_up(double variance, Cache& cache) const;
-  [[nodiscard]] bool converges(double p, double q, double rho, double log_tolerance, Cache& left,
-                               Cache& right) const;
+  void look_up(double variance, std::size_t orders, Cache& cache) const;
+  /// The number of orders that the pair needs, their coefficients being looked up; nothing if it needs more.
+  [[nodiscard]] std::optional<std::size_t> orders_of(double p, double q, double rho, double log_tolerance,
+                                                     Cache& left, Cache& right) const;
 
   MehlerTable table_;
   MehlerSlopes slopes_;

@@ -5,6 +5,7 @@
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
 #include "numerics/gauss_legendre.hpp"
+#include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -209,9 +210,20 @@ class ShiftedErf {
   double offset_;
 };
 
+/// (1 + 2 b^2 p)(1 + 2 b^2 q) - 4 b^4 c^2 = 4 b^4 [(s + p)(s + q) - c^2] with s = 1 / (2 b^2).
+ActivationPtr affine_erf(double amplitude, double rate, double offset) {
+  const TiltedDual dual{.shift = 1 / (2 * rate * rate),
+                        .weight = 2 * std::numbers::inv_pi * amplitude * amplitude,
+                        .offset = offset * offset};
+  return make_tilted_form(AffineErf{amplitude, rate, offset}, TiltedMap::Function::erf, dual);
+}
+
 }  // namespace
 
-ActivationPtr erf() { return make_closed_form(Erf{}); }
+ActivationPtr erf() {
+  return make_tilted_form(Erf{}, TiltedMap::Function::erf,
+                          {.shift = 0.5, .weight = 2 * std::numbers::inv_pi});
+}
 
 ActivationPtr erf(double amplitude, double rate, double phase, double offset) {
   require_finite("erf", "a", amplitude);
@@ -219,7 +231,7 @@ ActivationPtr erf(double amplitude, double rate, double phase, double offset) {
   require_finite("erf", "c", phase);
   require_finite("erf", "d", offset);
   if (amplitude == 1 && rate == 1 && phase == 0 && offset == 0) return erf();
-  if (phase == 0) return make_closed_form(AffineErf{amplitude, rate, offset});
+  if (phase == 0) return affine_erf(amplitude, rate, offset);
   if (rate == 0) return make_closed_form(AffineErf{0, 0, amplitude * std::erf(phase) + offset});
   return make_closed_form(ShiftedErf{amplitude, rate, phase, offset});
 }

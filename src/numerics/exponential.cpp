@@ -1,7 +1,8 @@
 #include <cmath>
 
 #include "numerics/checks.hpp"
-#include "numerics/closed_form.hpp"
+#include "numerics/exponential_map.hpp"
+#include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -89,13 +90,21 @@ class Gaussian {
 ActivationPtr exponential(double amplitude, double rate) {
   require_finite("exponential", "amplitude", amplitude);
   require_finite("exponential", "rate", rate);
-  return make_closed_form(Exponential{amplitude, rate});
+  const double square = rate * rate;
+  const ExponentialDual dual{.rate = square / 2, .weight = amplitude * amplitude, .slope = square};
+  return make_vector_form(Exponential{amplitude, rate},
+                          ExponentialMap<ExponentialDual>(dual, &ExponentialRows<float>::exponential,
+                                                          &ExponentialRows<double>::exponential));
 }
 
 ActivationPtr gaussian(double amplitude, double rate) {
   require_finite("gaussian", "amplitude", amplitude);
   require_finite("gaussian", "rate", rate);
-  return make_closed_form(Gaussian{amplitude, rate});
+  if (rate >= 0) return make_closed_form(Gaussian{amplitude, rate});
+  // D = 4 b^2 [(s + p)(s + q) - c^2] with s = -1 / (2b).
+  const double shift = -1 / (2 * rate);
+  return make_tilted_form(Gaussian{amplitude, rate}, TiltedMap::Function::gaussian,
+                          {.shift = shift, .weight = amplitude * amplitude * shift});
 }
 
 }  // namespace widelimit::numerics

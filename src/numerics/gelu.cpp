@@ -1,8 +1,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "numerics/closed_form.hpp"
 #include "numerics/normal_density.hpp"
+#include "numerics/tilted_map.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -64,6 +64,8 @@ struct Gelu {
 
 }  // namespace
 
-ActivationPtr gelu() { return make_closed_form(Gelu{}); }
+ActivationPtr gelu() {
+  return make_tilted_form(Gelu{}, TiltedMap::Function::gelu, {.shift = 1, .weight = 1});
+}
 
 }  // namespace widelimit::numerics

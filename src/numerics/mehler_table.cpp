@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/normal_density.hpp"
+#include "numerics/rows/series_rows.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
@@ -25,10 +27,12 @@ constexpr double interpolation_tolerance = 1e-12;
 
 }  // namespace
 
-MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders)
+MehlerTable::MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders,
+                         std::span<const std::size_t> truncations)
     : phi_{phi},
       mesh_{mesh},
       stored_orders_{stored_orders},
+      truncations_{truncations},
       stride_{first_coefficient + stored_orders * (has_own_rises() ? 2 : 1)} {
   for (std::size_t k = 0; k < order(stored_orders_); ++k) {
     const auto above = static_cast<double>(k + 1);
@@ -63,50 +67,69 @@ void MehlerTable::coefficients(double variance, std::span<double> out) const {
     out[first_coefficient] = derivative;
     return;
   }
-  if (!interpolate(variance, out)) integrate(variance, out);
+  if (!interpolate(variance, stored_orders_, out)) integrate(variance, out);
 }
 
-bool MehlerTable::interpolate(double variance, std::span<double> out) const {
+const MehlerTable::Piece* MehlerTable::find_piece(double variance, double& inside) const {
   const double place = (std::log2(variance) - first_exponent) * pieces_per_exponent;
-  if (!(place >= 0 && place < static_cast<double>(usable_pieces_))) return false;
+  if (!(place >= 0 && place < static_cast<double>(usable_pieces_))) return nullptr;
   const auto index = static_cast<std::size_t>(place);
+  inside = 2 * (place - static_cast<double>(index)) - 1;
   Piece& piece = pieces_[index];
   std::call_once(piece.made, [&] {
     const double lowest_log = first_exponent + static_cast<double>(index) / pieces_per_exponent;
-    std::vector<double> series = make_series(lowest_log);
-    if (reproduces(series, lowest_log)) piece.series = std::move(series);
+    make_series(lowest_log, piece);
+    if (!reproduces(piece.series, lowest_log)) piece.series.clear();
   });
-  if (piece.series.empty()) return false;
-  evaluate(piece.series, 2 * (place - static_cast<double>(index)) - 1, out);
+  return piece.series.empty() ? nullptr : &piece;
+}
+
+bool MehlerTable::interpolate(double variance, std::size_t orders, std::span<double> out) const {
+  double place = 0;
+  const Piece* piece = find_piece(variance, place);
+  if (piece == nullptr) return false;
+  evaluate(piece->series, place, orders, out);
   return true;
 }
 
-void MehlerTable::evaluate(const std::vector<double>& series, double x, std::span<double> out) const {
-  std::copy_n(series.begin(), stride_, out.begin());
-  double before = 1;
-  double chebyshev = x;
-  for (std::size_t m = 1; m < chebyshev_nodes; ++m) {
-    const double* const row = series.data() + m * stride_;
-    for (std::size_t k = 0; k < stride_; ++k) out[k] += chebyshev * row[k];
-    const double next = 2 * x * chebyshev - before;
-    before = chebyshev;
-    chebyshev = next;
-  }
+std::span<const double> MehlerTable::tail_bounds(double variance) const {
+  double place = 0;
+  const Piece* piece = find_piece(variance, place);
+  return piece == nullptr ? std::span<const double>{} : piece->tail_bounds;
 }
 
-std::vector<double> MehlerTable::make_series(double lowest_log) const {
-  std::vector<double> series(chebyshev_nodes * stride_, 0.0);
-  std::vector<double> sample(stride_);
+void MehlerTable::evaluate(const std::vector<double>& series, double x, std::size_t orders,
+                           std::span<double> out) const {
+  std::array<double, chebyshev_nodes> chebyshev{1, x};
+  for (std::size_t m = 2; m < chebyshev_nodes; ++m)
+    chebyshev[m] = 2 * x * chebyshev[m - 1] - chebyshev[m - 2];
+  const auto add = [&](std::size_t begin, std::size_t count) {
+    series_rows<double>().add_rows(chebyshev.data(), chebyshev_nodes, series.data() + begin, stride_, count,
+                                   out.data() + begin);
+  };
+  add(0, first_coefficient + orders);
+  if (has_own_rises()) add(first_coefficient + stored_orders_, orders);
+}
+
+void MehlerTable::make_series(double lowest_log, Piece& piece) const {
+  piece.series.assign(chebyshev_nodes * stride_, 0.0);
+  // Nodes keep a thousandth of the interval from its ends.
+  constexpr double between_nodes = 0.1;
+  piece.tail_bounds.assign(truncations_.size(), -std::numeric_limits<double>::infinity());
+  std::vector<double> sample(stride_), tails(truncations_.size());
   constexpr auto count = static_cast<double>(chebyshev_nodes);
   for (std::size_t i = 0; i < chebyshev_nodes; ++i) {
     const double angle = std::numbers::pi * (static_cast<double>(i) + 0.5) / count;
-    integrate(std::exp2(lowest_log + (std::cos(angle) + 1) / (2 * pieces_per_exponent)), sample);
+    const double variance = std::exp2(lowest_log + (std::cos(angle) + 1) / (2 * pieces_per_exponent));
+    integrate(variance, sample);
+    log_tails(variance, sample, truncations_, tails);
+    for (std::size_t t = 0; t < tails.size(); ++t)
+      piece.tail_bounds[t] = std::max(piece.tail_bounds[t], tails[t] + between_nodes);
     for (std::size_t m = 0; m < chebyshev_nodes; ++m) {
       const double weight = (m == 0 ? 1 : 2) / count * std::cos(static_cast<double>(m) * angle);
-      for (std::size_t k = 0; k < stride_; ++k) series[m * stride_ + k] += weight * sample[k];
+      for (std::size_t k = 0; k < stride_; ++k) piece.series[m * stride_ + k] += weight * sample[k];
     }
   }
-  return series;
 }
 
 /// At places between the nodes, where an interpolation error is largest.
@@ -115,7 +138,7 @@ bool MehlerTable::reproduces(const std::vector<double>& series, double lowest_lo
   std::vector<double> exact(stride_);
   for (const double node : {1.0, 7.0, 12.0}) {
     const double x = std::cos(std::numbers::pi * node / static_cast<double>(chebyshev_nodes));
-    evaluate(series, x, interpolated);
+    evaluate(series, x, stored_orders_, interpolated);
     const double variance = std::exp2(lowest_log + (x + 1) / (2 * pieces_per_exponent));
     integrate(variance, exact);
     const double value_size = std::sqrt(exact[2]);

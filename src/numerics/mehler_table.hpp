@@ -24,8 +24,10 @@ class MehlerTable {
  public:
   static constexpr std::size_t first_coefficient = 3;
 
-  /// Refers to the function and the mesh, which must outlive it.
-  MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders);
+  /// Refers to the function and the mesh, which must outlive it. `truncations`: ascending numbers of stored orders that
+  /// tail_bounds() is wanted for.
+  MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders,
+              std::span<const std::size_t> truncations = {});
 
   [[nodiscard]] std::size_t stored_orders() const { return stored_orders_; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
@@ -40,8 +42,12 @@ class MehlerTable {
   /// quadrature. A variance of 0 gives phi(0) and phi'(0). NumericalError for a variance beyond the mesh.
   void coefficients(double variance, std::span<double> out) const;
 
-  /// The same, but false where interpolation is not to be had.
-  [[nodiscard]] bool interpolate(double variance, std::span<double> out) const;
+  /// The first numbers, up to the given stored order, from interpolation; false where it is not to be had.
+  [[nodiscard]] bool interpolate(double variance, std::size_t orders, std::span<double> out) const;
+
+  /// The largest log_tails() near this variance past each of the truncations of the constructor; nothing where
+  /// interpolation is not to be had.
+  [[nodiscard]] std::span<const double> tail_bounds(double variance) const;
 
   /// log of the share of sqrt(E phi'^2), and of sqrt(E phi^2) where phi jumps, that lies past the given
   /// numbers of stored orders (ascending). By Cauchy and Schwarz the series of a pair errs by at most
@@ -65,11 +71,15 @@ class MehlerTable {
   struct Piece {
     std::once_flag made;
     std::vector<double> series;
+    std::vector<double> tail_bounds;
   };
 
-  [[nodiscard]] std::vector<double> make_series(double lowest_log) const;
+  /// The piece that holds a variance, and its place there, -1 .. 1; nullptr where there is none or its check failed.
+  [[nodiscard]] const Piece* find_piece(double variance, double& place) const;
+
+  void make_series(double lowest_log, Piece& piece) const;
   [[nodiscard]] bool reproduces(const std::vector<double>& series, double lowest_log) const;
-  void evaluate(const std::vector<double>& series, double x, std::span<double> out) const;
+  void evaluate(const std::vector<double>& series, double x, std::size_t orders, std::span<double> out) const;
   void integrate(double variance, std::span<double> out) const;
 
   /// Calls visit(begin, end), in standard deviations, for parts of the panels of the mesh that are no longer than that.
@@ -82,6 +92,7 @@ class MehlerTable {
   const SmoothFunction& phi_;
   const SmoothMesh& mesh_;
   std::size_t stored_orders_;
+  std::span<const std::size_t> truncations_;
   std::size_t stride_;
   std::size_t usable_pieces_;  // those whose variances are all within the mesh
   std::vector<double> up_;     // h_{k+1} = up_[k] z h_k - down_[k] h_{k-1}

@@ -19,34 +19,24 @@
 #include "numerics/mehler_table.hpp"
 #include "numerics/numerical_derivative.hpp"
 #include "numerics/pair_quadrature.hpp"
+#include "numerics/rows/series_rows.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
 namespace {
 
-/// The series may stop after the first of these numbers of stored orders that leaves a small enough rest.
-constexpr std::array<std::size_t, 4> truncations = {8, 16, 32, 64};
-
 /// Largest rest relative to the root mean squares: the series' own rounding is a hundred times smaller.
 template <typename Scalar>
-constexpr double log_tolerance = -25.3;  // log(1e-11)
+constexpr double log_tolerance = -27.6;  // log(1e-12)
 template <>
 constexpr double log_tolerance<float> = -16.1;  // log(1e-7)
 
 /// Terms of slopes are larger than those of the dual by up to their order: a hundredth of its rest will do.
 constexpr double slope_margin = 4.6;
 
-/// Rows that prepare() fills.
-enum Row : std::size_t {
-  Variance,
-  InverseDeviation,
-  Mean,
-  FirstTail,
-  FirstCoefficient = FirstTail + truncations.size()
-};
-
-constexpr std::size_t block_size = 32;
+/// Entries that no series serves are few: their places are kept for so many at a time.
+constexpr std::size_t part_size = 256;
 
 FunctionValues values_of(const std::function<double(double)>& function) {
   return [&function](std::span<const double> x, double* values) {
@@ -71,31 +61,32 @@ class QuadratureActivation::Implementation {
       : phi{value, std::move(derivative), cusps_among(options.breakpoints, value, options.name),
             options.name},
         mesh{phi, options.breakpoints, options.reach},
-        table{phi, mesh, truncations.back()},
+        table{phi, mesh, series_truncations.back()},
         series_slopes{table},
         deep{phi, mesh},
         pairs{phi, mesh},
         second_derivative{[this](double x) { return second_difference(x); }} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const {
-    return Row::FirstCoefficient + table.stride() - MehlerTable::first_coefficient;
+    return SeriesArrays::coefficients + table.stride() - MehlerTable::first_coefficient;
   }
 
   template <typename Scalar>
   void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
     std::vector<double> numbers(table.stride());
-    std::array<double, truncations.size()> tails{};
+    std::array<double, series_truncations.size()> tails{};
     for (std::size_t i = 0; i < size; ++i) {
       const auto p = static_cast<double>(variance[i]);
       table.coefficients(p, numbers);
-      auxiliary[Row::Variance][i] = variance[i];
-      auxiliary[Row::InverseDeviation][i] = static_cast<Scalar>(p > 0 ? 1 / std::sqrt(p) : 0);
-      auxiliary[Row::Mean][i] = static_cast<Scalar>(numbers[0]);
-      table.log_tails(p, numbers, truncations, tails);
+      auxiliary[SeriesArrays::variance][i] = variance[i];
+      auxiliary[SeriesArrays::inverse_deviation][i] = static_cast<Scalar>(p > 0 ? 1 / std::sqrt(p) : 0);
+      auxiliary[SeriesArrays::mean][i] = static_cast<Scalar>(numbers[0]);
+      table.log_tails(p, numbers, series_truncations, tails);
       for (std::size_t t = 0; t < tails.size(); ++t)
-        auxiliary[Row::FirstTail + t][i] = static_cast<Scalar>(tails[t]);
+        auxiliary[SeriesArrays::reach + t][i] = static_cast<Scalar>(
+            std::exp((log_tolerance<Scalar> / 2 - tails[t]) / order_of(series_truncations[t])));
       for (std::size_t k = MehlerTable::first_coefficient; k < numbers.size(); ++k)
-        auxiliary[Row::FirstCoefficient + k - MehlerTable::first_coefficient][i] =
+        auxiliary[SeriesArrays::coefficients + k - MehlerTable::first_coefficient][i] =
             static_cast<Scalar>(numbers[k]);
     }
   }
@@ -104,8 +95,12 @@ class QuadratureActivation::Implementation {
   void apply(const DualRow<Scalar>& row) const {
     if (row.ntk != nullptr) require_derivative_dual("the NTK");
     Caches caches;
-    for (std::size_t begin = 0; begin < row.size; begin += block_size)
-      apply_block(row, begin, std::min(block_size, row.size - begin), caches);
+    std::array<std::size_t, part_size> hard;
+    for (std::size_t begin = 0; begin < row.size; begin += part_size) {
+      const SeriesPart part{begin, std::min(part_size, row.size - begin)};
+      const std::size_t count = series_rows<Scalar>().apply(series<Scalar>(), row, part, hard.data());
+      for (std::size_t i = 0; i < count; ++i) apply_hard(row, hard[i], caches);
+    }
   }
 
   /// ArgumentError naming what needs E[phi' phi'].
@@ -138,19 +133,19 @@ class QuadratureActivation::Implementation {
     const auto p = static_cast<double>(row.left_variance[at]),
                q = static_cast<double>(row.right_variance[at]);
     const auto c = static_cast<double>(row.nngp[at]);
-    const double rho = c * static_cast<double>(row.left[Row::InverseDeviation][at]) *
-                       static_cast<double>(row.right[Row::InverseDeviation][at]);
-    const double tolerance = log_tolerance<Scalar> - slope_margin;
-    const std::size_t level = needed_level(row, at, std::clamp(rho, -1.0, 1.0), tolerance);
-    if (level == truncations.size()) return hard_slopes(p, q, c, tolerance, caches);
+    const double rho = c * static_cast<double>(row.left[SeriesArrays::inverse_deviation][at]) *
+                       static_cast<double>(row.right[SeriesArrays::inverse_deviation][at]);
+    const std::size_t level = needed_level(row, at, std::clamp(rho, -1.0, 1.0), slope_margin);
+    if (level == series_truncations.size())
+      return hard_slopes(p, q, c, log_tolerance<Scalar> - slope_margin, caches);
     std::array<double, most_numbers> left{}, right{};
-    gather(row.left, at, truncations[level], left);
-    gather(row.right, at, truncations[level], right);
-    return series_slopes.at(left, right, p, q, c, truncations[level]);
+    gather(row.left, at, series_truncations[level], left);
+    gather(row.right, at, series_truncations[level], right);
+    return series_slopes.at(left, right, p, q, c, series_truncations[level]);
   }
 
  private:
-  static constexpr std::size_t most_numbers = MehlerTable::first_coefficient + 2 * truncations.back();
+  static constexpr std::size_t most_numbers = MehlerTable::first_coefficient + 2 * series_truncations.back();
 
   /// Of phi'. Half a panel away phi' is as smooth as within it.
   [[nodiscard]] double second_difference(double x) const {
@@ -170,43 +165,21 @@ class QuadratureActivation::Implementation {
   template <typename Scalar>
   void gather(const Scalar* const* prepared, std::size_t at, std::size_t orders,
               std::array<double, most_numbers>& numbers) const {
-    numbers[0] = static_cast<double>(prepared[Row::Mean][at]);
-    for (std::size_t first = 0; first < (table.has_own_rises() ? 2 : 1) * truncations.back();
-         first += truncations.back())
+    numbers[0] = static_cast<double>(prepared[SeriesArrays::mean][at]);
+    for (std::size_t first = 0; first < (table.has_own_rises() ? 2 : 1) * series_truncations.back();
+         first += series_truncations.back())
       for (std::size_t k = first; k < first + orders; ++k)
         numbers[MehlerTable::first_coefficient + k] =
-            static_cast<double>(prepared[Row::FirstCoefficient + k][at]);
+            static_cast<double>(prepared[SeriesArrays::coefficients + k][at]);
   }
 
   template <typename Scalar>
-  void apply_block(const DualRow<Scalar>& row, std::size_t begin, std::size_t size, Caches& caches) const {
-    std::array<Scalar, block_size> rho{};
-    std::array<bool, block_size> converges{};
-    std::array<std::size_t, block_size> orders{};
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t at = begin + i;
-      const Scalar raw =
-          row.nngp[at] * row.left[Row::InverseDeviation][at] * row.right[Row::InverseDeviation][at];
-      rho[i] = std::clamp(raw, Scalar{-1}, Scalar{1});
-      const std::size_t needed = needed_level(row, at, static_cast<double>(rho[i]), log_tolerance<Scalar>);
-      converges[i] = needed < truncations.size();
-      if (converges[i]) orders[i] = truncations[needed];
-    }
-    std::array<Scalar, block_size> values{};
-    std::array<Scalar, block_size> derivatives{};
-    sum_series(row, begin, size, orders, rho, values, derivatives);
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t at = begin + i;
-      if (!converges[i]) {
-        const Dual<double> entry = hard_entry<Scalar>(static_cast<double>(row.left[Row::Variance][at]),
-                                                      static_cast<double>(row.right[Row::Variance][at]),
-                                                      static_cast<double>(row.nngp[at]), caches);
-        values[i] = static_cast<Scalar>(entry.value);
-        derivatives[i] = static_cast<Scalar>(entry.derivative);
-      }
-      row.nngp[at] = values[i];
-      if (row.ntk != nullptr) row.ntk[at] *= derivatives[i];
-    }
+  void apply_hard(const DualRow<Scalar>& row, std::size_t at, Caches& caches) const {
+    const Dual<double> entry = hard_entry<Scalar>(static_cast<double>(row.left[SeriesArrays::variance][at]),
+                                                  static_cast<double>(row.right[SeriesArrays::variance][at]),
+                                                  static_cast<double>(row.nngp[at]), caches);
+    row.nngp[at] = static_cast<Scalar>(entry.value);
+    if (row.ntk != nullptr) row.ntk[at] *= static_cast<Scalar>(entry.derivative);
   }
 
   template <typename Scalar>
@@ -216,49 +189,43 @@ class QuadratureActivation::Implementation {
     return pairs.dual(p, q, c, gauss_legendre_15());
   }
 
-  /// The first truncation whose rest is small enough; truncations.size() if none. NaN counts as converged: it
-  /// stays NaN.
-  template <typename AnyRow>
-  [[nodiscard]] std::size_t needed_level(const AnyRow& row, std::size_t at, double rho,
-                                         double tolerance) const {
-    const double log_rho = std::log(std::abs(rho));
+  [[nodiscard]] double order_of(std::size_t terms) const { return static_cast<double>(table.order(terms)); }
+
+  /// The first truncation whose rest is exp(-margin) of what apply() allows; series_truncations.size() if none. What is
+  /// not a number counts as converged: it stays so.
+  template <typename Scalar>
+  [[nodiscard]] std::size_t needed_level(const AdjointRow<Scalar>& row, std::size_t at, double rho,
+                                         double margin) const {
     std::size_t level = 0;
-    for (; level < truncations.size(); ++level) {
-      const double rest = static_cast<double>(table.order(truncations[level])) * log_rho +
-                          static_cast<double>(row.left[Row::FirstTail + level][at]) +
-                          static_cast<double>(row.right[Row::FirstTail + level][at]);
-      if (!(rest > tolerance)) break;
+    for (; level < series_truncations.size(); ++level) {
+      const double reach = static_cast<double>(row.left[SeriesArrays::reach + level][at]) *
+                           static_cast<double>(row.right[SeriesArrays::reach + level][at]);
+      if (!(order_of(series_truncations[level]) * std::log(std::abs(rho) / reach) > -margin)) break;
     }
     return level;
   }
 
-  /// Horner's scheme in rho, or in rho^2 where every other order vanishes, over a block of entries. Every
-  /// entry takes its own number of orders, so that its bits do not depend on its neighbours.
   template <typename Scalar>
-  void sum_series(const DualRow<Scalar>& row, std::size_t begin, std::size_t size,
-                  const std::array<std::size_t, block_size>& orders,
-                  const std::array<Scalar, block_size>& rho, std::array<Scalar, block_size>& values,
-                  std::array<Scalar, block_size>& derivatives) const {
-    const std::size_t rise_offset = table.has_own_rises() ? truncations.back() : 0;
-    for (std::size_t j = *std::max_element(orders.begin(), orders.end()); j-- > 0;) {
-      const std::size_t gap = table.order(j + 1) - table.order(j);
-      const Scalar* const left = row.left[Row::FirstCoefficient + j] + begin;
-      const Scalar* const right = row.right[Row::FirstCoefficient + j] + begin;
-      const Scalar* const left_rise = row.left[Row::FirstCoefficient + rise_offset + j] + begin;
-      const Scalar* const right_rise = row.right[Row::FirstCoefficient + rise_offset + j] + begin;
-      const Scalar inverse = Scalar{1} / static_cast<Scalar>(table.order(j) + 1);
-      for (std::size_t i = 0; i < size; ++i) {
-        const Scalar step = gap == 2 ? rho[i] * rho[i] : rho[i];
-        const Scalar taken = j < orders[i] ? Scalar{1} : Scalar{0};
-        derivatives[i] = derivatives[i] * step + taken * (left[i] * right[i]);
-        values[i] = values[i] * step + taken * (left_rise[i] * right_rise[i] * inverse);
-      }
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t at = begin + i;
-      values[i] = row.left[Row::Mean][at] * row.right[Row::Mean][at] + row.nngp[at] * values[i];
-    }
+  [[nodiscard]] const SeriesDual<Scalar>& series() const {
+    if constexpr (sizeof(Scalar) == sizeof(float))
+      return narrow_series_;
+    else
+      return wide_series_;
   }
+
+  template <typename Scalar>
+  [[nodiscard]] SeriesDual<Scalar> make_series() const {
+    SeriesDual<Scalar> dual{};
+    for (std::size_t j = 0; j < dual.inverse_orders.size(); ++j)
+      dual.inverse_orders[j] = static_cast<Scalar>(1 / static_cast<double>(table.order(j) + 1));
+    dual.first_skips = table.order(1) - table.order(0) == 2;
+    dual.others_skip = table.order(2) - table.order(1) == 2;
+    dual.rises = table.has_own_rises();
+    return dual;
+  }
+
+  SeriesDual<float> narrow_series_ = make_series<float>();
+  SeriesDual<double> wide_series_ = make_series<double>();
 };
 
 QuadratureActivation::QuadratureActivation(Function phi, Function phi_derivative,

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "numerics/checks.hpp"
-#include "numerics/closed_form.hpp"
+#include "numerics/exponential_map.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
@@ -137,22 +137,43 @@ void require_wave(const char* where, double amplitude, double frequency, double 
   require_finite(where, "phase", phase);
 }
 
+/// The weights of Sine and of its two ExponentialPairs.
+ExponentialMap<WaveDual> wave_map(double amplitude, double frequency, double sin_phase, double cos_phase) {
+  const double weight = amplitude * amplitude / 2, square = frequency * frequency;
+  const WaveDual dual{.half_square = square / 2,
+                      .value_weight = weight,
+                      .derivative_weight = weight * square,
+                      .k = (sin_phase - cos_phase) * (sin_phase + cos_phase),
+                      .one_plus_k = 2 * sin_phase * sin_phase,
+                      .one_minus_k = 2 * cos_phase * cos_phase};
+  return {dual, &ExponentialRows<float>::wave, &ExponentialRows<double>::wave};
+}
+
+ExponentialMap<ExponentialDual> radial_map(double gamma) {
+  return {{.rate = gamma, .weight = 1, .slope = 2 * gamma},
+          &ExponentialRows<float>::radial,
+          &ExponentialRows<double>::radial};
+}
+
 }  // namespace
 
 ActivationPtr sin(double amplitude, double frequency, double phase) {
   require_wave("sin", amplitude, frequency, phase);
-  return make_closed_form(Sine{amplitude, frequency, phase, std::sin(phase), std::cos(phase)});
+  const double sine = std::sin(phase), cosine = std::cos(phase);
+  return make_vector_form(Sine{amplitude, frequency, phase, sine, cosine},
+                          wave_map(amplitude, frequency, sine, cosine));
 }
 
 ActivationPtr cos(double amplitude, double frequency, double phase) {
   require_wave("cos", amplitude, frequency, phase);
-  return make_closed_form(Cosine{amplitude, frequency, phase});
+  return make_vector_form(Cosine{amplitude, frequency, phase},
+                          wave_map(amplitude, frequency, std::cos(phase), -std::sin(phase)));
 }
 
 ActivationPtr rbf(double gamma) {
   if (!(gamma > 0 && std::isfinite(gamma)))
     throw ArgumentError(fmt::format("rbf: gamma must be positive and finite, got {}", gamma));
-  return make_closed_form(Rbf{gamma});
+  return make_vector_form(Rbf{gamma}, radial_map(gamma));
 }
 
 }  // namespace widelimit::numerics

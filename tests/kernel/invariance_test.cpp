@@ -125,6 +125,23 @@ TEST_CASE_TEMPLATE("results for large images do not depend on the tile size, bit
   }
 }
 
+// Their maps are compiled for several instruction sets, and leave some entries to formulas or tables.
+TEST_CASE_TEMPLATE("results of every nonlinearity do not depend on threads and tiles, bit for bit", Scalar,
+                   float, double) {
+  const Layer conv = layers::conv({.filter = {3, 3}, .weight_variance = 1.5, .bias_variance = 0.1});
+  const auto x = random_inputs<Scalar>(1, {5, 6, 7, 3});
+  for (const Layer& phi : {layers::erf(), layers::sigmoid_like(), layers::gelu(), layers::gaussian(),
+                           layers::sin(), layers::cos(1, 1.2, 0.3), layers::rbf(), layers::exp(1, 0.3),
+                           layers::tanh(), layers::silu(), layers::softplus()}) {
+    CAPTURE(phi.kind());
+    const Network network({conv, phi, conv, phi, layers::flatten(), layers::dense()});
+    const auto expected = gram<Scalar>(network, x, one_thread());
+    CHECK(expected.nngp.array().isFinite().all());
+    CHECK(equal(gram<Scalar>(network, x, {.threads = 3, .tile_size = 1}), expected));
+    CHECK(equal(gram<Scalar>(network, x, {.threads = 2, .tile_size = 3}), expected));
+  }
+}
+
 TEST_CASE_TEMPLATE("results do not depend on the memory for states, bit for bit", Scalar, float, double) {
   GramOptions options = one_thread();
   options.state_memory_bytes = 1;

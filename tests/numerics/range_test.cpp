@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "numerics/wide_duals.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 using namespace widelimit;
 using namespace widelimit::numerics;
+using namespace widelimit::testing;
 
 namespace {
 
@@ -19,69 +21,42 @@ static_assert(std::numeric_limits<long double>::max_exponent > 2 * std::numeric_
 
 constexpr long double pi = std::numbers::pi_v<long double>;
 
-struct WideDual {
-  long double value;
-  long double derivative;
-};
-
 struct RangeCase {
   std::string name;
   ActivationPtr activation;
-  std::function<WideDual(long double, long double, long double)> dual;
+  std::function<WideDual(const WidePair&)> wide;
+
+  [[nodiscard]] WideDual dual(long double p, long double q, long double c) const {
+    return wide({p, q, c, p * q - c * c});
+  }
 };
-
-WideDual wide_gelu(long double p, long double q, long double c) {
-  const long double det = p * q - c * c, root = std::sqrt(1 + p + q + det);
-  const long double s = c < 0 ? std::atan2(root, -c) / (2 * pi) : 0.5L - std::atan2(root, c) / (2 * pi);
-  const long double shrinkage = 1 / (1 + p) + 1 / (1 + q);
-  return {c * s + (det + c * c * shrinkage) / (2 * pi * root),
-          s + c * (shrinkage + 1 / (root * root)) / (2 * pi * root)};
-}
-
-/// exp(-(p + q) / 2) sinh(c) and cosh(c), without overflow.
-WideDual wide_sin(long double p, long double q, long double c) {
-  const long double near = std::exp(-(p + q - 2 * c) / 2), far = std::exp(-(p + q + 2 * c) / 2);
-  const long double odd = std::abs(c) < 1 ? std::exp(-(p + q) / 2) * std::sinh(c) : (near - far) / 2;
-  return {odd, (near + far) / 2};
-}
 
 std::vector<RangeCase> cases() {
   return {{"sign", sign(),
-           [](long double p, long double q, long double c) {
-             return WideDual{2 / pi * std::asin(c / std::sqrt(p * q)), 0};
+           [](const WidePair& at) {
+             return WideDual{2 / pi * std::asin(at.c / std::sqrt(at.p * at.q)), 0};
            }},
           {"step", rectified_monomial(0),
-           [](long double p, long double q, long double c) {
-             return WideDual{0.25L + std::asin(c / std::sqrt(p * q)) / (2 * pi), 0};
+           [](const WidePair& at) {
+             return WideDual{0.25L + std::asin(at.c / std::sqrt(at.p * at.q)) / (2 * pi), 0};
            }},
-          {"erf", erf(),
-           [](long double p, long double q, long double c) {
-             const long double root = std::sqrt(1 + 2 * (p + q) + 4 * (p * q - c * c));
-             return WideDual{2 / pi * std::atan2(2 * c, root), 4 / (pi * root)};
-           }},
+          {"erf", erf(), [](const WidePair& at) { return wide_erf(at); }},
           {"gelu", gelu(), wide_gelu},
-          {"gaussian", gaussian(1, -1),
-           [](long double p, long double q, long double c) {
-             const long double square = (1 + 2 * p) * (1 + 2 * q) - 4 * c * c;
-             return WideDual{1 / std::sqrt(square), 4 * c / (square * std::sqrt(square))};
-           }},
-          {"sin", numerics::sin(), wide_sin},
-          {"rbf", rbf(), [](long double p, long double q, long double c) {
-             const long double value = std::exp(-(p + q - 2 * c));
-             return WideDual{value, 2 * value};
-           }}};
+          {"gaussian", gaussian(1, -1), [](const WidePair& at) { return wide_gaussian(at); }},
+          {"sin", numerics::sin(), [](const WidePair& at) { return wide_sin(at); }},
+          {"rbf", rbf(), [](const WidePair& at) { return wide_rbf(at); }}};
 }
 
 template <typename Scalar>
 Dual<Scalar> by_rows(const Activation& activation, Scalar p, Scalar q, Scalar c) {
-  Scalar left = 0, right = 0, derivative = 1;
-  Scalar* const left_arrays[] = {&left};
-  Scalar* const right_arrays[] = {&right};
-  activation.prepare(&p, left_arrays, 1);
-  activation.prepare(&q, right_arrays, 1);
-  const Scalar* const lefts[] = {&left};
-  const Scalar* const rights[] = {&right};
-  activation.apply(DualRow<Scalar>{&c, &derivative, lefts, rights, 1});
+  const std::size_t count = activation.auxiliary_count();
+  std::vector<Scalar> numbers(2 * count);
+  std::vector<Scalar*> arrays;
+  for (Scalar& number : numbers) arrays.push_back(&number);
+  activation.prepare(&p, arrays.data(), 1);
+  activation.prepare(&q, arrays.data() + count, 1);
+  Scalar derivative = 1;
+  activation.apply(DualRow<Scalar>{&c, &derivative, arrays.data(), arrays.data() + count, 1});
   return {c, derivative};
 }
 

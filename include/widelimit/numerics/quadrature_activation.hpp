@@ -58,16 +58,16 @@ struct DualEstimate {
 ///           position, or 384 looked up an entry for strong correlation at larger variances. Elsewhere nested
 ///           Gauss-Legendre and trapezium rules on u = sqrt(rho p) g + ..., v = sqrt(rho q) g + ..., split at the
 ///           breakpoints and fitted to phi. Orders that vanish by parity are not counted.
-/// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, usually 1e-12; float rows
-///           1e-6. estimate() tells more.
+/// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, 1e-12 where the series
+///           converges; float rows 1e-6. estimate() tells more.
 /// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is no
 ///           breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there (within
 ///           0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and apply throw NumericalError for
 ///           a variance so large that phi could not be resolved over 13 standard deviations (it overflows or oscillates
 ///           too often there).
-/// Cost      0.02 .. 0.1 us an entry and 0.5 us a position by 64 orders, 7 us an entry by 384, 0.02 .. 2 ms by nested
-///           rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary exponent of
-///           variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
+/// Cost      1 .. 10 ns an entry and 0.5 us a position by up to 64 orders, 1 .. 2 us an entry by up to 384, 0.02 .. 2 ms
+///           by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary exponent
+///           of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
 class QuadratureActivation final : public Activation {
  public:
   using Function = std::function<double(double)>;

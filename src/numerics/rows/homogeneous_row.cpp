@@ -2,28 +2,20 @@
 
 #include <limits>
 
-#include "numerics/rows/angle_series.hpp"
+#include "numerics/rows/targets.hpp"
 
-// Highway 1.0.3 forgets this target where the compiler's flags make it the baseline (-march=native).
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS HWY_AVX3_DL
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/homogeneous_row.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "numerics/rows/arc-inl.hpp"
 #include "numerics/rows/row_loop-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <typename Scalar>
-constexpr int angle_degree = sizeof(Scalar) == 4 ? 8 : 19;
-
-template <typename Scalar>
-const auto angle_coefficients = angle_series<Scalar, angle_degree<Scalar>>();
 
 template <typename Scalar>
 struct HomogeneousRowLoops {
@@ -39,22 +31,6 @@ struct HomogeneousRowLoops {
     });
   }
 
-  /// The polynomial of angle_series() at t, its odd and even terms side by side: one chain of twenty
-  /// multiplications would wait for itself.
-  static HWY_INLINE V angle_over_sine(D d, V t) {
-    constexpr int degree = angle_degree<Scalar>;
-    const auto& series = angle_coefficients<Scalar>;
-    const auto term = [&](int k) { return hn::Set(d, series[static_cast<std::size_t>(k)]); };
-    const V square = hn::Mul(t, t);
-    V upper = term(degree), lower = term(degree - 1);
-    for (int k = degree - 2; k > 0; k -= 2) {
-      upper = hn::MulAdd(upper, square, term(k));
-      lower = hn::MulAdd(lower, square, term(k - 1));
-    }
-    return degree % 2 == 1 ? hn::MulAdd(upper, t, lower)
-                           : hn::MulAdd(upper, square, hn::MulAdd(lower, t, term(0)));
-  }
-
   /// What the entries of a row have in common.
   struct Constants {
     D d;
@@ -67,33 +43,6 @@ struct HomogeneousRowLoops {
           weight{hn::Set(d, static_cast<Scalar>(dual.weight))} {}
   };
 
-  /// pq - c^2, whose plain difference cancels near correlation 1: with the rounding errors of the products.
-  static HWY_INLINE V determinant(D d, V p, V q, V c) {
-    const V square = hn::Mul(c, c);
-#if HWY_NATIVE_FMA  // Fused multiply-add gives them at once (Kahan).
-    (void)d;
-    return hn::Sub(hn::MulSub(p, q, square), hn::MulSub(c, c, square));
-#else
-    const V product = hn::Mul(p, q);
-    return hn::Add(hn::Sub(product, square),
-                   hn::Sub(rounding_error(d, p, q, product), rounding_error(d, c, c, square)));
-#endif
-  }
-
-  /// a b - product, exactly, from halves of the factors (Dekker).
-  static HWY_INLINE V rounding_error(D d, V a, V b, V product) {
-    const V splitter = hn::Set(d, static_cast<Scalar>(sizeof(Scalar) == 4 ? (1 << 12) + 1 : (1 << 27) + 1));
-    const auto upper_half = [&](V x) {
-      const V scaled = hn::Mul(splitter, x);
-      return hn::Sub(scaled, hn::Sub(scaled, x));
-    };
-    const V a_upper = upper_half(a), b_upper = upper_half(b);
-    const V a_lower = hn::Sub(a, a_upper), b_lower = hn::Sub(b, b_upper);
-    const V middle = hn::Add(hn::Mul(a_upper, b_lower), hn::Mul(a_lower, b_upper));
-    const V error = hn::Add(hn::Sub(hn::Mul(a_upper, b_upper), product), middle);
-    return hn::Add(error, hn::Mul(a_lower, b_lower));
-  }
-
   struct Mapped {
     V root;      ///< sqrt(pq - c^2)
     V distance;  ///< Of the correlation from the nearer of 1 and -1.
@@ -102,10 +51,10 @@ struct HomogeneousRowLoops {
 
   /// p, q: variances; inverse: 1 / sqrt(pq), or 0.
   static HWY_INLINE Mapped map(const Constants& k, V c, V p, V q, V inverse) {
-    const V root = hn::Sqrt(hn::Max(determinant(k.d, p, q, c), k.zero));
+    const V root = hn::Sqrt(hn::Max(Arc<Scalar>::determinant(k.d, p, q, c), k.zero));
     // The angle from there, exact to the last digits where its sine is.
     const V sine = hn::Mul(root, inverse), distance = hn::NegMulAdd(hn::Abs(c), inverse, k.one);
-    const V angle = hn::Mul(sine, angle_over_sine(k.d, distance));
+    const V angle = hn::Mul(sine, Arc<Scalar>::angle_over_sine(k.d, distance));
     const V derivative = hn::IfThenElse(hn::Lt(c, k.zero), hn::MulAdd(k.weight, angle, k.opposed),
                                         hn::NegMulAdd(k.weight, angle, k.aligned));
     // Positions without variance have no slope either; guards of planes stay zero by it.

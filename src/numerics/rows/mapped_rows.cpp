@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-// Highway 1.0.3 forgets this target where the compiler's flags make it the baseline (-march=native).
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS HWY_AVX3_DL
+#include "numerics/rows/targets.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/mapped_rows.cpp"
 #include <hwy/foreach_target.h>

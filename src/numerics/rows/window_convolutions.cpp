@@ -1,8 +1,6 @@
+#include "numerics/rows/targets.hpp"
 #include "numerics/rows/window_rows.hpp"
 
-// Highway 1.0.3 forgets this target where the compiler's flags make it the baseline (-march=native).
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS HWY_AVX3_DL
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/rows/window_convolutions.cpp"
 #include <hwy/foreach_target.h>

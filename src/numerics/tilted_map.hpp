@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+
+#include "numerics/rows/tilted_rows.hpp"
+#include "numerics/vector_form.hpp"
+
+namespace widelimit::numerics {
+
+/// The vectorised rows of erf, GELU and exp(-x^2), for VectorForm.
+class TiltedMap {
+ public:
+  enum class Function { erf, gelu, gaussian };
+
+  TiltedMap(Function function, const TiltedDual& dual) : function_{function}, dual_{dual} {}
+
+  static constexpr std::size_t auxiliary_count = 2;
+
+  template <typename Scalar>
+  void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
+    tilted_rows<Scalar>().prepare(dual_.shift, variance, auxiliary, size);
+  }
+  template <typename Scalar>
+  [[nodiscard]] bool covers(const DualRow<Scalar>& row) const {
+    return tilted_rows<Scalar>().cover(row);
+  }
+  template <typename Scalar>
+  void apply(const DualRow<Scalar>& row) const {
+    switch (function_) {
+      case Function::erf:
+        return tilted_rows<Scalar>().erf(dual_, row);
+      case Function::gelu:
+        return tilted_rows<Scalar>().gelu(row);
+      case Function::gaussian:
+        return tilted_rows<Scalar>().gaussian(dual_, row);
+    }
+  }
+
+ private:
+  Function function_;
+  TiltedDual dual_;
+};
+
+/// By rows where the shift allows.
+template <typename Formula>
+ActivationPtr make_tilted_form(Formula formula, TiltedMap::Function function, const TiltedDual& dual) {
+  if (!(dual.shift >= smallest_shift && dual.shift <= largest_shift))
+    return make_closed_form(std::move(formula));
+  return make_vector_form(std::move(formula), TiltedMap(function, dual));
+}
+
+}  // namespace widelimit::numerics
