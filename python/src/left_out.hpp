@@ -10,23 +10,19 @@
 
 namespace widelimit::python {
 
-/// The named tuple of widelimit.models.
-class LeaveOneOutObject : public nanobind::object {
-  NB_OBJECT_DEFAULT(LeaveOneOutObject, object, "widelimit.models.LeaveOneOut", is_any_object)
-};
-
-/// The caller holds the lock.
-inline LeaveOneOutObject object_of(gp::LeaveOneOut left_out) {
+/// The named tuple of widelimit.models; the caller holds the lock. (Stubs are made before that module can be imported,
+/// so they say tuple.)
+inline nanobind::tuple object_of(gp::LeaveOneOut left_out) {
   const double density = left_out.negative_log_predictive_density(), error = left_out.mean_squared_error();
-  return nanobind::borrow<LeaveOneOutObject>(nanobind::module_::import_("widelimit.models")
-                                                 .attr("LeaveOneOut")(array_of(std::move(left_out.residuals)),
-                                                                      array_of(std::move(left_out.variances)),
-                                                                      density, error));
+  return nanobind::borrow<nanobind::tuple>(nanobind::module_::import_("widelimit.models")
+                                               .attr("LeaveOneOut")(array_of(std::move(left_out.residuals)),
+                                                                    array_of(std::move(left_out.variances)),
+                                                                    density, error));
 }
 
 /// Of a posterior, a flow or a model. ArgumentError and NumericalError as theirs.
 template <typename Self>
-LeaveOneOutObject left_out_of(const Self& self) {
+nanobind::tuple left_out_of(const Self& self) {
   return object_of(run_or_leave([model = &self](std::stop_token) { return model->leave_one_out(); },
                                 {nanobind::find(self)}));
 }

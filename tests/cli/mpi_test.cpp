@@ -27,7 +27,7 @@ bool mpi_is_missing() {
 }
 
 /// Runs a script in which "$MPI" is the program and "ranks N" starts N of it, on however few cores and as root too.
-testing::ProgramResult run_ranks(const std::string& script) {
+widelimit::testing::ProgramResult run_ranks(const std::string& script) {
   return run_script(
       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
       "OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none "
@@ -38,7 +38,8 @@ testing::ProgramResult run_ranks(const std::string& script) {
 }
 
 void write_images(const TemporaryFolder& folder, Index count, Index size) {
-  data::write_npy(folder / "x.npy", xt::xarray<float>(testing::random_inputs(1, {count, size, size, 2})));
+  data::write_npy(folder / "x.npy",
+                  xt::xarray<float>(widelimit::testing::random_inputs(1, {count, size, size, 2})));
 }
 
 std::string gram_of(const TemporaryFolder& folder) {
@@ -94,7 +95,7 @@ TEST_CASE("widelimit-mpi gp --solver distributed: from stores and from the memor
       "gp --data sample --train 60 --validation 20 --test 20 --size 6 --network fcn --precision double "
       "--candidates 0.01,0.1 --no-report --no-pictures --out " +
       folder.string();
-  const auto results_of = [&](const std::string& name, const testing::ProgramResult& result) {
+  const auto results_of = [&](const std::string& name, const widelimit::testing::ProgramResult& result) {
     CAPTURE(result.errors);
     REQUIRE(result.code == 0);
     return nlohmann::json::parse(file_text(folder / name / "results.json")).at("results");

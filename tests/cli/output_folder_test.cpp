@@ -15,11 +15,11 @@
 
 using namespace widelimit;
 using nlohmann::json;
-using testing::file_text;
-using testing::ProgramResult;
-using testing::run_program;
-using testing::run_script;
-using testing::TemporaryFolder;
+using widelimit::testing::file_text;
+using widelimit::testing::ProgramResult;
+using widelimit::testing::run_program;
+using widelimit::testing::run_script;
+using widelimit::testing::TemporaryFolder;
 
 namespace fs = std::filesystem;
 
