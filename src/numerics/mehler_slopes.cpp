@@ -15,7 +15,8 @@ struct SideSums {
 }  // namespace
 
 MehlerSlopes::MehlerSlopes(const MehlerTable& table)
-    : rise_offset_{table.has_own_rises() ? table.stored_orders() : 0}, first_{table.order(1) == 1 ? 1 : none} {
+    : rise_offset_{table.has_own_rises() ? table.stored_orders() : 0},
+      first_{table.order(1) == 1 ? 1 : none} {
   for (std::size_t j = 0; j < table.stored_orders(); ++j) {
     const std::size_t order = table.order(j), gap = table.order(j + 1) - order;
     const bool two_on = table.order(j + 2) - order == 2;
