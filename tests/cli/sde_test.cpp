@@ -277,11 +277,11 @@ TEST_CASE("sde: a start that is no covariance") {
   };
   check({{1, 2}, {2, 1}}, ".V0: a covariance must be positive semidefinite, got eigenvalues from -1 to 3");
   check({{1, 0.2}, {0.3, 1}}, ".V0: a covariance must be symmetric, got 0.3 at (1, 0) and 0.2 at (0, 1)");
-  check({{1, 0.2}}, ".V0: must be a square matrix of 1 rows, got row 0 = [1,0.2]");
-  check({{1, 0.2}, {0.2}}, ".V0: must be a square matrix of 2 rows, got row 1 = [0.2]");
-  check({{1, "x"}, {0.2, 1}}, ".V0: must hold numbers, got \"x\"");
-  check(json::array(), ".V0: must be a square matrix, one row a token, got []");
-  check(2, ".V0: must be a square matrix, one row a token, got 2");
+  check({{1, 0.2}}, ".V0: expected 1 rows of 1 numbers, got 2 in row 0");
+  check({{1, 0.2}, {0.2}}, ".V0: expected 2 rows of 2 numbers, got 1 in row 1");
+  check({{1, "x"}, {0.2, 1}}, ".V0: expected a number in row 0, got \"x\"");
+  check(json::array(), ".V0: expected a list of filled rows, got []");
+  check(2, ".V0: expected a list of rows, got 2");
   json network = attention(10);
   network["rho0"] = 1.2;
   check_sde_fails("network", network, ".rho0: expected a number in [-1, 1], got 1.2");

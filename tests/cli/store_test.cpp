@@ -126,7 +126,7 @@ TEST_CASE("gram --store: growing, other networks, options that do not fit each o
   CHECK(file_text(folder / "npy/ntk.npy") == file_text(folder / "out/ntk.npy"));
   check_fails(run_program("gram conv-gap:depth=2 --x " + (folder / "x.npy").string() + " --store " +
                           (folder / "store").string()),
-              "the store is another one: network/");
+              "the store is another one: network.layers[2].layer");
   check_fails(run_program(gram_arguments(folder, "")), "--out, --store", 2);
   check_fails(run_program(gram_arguments(folder, "--out o --store s")), "--out, --store", 2);
   check_fails(run_program(gram_arguments(folder, "--store s --variances")), "--store", 2);

@@ -107,7 +107,7 @@ TEST_CASE("a store of another version or another processor is refused; the latte
   changed("\"library_version\": \"", "\"library_version\": \"9");
   check_refused(refusal(folder.path(), image_network(), x), "library_version is \"9");
   changed("\"blas\": \"", "\"blas\": \"Other");
-  check_refused(refusal(folder.path(), image_network(), x), "arithmetic/blas is \"Other");
+  check_refused(refusal(folder.path(), image_network(), x), "arithmetic.blas is \"Other");
   CHECK(GramStore<float>(folder.path(), image_network(), x, {.other_arithmetic = true}).compute().found == 3);
   changed("widelimit Gram store", "another format");
   check_refused(refusal(folder.path(), image_network(), x),
