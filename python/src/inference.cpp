@@ -57,16 +57,21 @@ DoubleArrayObject computed(const Self& self, Compute compute) {
                    {nb::find(self)}));
 }
 
+/// Of the training inputs, at a time.
+template <auto member>
+DoubleArrayObject at_time(const gp::GradientFlow& self, double time) {
+  return computed(self, [time](const gp::GradientFlow& flow) { return (flow.*member)(time); });
+}
+
 void bind_regression(nb::module_& module) {
   using gp::Regression;
   nb::class_<Regression>(
       module, "Regression",
       "Gaussian-process posterior of a Gram matrix [n, n] and targets [n, outputs].\n\n"
-      "regulariser: eps, the variance eps * mean(diagonal) is added to the diagonal, and the "
-      "kernel is scaled to the amplitude that makes the targets most likely; or noise_variance: in "
-      "squared units of the targets, amplitude 1. threads=0: all of the machine's. Raises "
-      "ArgumentError for shapes, NaN and asymmetric matrices, NumericalError where the "
-      "factorization breaks down.\n"
+      "regulariser: eps, the variance eps * mean(diagonal) is added to the diagonal, and the kernel is "
+      "scaled to the amplitude that makes the targets most likely; or noise_variance: in squared units of "
+      "the targets, amplitude 1. threads=0: all of the machine's. Raises ArgumentError for shapes, NaN and "
+      "asymmetric matrices, NumericalError where the factorization breaks down.\n"
       "Source: Rasmussen & Williams 2006, algorithm 2.1 and equation 5.8.")
       .def_static("fit", &fit_regression, "gram"_a, "targets"_a, "regulariser"_a = nb::none(),
                   "noise_variance"_a = nb::none(), "threads"_a = 0)
@@ -87,8 +92,7 @@ void bind_regression(nb::module_& module) {
           },
           "cross_gram"_a, "test_variances"_a,
           "Posterior variance of the latent function [n_test]; test_variances is the diagonal of the test "
-          "inputs' Gram "
-          "matrix.")
+          "inputs' Gram matrix.")
       .def(
           "covariance",
           [](const Regression& self, const Numbers& cross, const Numbers& test_gram) {
@@ -98,8 +102,7 @@ void bind_regression(nb::module_& module) {
           "cross_gram"_a, "test_gram"_a, "Joint posterior covariance [n_test, n_test].")
       .def("leave_one_out", &left_out_of<Regression>,
            "A LeaveOneOut: what each target is predicted to be from all others, with this amplitude and "
-           "noise; "
-           "no refits, n^3 operations.\nSource: Rasmussen & Williams 2006, equations 5.10 to 5.12.")
+           "noise; no refits, n^3 operations.\nSource: Rasmussen & Williams 2006, equations 5.10 to 5.12.")
       .def(
           "score_derivatives",
           [](const Regression& self, const std::vector<Numbers>& gram_derivatives) {
@@ -117,10 +120,9 @@ void bind_regression(nb::module_& module) {
           },
           "gram_derivatives"_a,
           "Derivatives [numbers, 2] of the log marginal likelihood and of leave-one-out's negative log "
-          "predictive "
-          "density by numbers that the Gram matrix depends on; gram_derivatives are its derivatives [n, n] "
-          "by each "
-          "(gram_gradient()). Noise of a regulariser, and an amplitude that was chosen, follow the matrix.\n"
+          "predictive density by numbers that the Gram matrix depends on; gram_derivatives are its "
+          "derivatives [n, n] by each (gram_gradient()). Noise of a regulariser, and an amplitude that was "
+          "chosen, follow the matrix.\n"
           "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
       .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood,
                    "The log density of the targets, summed over the outputs.")
@@ -136,17 +138,16 @@ void bind_flow(nb::module_& module) {
   using gp::GradientFlow;
   nb::class_<GradientFlow>(
       module, "GradientFlow",
-      "Outputs of infinitely wide networks that follow the gradient flow of half the sum of "
-      "squared errors for a time.\n\n"
+      "Outputs of infinitely wide networks that follow the gradient flow of half the sum of squared errors "
+      "for a time.\n\n"
       "nngp, ntk: Gram matrices [n, n]; targets [n, outputs]; regulariser or noise_variance as in "
-      "Regression, or neither. Times lie in 0 .. inf, in units of 1 / (learning_rate * "
-      "eigenvalue of the NTK).\nSource: Lee et al. 2019, equations 14 to 16.")
+      "Regression, or neither. Times lie in 0 .. inf, in units of 1 / (learning_rate * eigenvalue of the "
+      "NTK).\nSource: Lee et al. 2019, equations 14 to 16.")
       .def_static("fit", &fit_flow, "nngp"_a, "ntk"_a, "targets"_a, "regulariser"_a = nb::none(),
                   "noise_variance"_a = nb::none(), "learning_rate"_a = 1.0, "threads"_a = 0)
       .def("with_amplitude", &GradientFlow::with_amplitude, "amplitude"_a,
            "Networks with outputs sqrt(amplitude) times as large: the same means, other covariances. "
-           "ArgumentError "
-           "unless it is positive and finite.")
+           "ArgumentError unless it is positive and finite.")
       .def("leave_one_out_amplitude", &GradientFlow::leave_one_out_amplitude,
            "The amplitude that makes every target most likely under networks trained on all others to the "
            "end.\n"
@@ -154,12 +155,8 @@ void bind_flow(nb::module_& module) {
       .def("leave_one_out", &left_out_of<GradientFlow>,
            "A LeaveOneOut: what converged networks that are trained on all other inputs make of each target. "
            "NumericalError for a singular NTK without a regulariser.")
-      .def(
-          "weights",
-          [](const GradientFlow& self, double time) {
-            return computed(self, [time](const GradientFlow& flow) { return flow.weights(time); });
-          },
-          "time"_a, "[n, outputs]: mean(time, ntk_cross) is ntk_cross @ weights(time).")
+      .def("weights", &at_time<&GradientFlow::weights>, "time"_a,
+           "[n, outputs]: mean(time, ntk_cross) is ntk_cross @ weights(time).")
       .def(
           "mean",
           [](const GradientFlow& self, double time, const Numbers& ntk_cross) {
@@ -191,24 +188,12 @@ void bind_flow(nb::module_& module) {
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test_variances"_a,
           "The diagonal of covariance(), [n_test], from that of the test inputs' NNGP; memory for blocks of "
           "test inputs only.")
-      .def(
-          "train_mean",
-          [](const GradientFlow& self, double time) {
-            return computed(self, [time](const GradientFlow& flow) { return flow.train_mean(time); });
-          },
-          "time"_a, "Mean at the training inputs [n, outputs].")
-      .def(
-          "train_covariance",
-          [](const GradientFlow& self, double time) {
-            return computed(self, [time](const GradientFlow& flow) { return flow.train_covariance(time); });
-          },
-          "time"_a, "Covariance at the training inputs [n, n].")
-      .def(
-          "train_variance",
-          [](const GradientFlow& self, double time) {
-            return computed(self, [time](const GradientFlow& flow) { return flow.train_variance(time); });
-          },
-          "time"_a, "Its diagonal [n], in blocks.")
+      .def("train_mean", &at_time<&GradientFlow::train_mean>, "time"_a,
+           "Mean at the training inputs [n, outputs].")
+      .def("train_covariance", &at_time<&GradientFlow::train_covariance>, "time"_a,
+           "Covariance at the training inputs [n, n].")
+      .def("train_variance", &at_time<&GradientFlow::train_variance>, "time"_a,
+           "Its diagonal [n], in blocks.")
       .def_prop_ro("amplitude", &GradientFlow::amplitude, "The factor on both kernels.")
       .def_prop_ro("regulariser_variance", &GradientFlow::regulariser_variance,
                    "What is added to the NTK's diagonal, amplitude included; 0 without a regulariser.");

@@ -159,12 +159,11 @@ class TabulatedFunction::Series {
     Search coarse{most_series, 0, most_series};
     coarse.share = roughness;
     if (add(begin, end, deepest, coarse) || !coarse.is_hopeless()) return;
-    throw ArgumentError(fmt::format(
-        "{}: phi or its derivative is too rough for quadrature where x is between {:g} and {:g}: expected a "
-        "function of smooth pieces, computed in double (float64), got one that {} series do not follow to "
-        "{:g} "
-        "of its size: give the dual itself instead",
-        name_, begin, end, most_series, roughness));
+    throw ArgumentError(
+        fmt::format("{}: phi or its derivative is too rough for quadrature where x is between {:g} and {:g}: "
+                    "expected a function of smooth pieces, computed in double (float64), got one that {} "
+                    "series do not follow to {:g} of its size: give the dual itself instead",
+                    name_, begin, end, most_series, roughness));
   }
 
   /// Over [-1, 1], of the values that are finite.

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include "cli/completion_table.hpp"
@@ -20,10 +19,12 @@ std::string place_of(const CompletedCommand& command) {
   return place;
 }
 
-std::vector<std::string> names_of(const std::vector<CompletedOption>& options) {
+/// The names of options or commands, with spaces between them.
+template <typename Named>
+std::string names_of(const std::vector<Named>& all) {
   std::vector<std::string> names;
-  for (const CompletedOption& option : options) names.push_back(option.name);
-  return names;
+  for (const Named& one : all) names.push_back(one.name);
+  return fmt::format("{}", fmt::join(names, " "));
 }
 
 /// The loop of bash and zsh that finds which command stands in front of the cursor.
@@ -57,8 +58,7 @@ std::string bash_script(const std::string& program, const Table& table) {
   std::string cases;
   for (const CompletedCommand& command : table)
     fmt::format_to(std::back_inserter(cases), "    \"{}\") options=\"{}\" commands=\"{}\" ;;\n",
-                   place_of(command), fmt::join(names_of(command.options), " "),
-                   fmt::join(command.commands, " "));
+                   place_of(command), names_of(command.options), names_of(command.commands));
   return fmt::format(R"(# bash completion of {0}
 _{1}() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} place= word options commands
@@ -78,24 +78,19 @@ complete -o default -F _{1} {0}
                      cases);
 }
 
-/// NAME:DESCRIPTION, quoted, as zsh's _describe takes it.
-std::string described(const std::string& name, const std::string& description) {
-  return shell_quoted(name + ":" + description);
+/// NAME:DESCRIPTION of each, quoted, as zsh's _describe takes them.
+template <typename Named>
+std::string described(const std::vector<Named>& all) {
+  std::string words;
+  for (const Named& one : all) words += shell_quoted(one.name + ":" + one.description) + " ";
+  return words;
 }
 
 std::string zsh_script(const std::string& program, const Table& table) {
   std::string cases;
-  for (const CompletedCommand& command : table) {
-    std::string options, commands;
-    for (const CompletedOption& option : command.options)
-      options += described(option.name, option.description) + " ";
-    for (const CompletedCommand& other : table)
-      if (other.path.size() == command.path.size() + 1 &&
-          std::equal(command.path.begin(), command.path.end(), other.path.begin()))
-        commands += described(other.path.back(), other.description) + " ";
+  for (const CompletedCommand& command : table)
     fmt::format_to(std::back_inserter(cases), "    \"{}\") options=({}) commands=({}) ;;\n",
-                   place_of(command), options, commands);
-  }
+                   place_of(command), described(command.options), described(command.commands));
   return fmt::format(R"(#compdef {0}
 _{0}() {{
   local place= word
@@ -121,7 +116,7 @@ std::string fish_condition(const CompletedCommand& command) {
   for (const std::string& word : command.path)
     condition += fmt::format("__fish_seen_subcommand_from {}; and ", word);
   if (command.commands.empty()) return condition.substr(0, condition.size() - 6);
-  return fmt::format("{}not __fish_seen_subcommand_from {}", condition, fmt::join(command.commands, " "));
+  return fmt::format("{}not __fish_seen_subcommand_from {}", condition, names_of(command.commands));
 }
 
 std::string fish_script(const std::string& program, const Table& table) {
@@ -132,10 +127,8 @@ std::string fish_script(const std::string& program, const Table& table) {
                    shell_quoted(fish_condition(where)), what, shell_quoted(description));
   };
   for (const CompletedCommand& command : table) {
-    for (const CompletedCommand& other : table)
-      if (other.path.size() == command.path.size() + 1 &&
-          std::equal(command.path.begin(), command.path.end(), other.path.begin()))
-        add(command, "-f -a " + other.path.back(), other.description);
+    for (const CompletedName& below : command.commands)
+      add(command, "-f -a " + below.name, below.description);
     for (const CompletedOption& option : command.options)
       add(command,
           fmt::format(

@@ -42,7 +42,8 @@ void collect(const CLI::App& app, std::vector<std::string> path, std::vector<Com
   for (const CLI::Option* option : app.get_options())
     if (!option->get_lnames().empty()) command.options.push_back(completed(*option));
   const auto below = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* child : below) command.commands.push_back(child->get_name());
+  for (const CLI::App* child : below)
+    command.commands.push_back({child->get_name(), child->get_description()});
   table.push_back(std::move(command));
   for (const CLI::App* child : below) {
     path.push_back(child->get_name());

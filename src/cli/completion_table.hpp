@@ -18,11 +18,17 @@ struct CompletedOption {
   bool takes_file = false;           ///< As a value, beside the words or without any.
 };
 
+/// A command below another.
+struct CompletedName {
+  std::string name;         ///< "network".
+  std::string description;  ///< One line.
+};
+
 struct CompletedCommand {
   std::vector<std::string> path;  ///< {"propagation", "network"}; none for the program.
   std::string description;
   std::vector<CompletedOption> options;
-  std::vector<std::string> commands;  ///< Below it.
+  std::vector<CompletedName> commands;  ///< Below it.
 };
 
 /// The program first, each command before those below it.

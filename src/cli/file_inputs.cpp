@@ -22,6 +22,10 @@ Inputs<Scalar> sequences_of(const xt::xarray<Scalar>& array, const InputFiles& f
 
 }  // namespace
 
+std::vector<NamedFile> InputFiles::named(const std::string& suffix) const {
+  return {{"--x" + suffix, x}, {"--lengths" + suffix, lengths}, {"--mask" + suffix, mask}};
+}
+
 template <typename Scalar>
 FileInputs<Scalar>::FileInputs(const InputFiles& files)
     : FileInputs(files, files.x.empty() ? xt::xarray<Scalar>() : read_numbers<Scalar>(files.x)) {}

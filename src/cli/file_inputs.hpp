@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <xtensor/xarray.hpp>
 
+#include "cli/named_files.hpp"
 #include "widelimit/data/graph_folder.hpp"
 #include "widelimit/kernel/inputs.hpp"
 
@@ -21,6 +22,8 @@ struct InputFiles {
   std::filesystem::path mask;     ///< Of the positions of x that count.
 
   [[nodiscard]] bool given() const { return !x.empty() || !graphs.empty(); }
+  /// The files with their options, --x, --lengths and --mask, each with `suffix`.
+  [[nodiscard]] std::vector<NamedFile> named(const std::string& suffix = {}) const;
 };
 
 /// Inputs of files, with their memory. Throws DataError, naming the file, for what cannot be read or used.

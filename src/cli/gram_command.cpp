@@ -126,13 +126,9 @@ void run(const GramArguments& arguments, const RunContext& context) {
       arguments.out,
       {"nngp.npy", "ntk.npy", "nngp_error.npy", "ntk_error.npy", "variances.npy", "variances2.npy"},
       arguments.other_files);
-  folder.check_inputs({{"the network", arguments.network},
-                       {"--x", arguments.rows.x},
-                       {"--lengths", arguments.rows.lengths},
-                       {"--mask", arguments.rows.mask},
-                       {"--x2", arguments.columns.x},
-                       {"--lengths2", arguments.columns.lengths},
-                       {"--mask2", arguments.columns.mask}});
+  folder.check_inputs({{"the network", arguments.network}});
+  folder.check_inputs(arguments.rows.named());
+  folder.check_inputs(arguments.columns.named("2"));
   const GramRun<Scalar> gram_run{arguments, context, network, x.inputs(), x2 ? &x2->inputs() : nullptr,
                                  folder};
   if (arguments.pairs.empty())

@@ -67,45 +67,40 @@ double censored_median(std::vector<double> times) {
 
 namespace {
 
-json median_or_null(double time) { return std::isnan(time) ? json(nullptr) : json(time); }
+/// {median, least, greatest} of times of which some were not reached: those come last, and are null.
+json spread_of(const std::vector<std::optional<double>>& times) {
+  std::vector<double> values;
+  for (const auto& time : times) values.push_back(time.value_or(kMissing));
+  const auto [least, greatest] = std::minmax_element(
+      times.begin(), times.end(), [](const auto& a, const auto& b) { return a && (!b || *a < *b); });
+  const double median = censored_median(std::move(values));
+  return {{"median", std::isnan(median) ? json(nullptr) : json(median)},
+          {"least", time_or_null(*least)},
+          {"greatest", time_or_null(*greatest)}};
+}
+
+std::ptrdiff_t count_reached(const std::vector<std::optional<double>>& times) {
+  return std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
+}
 
 }  // namespace
 
 json starts_spread(const std::vector<json>& results, const char* field) {
-  std::vector<double> values, reached;
-  for (const json& result : results) {
-    values.push_back(result[field].is_number() ? result[field].get<double>() : kMissing);
-    if (!std::isnan(values.back())) reached.push_back(values.back());
-  }
-  if (reached.empty()) return {{field, nullptr}, {"values", 0}};
-  const bool all = reached.size() == values.size();
-  json spread{{"median", median_or_null(censored_median(std::move(values)))},
-              {"least", std::ranges::min(reached)},
-              {"greatest", all ? json(std::ranges::max(reached)) : json(nullptr)}};
-  return {{field, std::move(spread)}, {"values", reached.size()}};
+  std::vector<std::optional<double>> times;
+  for (const json& result : results)
+    times.push_back(result[field].is_number() ? std::optional(result[field].get<double>()) : std::nullopt);
+  const auto reached = count_reached(times);
+  return {{field, reached > 0 ? spread_of(times) : json(nullptr)}, {"values", reached}};
 }
 
 json TimesOverScales::summary() const {
   const double slope = least_squares_slope(points_of_complete_scales());
   json result{{"slope", std::isnan(slope) ? json(nullptr) : json(slope)}, {"times", json::array()}};
   for (const auto& times : spreads_) {
-    std::vector<double> values;
-    json all = json::array();
-    for (const auto& time : times) {
-      all.push_back(time_or_null(time));
-      values.push_back(time.value_or(kMissing));
-    }
-    const auto reached =
-        std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
-    const auto [least, greatest] =
-        std::minmax_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
-          return a && (!b || *a < *b);  // what was not reached comes last
-        });
-    result["times"].push_back({{"median", median_or_null(censored_median(std::move(values)))},
-                               {"least", time_or_null(*least)},
-                               {"greatest", time_or_null(*greatest)},
-                               {"reached", reached},
-                               {"values", std::move(all)}});
+    json spread = spread_of(times);
+    spread["reached"] = count_reached(times);
+    for (const auto& time : times) spread["values"].push_back(time_or_null(time));
+    result["times"].push_back(std::move(spread));
   }
   return result;
 }

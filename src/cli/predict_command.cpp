@@ -94,10 +94,8 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   const FileInputs<double> inputs(files, std::move(prepared.x));
   const Inputs<double>& x = inputs.inputs();
   OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
-  folder.check_inputs({{"--x", arguments.files.x},
-                       {"--lengths", arguments.files.lengths},
-                       {"--mask", arguments.files.mask},
-                       {"--csv", arguments.table}});
+  folder.check_inputs(arguments.files.named());
+  folder.check_inputs({{"--csv", arguments.table}});
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
   ProgressBar bar("predict");
   run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };

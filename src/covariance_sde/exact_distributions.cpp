@@ -36,6 +36,11 @@ struct Beginning {
 
 /// The correlation as y = artanh rho: dy = [r g cosh^2 y + (s / 2) tanh y] dt + sqrt(s) dB.
 struct CorrelationProcess {
+  struct Frame {
+    static double place(double y) { return y; }
+    static double back(double x) { return x; }
+    static double stretch(double /*x*/) { return 1; }
+  };
   double drift;  ///< r
   double noise;  ///< s
 
@@ -94,8 +99,22 @@ LineDiffusion CorrelationProcess::diffusion(Beginning beginning, double time) co
   return diffusion;
 }
 
+/// The distance of u from the wall of explosions in a coordinate of constant noise, sqrt(2 s): arsinh(e^-u).
+double wall_distance(double u) {
+  return u > 0 ? std::asinh(std::exp(-u)) : std::log1p(std::sqrt(1 + std::exp(2 * u))) - u;
+}
+
+double at_wall_distance(double distance) {
+  return distance > 20 ? std::numbers::ln2 - distance : -std::log(std::sinh(distance));
+}
+
 /// The gap as u = log(sqrt(kappa) Delta), whose scale density is e^u (1 + e^{2u})^-a.
 struct GapProcess {
+  struct Frame {
+    static double place(double u) { return wall_distance(u); }
+    static double back(double x) { return at_wall_distance(x); }
+    static double stretch(double x) { return std::tanh(x); }  ///< -dx / du
+  };
   double noise;     ///< s
   double kappa;     ///< 2 q / s
   double exponent;  ///< a = w / (4 q)
@@ -115,15 +134,6 @@ GapProcess gap_process(std::string_view where, const SdeModel& model, double gap
   return {.noise = model.linear_noise,
           .kappa = 2 * model.attention_noise / model.linear_noise,
           .exponent = model.attention_drift / (4 * model.attention_noise)};
-}
-
-/// The distance of u from the wall of explosions in a coordinate of constant noise, sqrt(2 s): arsinh(e^-u).
-double wall_distance(double u) {
-  return u > 0 ? std::asinh(std::exp(-u)) : std::log1p(std::sqrt(1 + std::exp(2 * u))) - u;
-}
-
-double at_wall_distance(double distance) {
-  return distance > 20 ? std::numbers::ln2 - distance : -std::log(std::sinh(distance));
 }
 
 DriftedDiffusion GapProcess::drifted(double start) const {
@@ -187,39 +197,27 @@ LineDistribution on_grid(const NarrowLaw& law, double low, double high, const Pl
   return result;
 }
 
-LineDistribution correlation_law(std::string_view where, const CorrelationProcess& process, double start,
-                                 double time) {
-  const DriftedDiffusion drifted = process.drifted(start);
-  if (!is_strong(drifted)) return evolve(where, process.diffusion({start}, time), time);
-  const NarrowLaw law = narrow_law(drifted, time);
-  const double spread = reach * law.deviation;
-  if (law.time == time)
-    return on_grid(law, law.centre - spread, law.centre + spread, [](double y) { return y; });
-  const double rest = time - law.time;
-  LineDiffusion diffusion = process.diffusion({law.centre, law.deviation}, rest);
-  diffusion.initial_density = [&](double y) {
-    return std::abs(y - law.centre) < spread ? law.density(y) : 0;
-  };
-  return evolve(where, diffusion, rest);
-}
-
-LineDistribution gap_law(std::string_view where, const GapProcess& process, double start, double time) {
+/// The law at a time of a process that starts at a place of its chart, where Process::Frame is a second chart, of constant
+/// noise.
+template <typename Process>
+LineDistribution law_of(std::string_view where, const Process& process, double start, double time) {
+  using Frame = typename Process::Frame;
   const DriftedDiffusion drifted = process.drifted(start);
   if (!is_strong(drifted)) return evolve(where, process.diffusion({start}, time), time);
   const NarrowLaw law = narrow_law(drifted, time);
   const double spread = reach * law.deviation;
   if (law.time == time) {
-    LineDistribution result = on_grid(law, at_wall_distance(law.centre + spread),
-                                      at_wall_distance(law.centre - spread), wall_distance);
-    for (double& cumulative : result.cumulative)
-      cumulative = 1 - cumulative;  // small gaps are far from the wall
+    const double one_end = Frame::back(law.centre - spread), other = Frame::back(law.centre + spread);
+    LineDistribution result = on_grid(law, std::min(one_end, other), std::max(one_end, other), Frame::place);
+    if (other < one_end)  // the frame is turned round
+      for (double& cumulative : result.cumulative) cumulative = 1 - cumulative;
     return result;
   }
   const double rest = time - law.time;
-  LineDiffusion diffusion = process.diffusion({at_wall_distance(law.centre), law.deviation}, rest);
-  diffusion.initial_density = [&](double u) {
-    const double x = wall_distance(u);
-    return std::abs(x - law.centre) < spread ? law.density(x) * std::tanh(x) : 0;
+  LineDiffusion diffusion = process.diffusion({Frame::back(law.centre), law.deviation}, rest);
+  diffusion.initial_density = [&](double y) {
+    const double x = Frame::place(y);
+    return std::abs(x - law.centre) < spread ? law.density(x) * Frame::stretch(x) : 0;
   };
   return evolve(where, diffusion, rest);
 }
@@ -289,7 +287,7 @@ DiffusionDistribution correlation_distribution(const SdeModel& model, double rho
     throw ArgumentError(fmt::format("correlation_distribution: rho0 must lie in (-1, 1), got {}", rho0));
   require_positive(where, "time", time);
   const CorrelationProcess process{model.relu_drift * relu_drift_scale(model.slopes), model.linear_noise};
-  const LineDistribution law = correlation_law(where, process, std::atanh(rho0), time);
+  const LineDistribution law = law_of(where, process, std::atanh(rho0), time);
   return {DiffusionDistribution::Chart::correlation, law.low, law.spacing, law.cumulative, law.mass};
 }
 
@@ -298,7 +296,7 @@ DiffusionDistribution gap_distribution(const SdeModel& model, double gap0, doubl
   const GapProcess gap = gap_process(where, model, gap0);
   require_positive(where, "time", time);
   const double start = gap.to_u(gap0);
-  const LineDistribution law = gap_law(where, gap, start, time);
+  const LineDistribution law = law_of(where, gap, start, time);
   return {DiffusionDistribution::Chart::gap, law.low + std::log(gap0) - start, law.spacing, law.cumulative,
           law.mass};
 }

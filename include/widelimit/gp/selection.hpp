@@ -93,8 +93,8 @@ struct ValidationKernel {
 };
 
 /// The same by any criterion, `validation` being looked at where it is given. ArgumentError for a criterion that needs
-/// it and does not get it. Cost besides: 2 n^2 n_validation operations
-/// for densities of validation data, 4/3 n^3 for leave-one-out, and 400 n times the inputs in question for each value.
+/// it and does not get it. Cost besides: 2 n^2 n_validation operations for densities of validation data, 4/3 n^3 for
+/// leave-one-out, and 400 n times the inputs in question for each value.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),

@@ -46,4 +46,24 @@ void for_each_kept(const PlacedPlane& plane, const Index3& left, const Index3& r
   });
 }
 
+/// Copies what a plane of the kept node has to `values`; the NTK where there is room for it.
+template <typename Scalar>
+void read_kept(const KeptNode<Scalar>& from, const PlacedPlane& plane, const Index3& left,
+               const Index3& right, const Plane<Scalar>& values) {
+  for_each_kept(plane, left, right, [&](std::size_t entry, std::size_t source) {
+    values.nngp[entry] = from.nngp[source];
+    if (values.ntk != nullptr) values.ntk[entry] = from.ntk[source];
+  });
+}
+
+/// Adds a plane's adjoints to those of the kept node.
+template <typename Scalar>
+void add_to_kept(const Plane<Scalar>& adjoints, const PlacedPlane& plane, const Index3& left,
+                 const Index3& right, KeptNode<Scalar>& to) {
+  for_each_kept(plane, left, right, [&](std::size_t entry, std::size_t source) {
+    to.nngp_adjoint[source] += adjoints.nngp[entry];
+    if (adjoints.ntk != nullptr) to.ntk_adjoint[source] += adjoints.ntk[entry];
+  });
+}
+
 }  // namespace widelimit

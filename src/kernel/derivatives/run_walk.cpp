@@ -161,12 +161,7 @@ template <typename Scalar>
 void RunWalk<Scalar>::load(std::size_t i) {
   const Planes& to = tape_[i];
   for_each_pair(to.plane, to.value, [&](Index n, const Plane<Scalar>& plane) {
-    const KeptNode<Scalar>& from = kept(of_.id(i), n);
-    for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i),
-                  [&](std::size_t entry, std::size_t source) {
-                    plane.nngp[entry] = from.nngp[source];
-                    if (of_.with_ntk) plane.ntk[entry] = from.ntk[source];
-                  });
+    read_kept(kept(of_.id(i), n), to.plane, of_.left_sizes(i), of_.right_sizes(i), plane);
   });
   clear_guards(to.plane.layout, stack_->count, to.value);
 }
@@ -175,12 +170,7 @@ template <typename Scalar>
 void RunWalk<Scalar>::unload(std::size_t i) {
   const Planes& to = tape_[i];
   for_each_pair(to.plane, to.adjoint, [&](Index n, const Plane<Scalar>& plane) {
-    KeptNode<Scalar>& from = kept(of_.id(i), n);
-    for_each_kept(to.plane, of_.left_sizes(i), of_.right_sizes(i),
-                  [&](std::size_t entry, std::size_t source) {
-                    from.nngp_adjoint[source] += plane.nngp[entry];
-                    if (of_.with_ntk) from.ntk_adjoint[source] += plane.ntk[entry];
-                  });
+    add_to_kept(plane, to.plane, of_.left_sizes(i), of_.right_sizes(i), kept(of_.id(i), n));
   });
 }
 

@@ -139,7 +139,7 @@ void RunWalk<Scalar>::give(Planes& to, const Body& body) {
     to.has_adjoint = true;
     return body(to.adjoint);
   }
-  const Plane<Scalar> given{tape_.scratch(2).nngp, of_.with_ntk ? tape_.scratch(2).ntk : nullptr};
+  const Plane<Scalar> given = tape_.scratch(2);
   body(given);
   const auto& rows = numerics::linear_rows<Scalar>();
   rows.add(given.nngp, Scalar{1}, to.adjoint.nngp, size(to));

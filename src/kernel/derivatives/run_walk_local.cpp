@@ -45,14 +45,10 @@ template <typename Scalar>
 void RunWalk<Scalar>::load_diagonal(std::size_t i, Index n, TapeEntry<Scalar>& diagonal) {
   const NodeId id = of_.node(i).inputs[0];
   const Index3 &left_size = of_.geometry.left_sizes[id], &right_size = of_.geometry.right_sizes[id];
-  const KeptNode<Scalar>& from = kept(id, n);
   diagonal.plane = PlacedPlane::alone(affine_[i]->offset_of_diagonal(), left_size, right_size);
   diagonal.resize_for_plane(of_.with_ntk);
   diagonal.clear_adjoint();
-  for_each_kept(diagonal.plane, left_size, right_size, [&](std::size_t entry, std::size_t source) {
-    diagonal.nngp[entry] = from.nngp[source];
-    if (of_.with_ntk) diagonal.ntk[entry] = from.ntk[source];
-  });
+  read_kept(kept(id, n), diagonal.plane, left_size, right_size, diagonal.value());
 }
 
 template <typename Scalar>
@@ -76,12 +72,8 @@ void RunWalk<Scalar>::sum_locally_back(std::size_t i) {
     load_diagonal(i, n, from);
     if (from.plane.empty()) return;
     convolution_.back({*affine_[i], from.plane, to.plane, 1}, plane, from.adjoint(), scratch());
-    KeptNode<Scalar>& source_node = kept(id, n);
-    for_each_kept(from.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
-                  [&](std::size_t entry, std::size_t source) {
-                    source_node.nngp_adjoint[source] += from.nngp_adjoint[entry];
-                    if (of_.with_ntk) source_node.ntk_adjoint[source] += from.ntk_adjoint[entry];
-                  });
+    add_to_kept(from.adjoint(), from.plane, of_.geometry.left_sizes[id], of_.geometry.right_sizes[id],
+                kept(id, n));
   });
 }
 

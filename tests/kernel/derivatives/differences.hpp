@@ -19,8 +19,7 @@ inline double weighted_sum(const KernelCotangents<double>& weights, const GramRe
 }
 
 /// The largest error of `gradient`, relative to its largest entry (or .001, if that is smaller), against differences of
-/// fourth order of value(x) in
-/// some entries of x, which are spread over all of it.
+/// fourth order of value(x) in some entries of x, which are spread over all of it.
 template <typename Value>
 double worst_difference(const xt::xarray<double>& x, const xt::xarray<double>& gradient, const Value& value) {
   constexpr std::size_t most_entries = 12;
