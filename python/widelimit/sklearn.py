@@ -97,17 +97,29 @@ class _WideNetwork(BaseEstimator):
     def _fit_targets(self, X, targets):
         if self.kernel not in ("nngp", "ntk"):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
+        candidates = self._candidates()
         self._network = default_network() if self.network is None else self.network
         self.X_fit_, self._targets = X, targets
         matrix = self._gram(X)
-        self.regularizer_, self._posterior = max(self._fits(matrix), key=lambda fit: fit[1].log_marginal_likelihood)
+        fits = self._fits(matrix, candidates)
+        self.regularizer_, self._posterior = max(fits, key=lambda fit: fit[1].log_marginal_likelihood)
         self.log_marginal_likelihood_ = self._posterior.log_marginal_likelihood
         return self
 
-    def _fits(self, matrix):
+    def _candidates(self):
+        try:
+            candidates = np.atleast_1d(np.asarray(self.regularizer, float))
+        except (TypeError, ValueError):
+            candidates = np.array([])
+        if candidates.ndim != 1 or candidates.size == 0 or not (np.isfinite(candidates) & (candidates > 0)).all():
+            raise ValueError("regularizer: expected a positive, finite number or a sequence of such numbers, got "
+                             f"{self.regularizer!r}")
+        return candidates.tolist()
+
+    def _fits(self, matrix, candidates):
         """Candidates with which the matrix can be factorised, each with its posterior; NumericalError if there are none."""
         fits, errors = [], {}
-        for eps in [float(eps) for eps in np.atleast_1d(self.regularizer)]:
+        for eps in candidates:
             try:
                 fits.append((eps, self._solved(matrix, eps)))
             except NumericalError as error:
@@ -135,11 +147,18 @@ class _WideNetwork(BaseEstimator):
 class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     """Gaussian-process regression with the NNGP kernel of a network, or kernel regression with its NTK.
 
+    Of targets less their mean, which predictions get back: targets that are all equal are predicted everywhere, with a
+    standard deviation of 0.
+
     network      a Network; None: three hidden ReLU layers
     kernel       'nngp' or 'ntk'
     regularizer  relative to the kernel's mean diagonal; the one of several under which the targets are most likely is taken
                  (`regularizer_`), each with its amplitude in closed form. Candidates below the rounding errors of the
                  kernel, with which it cannot be factorised, are left out with a warning
+    precision    'float' or 'double', of the kernel; the solver computes in double
+    threads      0: all of the machine's
+
+    fit() raises ValueError for parameters out of range, NumericalError where no candidate lets the kernel be factorised.
     """
 
     def __sklearn_tags__(self) -> Any:

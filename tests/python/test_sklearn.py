@@ -31,6 +31,20 @@ def test_candidates_below_the_rounding_errors_are_passed_over(random):
         WideNetworkRegressor(precision="float", regularizer=1e-12).fit(x, y)
 
 
+@pytest.mark.parametrize("regularizer", [(), [], None, "abc", 0, -1, np.nan, [1e-3, np.inf], [[1e-3]], [None, 1]])
+def test_a_regularizer_that_is_none_is_named(random, regularizer):
+    x = random.normal(size=(5, 2))
+    for kind, y in ((WideNetworkRegressor, x[:, 0]), (WideNetworkClassifier, x[:, 0] > 0)):
+        with pytest.raises(ValueError, match="^regularizer: expected a positive, finite number or a sequence of such"):
+            kind(regularizer=regularizer).fit(x, y)
+
+
+def test_equal_targets_are_predicted_everywhere(random):
+    x = random.normal(size=(6, 2))
+    mean, deviation = WideNetworkRegressor().fit(x[:5], np.full(5, 3.0)).predict(x[5:], return_std=True)
+    assert mean[0] == 3 and deviation[0] == 0
+
+
 def test_a_network_kernel_in_their_regressor(random):
     x, test = random.normal(size=(12, 3)), random.normal(size=(4, 3))
     y = np.sin(x[:, 0])

@@ -127,9 +127,18 @@ def gradient_descent_mse_ensemble(kernel_fn: Callable[..., Any], x_train: ArrayL
     """Mean and covariance of infinite ensembles of networks trained on the mean squared error: 'ntk', all layers;
     'nngp', the last layer only, at infinite time the Bayesian posterior.
 
+    kernel_fn      of widelimit.stax, called with pairs of x_train [n, ...] and x_test [n_test, ...]
+    y_train        [n, ..., outputs], finite
+    learning_rate  the unit of time is 1 / learning_rate of the mean squared error's gradient flow
+    diag_reg       >= 0, added to the diagonal: times the mean diagonal, or with diag_reg_absolute_scale as it is
+    trace_axes     axes of y_train that the kernels lack
+    further arguments go to kernel_fn for the pairs of training inputs
+
     Returns predict_fn(t=None, x_test=None, get=('nngp', 'ntk'), compute_cov=False): the mean, or with compute_cov a
     Gaussian of mean and covariance, for a string; a named tuple of them for a tuple of names. t=None: infinite time; an
     array of times: results with its axes in front. x_test=None: on the training inputs, at infinite time without diag_reg.
+    ValueError for shapes, times below 0 and numbers that are not finite; numpy.linalg.LinAlgError for a kernel that is not
+    positive definite, which a diag_reg lifts.
     """
     targets = Targets(y_train, trace_axes)
     regularisation = diag_reg, diag_reg_absolute_scale

@@ -96,9 +96,14 @@ def gp_inference(k_train_train: Any, y_train: ArrayLike, diag_reg: float = 0.0, 
     """Bayesian posterior ('nngp'), infinite ensembles of networks trained to the end ('ntk'), and the posterior with the NTK
     for a covariance ('ntkgp'), from kernels at hand.
 
-    k_train_train: an array, or what kernel_fn gives: something with .nngp and .ntk.
+    k_train_train  [n, n], or what kernel_fn gives: something with .nngp and .ntk
+    y_train        [n, ..., outputs], finite
+    diag_reg       >= 0, added to the diagonal: times the mean diagonal, or with diag_reg_absolute_scale as it is
+    trace_axes     axes of y_train that the kernels lack
     Returns predict_fn(get=None, k_test_train=None, k_test_test=None): means, or Gaussians where k_test_test is given;
-    without k_test_train the training targets themselves, and covariances of 0.
+    without k_test_train the training targets themselves, and covariances of 0. k_test_train is [n_test, n], k_test_test
+    [n_test, n_test], with positions as k_train_train; means are [n_test, ..., outputs]. ValueError for shapes that do not
+    fit, numpy.linalg.LinAlgError for a kernel that is not positive definite.
     """
     targets = Targets(y_train, trace_axes)
     return _Posterior(k_train_train, targets, diag_reg, diag_reg_absolute_scale).__call__

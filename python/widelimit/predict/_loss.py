@@ -162,9 +162,16 @@ def gradient_descent(loss: Callable[[Any, Any], Any], k_train_train: ArrayLike, 
                      momentum: float | None = None, trace_axes: int | Sequence[int] = (-1,)) -> LossPredictor:
     """Outputs under gradient flow of loss(outputs, targets), with momentum in the limit of small steps.
 
+    loss           loss(outputs, targets), a number, of arrays of y_train's shape [n, ..., outputs]
+    k_train_train  [n, n], the NTK of the training inputs
+    learning_rate  the unit of time is 1 / learning_rate of the loss's gradient flow
+    momentum       in 0 .. 1; None: none
+    trace_axes     axes of y_train that the kernels lack
+
     The gradient of the loss comes from jax.grad where JAX is installed and takes the loss, else from central differences
     (2 y.size calls of the loss a step). Returns predict_fn(t, fx_train_or_state_0=0., fx_test_0=None, k_test_train=None)
     as gradient_descent_mse, but finite times are needed; an ODEState gives an ODEState.
+    ValueError for shapes that do not fit and times below 0, ArithmeticError where the ODE solver stops.
     """
     targets = Targets(y_train, trace_axes)
     kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")

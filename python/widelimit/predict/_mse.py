@@ -66,9 +66,17 @@ def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_
                          diag_reg_absolute_scale: bool = False, trace_axes: int | Sequence[int] = (-1,)) -> FlowPredictor:
     """Outputs under gradient flow of the mean squared error, linear in the kernel.
 
+    k_train_train  [n, n], the NTK of the training inputs
+    y_train        [n, ..., outputs], finite
+    learning_rate  the unit of time is 1 / learning_rate of the mean squared error's gradient flow
+    diag_reg       >= 0, added to the diagonal: times the mean diagonal, or with diag_reg_absolute_scale as it is
+    trace_axes     axes of y_train that the kernels lack
+
     Returns predict_fn(t=None, fx_train_0=0., fx_test_0=None, k_test_train=None): outputs on the training inputs at
     time t, and, where fx_test_0 is given, a pair with those on the test inputs; these alone where fx_train_0 is None.
-    t=None: at the end; an array of times: outputs with its axes in front.
+    t=None: at the end; an array of times >= 0: outputs with its axes in front. fx_train_0 is a number or of y_train's
+    shape, fx_test_0 a number or [n_test, ..., outputs], k_test_train [n_test, n]. ValueError for shapes that do not fit and
+    times below 0, numpy.linalg.LinAlgError at t=None for a kernel that is not positive definite.
     """
     targets = Targets(y_train, trace_axes)
     kernel = targets.check(square_kernel(k_train_train, "k_train_train"), "k_train_train")
@@ -79,7 +87,8 @@ def gradient_descent_mse(k_train_train: ArrayLike, y_train: ArrayLike, learning_
 def max_learning_rate(ntk_train_train: ArrayLike, y_train_size: int | None = None, momentum: float = 0.0,
                       eps: float = 1e-12) -> float:
     """The largest learning rate at which gradient descent on the mean squared error converges:
-    2 (1 + momentum) y_train_size / (largest eigenvalue + eps). y_train_size: numbers in the targets; None: rows."""
+    2 (1 + momentum) y_train_size / (largest eigenvalue + eps). ntk_train_train: [n, n]; y_train_size: numbers in the
+    targets; None: rows; momentum in 0 .. 1. ValueError for a kernel that is not square."""
     kernel = as_matrix(square_kernel(ntk_train_train, "ntk_train_train"))
     size = len(kernel) if y_train_size is None else y_train_size
     return 2 * (1 + momentum) * size / (apart(np.linalg.eigvalsh, kernel)[-1] + eps)

@@ -17,6 +17,13 @@ class Kernel:
                  diagonal_spatial
     cov1, cov2   variances of the inputs, [n1] or [n1, H, H', W, W', ...]; with diagonal_batch=False [n1, n1, ...]; cov2
                  is None where x2 is
+    x1_is_x2     whether there was no x2
+    is_gaussian  whether outputs are Gaussian given the layer in front, as behind Dense, not behind a nonlinearity
+    is_input     whether no layer has been applied
+    diagonal_batch, diagonal_spatial  whether cov1 and cov2, or all four, leave out pairs of inputs, or of positions
+    shape1, shape2           of the activations that the kernels describe, inputs first
+    batch_axis, channel_axis  of those shapes
+    origin       of the library's own use: what the kernel was made of
     is_reversed  whether the spatial axes of these arrays come in reversed order, as behind an odd number of convolutions
     """
 
