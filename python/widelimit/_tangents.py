@@ -71,6 +71,10 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
                         implementation: Any = None) -> _Function:
     """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width, averaged over its outputs.
 
+    f is the apply_fn of a network of widelimit.stax, params what its init_fn gives, x1 [n1, ..., C], x2 [n2, ..., C] or None;
+    get: 'nngp', 'ntk', a tuple of them or None for both. Kernels are arrays [n1, n2]. trace_axes: (-1,), diagonal_axes: (),
+    others raise NotImplementedError; vmap_axes and implementation change nothing. ValueError for shapes that do not fit.
+
     apply_fn_kwargs are those of apply_fn: `rng`, a key, for networks with Dropout. As in neural-tangents equal x1 and x2
     count as one batch, in which dropout draws once an input; for different ones it draws anew."""
     if tuple(trace_axes) not in ((-1,), (1,)) or tuple(diagonal_axes) != ():
@@ -103,8 +107,12 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
                           batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
                           trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
                           implementation: Any = None) -> _Function:
-    """kernel_fn(x1, x2, get): the mean of empirical kernels over n_samples networks, whose dropout draws too; a set of
-    numbers of samples gives a generator of means."""
+    """kernel_fn(x1, x2=None, get=None): the mean of empirical kernels over n_samples networks, whose dropout draws too; a set
+    of numbers of samples gives a generator of means.
+
+    init_fn and apply_fn are those of a network of widelimit.stax, key an integer or a key of JAX; axes, get, results and
+    errors as of empirical_kernel_fn(); ValueError for n_samples < 1. batch_size, device_count, store_on_device, vmap_axes and
+    implementation change nothing."""
     from .stax._finite import seed_of
 
     one = empirical_kernel_fn(apply_fn, trace_axes, diagonal_axes)

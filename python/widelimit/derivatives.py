@@ -41,7 +41,7 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
 def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None,
                       precision: str | None = None, threads: int = 0, lengths: ArrayLike | None = None,
                       mask: ArrayLike | None = None, graphs: Graphs | None = None) -> NDArray[Any]:
-    """The same of gram_diagonal(network, x): cotangents are vectors [n], the result has the shape of x."""
+    """gram_vjp() of gram_diagonal(network, x): cotangents are vectors [n], the result has the shape of x. Errors as there."""
     dtype = type_of_inputs(precision, x)
     columns = [None if given is None else numbers(np.reshape(given, (-1, 1)), dtype, name)
                for given, name in ((nngp, "nngp"), (ntk, "ntk"))]

@@ -69,7 +69,8 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
 def gram_diagonal(network: _core.Network, x: Inputs, kernels: str = "both", precision: str | None = None, threads: int = 0,
                   lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                   graphs: Graphs | None = None) -> Gram:
-    """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit."""
+    """The kernels of every input with itself, a Gram of vectors [n]: the diagonal of gram(network, x), bit for bit.
+    Arguments and errors as there."""
     inputs = batch(x, type_of_inputs(precision, x), "x", lengths, mask, graphs)
     columns = _core.gram_diagonal(network, inputs, _checked_kernels(kernels), threads)
     return Gram(*(None if column is None else column[:, 0] for column in columns))
@@ -83,7 +84,7 @@ def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None =
     [n1, n2, d, d'], positions in row-major order, or with `diagonal` [n1, n2, d] of equal positions. Inputs as in
     gram(), all of one size. Masked positions are 0.
 
-    Cost: a pair of gram() with all its positions for each pair, and n1 n2 d d' numbers.
+    Cost: a pair of gram() with all its positions for each pair, and n1 n2 d d' numbers. Raises as gram().
     """
     left = batch(x1, type_of_inputs(precision, x1, x2), "x1", None, mask1, graphs1)
     right = None if x2 is None else batch(x2, type_of_inputs(precision, x1, x2), "x2", None, mask2, graphs2)
@@ -93,7 +94,7 @@ def position_covariances(network: _core.Network, x1: Inputs, x2: Inputs | None =
 def position_variances(network: _core.Network, x: Inputs, kernels: str = "both", diagonal: bool = False,
                        precision: str | None = None, threads: int = 0, mask: ArrayLike | None = None,
                        graphs: Graphs | None = None) -> Gram:
-    """The same of every input with itself: a Gram of arrays [n, d, d'], or [n, d]."""
+    """position_covariances() of every input with itself: a Gram of arrays [n, d, d'], or [n, d]."""
     inputs = batch(x, type_of_inputs(precision, x), "x", None, mask, graphs)
     return Gram(*_core.position_variances(network, inputs, _checked_kernels(kernels), diagonal, threads))
 
@@ -102,7 +103,8 @@ def explain(network: _core.Network, shape: Sequence[int], channels: int, kernels
             measure_seconds: float = 0.5) -> str:
     """How gram() will compute the kernels of a network for inputs of a spatial shape, and what that costs: a table.
 
-    measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all.
+    measure_seconds: about how long random inputs are run to measure the time of a pair; 0: not at all. NetworkError where
+    the network does not fit such inputs.
     """
     return _core.explain(network, integers(shape, "shape"), channels, _checked_kernels(kernels), precision, measure_seconds)
 
@@ -111,7 +113,14 @@ def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), 
                 shapes: Sequence[Sequence[int]] = ((), (4,), (2, 2)), channels: int = 3, seed: int = 0) -> tuple[bool, str]:
     """Compares a network's kernels with those of sampled networks of finite width. Returns (passed, table).
 
-    shapes: of inputs; the network is checked on the first that it can take. Takes seconds to minutes.
+    widths    of hidden layers, ascending, at least two
+    draws     networks of every width, at least 8
+    shapes    of inputs; the network is checked on the first that it can take
+    channels  of the inputs
+
+    Passed: the means of all widths, extrapolated to infinite width, are within 4 standard errors of the kernels, and the
+    mean squared distance falls like 1 / width. ArgumentError for numbers out of range, NetworkError where no shape fits or
+    a layer has no finite counterpart. Takes seconds to minutes.
     """
     return _core.check_limit(network, integers(widths, "widths"), draws,
                              [integers(shape, "shapes") for shape in shapes], channels, seed)
