@@ -131,8 +131,11 @@ void bind_network(nb::module_& module) {
             keep(self.h, given.functions);
           },
           "layers"_a, "name"_a = "")
-      .def_static("from_json", &parse_network, "text"_a, "From the text of a network file.")
-      .def_static("read", &read_network, "file"_a, "From a network file.")
+      .def_static("from_json", &parse_network, "text"_a,
+                  "From the text of a network file (docs/network-format.md). DataError for text that is not "
+                  "JSON, NetworkError that names the field that is wrong.")
+      .def_static("read", &read_network, "file"_a,
+                  "From a network file. DataError where it cannot be read, and errors as of from_json().")
       .def_static("named", &models::named_network, "name"_a, "settings"_a = models::NetworkSettings{},
                   "A named network of the library, e.g. Network.named('struct', {'depth': 4}).")
       .def(
@@ -140,9 +143,10 @@ void bind_network(nb::module_& module) {
       .def(
           "write",
           [](const Network& network, const std::filesystem::path& file) { write_network(file, network); },
-          "file"_a, "Writes a network file.")
-      .def_prop_ro("name", &Network::name)
-      .def_prop_ro("layers", &layers_of, nb::sig("def layers(self) -> list[Layer]"))
+          "file"_a, "Writes a network file. DataError where it cannot be written.")
+      .def_prop_ro("name", &Network::name, "What results call it; may be empty.")
+      .def_prop_ro("layers", &layers_of, nb::sig("def layers(self) -> list[Layer]"),
+                   "In the order in which inputs pass.")
       .def("describe", &Network::describe, "shape"_a,
            "One line a layer after the shape behind it, for inputs of the given spatial shape.")
       .def(
