@@ -36,9 +36,18 @@ def _plain(value):
     raise TypeError(f"expected numbers, texts and lists of them, got a {type(value).__name__}")
 
 
+def _check_finite(kind, field, value):
+    """That numbers of a field are such as JSON has."""
+    for number in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(number, (float, np.floating)) and not np.isfinite(number):
+            raise _core.ArgumentError(f"{kind}: {field}: expected finite numbers, got {value}")
+
+
 def _layer(kind, **fields):
     """The layer that a network file describes; fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
+    for field, value in given.items():
+        _check_finite(kind, field, value)
     return _core.layer_from_json(json.dumps({"layer": kind, **given}, default=_plain))
 
 
