@@ -49,6 +49,17 @@ def test_functions_must_return_real_numbers(result, word):
             gram_of(make(), kernels="both" if "derivative" in name or name == "pair" else "nngp")
 
 
+def test_functions_must_keep_the_shape():
+    for make in (lambda: layers.elementwise(lambda z: z[:1]), lambda: layers.elementwise(lambda z: np.ones(1)),
+                 lambda: layers.elementwise(np.tanh, lambda z: z[:1]),
+                 lambda: layers.elementwise_dual(lambda p, q, c: c[:1], lambda p, q, c: c),
+                 lambda: layers.elementwise_dual(lambda p, q, c: c, lambda p, q, c: c[:1])):
+        with pytest.raises(nt.ArgumentError, match="expected [0-9]+ numbers, got 1$"):
+            gram_of(make())
+    constant = gram_of(layers.elementwise(lambda z: 1.5, lambda z: 0), kernels="nngp").nngp
+    np.testing.assert_allclose(constant, np.full((4, 4), 2.25), rtol=1e-12)
+
+
 def test_functions_must_be_functions():
     for make, name in ((lambda: layers.elementwise(3), "elementwise: phi"),
                        (lambda: layers.elementwise(np.tanh, 3), "elementwise: derivative"),
