@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # A block, and what stands behind "prints", indented.
-BLOCK = r"^```python\n(.*?)^```\n(?:\nprints\n\n((?:(?:    .*)?\n)+))?"
+BLOCK = r"^```python\n(.*?)^```\n(?:\nprints\n\n((?:(?:    [^\n]*)?\n)+))?"
 BLOCKS = [(page.name, k, *block) for page in PAGES
           for k, block in enumerate(re.findall(BLOCK, page.read_text(), re.M | re.S))]
 
