@@ -4,6 +4,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <functional>
 #include <optional>
@@ -82,6 +83,8 @@ void bind_products_of(nb::module_& module) {
       },
       "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "wanted"_a, "threads"_a,
       "progress"_a.none());
+  module.def("gram_number_vjp", &gram_number_vjp_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(),
+             "nngp"_a.none(), "ntk"_a.none(), "numbers"_a, "threads"_a);
   const auto bind_of_one_batch = [&module](const char* name, auto function) {
     module.def(
         name,
@@ -102,6 +105,20 @@ void bind_products_of(nb::module_& module) {
   bind_of_one_batch("gram_diagonal_vjp",
                     [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents,
                        const RunControl& run) { return gram_diagonal_vjp(network, x, cotangents, run); });
+}
+
+/// x2 null: of the symmetric kernels.
+template <typename Scalar>
+std::vector<double> gram_number_vjp_of(const Network& network, const Batch<Scalar>& x1,
+                                       const Batch<Scalar>* x2, const std::optional<Array<Scalar>>& nngp,
+                                       const std::optional<Array<Scalar>>& ntk,
+                                       const std::vector<std::string>& numbers, int threads) {
+  const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
+  return run_interruptibly([&](std::stop_token stop) {
+    const RunControl run{.threads = threads, .stop = std::move(stop)};
+    return x2 == nullptr ? gram_number_vjp(network, x1.inputs, cotangents, numbers, run)
+                         : gram_number_vjp(network, x1.inputs, x2->inputs, cotangents, numbers, run);
+  });
 }
 
 /// (nngp, ntk), None what was not asked for.

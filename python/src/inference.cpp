@@ -134,6 +134,18 @@ void bind_regression(nb::module_& module) {
           "derivatives [n, n] by each (gram_gradient()). Noise of a regulariser, and an amplitude that was "
           "chosen, follow the matrix.\n"
           "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
+      .def(
+          "score_cotangents",
+          [](const Regression& self) {
+            auto scores = computed(self, [](const Regression& fit) { return fit.score_cotangents(); });
+            return nb::make_tuple(array_of(std::move(scores.log_marginal_likelihood)),
+                                  array_of(std::move(scores.leave_one_out_density)));
+          },
+          "The same derivatives by every entry of the Gram matrix, two symmetric matrices [n, n]: of the log "
+          "marginal likelihood, and of leave-one-out's negative log predictive density. gram_vjp() makes "
+          "derivatives by inputs of them, gram_number_vjp() those by numbers of the network. 8/3 n^3 "
+          "operations.\n"
+          "Source: Rasmussen & Williams 2006, equations 5.9 and 5.13.")
       .def_prop_ro("log_marginal_likelihood", &Regression::log_marginal_likelihood,
                    "The log density of the targets, summed over the outputs.")
       .def_prop_ro("amplitude", &Regression::amplitude, "The factor on the kernel.")

@@ -14,7 +14,7 @@ from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Gr
                     NumericalError, Preprocessing, Regression, __version__)
 from ._tangents import (NtkImplementation, batch, empirical_kernel_fn, empirical_nngp_fn, empirical_ntk_fn,
                         empirical_ntk_vp_fn, linearize, monte_carlo_kernel_fn, taylor_expand)
-from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_vjp
+from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_number_vjp, gram_vjp
 from .finite import FiniteNetwork
 from .kernels import (Gram, check_limit, explain, gram, gram_diagonal, position_covariances,
                       position_variances)
@@ -26,6 +26,6 @@ __all__ = [
     "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression",
     "__version__", "batch", "calibration", "check_limit", "class_probabilities", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
     "empirical_ntk_vp_fn", "experimental", "explain", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
-    "gram_jvp", "gram_vjp",
+    "gram_jvp", "gram_number_vjp", "gram_vjp",
     "layers", "linearize", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict", "search", "stax", "taylor_expand",
 ]

@@ -88,6 +88,30 @@ def gram_gradient(network: _core.Network, x1: Inputs, x2: Inputs | None = None, 
             for path in numbers]
 
 
+def gram_number_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, numbers: Sequence[str],
+                    nngp: ArrayLike | None = None, ntk: ArrayLike | None = None, precision: str | None = None,
+                    threads: int = 0, lengths1: ArrayLike | None = None, lengths2: ArrayLike | None = None,
+                    mask1: ArrayLike | None = None, mask2: ArrayLike | None = None, graphs1: Graphs | None = None,
+                    graphs2: Graphs | None = None) -> NDArray[np.float64]:
+    """The derivatives of L = sum(nngp * K) + sum(ntk * T) by numbers of the network, K and T = gram(network, x1, x2).
+
+    numbers    their paths in the network's file: ['layers[0].weight_variance', 'layers[3].bias_variance']
+    nngp, ntk  cotangents [n1, n2], the derivatives of L by the entries of K and of T; one of them at least
+    others     as those of gram()
+
+    Returns an array [numbers]. Those that nothing but variances of dense and convolutional layers, and factors of branches,
+    hang on take one way back for all of them, some 5 times the cost of gram(); others differences each (gram_jvp()), whose
+    errors these are. With Regression.score_cotangents(), derivatives of evidence by hyperparameters. Ctrl-C stops it.
+    """
+    if isinstance(numbers, str):
+        raise TypeError(f"numbers: expected a sequence of paths, got the string {numbers!r}")
+    dtype = type_of_inputs(precision, x1, x2)
+    left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
+    right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
+    cotangents = (cotangent(nngp, dtype, "nngp"), cotangent(ntk, dtype, "ntk"))
+    return np.array(_core.gram_number_vjp(network, left, right, *cotangents, list(numbers), threads))
+
+
 def _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2):
     """Both batches; None for the second where there is none."""
     left = batch(x1, np.float64, "x1", lengths1, mask1, graphs1)

@@ -251,7 +251,9 @@ void add_search_options(CLI::App& command, SearchChoice& search) {
           "layers[0].weight_variance=0.5:4:log; may be repeated")
       ->type_name("SPEC");
   command
-      .add_option("--trials", search.trials, fmt::format("Networks that --search tries [{}]", search.trials))
+      .add_option(
+          "--trials", search.trials,
+          fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials))
       ->check(CLI::Range(1, 100'000).description(""))
       ->type_name("N");
   command

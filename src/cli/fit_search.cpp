@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "cli/standard_output.hpp"
 #include "cli/trial_table.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/score_gradient.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -45,6 +47,11 @@ class NetworkSearch {
       for (gp::Trial& trial : search_options.known) trial.score *= sign();
       if (!rows_.empty()) fmt::print("{} trials are known from {}\n", rows_.size(), choice_.table.string());
     }
+    if (has_derivatives())
+      search_options.gradient = [&](const std::vector<double>& values) {
+        interrupt.check();
+        return derivatives(values);
+      };
     static_cast<void>(gp::search(
         space_.parameters(),
         [&](const std::vector<double>& values) {
@@ -60,6 +67,35 @@ class NetworkSearch {
 
  private:
   [[nodiscard]] double sign() const { return higher_is_better(criterion_) ? -1 : 1; }
+
+  /// Whether numbers can change continuously, and the score is one that has derivatives by them.
+  [[nodiscard]] bool has_derivatives() const {
+    const bool of_criterion =
+        criterion_ == gp::Criterion::evidence || criterion_ == gp::Criterion::leave_one_out;
+    return of_criterion && options_.kind == gp::ModelKind::bayesian && !options_.flip &&
+           std::none_of(space_.parameters().begin(), space_.parameters().end(),
+                        [](const auto& parameter) { return parameter.scale == gp::SearchScale::integer; });
+  }
+
+  /// Of what gp::search() makes small; none where they cannot be computed.
+  [[nodiscard]] std::vector<double> derivatives(const std::vector<double>& values) const {
+    const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                  [&](const TrialRow& tried) { return tried.values == values; });
+    std::vector<std::string> paths;
+    for (const gp::SearchParameter& parameter : space_.parameters()) paths.push_back(parameter.name);
+    try {
+      std::vector<double> slopes = gp::score_gradient(
+          space_.network_with(values), train_.x, train_.y, gp::RelativeRegulariser(row->regulariser),
+          criterion_, paths, {.threads = options_.gram.threads, .stop = options_.gram.stop});
+      for (double& slope : slopes) slope *= sign();
+      return slopes;
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const Error& error) {
+      fmt::print("the search goes on without derivatives: {}\n", error.what());
+      return {};
+    }
+  }
 
   /// Keeps what cannot be computed as a trial without a score.
   double score(const std::vector<double>& values) {

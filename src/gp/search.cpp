@@ -52,7 +52,7 @@ double slope_at(const SearchParameter& parameter, double value) {
   return scale == SearchScale::logarithmic ? value * (std::log(upper) - std::log(lower)) : upper - lower;
 }
 
-/// Scores each choice once and counts them.
+/// Scores and differentiates each choice once, and counts them.
 class TrialLog {
  public:
   TrialLog(const std::vector<SearchParameter>& parameters,
@@ -83,6 +83,7 @@ class TrialLog {
       if (static_cast<int>(trials_.size()) < most) optimiser.optimize(start, least);
     } catch (const nlopt::forced_stop&) {
       if (error_) std::rethrow_exception(error_);
+      if (lacks_derivatives_) return false;
     } catch (const nlopt::roundoff_limited&) {
       // It can refine no further.
     } catch (const std::runtime_error&) {
@@ -117,13 +118,19 @@ class TrialLog {
     std::fill(slopes.begin(), slopes.end(), 0);
     if (!has_score || error_) return;
     try {
-      slopes = gradient_(values);
+      const auto known = slopes_.find(values);
+      const std::vector<double> found =
+          known != slopes_.end() ? known->second : slopes_.emplace(values, gradient_(values)).first->second;
+      lacks_derivatives_ = found.empty();
+      if (found.size() != slopes.size() && !lacks_derivatives_)
+        throw ArgumentError(
+            fmt::format("search: expected {} derivatives of the score, got {}", slopes.size(), found.size()));
+      for (std::size_t i = 0; i < found.size(); ++i)
+        slopes[i] = found[i] * slope_at(parameters_[i], values[i]);
     } catch (...) {
       error_ = std::current_exception();
-      optimiser_->force_stop();
-      return;
     }
-    for (std::size_t i = 0; i < slopes.size(); ++i) slopes[i] *= slope_at(parameters_[i], values[i]);
+    if (error_ || lacks_derivatives_) optimiser_->force_stop();
   }
 
   double first_score(const std::vector<double>& values) {
@@ -147,6 +154,7 @@ class TrialLog {
   const std::function<std::vector<double>(const std::vector<double>&)>& gradient_;
   std::map<std::vector<double>, double> known_;
   std::map<std::vector<double>, double> tried_;
+  std::map<std::vector<double>, std::vector<double>> slopes_;
   std::vector<Trial> trials_;
   std::vector<double> best_place_;
   double best_ = 0;
@@ -154,6 +162,7 @@ class TrialLog {
   int most_ = 0;
   nlopt::opt* optimiser_ = nullptr;
   std::exception_ptr error_;
+  bool lacks_derivatives_ = false;
 };
 
 }  // namespace

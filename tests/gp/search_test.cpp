@@ -105,3 +105,67 @@ TEST_CASE("search: parameters that make no sense") {
   CHECK_THROWS_AS((void)search({}, two_valleys), ArgumentError);
   CHECK_THROWS_AS((void)search(two_parameters, two_valleys, {.trials = 0}), ArgumentError);
 }
+
+namespace {
+
+/// A bent valley with its least value 0 at variance 2.5, shift 0.7.
+double valley(const std::vector<double>& values) {
+  const double a = std::log(values[0] / 2.5), b = values[1] - 0.7 - a;
+  return a * a + 10 * b * b;
+}
+
+std::vector<double> valley_slopes(const std::vector<double>& values) {
+  const double a = std::log(values[0] / 2.5), b = values[1] - 0.7 - a;
+  return {(2 * a - 20 * b) / values[0], 20 * b};
+}
+
+}  // namespace
+
+TEST_CASE("search: derivatives bring the rest of the trials to the end of a valley") {
+  int slopes = 0;
+  const auto gradient = [&](const std::vector<double>& values) {
+    ++slopes;
+    return valley_slopes(values);
+  };
+  const double with = best_trial(search(two_parameters, valley, {.trials = 40, .gradient = gradient})).score;
+  const double without = best_trial(search(two_parameters, valley, {.trials = 40})).score;
+  CHECK(with < 1e-10);
+  CHECK(without > 1e-5);
+  CHECK(slopes > 3);
+  CHECK(slopes <= 16 + 1);
+}
+
+TEST_CASE("search: at the bounds, and where there are no derivatives") {
+  // Least at the upper end of both.
+  const auto tilted = [](const std::vector<double>& values) { return -values[0] - values[1]; };
+  const auto of_tilted = [](const std::vector<double>&) { return std::vector<double>{-1, -1}; };
+  const Trial best = best_trial(search(two_parameters, tilted, {.trials = 40, .gradient = of_tilted}));
+  CHECK(best.values == std::vector<double>{10, 3});
+  const auto none = [](const std::vector<double>&) { return std::vector<double>(); };
+  const auto trials = search(two_parameters, valley, {.trials = 60, .gradient = none}),
+             without = search(two_parameters, valley, {.trials = 60});
+  REQUIRE(trials.size() == without.size());
+  CHECK(best_trial(trials).score == best_trial(without).score);
+  const auto one = [](const std::vector<double>&) { return std::vector<double>{1}; };
+  CHECK_THROWS_WITH_AS(search(two_parameters, valley, {.trials = 20, .gradient = one}),
+                       "search: expected 2 derivatives of the score, got 1", ArgumentError);
+  const auto fails = [](const std::vector<double>&) -> std::vector<double> {
+    throw NumericalError("slopes");
+  };
+  CHECK_THROWS_WITH_AS(search(two_parameters, valley, {.trials = 20, .gradient = fails}), "slopes",
+                       NumericalError);
+}
+
+TEST_CASE("search: a stopped one goes on with derivatives as without a stop") {
+  const auto whole = search(two_parameters, valley, {.trials = 40, .gradient = valley_slopes});
+  const auto part = search(two_parameters, valley, {.trials = 30, .gradient = valley_slopes});
+  int computed = 0;
+  const auto counted = [&](const std::vector<double>& values) {
+    ++computed;
+    return valley(values);
+  };
+  const auto more = search(two_parameters, counted, {.trials = 40, .known = part, .gradient = valley_slopes});
+  CHECK(computed < 40);
+  REQUIRE(more.size() == whole.size());
+  for (std::size_t i = 0; i < more.size(); ++i) CHECK(more[i].values == whole[i].values);
+}

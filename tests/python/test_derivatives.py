@@ -226,6 +226,19 @@ def test_evidence_by_numbers_of_a_network(random):
     expected = [(fitted(1.5 + step, 0.3)[1].log_marginal_likelihood - fitted(1.5 - step, 0.3)[1].log_marginal_likelihood),
                 (fitted(1.5, 0.3 + step)[1].log_marginal_likelihood - fitted(1.5, 0.3 - step)[1].log_marginal_likelihood)]
     np.testing.assert_allclose(evidence, np.array(expected) / (2 * step), rtol=1e-6)
+    by_evidence, by_density = regression.score_cotangents()
+    np.testing.assert_allclose(widelimit.gram_number_vjp(network, x, numbers=paths, nngp=by_evidence), evidence, rtol=1e-9)
+    np.testing.assert_allclose(widelimit.gram_number_vjp(network, x, numbers=paths, nngp=by_density),
+                               regression.score_derivatives(gradient)[:, 1], rtol=1e-8)
+    z = random.normal(size=(4, 3))
+    weights = random.normal(size=(20, 4))
+    of_ntk = widelimit.gram_number_vjp(network, x, z, numbers=paths[:1], ntk=weights)
+    np.testing.assert_allclose(of_ntk, [(weights * widelimit.gram_gradient(network, x, z, numbers=paths[:1])[0].ntk).sum()],
+                               rtol=1e-7)
+    with pytest.raises(TypeError, match="expected a sequence of paths"):
+        widelimit.gram_number_vjp(network, x, numbers=paths[0], nngp=by_evidence)
+    with pytest.raises(ValueError, match="cotangents of the nngp, the ntk or both must be given"):
+        widelimit.gram_number_vjp(network, x, numbers=paths)
 
 
 def test_all_that_is_public_says_what_it_is():

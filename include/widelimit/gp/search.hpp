@@ -28,7 +28,7 @@ struct SearchOptions {
   /// Choices of an earlier search for the same parameters, in any order: their scores are taken instead of computed. A
   /// search is deterministic, so one that was stopped goes on where it was.
   std::vector<Trial> known = {};
-  /// The derivatives of the score by the parameters. With them, and without integers, the best choice is refined by
+  /// The derivatives of the score by the parameters; empty where there are none, and Subplex goes on. With them, and without integers, the best choice is refined by
   /// L-BFGS within the bounds.
   std::function<std::vector<double>(const std::vector<double>&)> gradient = {};
 };

@@ -53,7 +53,7 @@ using NumberDirection = std::map<std::string, double>;
 /// way back (gram_vjp()) for all of them; others, of activations, attention and norms, by differences each.
 ///
 /// Errors  ArgumentError for cotangents that are both empty, of another shape or not finite; otherwise those of gram_jvp().
-/// Cost    4 to 6 times that of gram() for all numbers of the first kind, 8 to 9 times in double for each other one.
+/// Cost    3 to 9 times that of gram() for all numbers of the first kind, 8 to 9 times in double for each other one.
 template <typename Scalar>
 [[nodiscard]] std::vector<double> gram_number_vjp(const Network& network, const Inputs<Scalar>& x,
                                                   const KernelCotangents<Scalar>& cotangents,
