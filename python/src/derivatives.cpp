@@ -63,6 +63,20 @@ VjpInputs inputs_named(const std::string& wanted) {
   throw ArgumentError("gram_vjp: wanted: expected 'both', 'x1' or 'x2', got '" + wanted + "'");
 }
 
+/// x2 null: of the symmetric kernels.
+template <typename Scalar>
+std::vector<double> gram_number_vjp_of(const Network& network, const Batch<Scalar>& x1,
+                                       const Batch<Scalar>* x2, const std::optional<Array<Scalar>>& nngp,
+                                       const std::optional<Array<Scalar>>& ntk,
+                                       const std::vector<std::string>& numbers, int threads) {
+  const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
+  return run_interruptibly([&](std::stop_token stop) {
+    const RunControl run{.threads = threads, .stop = std::move(stop)};
+    return x2 == nullptr ? gram_number_vjp(network, x1.inputs, cotangents, numbers, run)
+                         : gram_number_vjp(network, x1.inputs, x2->inputs, cotangents, numbers, run);
+  });
+}
+
 template <typename Scalar>
 void bind_products_of(nb::module_& module) {
   using Cotangent = std::optional<Array<Scalar>>;
@@ -105,20 +119,6 @@ void bind_products_of(nb::module_& module) {
   bind_of_one_batch("gram_diagonal_vjp",
                     [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents,
                        const RunControl& run) { return gram_diagonal_vjp(network, x, cotangents, run); });
-}
-
-/// x2 null: of the symmetric kernels.
-template <typename Scalar>
-std::vector<double> gram_number_vjp_of(const Network& network, const Batch<Scalar>& x1,
-                                       const Batch<Scalar>* x2, const std::optional<Array<Scalar>>& nngp,
-                                       const std::optional<Array<Scalar>>& ntk,
-                                       const std::vector<std::string>& numbers, int threads) {
-  const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
-  return run_interruptibly([&](std::stop_token stop) {
-    const RunControl run{.threads = threads, .stop = std::move(stop)};
-    return x2 == nullptr ? gram_number_vjp(network, x1.inputs, cotangents, numbers, run)
-                         : gram_number_vjp(network, x1.inputs, x2->inputs, cotangents, numbers, run);
-  });
 }
 
 /// (nngp, ntk), None what was not asked for.

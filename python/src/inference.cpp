@@ -137,7 +137,8 @@ void bind_regression(nb::module_& module) {
       .def(
           "score_cotangents",
           [](const Regression& self) {
-            auto scores = computed(self, [](const Regression& fit) { return fit.score_cotangents(); });
+            auto scores = run_or_leave([fit = &self](std::stop_token) { return fit->score_cotangents(); },
+                                       {nb::find(self)});
             return nb::make_tuple(array_of(std::move(scores.log_marginal_likelihood)),
                                   array_of(std::move(scores.leave_one_out_density)));
           },

@@ -11,8 +11,11 @@
 namespace widelimit::numerics {
 
 /// Writes the adjoints of entry i in front of an activation whose dual has these slopes there.
+///
+/// Always inlined, so that nobody computes the dual's value, which it does not read.
 template <typename Scalar>
-void write_adjoint(const AdjointRow<Scalar>& row, std::size_t i, const DualSlopes& slopes) {
+[[gnu::always_inline]] inline void write_adjoint(const AdjointRow<Scalar>& row, std::size_t i,
+                                                 const DualSlopes& slopes) {
   const auto nngp = static_cast<double>(row.nngp_adjoint[i]);
   double product = 0;  // T'-bar T
   if (row.ntk_adjoint != nullptr) {
