@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench deb format tidy clean
+.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan fuzz bench deb docs release-check format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -17,6 +17,8 @@ help:
 	@echo "make fuzz       the readers under arbitrary bytes, FUZZ_SECONDS=600 seconds each"
 	@echo "make bench      the benchmarks"
 	@echo "make deb        Debian packages of the program and the library, in build/packages"
+	@echo "make docs       the site of all pages, the commands' help and the C++ reference, in build/docs"
+	@echo "make release-check  everything slow before a release, and a table of it"
 	@echo "make format     clang-format over all sources;  make tidy: clang-tidy"
 
 packages:
@@ -74,6 +76,14 @@ deb: build
 	cmake --preset release -G Ninja
 	cmake --build --preset release -j $(JOBS) --target widelimit_installed
 	cpack --config build/release/CPackConfig.cmake -B build/packages
+
+docs: build
+	@scripts/install-packages.sh scripts/debian-packages-docs.txt
+	@scripts/make-python-environment.sh build/docs-environment scripts/python-packages-docs.txt
+	scripts/make-docs.sh $(PROGRAM) build/docs-environment/bin/sphinx-build $(CURDIR)/build/docs
+
+release-check:
+	@scripts/release-check.sh
 
 format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "networks.hpp"
+#include "widelimit/kernel/gram_gradient.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
 
 namespace {
@@ -31,6 +32,16 @@ struct Case {
   std::vector<std::size_t> shape;  ///< Of an input, channels last.
 };
 
+/// Of all layers that have weights and stand by themselves.
+std::vector<std::string> variances_of(const Network& network) {
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < network.layers().size(); ++i) {
+    const std::string kind = network.layers()[i].kind();
+    if (kind == "dense" || kind == "conv") paths.push_back(fmt::format("layers[{}].weight_variance", i));
+  }
+  return paths;
+}
+
 template <typename Scalar>
 void run(const Case& to_run) {
   std::vector<std::size_t> dimensions{static_cast<std::size_t>(to_run.inputs)};
@@ -44,7 +55,8 @@ void run(const Case& to_run) {
   options.threads = 1;
   RunControl control;
   control.threads = 1;
-  double kernels = std::numeric_limits<double>::infinity(), derivatives = kernels, of_first = kernels;
+  double kernels = std::numeric_limits<double>::infinity(), derivatives = kernels, of_first = kernels,
+         by_numbers = kernels;
   const KernelCotangents<Scalar> cotangents{ones, ones};
   for (int turn = 0; turn < 3; ++turn) {
     kernels = std::min(kernels,
@@ -55,10 +67,14 @@ void run(const Case& to_run) {
     };
     derivatives = std::min(derivatives, derive(VjpInputs::both));
     of_first = std::min(of_first, derive(VjpInputs::x1));
+    by_numbers = std::min(by_numbers, seconds_of([&] {
+                            static_cast<void>(gram_number_vjp(to_run.network, first, second, cotangents,
+                                                              variances_of(to_run.network), control));
+                          }));
   }
-  fmt::print("{:<16} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>6.1f} {:>8.1f}\n", to_run.name,
+  fmt::print("{:<16} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>6.1f} {:>8.1f} {:>8.1f}\n", to_run.name,
              sizeof(Scalar) == 4 ? "float" : "double", to_run.inputs, kernels, derivatives,
-             derivatives / kernels, of_first / kernels);
+             derivatives / kernels, of_first / kernels, by_numbers / kernels);
 }
 
 std::vector<Case> all_cases() {
@@ -77,8 +93,8 @@ std::vector<Case> all_cases() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> wanted(argv + 1, argv + argc);
-  fmt::print("{:<16} {:>7} {:>6} {:>10} {:>10} {:>6} {:>8}\n", "network", "", "inputs", "gram s", "vjp s",
-             "ratio", "of first");
+  fmt::print("{:<16} {:>7} {:>6} {:>10} {:>10} {:>6} {:>8} {:>8}\n", "network", "", "inputs", "gram s",
+             "vjp s", "ratio", "of first", "numbers");
   for (const Case& to_run : all_cases()) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), to_run.name) == wanted.end()) continue;
     run<float>(to_run);

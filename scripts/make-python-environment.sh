@@ -1,10 +1,11 @@
 #!/bin/sh
-# make-python-environment.sh FOLDER: a virtual environment of the system's Python with what the Python package needs to be
-# built and tested (python-packages.txt beside this script). Does nothing when all is there.
+# make-python-environment.sh FOLDER [LIST]: a virtual environment of the system's Python with the packages of a list,
+# python-packages.txt beside this script (what the Python package needs to be built and tested) if none is given. Does
+# nothing when all is there.
 set -eu
 
 folder=$1
-list=$(dirname "$0")/python-packages.txt
+list=${2:-$(dirname "$0")/python-packages.txt}
 stamp=$folder/installed-packages.txt
 cmp -s "$list" "$stamp" && exit 0
 

@@ -19,6 +19,7 @@
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/regression.hpp"
+#include "widelimit/gp/score_gradient.hpp"
 #include "widelimit/gp/search.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/stored_operator.hpp"

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "widelimit/error.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -31,6 +34,23 @@ class FloatArrayObject : public nanobind::object {
 };
 template <typename Scalar>
 using ArrayObject = std::conditional_t<std::is_same_v<Scalar, float>, FloatArrayObject, DoubleArrayObject>;
+
+/// What a function takes that converts by itself: anything of which widelimit._arrays.numbers() makes an array.
+class ArrayLikeObject : public nanobind::object {
+  NB_OBJECT_DEFAULT(ArrayLikeObject, object, "numpy.typing.ArrayLike", is_any_object)
+};
+
+/// TypeError, which names the argument, for anything else than real numbers.
+inline Array<double> numbers_of(const ArrayLikeObject& array, const char* name) {
+  return nanobind::cast<Array<double>>(
+      nanobind::module_::import_("widelimit._arrays").attr("numbers")(array, nanobind::arg("name") = name));
+}
+
+/// TypeError, which names the argument, for anything else than integers.
+inline Array<std::int64_t> integers_of(const ArrayLikeObject& array, const char* name) {
+  return nanobind::cast<Array<std::int64_t>>(
+      nanobind::module_::import_("widelimit._arrays").attr("integer_array")(array, name));
+}
 
 template <typename Scalar>
 std::vector<Index> dimensions_of(const Array<Scalar>& array) {
@@ -65,6 +85,23 @@ Matrix<Scalar> matrix_of(const Array<Scalar>& array) {
   const Index rows = array.ndim() == 0 ? 1 : static_cast<Index>(array.shape(0));
   const Index count = static_cast<Index>(array.size());
   return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, rows == 0 ? 0 : count / rows);
+}
+
+/// The same of a function's argument; ArgumentError, which names it, for more than two axes, TypeError as of numbers_of().
+inline Matrix<double> matrix_of(const ArrayLikeObject& array, const char* name) {
+  const Array<double> numbers = numbers_of(array, name);
+  if (numbers.ndim() > 2)
+    throw ArgumentError(
+        fmt::format("{}: expected a matrix or a vector, got an array of {} axes", name, numbers.ndim()));
+  return matrix_of(numbers);
+}
+
+/// ArgumentError, which names the argument, for anything but one axis, TypeError as of numbers_of().
+inline Vector<double> vector_of(const ArrayLikeObject& array, const char* name) {
+  const Array<double> numbers = numbers_of(array, name);
+  if (numbers.ndim() != 1)
+    throw ArgumentError(fmt::format("{}: expected a vector, got an array of {} axes", name, numbers.ndim()));
+  return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
 /// An array that owns the matrix's numbers.

@@ -44,12 +44,15 @@ void bind_batch(nb::module_& module, const char* name) {
            "graphs"_a.none());
 }
 
-InputGraph graph_of(Index nodes, const Array<std::int64_t>& edges,
-                    const std::optional<Array<double>>& weights) {
+InputGraph graph_of(Index nodes, const ArrayLikeObject& given_edges,
+                    const std::optional<ArrayLikeObject>& given_weights) {
+  const Array<std::int64_t> edges = integers_of(given_edges, "Graph: edges");
+  std::optional<Vector<double>> weights;
+  if (given_weights) weights = vector_of(*given_weights, "Graph: weights");
   if (edges.ndim() != 2 || edges.shape(1) != 2)
     throw ArgumentError("Graph: edges: expected an array [edges, 2] of sources and targets");
   const std::size_t count = edges.shape(0);
-  if (weights && weights->size() != count)
+  if (weights && static_cast<std::size_t>(weights->size()) != count)
     throw ArgumentError("Graph: weights: expected " + std::to_string(count) +
                         " numbers, one for each edge, got " + std::to_string(weights->size()));
   std::vector<GraphEdge> list;
@@ -63,24 +66,25 @@ void bind_graph(nb::module_& module) {
       module, "Graph",
       "The graph that an input carries: its positions are the nodes. Edges are directed and lead from "
       "sources to targets; between nodes of an undirected graph there is one in each direction.\n\n"
-      "Graph(nodes, edges, weights=None): edges [edges, 2] of integers, weights [edges].")
+      "nodes: their number, at least 1; edges: [edges, 2] of integers, (source, target) in 0 .. nodes - 1; "
+      "weights: [edges], finite, 1 where None. ArgumentError names what does not fit.")
       .def(
           "__init__",
-          [](InputGraph* self, Index nodes, const Array<std::int64_t>& edges,
-             const std::optional<Array<double>>& weights) {
+          [](InputGraph* self, Index nodes, const ArrayLikeObject& edges,
+             const std::optional<ArrayLikeObject>& weights) {
             new (self) InputGraph(graph_of(nodes, edges, weights));
           },
           "nodes"_a, "edges"_a, "weights"_a = nb::none())
       .def_static(
           "from_adjacency",
-          [](const Array<double>& adjacency) {
-            if (adjacency.ndim() != 2)
-              throw ArgumentError("Graph: adjacency: expected an array [nodes, nodes]");
-            return InputGraph::from_adjacency(matrix_of(adjacency));
+          [](const ArrayLikeObject& adjacency) {
+            return InputGraph::from_adjacency(matrix_of(adjacency, "Graph: adjacency"));
           },
-          "adjacency"_a, "The edges are the entries [source, target] that are not 0.")
-      .def_prop_ro("nodes", &InputGraph::nodes)
-      .def_prop_ro("edges", &InputGraph::edges);
+          "adjacency"_a,
+          "From a matrix [nodes, nodes]: the edges are the entries [source, target] that are not 0, which "
+          "become their weights. ArgumentError unless it is square and finite.")
+      .def_prop_ro("nodes", &InputGraph::nodes, "Their number.")
+      .def_prop_ro("edges", &InputGraph::edges, "Their number.");
 }
 
 }  // namespace

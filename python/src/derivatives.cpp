@@ -55,22 +55,33 @@ ArrayObject<Scalar> array_of_entries(xt::xarray<Scalar> array) {
       nb::cast(NumpyArray<Scalar>(owned->data(), owned->dimension(), owned->shape().data(), owner)));
 }
 
+VjpInputs inputs_named(const std::string& wanted) {
+  if (wanted == "both") return VjpInputs::both;
+  if (wanted == "x1") return VjpInputs::x1;
+  if (wanted == "x2") return VjpInputs::x2;
+  throw ArgumentError("gram_vjp: wanted: expected 'both', 'x1' or 'x2', got '" + wanted + "'");
+}
+
 template <typename Scalar>
 void bind_products_of(nb::module_& module) {
   using Cotangent = std::optional<Array<Scalar>>;
   module.def(
       "gram_vjp",
       [](const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>& x2, const Cotangent& nngp,
-         const Cotangent& ntk, int threads, const Progress& progress) {
+         const Cotangent& ntk, const std::string& wanted, int threads, const Progress& progress) {
         RunControl run = control_of(threads, progress);
         const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
+        const VjpInputs inputs = inputs_named(wanted);
         GramVjp<Scalar> result = run_interruptibly([&](std::stop_token stop) {
           run.stop = std::move(stop);
-          return gram_vjp(network, x1.inputs, x2.inputs, cotangents, run);
+          return gram_vjp(network, x1.inputs, x2.inputs, cotangents, inputs, run);
         });
-        return nb::make_tuple(array_of_entries(std::move(result.x1)), array_of_entries(std::move(result.x2)));
+        const nb::object none = nb::none();
+        return nb::make_tuple(inputs == VjpInputs::x2 ? none : array_of_entries(std::move(result.x1)),
+                              inputs == VjpInputs::x1 ? none : array_of_entries(std::move(result.x2)));
       },
-      "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none());
+      "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "wanted"_a, "threads"_a,
+      "progress"_a.none());
   const auto bind_of_one_batch = [&module](const char* name, auto function) {
     module.def(
         name,

@@ -16,12 +16,6 @@ using nb::literals::operator""_a;
 
 namespace {
 
-using Numbers = Array<double>;
-
-Vector<double> vector_of(const Numbers& array) {
-  return Eigen::Map<const Vector<double>>(array.data(), static_cast<Index>(array.size()));
-}
-
 /// At most one of the two: eps times the mean diagonal, or a variance in squared units of the targets.
 std::optional<gp::Noise> noise_of(std::optional<double> regulariser, std::optional<double> noise) {
   if (regulariser && noise)
@@ -31,20 +25,23 @@ std::optional<gp::Noise> noise_of(std::optional<double> regulariser, std::option
   return std::nullopt;
 }
 
-gp::Regression fit_regression(const Numbers& gram, const Numbers& targets, std::optional<double> regulariser,
-                              std::optional<double> noise_variance, int threads) {
+gp::Regression fit_regression(const ArrayLikeObject& gram, const ArrayLikeObject& targets,
+                              std::optional<double> regulariser, std::optional<double> noise_variance,
+                              int threads) {
   const auto noise = noise_of(regulariser, noise_variance);
   if (!noise) throw ArgumentError("Regression: expected regulariser or noise_variance, got neither");
-  return run_or_leave([gram = matrix_of(gram), targets = matrix_of(targets), noise, threads](
-                          std::stop_token) { return gp::Regression::fit(gram, targets, *noise, threads); });
+  return run_or_leave(
+      [gram = matrix_of(gram, "gram"), targets = matrix_of(targets, "targets"), noise,
+       threads](std::stop_token) { return gp::Regression::fit(gram, targets, *noise, threads); });
 }
 
-gp::GradientFlow fit_flow(const Numbers& nngp, const Numbers& ntk, const Numbers& targets,
-                          std::optional<double> regulariser, std::optional<double> noise_variance,
-                          double learning_rate, int threads) {
+gp::GradientFlow fit_flow(const ArrayLikeObject& nngp, const ArrayLikeObject& ntk,
+                          const ArrayLikeObject& targets, std::optional<double> regulariser,
+                          std::optional<double> noise_variance, double learning_rate, int threads) {
   const auto noise = noise_of(regulariser, noise_variance);
-  return run_or_leave([nngp = matrix_of(nngp), ntk = matrix_of(ntk), targets = matrix_of(targets), noise,
-                       learning_rate, threads](std::stop_token) {
+  return run_or_leave([nngp = matrix_of(nngp, "nngp"), ntk = matrix_of(ntk, "ntk"),
+                       targets = matrix_of(targets, "targets"), noise, learning_rate,
+                       threads](std::stop_token) {
     return gp::GradientFlow::fit(nngp, ntk, targets, noise, learning_rate, threads);
   });
 }
@@ -78,38 +75,49 @@ void bind_regression(nb::module_& module) {
                   "The posterior of targets [n, outputs] under a Gram matrix [n, n], with regulariser or "
                   "noise_variance > 0, as the class says. Cost: n^3 / 3 operations.")
       .def("with_amplitude", &Regression::with_amplitude, "amplitude"_a,
-           "The posterior for this amplitude: the same mean, other variances.")
+           "The posterior for this amplitude: the same mean, other variances. ArgumentError unless it is "
+           "positive and finite.")
       .def(
           "mean",
-          [](const Regression& self, const Numbers& cross) {
-            return computed(self,
-                            [gram = matrix_of(cross)](const Regression& fit) { return fit.mean(gram); });
+          [](const Regression& self, const ArrayLikeObject& cross) {
+            return computed(self, [gram = matrix_of(cross, "cross_gram")](const Regression& fit) {
+              return fit.mean(gram);
+            });
           },
-          "cross_gram"_a, "Posterior mean [n_test, outputs]; cross_gram is [n_test, n].")
+          "cross_gram"_a,
+          "Posterior mean [n_test, outputs]; cross_gram [n_test, n] is the kernel of test with training "
+          "inputs. ArgumentError for another number of columns.")
       .def(
           "variance",
-          [](const Regression& self, const Numbers& cross, const Numbers& test_variances) {
-            return computed(self, [gram = matrix_of(cross), variances = vector_of(test_variances)](
+          [](const Regression& self, const ArrayLikeObject& cross, const ArrayLikeObject& test_variances) {
+            return computed(self, [gram = matrix_of(cross, "cross_gram"),
+                                   variances = vector_of(test_variances, "test_variances")](
                                       const Regression& fit) { return fit.variance(gram, variances); });
           },
           "cross_gram"_a, "test_variances"_a,
-          "Posterior variance of the latent function [n_test]; test_variances is the diagonal of the test "
-          "inputs' Gram matrix.")
+          "Posterior variance of the latent function [n_test], in squared units of the targets and without "
+          "the noise of observations, the same for every output; cross_gram is [n_test, n], test_variances "
+          "[n_test] the diagonal of the test inputs' Gram matrix. ArgumentError for other shapes. Cost: "
+          "n_test n^2 operations.\nSource: Rasmussen & Williams 2006, equation 2.26.")
       .def(
           "covariance",
-          [](const Regression& self, const Numbers& cross, const Numbers& test_gram) {
-            return computed(self, [gram = matrix_of(cross), test = matrix_of(test_gram)](
-                                      const Regression& fit) { return fit.covariance(gram, test); });
+          [](const Regression& self, const ArrayLikeObject& cross, const ArrayLikeObject& test_gram) {
+            return computed(self,
+                            [gram = matrix_of(cross, "cross_gram"), test = matrix_of(test_gram, "test_gram")](
+                                const Regression& fit) { return fit.covariance(gram, test); });
           },
-          "cross_gram"_a, "test_gram"_a, "Joint posterior covariance [n_test, n_test].")
+          "cross_gram"_a, "test_gram"_a,
+          "Joint posterior covariance of the latent function [n_test, n_test]; cross_gram is [n_test, n], "
+          "test_gram [n_test, n_test] the test inputs' own. Errors, units and source as of variance().")
       .def("leave_one_out", &left_out_of<Regression>,
            "A LeaveOneOut: what each target is predicted to be from all others, with this amplitude and "
            "noise; no refits, n^3 operations.\nSource: Rasmussen & Williams 2006, equations 5.10 to 5.12.")
       .def(
           "score_derivatives",
-          [](const Regression& self, const std::vector<Numbers>& gram_derivatives) {
+          [](const Regression& self, const std::vector<ArrayLikeObject>& gram_derivatives) {
             std::vector<Matrix<double>> matrices;
-            for (const Numbers& derivative : gram_derivatives) matrices.push_back(matrix_of(derivative));
+            for (const ArrayLikeObject& derivative : gram_derivatives)
+              matrices.push_back(matrix_of(derivative, "gram_derivatives"));
             return computed(self, [matrices = std::move(matrices)](const Regression& fit) {
               Matrix<double> rows(static_cast<Eigen::Index>(matrices.size()), 2);
               Eigen::Index row = 0;
@@ -164,41 +172,49 @@ void bind_flow(nb::module_& module) {
            "[n, outputs]: mean(time, ntk_cross) is ntk_cross @ weights(time).")
       .def(
           "mean",
-          [](const GradientFlow& self, double time, const Numbers& ntk_cross) {
-            return computed(self, [time, gram = matrix_of(ntk_cross)](const GradientFlow& flow) {
+          [](const GradientFlow& self, double time, const ArrayLikeObject& ntk_cross) {
+            return computed(self, [time, gram = matrix_of(ntk_cross, "ntk_cross")](const GradientFlow& flow) {
               return flow.mean(time, gram);
             });
           },
-          "time"_a, "ntk_cross"_a, "Mean at the test inputs [n_test, outputs]; ntk_cross is [n_test, n].")
+          "time"_a, "ntk_cross"_a,
+          "Mean at the test inputs [n_test, outputs] after a time in 0 .. inf; ntk_cross [n_test, n] is the "
+          "NTK of test with training inputs. ArgumentError for other times and shapes, NumericalError at "
+          "time inf where the NTK is singular.")
       .def(
           "covariance",
-          [](const GradientFlow& self, double time, const Numbers& nngp_cross, const Numbers& ntk_cross,
-             const Numbers& nngp_test) {
-            return computed(self, [time, nngp = matrix_of(nngp_cross), ntk = matrix_of(ntk_cross),
-                                   test = matrix_of(nngp_test)](const GradientFlow& flow) {
+          [](const GradientFlow& self, double time, const ArrayLikeObject& nngp_cross,
+             const ArrayLikeObject& ntk_cross, const ArrayLikeObject& nngp_test) {
+            return computed(self, [time, nngp = matrix_of(nngp_cross, "nngp_cross"),
+                                   ntk = matrix_of(ntk_cross, "ntk_cross"),
+                                   test = matrix_of(nngp_test, "nngp_test")](const GradientFlow& flow) {
               return flow.covariance(time, nngp, ntk, test);
             });
           },
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test"_a,
-          "Covariance at the test inputs [n_test, n_test].")
+          "Covariance at the test inputs [n_test, n_test], over networks trained from independent "
+          "initialisations, the same for every output; nngp_cross and ntk_cross are [n_test, n], nngp_test "
+          "[n_test, n_test]. Errors as of mean().\nSource: Lee et al. 2019, equation 16.")
       .def(
           "variance",
-          [](const GradientFlow& self, double time, const Numbers& nngp_cross, const Numbers& ntk_cross,
-             const Numbers& nngp_test_variances) {
-            return computed(self, [time, nngp = matrix_of(nngp_cross), ntk = matrix_of(ntk_cross),
-                                   variances = vector_of(nngp_test_variances)](const GradientFlow& flow) {
-              return flow.variance(time, nngp, ntk, variances);
-            });
+          [](const GradientFlow& self, double time, const ArrayLikeObject& nngp_cross,
+             const ArrayLikeObject& ntk_cross, const ArrayLikeObject& nngp_test_variances) {
+            return computed(
+                self,
+                [time, nngp = matrix_of(nngp_cross, "nngp_cross"), ntk = matrix_of(ntk_cross, "ntk_cross"),
+                 variances = vector_of(nngp_test_variances, "nngp_test_variances")](
+                    const GradientFlow& flow) { return flow.variance(time, nngp, ntk, variances); });
           },
           "time"_a, "nngp_cross"_a, "ntk_cross"_a, "nngp_test_variances"_a,
-          "The diagonal of covariance(), [n_test], from that of the test inputs' NNGP; memory for blocks of "
-          "test inputs only.")
+          "The diagonal of covariance(), [n_test]; nngp_cross and ntk_cross are [n_test, n], "
+          "nngp_test_variances [n_test] is the diagonal of the test inputs' NNGP. Errors as of mean(); "
+          "memory for blocks of test inputs only.")
       .def("train_mean", &at_time<&GradientFlow::train_mean>, "time"_a,
-           "Mean at the training inputs [n, outputs].")
+           "Mean at the training inputs [n, outputs]. Errors as of mean().")
       .def("train_covariance", &at_time<&GradientFlow::train_covariance>, "time"_a,
-           "Covariance at the training inputs [n, n].")
+           "Covariance at the training inputs [n, n], as covariance(). Errors as of mean().")
       .def("train_variance", &at_time<&GradientFlow::train_variance>, "time"_a,
-           "Its diagonal [n], in blocks.")
+           "The diagonal of train_covariance(), [n], in blocks. Errors as of mean().")
       .def_prop_ro("amplitude", &GradientFlow::amplitude, "The factor on both kernels.")
       .def_prop_ro("regulariser_variance", &GradientFlow::regulariser_variance,
                    "What is added to the NTK's diagonal, amplitude included; 0 without a regulariser.");

@@ -10,8 +10,7 @@
 
 namespace widelimit::python {
 
-/// The named tuple of widelimit.models; the caller holds the lock. (Stubs are made before that module can be imported,
-/// so they say tuple.)
+/// The named tuple of widelimit.models; the caller holds the lock. (The stub learns it from stub_patterns.nb.)
 inline nanobind::tuple object_of(gp::LeaveOneOut left_out) {
   const double density = left_out.negative_log_predictive_density(), error = left_out.mean_squared_error();
   return nanobind::borrow<nanobind::tuple>(nanobind::module_::import_("widelimit.models")

@@ -317,16 +317,21 @@ void bind_preprocessing(nb::module_& module) {
       "kind: 'none'; 'pixel', every position's channels, 'image', every input, 'channel', every channel over "
       "the "
       "training inputs: mean 0 and standard deviation 1; 'zca': regularised whitening of whole inputs, "
-      "zca_regulariser relative to the mean eigenvalue of their covariance.")
-      .def(nb::init<>())
+      "zca_regulariser > 0, relative to the mean eigenvalue of their covariance. Numbers of float32 stay so, "
+      "all others are computed as float64.")
+      .def(nb::init<>(), "Nothing is done: kind 'none'.")
       .def_static("fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
-                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser)
-      .def_static("fit", &fitted<double>, "kind"_a, "train"_a.noconvert(),
+                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser,
+                  "Fitted to training inputs. ArgumentError for another kind, inputs without channels, NaN, "
+                  "and inputs that do not differ.")
+      .def_static("fit", &fitted<double>, "kind"_a, "train"_a,
                   "zca_regulariser"_a = Preprocessing::default_zca_regulariser)
       .def("apply", &applied<float>, "x"_a.noconvert(),
-           "The inputs preprocessed, of the same shape and type.")
-      .def("apply", &applied<double>, "x"_a.noconvert())
-      .def_prop_ro("kind", [](const Preprocessing& self) { return to_string(self.kind()); });
+           "The inputs preprocessed, of the same shape. ArgumentError for inputs of another form than in "
+           "fit().")
+      .def("apply", &applied<double>, "x"_a)
+      .def_prop_ro(
+          "kind", [](const Preprocessing& self) { return to_string(self.kind()); }, "As in fit().");
 }
 
 using NamedBounds = std::tuple<std::string, double, double, std::string>;

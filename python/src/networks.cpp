@@ -137,7 +137,9 @@ void bind_network(nb::module_& module) {
       .def_static("read", &read_network, "file"_a,
                   "From a network file. DataError where it cannot be read, and errors as of from_json().")
       .def_static("named", &models::named_network, "name"_a, "settings"_a = models::NetworkSettings{},
-                  "A named network of the library, e.g. Network.named('struct', {'depth': 4}).")
+                  "A named network of the library, e.g. Network.named('struct', {'depth': 4}); "
+                  "docs/layers.md lists them with their options. ArgumentError names the networks, or the "
+                  "options of this one, where there is none of that name.")
       .def(
           "to_json", [](const Network& network) { return to_json(network); }, "The text of a network file.")
       .def(
@@ -148,7 +150,8 @@ void bind_network(nb::module_& module) {
       .def_prop_ro("layers", &layers_of, nb::sig("def layers(self) -> list[Layer]"),
                    "In the order in which inputs pass.")
       .def("describe", &Network::describe, "shape"_a,
-           "One line a layer after the shape behind it, for inputs of the given spatial shape.")
+           "One line a layer behind the shape of its inputs, for inputs of the given spatial shape, () for "
+           "vectors. NetworkError names the layer that cannot take what comes to it.")
       .def(
           "__eq__", [](const Network& left, const Network& right) { return left == right; },
           nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))

@@ -27,11 +27,12 @@ class NumericFunction {
   void operator()(double* result, std::size_t size, const Pointers*... arguments) const {
     const nb::gil_scoped_acquire locked;
     const auto numbers = nb::cast<Array<double>>(as_double_array(function_(copied(arguments, size)...)));
-    if (numbers.size() != size && numbers.size() != 1)
+    const bool is_constant = numbers.ndim() == 0;
+    if (!is_constant && numbers.size() != size)
       throw ArgumentError(
           "a nonlinearity's function must return an array of the size that it got: expected " +
           std::to_string(size) + " numbers, got " + std::to_string(numbers.size()));
-    for (std::size_t i = 0; i < size; ++i) result[i] = numbers.data()[numbers.size() == 1 ? 0 : i];
+    for (std::size_t i = 0; i < size; ++i) result[i] = numbers.data()[is_constant ? 0 : i];
   }
 
  private:

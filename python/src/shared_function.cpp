@@ -29,7 +29,8 @@ nb::object SharedFunction::held() const {
 }
 
 nb::object as_double_array(const nb::object& value) {
-  return nb::module_::import_("numpy").attr("ascontiguousarray")(value, nb::arg("dtype") = "float64");
+  return nb::module_::import_("numpy").attr("asarray")(value, nb::arg("dtype") = "float64",
+                                                       nb::arg("order") = "C");
 }
 
 void bind_functions(nb::module_& module) {

@@ -67,6 +67,35 @@ def scalar_or_array(value, name):
     return numbers(array, name=name).reshape(array.shape)
 
 
+def integer_array(array, name):
+    """A row-major array of int64; TypeError for elements of another type, and for what int64 does not hold."""
+    array = _numpy(array, name)
+    if array.size > 0 and (array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64)):
+        raise TypeError(f"{name}: expected integers, got elements of type {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def whole(value, name, least=0):
+    """One integer that is not smaller than `least`: TypeError and ValueError for anything else."""
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, got {value!r}") from None
+    if value < least:
+        raise ValueError(f"{name}: expected an integer of at least {least}, got {value}")
+    return value
+
+
+def real(value, name):
+    """One real number as a float; TypeError for anything else."""
+    if isinstance(value, (str, bytes)) or np.ndim(value) != 0:
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number, got {value!r}") from None
+
+
 def integers(values, name):
     """Sizes as a list of integers; TypeError for anything else."""
     try:
@@ -108,10 +137,7 @@ def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
 def _lengths(lengths, name):
     if lengths is None:
         return None
-    array = np.asarray(lengths)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected integers, got elements of type {array.dtype}")
-    return [int(length) for length in array.ravel()]
+    return integer_array(lengths, name).ravel().tolist()
 
 
 def _mask(mask, name):

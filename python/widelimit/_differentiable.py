@@ -36,7 +36,8 @@ def diagonal_kernels(network, kernels, options, shape):
 
 class _Differentiable:
     """names: of the kernels asked for; shape: of each of them; forward(*inputs): the kernels in the order of their names;
-    backward(inputs, cotangents): derivatives by the inputs, one each. A cotangent may be None, but not all of them."""
+    backward(inputs, cotangents, wanted): derivatives by the inputs, one each, None where they are not wanted. A cotangent
+    may be None, but not all of them; some input is wanted."""
 
     def __init__(self, network, kernels, options):
         self.network, self.kernels, self.options = network, _checked_kernels(kernels), options
@@ -49,6 +50,11 @@ class _Differentiable:
         return dict(zip(self.names, cotangents))
 
 
+def _word_of(wanted):
+    """What gram_vjp() calls these inputs."""
+    return "both" if all(wanted) else "x1" if wanted[0] else "x2"
+
+
 class _OfPairs(_Differentiable):
     def __init__(self, network, kernels, options, shapes):
         super().__init__(network, kernels, options)
@@ -58,8 +64,8 @@ class _OfPairs(_Differentiable):
     def forward(self, *inputs):
         return self._chosen(gram(self.network, *inputs, kernels=self.kernels, **self.options))
 
-    def backward(self, inputs, cotangents):
-        found = gram_vjp(self.network, *inputs, **self._weights(cotangents), **self.options)
+    def backward(self, inputs, cotangents, wanted):
+        found = gram_vjp(self.network, *inputs, wanted=_word_of(wanted), **self._weights(cotangents), **self.options)
         return list(found) if len(inputs) == 2 else [found]
 
 
@@ -73,8 +79,8 @@ class _OfKernelFunction(_Differentiable):
     def forward(self, *inputs):
         return self._chosen(self.network(*inputs, get=self.names, **self.options))
 
-    def backward(self, inputs, cotangents):
-        found = self.network.vjp(*inputs, **self._weights(cotangents), **self.options)
+    def backward(self, inputs, cotangents, wanted):
+        found = self.network.vjp(*inputs, wanted=_word_of(wanted), **self._weights(cotangents), **self.options)
         return list(found) if len(inputs) == 2 else [found]
 
 
@@ -87,7 +93,7 @@ class _Diagonal(_Differentiable):
     def forward(self, x):
         return self._chosen(gram_diagonal(self.network, x, self.kernels, **self.options))
 
-    def backward(self, inputs, cotangents):
+    def backward(self, inputs, cotangents, wanted):
         return [gram_diagonal_vjp(self.network, *inputs, **self._weights(cotangents), **self.options)]
 
 
@@ -100,8 +106,8 @@ class _DiagonalOfKernelFunction(_Diagonal):
     def forward(self, x):
         return super().forward(np.moveaxis(x, self.axes, (0, -1)))
 
-    def backward(self, inputs, cotangents):
-        found, = super().backward([np.moveaxis(x, self.axes, (0, -1)) for x in inputs], cotangents)
+    def backward(self, inputs, cotangents, wanted):
+        found, = super().backward([np.moveaxis(x, self.axes, (0, -1)) for x in inputs], cotangents, wanted)
         return [np.moveaxis(found, (0, -1), self.axes)]
 
 

@@ -19,7 +19,8 @@ _Axes = Sequence[int]
 def batch(kernel_fn: _Function, batch_size: int = 0, device_count: int = -1, store_on_device: bool = True,
           store: Any = None) -> _Function:
     """kernel_fn itself: tiles, threads and memory are the library's own affair. With `store` a kernel_fn of
-    widelimit.stax keeps its kernels in that folder: for calls of one network and one choice of inputs."""
+    widelimit.stax keeps its kernels in that folder: for calls of one network and one choice of inputs. TypeError for
+    another kernel_fn with `store`. batch_size, device_count and store_on_device change nothing."""
     if store is None:
         return kernel_fn
     if not hasattr(kernel_fn, "with_store"):
@@ -169,12 +170,16 @@ def _expansion(name, f, params, degree):
 
 
 def linearize(f: _Function, params: Any) -> Callable[..., NDArray[np.float64]]:
-    """f_lin(params, x, **apply_fn_kwargs): the network's first-order Taylor polynomial in its parameters, at `params`."""
+    """f_lin(params, x, **apply_fn_kwargs): the network's first-order Taylor polynomial in its parameters, at `params`.
+
+    f is the apply_fn of a network of widelimit.stax, NotImplementedError for other functions; params what its init_fn gives, as
+    in f_lin; x [n, ..., C], outputs [n, out_dim]. ValueError for parameters of another structure or shape."""
     return _expansion("linearize", f, params, 1)
 
 
 def taylor_expand(f: _Function, params: Any, degree: int) -> Callable[..., NDArray[np.float64]]:
-    """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of degree 0 or 1."""
+    """f_lin(params, x, **apply_fn_kwargs): the network's Taylor polynomial in its parameters, of degree 0 or 1
+    (NotImplementedError for others); arguments and errors as of linearize()."""
     if degree not in (0, 1):
         raise NotImplementedError(f"taylor_expand: degree={degree}: expected 0 or 1; higher ones need automatic "
                                   "differentiation")

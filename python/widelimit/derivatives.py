@@ -13,7 +13,7 @@ from .kernels import Gram, _checked_kernels
 
 
 def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nngp: ArrayLike | None = None,
-             ntk: ArrayLike | None = None, precision: str | None = None, threads: int = 0,
+             ntk: ArrayLike | None = None, wanted: str = "both", precision: str | None = None, threads: int = 0,
              progress: Callable[[int, int], object] | None = None, lengths1: ArrayLike | None = None,
              lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None, mask2: ArrayLike | None = None,
              graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Any:
@@ -22,6 +22,7 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
     network    a Network; every layer needs a way back (sampled attention has none: ArgumentError)
     x1, x2     inputs as those of gram()
     nngp, ntk  cotangents [n1, n2], the derivatives of L by the entries of K and of T; one of them at least
+    wanted     'both', or 'x1' or 'x2': the derivatives by that alone, None for the other, which costs less
     others     as those of gram()
 
     Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, of the symmetric K and T of x1, dx1 alone. A list of arrays
@@ -34,8 +35,11 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     cotangents = (cotangent(nngp, dtype, "nngp"), cotangent(ntk, dtype, "ntk"))
     if x2 is None:
+        if wanted != "both":
+            raise ValueError(f"gram_vjp: wanted: expected 'both' without x2, got {wanted!r}")
         return _core.gram_vjp_of_one(network, left, *cotangents, threads, progress)
-    return _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, threads, progress)
+    return _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, wanted, threads,
+                          progress)
 
 
 def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, is_ragged, numbers
+from ._arrays import Graphs, Inputs, batch, integers, is_ragged, numbers, whole
 
 
 class FiniteNetwork:
@@ -17,18 +17,23 @@ class FiniteNetwork:
 
     network          a Network
     shape, channels  of an input: spatial sizes, () for vectors
-    hidden           channels wherever the network leaves them open; widths: one number for every such place instead
-    outputs          channels behind the last layer
-    heads            of attention
+    hidden           channels wherever the network leaves them open, at least 1; widths: one number for every such place
+                     instead
+    outputs          channels behind the last layer, at least 1
+    heads            of attention, at least 1
     seed             equal seeds give equal bits for any number of threads
 
-    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart. Threads may
-    share one as long as none of them sets its parameters.
+    Inputs x are one array [n, spatial..., channels], or a list of arrays [spatial..., channels] of different size.
+    Raises NetworkError where the network does not fit the form or has layers without a finite counterpart, ArgumentError
+    for widths that do not fit it and for inputs of another form or with NaN. Threads may share one as long as none of them
+    sets its parameters.
     """
 
     def __init__(self, network: _core.Network, shape: Sequence[int], channels: int, hidden: int = 256, outputs: int = 1,
                  widths: Sequence[int] = (), heads: int = 8, seed: int = 0, threads: int = 0) -> None:
-        self._made_of = network, list(shape), channels, hidden, outputs, list(widths), heads, seed, threads
+        self._made_of = (network, integers(shape, "shape"), whole(channels, "channels"), whole(hidden, "hidden"),
+                         whole(outputs, "outputs"), integers(widths, "widths"), whole(heads, "heads"), whole(seed, "seed"),
+                         whole(threads, "threads"))
         self._network = _core.FiniteNetwork(*self._made_of)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -44,7 +49,8 @@ class FiniteNetwork:
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """All parameters, layer after layer, [count]; may be set."""
+        """All parameters, layer after layer, [count]: independent standard normal numbers at the start. They may be set;
+        ValueError for another number of them."""
         return self._network.parameters
 
     @parameters.setter
@@ -57,22 +63,25 @@ class FiniteNetwork:
 
     def __call__(self, x: Inputs, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
                  draw: int = 0) -> NDArray[np.float64]:
-        """Outputs [n, outputs]; `draw` numbers the draws of dropout."""
+        """Outputs [n, outputs]; `draw` numbers the draws of dropout, lengths [n] are the positions of each input that
+        count, graphs one Graph an input."""
         return self._network.forward(_inputs(x, lengths, graphs), draw)
 
     def jacobian(self, x: Inputs, output: int = 0, lengths: ArrayLike | None = None, graphs: Graphs | None = None,
                  draw: int = 0, first_input: int = 0) -> NDArray[np.float64]:
         """Gradients of one output with respect to the parameters at every input, [n, count]. `draw` numbers the draws of
-        dropout, of which every input has its own: they are counted from `first_input`."""
+        dropout, of which every input has its own: they are counted from `first_input`. ArgumentError unless `output` is
+        one of 0 .. outputs - 1. Memory: n count doubles."""
         return self._network.jacobian(_inputs(x, lengths, graphs), output, draw, first_input)
 
     def nngp(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
         """Products of outputs, averaged over outputs, [n1, n2]. Dropout draws for the inputs of x2 as for others behind
-        those of x1; without x2 of all pairs of x1, once an input."""
+        those of x1; without x2 of all pairs of x1, once an input. Its mean over seeds tends to gram()'s nngp with the width."""
         return self._network.nngp(_inputs(x1), None if x2 is None else _inputs(x2), draw)
 
     def ntk(self, x1: Inputs, x2: Inputs | None = None, draw: int = 0) -> NDArray[np.float64]:
-        """The empirical NTK, averaged over outputs, [n1, n2]; draws as in nngp()."""
+        """The empirical NTK, products of gradients with respect to all parameters, averaged over outputs, [n1, n2]; draws
+        as in nngp(). Cost: some three passes an input and output."""
         return self._network.ntk(_inputs(x1), None if x2 is None else _inputs(x2), draw)
 
 

@@ -80,30 +80,34 @@ def _differentiable(kernels, inputs):
 
     def there(*arrays):
         primals = [array.value for array in arrays]
-        return value(*primals), primals
+        # What is kept is made of arrays and of how they are nested: a constant is ().
+        return value(*primals), (primals, [None if array.perturbed else () for array in arrays])
 
-    def back(primals, cotangents):
-        return tuple(_derivatives(kernels, primals, cotangents))
+    def back(kept, cotangents):
+        primals, places = kept
+        return tuple(_derivatives(kernels, primals, cotangents, [place is None for place in places]))
 
     function = jax.custom_vjp(value)
     function.defvjp(there, back, symbolic_zeros=True)
     return Gram(**{"nngp": None, "ntk": None, **dict(zip(kernels.names, function(*inputs)))})
 
 
-def _derivatives(kernels, primals, cotangents):
-    """By the inputs; kernels that the result does not depend on cost nothing."""
+def _derivatives(kernels, primals, cotangents, wanted):
+    """By the inputs, None where they are not wanted; kernels that the result does not depend on cost nothing."""
     zero = jax.custom_derivatives.SymbolicZero
     given = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, zero)]
-    if not given:
-        return [jnp.zeros_like(x) for x in primals]
+    if not given or not any(wanted):
+        return [None] * len(primals)
 
     def on_host(*arrays):
         weights = [None] * len(cotangents)
         for k, weight in zip(given, arrays[len(primals):]):
             weights[k] = weight
-        return kernels.backward(arrays[:len(primals)], weights)
+        return [part for part in kernels.backward(arrays[:len(primals)], weights, wanted) if part is not None]
 
-    return _called_back(on_host, [(x.shape, x.dtype) for x in primals], (*primals, *(cotangents[k] for k in given)))
+    forms = [(x.shape, x.dtype) for x, is_wanted in zip(primals, wanted) if is_wanted]
+    found = iter(_called_back(on_host, forms, (*primals, *(cotangents[k] for k in given))))
+    return [next(found) if is_wanted else None for is_wanted in wanted]
 
 
 def _called_back(function, forms, arrays):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, check_callable, integers, type_of_inputs
+from ._arrays import Graphs, Inputs, batch, check_callable, integers, type_of_inputs, whole
 
 
 class Gram(NamedTuple):
@@ -122,5 +122,5 @@ def check_limit(network: _core.Network, widths: Sequence[int] = (64, 128, 256), 
     mean squared distance falls like 1 / width. ArgumentError for numbers out of range, NetworkError where no shape fits or
     a layer has no finite counterpart. Takes seconds to minutes.
     """
-    return _core.check_limit(network, integers(widths, "widths"), draws,
-                             [integers(shape, "shapes") for shape in shapes], channels, seed)
+    return _core.check_limit(network, integers(widths, "widths"), whole(draws, "draws"),
+                             [integers(shape, "shapes") for shape in shapes], whole(channels, "channels"), whole(seed, "seed"))

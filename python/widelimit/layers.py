@@ -1,7 +1,9 @@
 """Layers: what networks are made of.
 
-Every function returns a Layer, an immutable value. Fields, units and formulas are those of network files
-(docs/network-format.md, docs/layers.md); values out of range raise NetworkError.
+Every function returns a Layer, an immutable value. Inputs are [n, spatial..., C]; formulas, sources and ranges stand in
+docs/layers.md, the fields of network files in docs/network-format.md. Variances are >= 0 and finite; a value out of range
+raises NetworkError, what does not fit the layers in front of it does so when a kernel is computed. K and T are the NNGP and
+the NTK of two positions, K' and T' those behind the layer.
 
 Branch is the type of what sum() and product() take: a list of layers, or (scale, list of layers).
 """
@@ -36,9 +38,18 @@ def _plain(value):
     raise TypeError(f"expected numbers, texts and lists of them, got a {type(value).__name__}")
 
 
+def _check_finite(kind, field, value):
+    """That numbers of a field are such as JSON has."""
+    for number in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(number, (float, np.floating)) and not np.isfinite(number):
+            raise _core.ArgumentError(f"{kind}: {field}: expected finite numbers, got {value}")
+
+
 def _layer(kind, **fields):
     """The layer that a network file describes; fields that are None are left out."""
     given = {name: value for name, value in fields.items() if value is not None}
+    for field, value in given.items():
+        _check_finite(kind, field, value)
     return _core.layer_from_json(json.dumps({"layer": kind, **given}, default=_plain))
 
 
@@ -79,25 +90,29 @@ def _calling(make, kind, functions, *options):
 
 
 def dense(weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
-    """K' = weight_variance K + bias_variance, at every position."""
+    """At every position: K' = weight_variance K + bias_variance, T' = K' + weight_variance T. [..., C] becomes
+    [..., width]."""
     return _layer("dense", weight_variance=weight_variance, bias_variance=bias_variance)
 
 
 def conv(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
          weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
-    """A convolution; filter and strides: one size an axis; padding: 'same', 'valid' or 'circular'."""
+    """A convolution; filter and strides: one size >= 1 an axis, strides 1 if left out; padding: 'same', 'valid' or
+    'circular'. K' = weight_variance times the mean of K over the filter's offsets, plus bias_variance. Of n positions along
+    an axis ceil(n / stride) are left, with 'valid' (n - size) // stride + 1."""
     return _convolution("conv", filter, strides, padding, weight_variance, bias_variance)
 
 
 def local_conv(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
                weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
-    """A convolution whose weights are not shared between positions."""
+    """A convolution whose weights are not shared between positions: K' is that of conv() at equal positions, 0 elsewhere.
+    Arguments as there."""
     return _convolution("local_conv", filter, strides, padding, weight_variance, bias_variance)
 
 
 def conv_transpose(filter: Sequence[int], strides: Sequence[int] | None = None, padding: str = "same",
                    weight_variance: float = 1.0, bias_variance: float = 0.0) -> _core.Layer:
-    """A transposed convolution: positions grow by the strides."""
+    """A transposed convolution: positions grow by the strides. Arguments as those of conv()."""
     return _convolution("conv_transpose", filter, strides, padding, weight_variance, bias_variance)
 
 
@@ -107,7 +122,13 @@ def _convolution(kind, filter, strides, padding, weight_variance, bias_variance)
 
 
 def nonlinearity(name: str, **parameters: Any) -> _core.Layer:
-    """A nonlinearity of the library by its kind, e.g. nonlinearity('leaky_relu', slope=0.1)."""
+    """A nonlinearity of the library by its kind, e.g. nonlinearity('leaky_relu', slope=0.1).
+
+    Kinds, with their parameters: relu, leaky_relu (slope), ab_relu (a, b), abs, sign, gelu, erf (a, b, c, d), tanh, sigmoid,
+    sigmoid_like, softplus, silu, sin and cos (a, b, c), rbf (gamma), exp and gaussian (a, b), exp_normalized (gamma, shift),
+    gabor, monomial and rectified_monomial and hermite (degree), polynomial (coefficients). NetworkError names the kinds that
+    there are, or the parameter.
+    """
     return _layer(name, **parameters)
 
 
@@ -117,7 +138,7 @@ def relu() -> _core.Layer:
 
 
 def leaky_relu(slope: float) -> _core.Layer:
-    """x for x >= 0, slope x below."""
+    """x for x >= 0, slope x below; slope finite."""
     return _layer("leaky_relu", slope=slope)
 
 
@@ -176,7 +197,9 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
 def elementwise_dual(nngp: Callable[[Any, Any, Any], Any], derivative: Callable[[Any, Any, Any], Any] | None = None,
                      kind: str = "elementwise_dual") -> _core.Layer:
     """A nonlinearity of which the dual is known: nngp(p, q, c) = E[phi(u) phi(v)] and derivative(p, q, c) =
-    E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK."""
+    E[phi'(u) phi'(v)] of arrays of variances p, q and covariances c. Without `derivative` there is no NTK.
+
+    Both return arrays of the shape of c, float64, else TypeError or ArgumentError once a kernel is computed."""
     slope = None if derivative is None else _real("elementwise_dual: derivative", derivative)
     return _calling(_core.nonlinearity_from_dual, kind, (_real("elementwise_dual: nngp", nngp), slope))
 
@@ -203,39 +226,41 @@ def pair(transform: Callable[[Any, Any, Any, Any], Any], needs_gaussian: bool = 
 
 def average_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid",
                  normalize_edges: bool | None = None) -> _core.Layer:
-    """Averages over windows; strides: the window if left out."""
+    """Averages over windows, one size an axis; strides: the window if left out; padding: 'valid', 'same' or 'circular';
+    normalize_edges: over those positions of a window that are not padding."""
     return _layer("average_pool", window=list(window), strides=None if strides is None else list(strides),
                   padding=padding, normalize_edges=normalize_edges)
 
 
 def sum_pool(window: Sequence[int], strides: Sequence[int] | None = None, padding: str = "valid") -> _core.Layer:
-    """Sums over windows."""
+    """Sums over windows; arguments as those of average_pool()."""
     return _layer("sum_pool", window=list(window), strides=None if strides is None else list(strides),
                   padding=padding)
 
 
 def global_average_pool() -> _core.Layer:
-    """The mean over all positions."""
+    """The mean over all positions: K' = mean over a, c of K[a, c]. [..., C] becomes [C]."""
     return _layer("global_average_pool")
 
 
 def global_sum_pool() -> _core.Layer:
-    """The sum over all positions."""
+    """The sum over all positions: K' = sum over a, c of K[a, c]. [..., C] becomes [C]."""
     return _layer("global_sum_pool")
 
 
 def flatten() -> _core.Layer:
-    """Positions become channels: K' = mean over positions a of K[a, a]."""
+    """Positions become channels: K' = mean over positions a of K[a, a]. [spatial..., C] becomes [C prod(spatial)]."""
     return _layer("flatten")
 
 
 def layer_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
-    """Layer normalisation over the axes 'channels', or 'channels' and 'space'."""
+    """Layer normalisation over the axes 'channels', or 'channels' and 'space', or spatial axes by number (0, 1, ...);
+    epsilon >= 0 is added to the variance."""
     return _layer("layer_norm", axes=list(axes), epsilon=epsilon)
 
 
 def rms_norm(axes: Sequence[str | int] = ("channels",), epsilon: float = 1e-12) -> _core.Layer:
-    """Division by the root mean square."""
+    """Division by the root mean square over axes as those of layer_norm(); epsilon >= 0 is added to the mean square."""
     return _layer("rms_norm", axes=list(axes), epsilon=epsilon)
 
 
@@ -245,13 +270,29 @@ def dropout(keep: float) -> _core.Layer:
 
 
 def attention(scaling: str = "inverse_width", **fields: Any) -> _core.Layer:
-    """Multi-head self-attention with infinitely many heads; scaling: 'inverse_width' or 'inverse_sqrt_width'; the other
-    fields of network files, e.g. attention(weights='softmax', query_key_std=1.2, causal=True)."""
+    """Multi-head self-attention with infinitely many heads, e.g. attention(query_key_std=1.2, causal=True).
+
+    scaling                         of logits by the key width: 'inverse_width' or 'inverse_sqrt_width'
+    weights                         'softmax' (default), 'softmax1', 'identity', 'relu' or another nonlinearity's kind
+    query_key_std                   factor on the logits, 1 if left out
+    output_value_variance           of output times value weights, 1; bias_variance: of the output's biases, 0
+    query_bias_variance, key_bias_variance   0
+    tied                            whether queries and keys share weights; True for 'inverse_width', else False
+    causal, prefix, window, mask    which positions see which: not later ones; but all the first so many; closer than so
+                                    many; rows of bool
+    positions                       {'kind': 'identity' | 'structured' | 'matrix' | 'decay', ...}: random encodings
+    rotary, alibi                   {'base': 10000, 'pairs': n}; slope
+    samples, seed                   2048, 0: draws of the logits, for softmax with 'inverse_sqrt_width' only, which has no
+                                    closed form: kernels come with standard errors
+
+    Ranges and what each field means: docs/network-format.md. NetworkError names the field.
+    """
     return _layer("attention", scaling=scaling, **fields)
 
 
 def from_fields(kind: str, **fields: Any) -> _core.Layer:
-    """Any layer of network files by its kind and fields, e.g. from_fields('image_resize', size=[8, 8])."""
+    """Any layer of network files by its kind and fields, e.g. from_fields('image_resize', size=[8, 8]). NetworkError names
+    the kinds, or the fields of this one, where there is none of that name."""
     return _layer(kind, **fields)
 
 
@@ -275,7 +316,7 @@ def product(*branches: Branch) -> _core.Layer:
 
 
 def concat(*branches: tuple[float, Sequence[_core.Layer]]) -> _core.Layer:
-    """Channels side by side: branches (share, list of layers); the shares sum to 1."""
+    """Channels side by side: branches (share > 0, list of layers); the shares sum to 1."""
     parts = [(float(share), list(inner)) for share, inner in branches]
     return _keeping(_core.concat_of(parts), *(layer for _, inner in parts for layer in inner))
 

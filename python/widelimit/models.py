@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._arrays import Graphs, Inputs, batch, is_ragged, numbers, type_of_inputs
+from ._arrays import Graphs, Inputs, batch, is_ragged, numbers, real, type_of_inputs, whole
 from ._core import Network, Preprocessing
 
 Numbers = NDArray[np.float64]
@@ -60,16 +60,16 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
-    options.time = float(time)
+    options.time = real(time, "time")
     if regulariser is not None and noise_variance is not None:
         raise ValueError("expected regulariser (relative) or noise_variance (absolute), got both")
     if regulariser is not None:
-        options.set_regulariser(regulariser)
+        options.set_regulariser(real(regulariser, "regulariser"))
     if noise_variance is not None:
-        options.set_noise_variance(noise_variance)
+        options.set_noise_variance(real(noise_variance, "noise_variance"))
     if grid is not None:
-        options.grid = [float(eps) for eps in grid]
-    options.amplitude = amplitude
+        options.grid = [real(eps, "grid") for eps in grid]
+    options.amplitude = None if amplitude is None else real(amplitude, "amplitude")
     options.refit = refit
     options.class_names = [str(name) for name in class_names]
     options.preprocessing = preprocessing
@@ -158,7 +158,8 @@ class Model:
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
                kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str = "loo",
                preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0) -> Selection:
-        """How the regularisers of the grid do with this network, and the best: a Selection. For searches."""
+        """How the regularisers of the grid do with this network, and the best: a Selection, for searches. Arguments, errors
+        and cost as of fit(), without the factorisation."""
         inputs = _Inputs(preprocessing, x, precision)
         options = _options(kind, np.inf, None, None, grid, criterion, None, False, (), inputs.preprocessing, threads)
         held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
@@ -188,38 +189,42 @@ class Model:
 
     def predict(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                 graphs: Graphs | None = None) -> Prediction:
-        """A Prediction for every input."""
+        """A Prediction for every input: x, lengths, mask and graphs as in fit(). ArgumentError for inputs of another form than
+        the training inputs', and for NaN."""
         return Prediction(*self._model.predict(self._batch(x, lengths, mask, graphs), threads))
 
     def mean(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
              graphs: Graphs | None = None) -> Numbers:
-        """The mean alone, [n, outputs], which costs no more than the kernel."""
+        """The mean alone, [n, outputs], which costs no more than the kernel; arguments and errors as of predict()."""
         return self._model.mean(self._batch(x, lengths, mask, graphs), threads)
 
     def predict_jointly(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                         graphs: Graphs | None = None) -> JointPrediction:
-        """A JointPrediction of all inputs."""
+        """A JointPrediction of all inputs; arguments and errors as of predict(). Cost: the kernel of all pairs of inputs."""
         return JointPrediction(*self._model.predict_jointly(self._batch(x, lengths, mask, graphs), threads))
 
     def samples(self, x: Inputs, count: int, seed: int = 0, joint: bool = True, *, threads: int = 0,
                 lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                 graphs: Graphs | None = None) -> Numbers:
         """Functions of the posterior at these inputs, [count, n, outputs], without the noise of observations; with
-        joint=False independent from input to input."""
-        return self._model.samples(self._batch(x, lengths, mask, graphs), count, seed, joint, threads)
+        joint=False independent from input to input. Equal seeds give equal functions. ArgumentError for count < 1, and as
+        predict(). Cost: n^3 / 3 operations beside those of predict_jointly()."""
+        return self._model.samples(self._batch(x, lengths, mask, graphs), whole(count, "count"), whole(seed, "seed"), joint, threads)
 
     def prior_samples(self, x: Inputs, count: int, seed: int = 0, *, threads: int = 0,
                       lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                       graphs: Graphs | None = None) -> Numbers:
-        """Functions before any data, [count, n, outputs]: wide networks at initialisation, scaled by the amplitude."""
-        return self._model.prior_samples(self._batch(x, lengths, mask, graphs), count, seed, threads)
+        """Functions before any data, [count, n, outputs]: wide networks at initialisation, scaled by the amplitude. Seeds and
+        errors as of samples()."""
+        return self._model.prior_samples(self._batch(x, lengths, mask, graphs), whole(count, "count"), whole(seed, "seed"), threads)
 
     def leave_one_out(self) -> LeaveOneOut:
         """A LeaveOneOut of the training data, in closed form. ArgumentError for networks trained for a finite time."""
         return self._model.leave_one_out()
 
     def with_amplitude(self, amplitude: float) -> Model:
-        """The same with another factor on the kernel: the same means, other variances."""
+        """The same with another factor on the kernel: the same means, other variances. ArgumentError unless it is positive
+        and finite."""
         return Model(self._model.with_amplitude(amplitude), self._network)
 
     @property
@@ -240,17 +245,17 @@ class Model:
 
     @property
     def time(self) -> float:
-        """Of training."""
+        """Of training, 0 .. inf, in units of 1 / (learning rate * eigenvalue of the NTK); of 'trained' models."""
         return self._model.time
 
     @property
     def amplitude(self) -> float:
-        """Factor on the kernel."""
+        """The factor on the kernel: that which was given, or the scale of the targets."""
         return self._model.amplitude
 
     @property
     def noise_variance(self) -> float:
-        """What observations add to variances."""
+        """What observations add to variances, in squared units of the targets."""
         return self._model.noise_variance
 
     @property

@@ -90,17 +90,17 @@ class _Kernels(torch.autograd.Function):
     def backward(ctx, *cotangents):
         if all(cotangent is None for cotangent in cotangents):
             return (None,) * len(ctx.needs_input_grad)
-        found = _Derivatives.apply(ctx.kernels, len(cotangents), *cotangents, *ctx.saved_tensors)
-        return (None, *(part if needed else None for part, needed in zip(found, ctx.needs_input_grad[1:])))
+        wanted = ctx.needs_input_grad[1:]
+        return (None, *_Derivatives.apply(ctx.kernels, wanted, len(cotangents), *cotangents, *ctx.saved_tensors))
 
 
 class _Derivatives(torch.autograd.Function):
     """The way back, a function of its own for the sake of torch.func: cotangents, then inputs."""
 
     @staticmethod
-    def forward(kernels, count, *tensors):
+    def forward(kernels, wanted, count, *tensors):
         arrays = [None if given is None else _array(given) for given in tensors]
-        return _tensors(kernels.backward(arrays[count:], arrays[:count]))
+        return _tensors(kernels.backward(arrays[count:], arrays[:count], wanted))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -116,4 +116,4 @@ def _array(tensor):
 
 
 def _tensors(arrays):
-    return tuple(torch.from_numpy(array) for array in arrays)
+    return tuple(None if array is None else torch.from_numpy(array) for array in arrays)

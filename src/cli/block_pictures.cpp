@@ -82,11 +82,24 @@ std::string grid_block_of(const std::vector<VariedExponents>& grid, const BlockV
   return block + "EOD\n";
 }
 
+/// Of a logarithmic axis: numbers at 1, 2 and 5 of each decade where there are few decades.
+std::string logarithmic_scale(char axis, double least, double greatest) {
+  std::string commands = fmt::format("set logscale {}\n", axis);
+  if (greatest / least > 1e3) return commands;
+  std::string places;
+  for (double decade = std::pow(10.0, std::floor(std::log10(least))); decade <= greatest; decade *= 10)
+    for (const double digit : {1.0, 2.0, 5.0})
+      if (digit * decade >= least && digit * decade <= greatest)
+        places += fmt::format("{}{:.6g}", places.empty() ? "" : ", ", digit * decade);
+  // Ranges without such a place keep gnuplot's own.
+  return places.empty() ? commands : commands + fmt::format("set {}tics ({})\n", axis, places);
+}
+
 /// Label, scale and range of an axis, out to the ends of the cells.
 std::string axis_of(char axis, const VariedNumber& number) {
+  const double least = cell_of(number, 0).first, greatest = cell_of(number, number.values.size() - 1).second;
   return fmt::format("set {0}label {1}\nset {0}range [{2}:{3}]\n{4}", axis, gnuplot_quoted(number.path),
-                     cell_of(number, 0).first, cell_of(number, number.values.size() - 1).second,
-                     number.logarithmic ? fmt::format("set logscale {}\n", axis) : "");
+                     least, greatest, number.logarithmic ? logarithmic_scale(axis, least, greatest) : "");
 }
 
 std::string exponent_panel(const char* title, int column, const std::vector<VariedExponents>& grid) {

@@ -177,6 +177,7 @@ std::string coloured(std::string style, std::size_t colour) {
 std::string key_name(const std::string& column, std::string_view prefix) {
   const std::string rest = column.substr(prefix.size());
   if (prefix.starts_with("m")) return "m_{" + rest + "}";
+  if (prefix == "feature_time") return "feature " + rest.substr(1);
   if (rest.starts_with("_")) return rest.substr(1);
   std::string words = column;
   std::replace(words.begin(), words.end(), '_', ' ');

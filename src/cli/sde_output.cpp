@@ -223,7 +223,10 @@ std::string lines_script(const LinePlot& plot) {
     commands += fmt::format("$s{} with {} pt 7 ps 0.8 lc {} title {}, ", k, joined, k + 1,
                             gnuplot_quoted(plot.samples[k].name));
   }
-  const char* style = plot.samples.empty() ? "linespoints pt 7 ps 0.6" : "lines";
+  // A line through one place would not be seen.
+  const char* style = plot.samples.empty() ? "linespoints pt 7 ps 0.6"
+                      : plot.x.size() == 1 ? "points pt 4 ps 1.8"
+                                           : "lines";
   for (std::size_t k = 0; k < plot.curves.size(); ++k) {
     script += curve_block(k, plot.x, plot.curves[k]);
     commands += fmt::format("$d{} using 1:2 with {} lw 2 lc {} title {}, ", k, style, k + 1,

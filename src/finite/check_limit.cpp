@@ -66,9 +66,10 @@ std::vector<Subject> subjects_of(const Layer& layer, const LimitOptions& options
     if (found) subjects.push_back(*found);
   }
   if (subjects.empty())
-    throw NetworkError(fmt::format(
-        "check_limit: the layer {} can be used with none of the shapes given; pass options.shapes that fit",
-        layer.kind()));
+    throw NetworkError(
+        fmt::format("check_limit: the layer {} can be used with none of the shapes given; give shapes that "
+                    "fit (options.shapes)",
+                    layer.kind()));
   return subjects;
 }
 
@@ -239,9 +240,10 @@ LimitReport check_limit(const Network& network, const LimitOptions& options) {
   check(options);
   for (const Shape& shape : options.shapes)
     if (can_be_lowered(network, shape)) return report_on({{network, shape}}, options);
-  throw NetworkError(fmt::format(
-      "check_limit: the network {} can be used with none of the shapes given; pass options.shapes that fit",
-      network.name()));
+  throw NetworkError(
+      fmt::format("check_limit: the network{} can be used with none of the shapes given; give shapes that "
+                  "fit (options.shapes)",
+                  network.name().empty() ? "" : " " + network.name()));
 }
 
 }  // namespace widelimit::finite

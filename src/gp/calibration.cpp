@@ -44,7 +44,7 @@ Vector<double> probabilities_of_scores(const Vector<double>& scores) {
       product *= below(k);
     }
   }
-  return sums;
+  return sums / sums.sum();  // Rounding would leave some above 1.
 }
 
 Vector<double> certain_probabilities(const Vector<double>& mean) {

@@ -9,26 +9,6 @@
 namespace widelimit::gp {
 namespace {
 
-/// The derivative of leave-one-out's density by way of those of the inverse P of K + lambda I, of the weights and of the
-/// amplitude: residuals are w_i / P_ii, variances a / P_ii.
-double density_derivative(const Vector<double>& inverse, const Vector<double>& inverse_change,
-                          const Matrix<double>& weights, const Matrix<double>& weights_change,
-                          double amplitude, double amplitude_change) {
-  double sum = 0;
-  for (Eigen::Index i = 0; i < inverse.size(); ++i) {
-    const double variance = amplitude / inverse(i), change = inverse_change(i) / inverse(i),
-                 variance_change = amplitude_change / inverse(i) - variance * change;
-    for (Eigen::Index c = 0; c < weights.cols(); ++c) {
-      const double residual = weights(i, c) / inverse(i),
-                   residual_change = weights_change(i, c) / inverse(i) - residual * change;
-      sum += (variance_change + 2 * residual * residual_change -
-              residual * residual * variance_change / variance) /
-             (2 * variance);
-    }
-  }
-  return sum / static_cast<double>(inverse.size());
-}
-
 void require_symmetric(const Matrix<double>& derivative, const char* where) {
   constexpr double rounding = 1e-8;
   const double gap = (derivative - derivative.transpose()).cwiseAbs().maxCoeff(),
@@ -40,40 +20,66 @@ void require_symmetric(const Matrix<double>& derivative, const char* where) {
         where, gap, largest));
 }
 
+/// Of leave-one-out's density by K + lambda I, whose inverse is P: residuals are w_i / P_ii, variances a / P_ii, so that
+/// the density is the mean of log(2 pi a / P_ii) / 2 + w_i^2 / (2 a P_ii) over the inputs.
+struct DensityDerivatives {
+  Matrix<double> by_weights;  ///< [n, outputs]
+  Vector<double> by_inverse;  ///< By the diagonal of P.
+  double by_amplitude;
+
+  DensityDerivatives(const Vector<double>& inverse, const Matrix<double>& weights, double amplitude) {
+    const auto n = static_cast<double>(weights.rows()), outputs = static_cast<double>(weights.cols());
+    const Vector<double> squares = weights.rowwise().squaredNorm();
+    by_weights = (amplitude * n * inverse).cwiseInverse().asDiagonal() * weights;
+    by_inverse = -(outputs + squares.array() / (amplitude * inverse.array())) / (2 * n * inverse.array());
+    by_amplitude =
+        (n * outputs - (squares.array() / inverse.array()).sum() / amplitude) / (2 * n * amplitude);
+  }
+};
+
 }  // namespace
 
-std::vector<Regression::ScoreDerivatives> Regression::score_derivatives(
-    std::span<const Matrix<double>> gram_derivatives) const {
-  constexpr const char* where = "Regression::score_derivatives";
+Regression::ScoreCotangents Regression::score_cotangents() const {
+  constexpr const char* where = "Regression::score_cotangents";
   if (!noise_)
     throw ArgumentError(fmt::format(
         "{}: this posterior was made of parts, which do not say what its noise follows; use fit()", where));
   if (!(amplitude_ > 0))
     throw NumericalError(fmt::format("{}: the amplitude is 0, as of targets that are all 0", where));
-  const Eigen::Index n = weights_.rows();
-  const auto outputs = static_cast<double>(weights_.cols());
-  const auto* relative = std::get_if<RelativeRegulariser>(&*noise_);
+  const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
   const numerics::BlasThreads guard(threads_);
   const Matrix<double> inverse = Cholesky(*cholesky_).take_inverse(where);
-  const Vector<double> diagonal = inverse.diagonal();
+  const DensityDerivatives density(inverse.diagonal(), weights_, amplitude_);
+  ScoreCotangents cotangents;
+  // With y^T P y the misfit, at whose most likely amplitude the evidence does not change with that.
+  Matrix<double>& of_evidence = cotangents.log_marginal_likelihood = -0.5 * outputs * inverse;
+  add_scaled_gram(of_evidence, 0.5 / amplitude_, weights_);
+  // dP = -P dK P and dw = -P dK w, symmetric parts.
+  Matrix<double>& of_density = cotangents.leave_one_out_density =
+      multiply(inverse, Transpose::no, density.by_inverse.asDiagonal() * inverse, Transpose::no);
+  const Matrix<double> moved = multiply(inverse, Transpose::no, density.by_weights, Transpose::no);
+  const Matrix<double> of_weights = multiply(moved, Transpose::no, weights_, Transpose::yes);
+  of_density = -of_density - 0.5 * (of_weights + of_weights.transpose());
+  // The amplitude that fit() chose is the misfit over all targets.
+  if (amplitude_follows_) add_scaled_gram(of_density, -density.by_amplitude / (n * outputs), weights_);
+  if (const auto* relative = std::get_if<RelativeRegulariser>(&*noise_))
+    for (Matrix<double>* cotangent : {&of_evidence, &of_density})
+      cotangent->diagonal().array() += relative->value() / n * cotangent->trace();
+  return cotangents;
+}
+
+std::vector<Regression::ScoreDerivatives> Regression::score_derivatives(
+    std::span<const Matrix<double>> gram_derivatives) const {
+  constexpr const char* where = "Regression::score_derivatives";
+  const Eigen::Index n = weights_.rows();
+  const ScoreCotangents cotangents = score_cotangents();
   std::vector<ScoreDerivatives> results;
   for (const Matrix<double>& derivative : gram_derivatives) {
     require_shape(derivative, n, n, where, "a derivative of the Gram matrix");
     require_finite(derivative, where, "a derivative of the Gram matrix");
     require_symmetric(derivative, where);
-    Matrix<double> change = derivative;
-    if (relative != nullptr) change.diagonal().array() += relative->value() * derivative.diagonal().mean();
-    const Matrix<double> of_inverse = multiply(inverse, Transpose::no, change, Transpose::no);
-    const Matrix<double> weights_change = -multiply(of_inverse, Transpose::no, weights_, Transpose::no);
-    const double misfit_change =
-        -weights_.cwiseProduct(multiply(change, Transpose::no, weights_, Transpose::no)).sum();
-    // At the most likely amplitude the evidence does not change with it.
-    const double amplitude_change =
-        amplitude_follows_ ? misfit_change / (static_cast<double>(n) * outputs) : 0;
-    const Vector<double> inverse_change = -of_inverse.cwiseProduct(inverse).rowwise().sum();
-    results.push_back({-0.5 * (misfit_change / amplitude_ + outputs * of_inverse.diagonal().sum()),
-                       density_derivative(diagonal, inverse_change, weights_, weights_change, amplitude_,
-                                          amplitude_change)});
+    results.push_back({cotangents.log_marginal_likelihood.cwiseProduct(derivative).sum(),
+                       cotangents.leave_one_out_density.cwiseProduct(derivative).sum()});
   }
   return results;
 }

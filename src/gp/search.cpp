@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <nlopt.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "widelimit/error.hpp"
@@ -45,17 +46,24 @@ double value_at(const SearchParameter& parameter, double place) {
   return lower;
 }
 
+/// The derivative of value_at() by the place.
+double slope_at(const SearchParameter& parameter, double value) {
+  const auto& [name, lower, upper, scale] = parameter;
+  return scale == SearchScale::logarithmic ? value * (std::log(upper) - std::log(lower)) : upper - lower;
+}
+
 /// Scores each choice once and counts them.
 class TrialLog {
  public:
   TrialLog(const std::vector<SearchParameter>& parameters,
            const std::function<double(const std::vector<double>&)>& score, const SearchOptions& options)
-      : parameters_{parameters}, score_{score} {
+      : parameters_{parameters}, score_{score}, gradient_{options.gradient} {
     for (const Trial& trial : options.known) known_[trial.values] = trial.score;
   }
 
-  /// Scores until there are `most` trials or the optimiser ends, which starts at `start` in the unit cube.
-  void run(nlopt::algorithm algorithm, int most, std::vector<double> start, double step) {
+  /// Scores until there are `most` trials or the optimiser ends, which starts at `start` in the unit cube. False if it
+  /// could not go on for another reason.
+  bool run(nlopt::algorithm algorithm, int most, std::vector<double> start, double step) {
     nlopt::opt optimiser(algorithm, static_cast<unsigned>(parameters_.size()));
     optimiser.set_lower_bounds(0);
     optimiser.set_upper_bounds(1);
@@ -65,9 +73,11 @@ class TrialLog {
     optimiser.set_maxeval(repetitions * most);
     most_ = most;
     optimiser_ = &optimiser;
-    optimiser.set_min_objective([](const std::vector<double>& place, std::vector<double>&,
-                                   void* log) { return static_cast<TrialLog*>(log)->objective(place); },
-                                this);
+    optimiser.set_min_objective(
+        [](const std::vector<double>& place, std::vector<double>& slopes, void* log) {
+          return static_cast<TrialLog*>(log)->objective(place, slopes);
+        },
+        this);
     double least = 0;
     try {
       if (static_cast<int>(trials_.size()) < most) optimiser.optimize(start, least);
@@ -75,14 +85,18 @@ class TrialLog {
       if (error_) std::rethrow_exception(error_);
     } catch (const nlopt::roundoff_limited&) {
       // It can refine no further.
+    } catch (const std::runtime_error&) {
+      return false;
     }
+    return true;
   }
 
   [[nodiscard]] const std::vector<double>& best_place() const { return best_place_; }
   [[nodiscard]] std::vector<Trial> take() && { return std::move(trials_); }
 
  private:
-  double objective(const std::vector<double>& place) {
+  /// `slopes`: where derivatives by the place are written, if there are any to be.
+  double objective(const std::vector<double>& place, std::vector<double>& slopes) {
     std::vector<double> values;
     for (std::size_t i = 0; i < place.size(); ++i) values.push_back(value_at(parameters_[i], place[i]));
     const auto tried = tried_.find(values);
@@ -95,7 +109,21 @@ class TrialLog {
       best_ = score;
       best_place_ = place;
     }
+    if (!slopes.empty()) differentiate(values, std::isfinite(score), slopes);
     return std::isfinite(score) ? score : worst_;
+  }
+
+  void differentiate(const std::vector<double>& values, bool has_score, std::vector<double>& slopes) {
+    std::fill(slopes.begin(), slopes.end(), 0);
+    if (!has_score || error_) return;
+    try {
+      slopes = gradient_(values);
+    } catch (...) {
+      error_ = std::current_exception();
+      optimiser_->force_stop();
+      return;
+    }
+    for (std::size_t i = 0; i < slopes.size(); ++i) slopes[i] *= slope_at(parameters_[i], values[i]);
   }
 
   double first_score(const std::vector<double>& values) {
@@ -116,6 +144,7 @@ class TrialLog {
 
   const std::vector<SearchParameter>& parameters_;
   const std::function<double(const std::vector<double>&)>& score_;
+  const std::function<std::vector<double>(const std::vector<double>&)>& gradient_;
   std::map<std::vector<double>, double> known_;
   std::map<std::vector<double>, double> tried_;
   std::vector<Trial> trials_;
@@ -140,7 +169,13 @@ std::vector<Trial> search(const std::vector<SearchParameter>& parameters,
   const std::vector<double> middle(parameters.size(), 0.5);
   const int over_the_box = (3 * options.trials + 4) / 5;
   log.run(nlopt::GN_DIRECT_L, over_the_box, middle, 0.25);
-  log.run(nlopt::LN_SBPLX, options.trials, log.best_place().empty() ? middle : log.best_place(), 0.1);
+  const auto best = [&] { return log.best_place().empty() ? middle : log.best_place(); };
+  const bool has_derivatives =
+      options.gradient && std::none_of(parameters.begin(), parameters.end(), [](const SearchParameter& one) {
+        return one.scale == SearchScale::integer;
+      });
+  const bool refined = has_derivatives && log.run(nlopt::LD_LBFGS, options.trials, best(), 0.1);
+  if (!refined) log.run(nlopt::LN_SBPLX, options.trials, best(), 0.1);
   return std::move(log).take();
 }
 

@@ -23,7 +23,8 @@ TEST_CASE("activations: positions and form of vectors and images") {
 TEST_CASE("activations: other values are of the same batch, with all that it carries") {
   std::stop_source source;
   const std::stop_token token = source.get_token();
-  const std::array<InputGraph, 2> graphs{InputGraph(3, {{0, 1}}), InputGraph(3, {{1, 2}})};
+  const std::array<GraphEdge, 1> first{{{0, 1}}}, second{{{1, 2}}};
+  const std::array<InputGraph, 2> graphs{InputGraph(3, first), InputGraph(3, second)};
   const Activations<double> batch{.values = Matrix<double>::Zero(6, 2),
                                   .inputs = 2,
                                   .shape = {3},

@@ -229,8 +229,8 @@ TEST_CASE("a check that is asked to stop ends before its next network") {
 
 TEST_CASE("what cannot be checked is an error") {
   CHECK_THROWS_WITH_AS(static_cast<void>(check_limit(flatten(), quick_options({}))),
-                       "check_limit: the layer flatten can be used with none of the shapes given; pass "
-                       "options.shapes that fit",
+                       "check_limit: the layer flatten can be used with none of the shapes given; give "
+                       "shapes that fit (options.shapes)",
                        NetworkError);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(check_limit(row_layer("gain", std::make_shared<GainStage>(1)), quick_options({}))),

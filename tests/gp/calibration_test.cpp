@@ -58,6 +58,13 @@ TEST_CASE("class probabilities: the share of draws in which each output is the l
   }
 }
 
+TEST_CASE("class probabilities: none is above 1") {
+  for (int step = 0; step <= 400; ++step) {
+    const Matrix<double> mean{{0.05 * step, 0.0, -0.3}};
+    CHECK(class_probabilities(mean, Vector<double>::Ones(1)).maxCoeff() <= 1);
+  }
+}
+
 TEST_CASE("class probabilities: many classes, adaptive quadrature, shifts and equal means") {
   for (const int classes : {3, 10, 1000}) {
     CAPTURE(classes);

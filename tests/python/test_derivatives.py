@@ -42,6 +42,26 @@ def test_both_inputs(random):
     np.testing.assert_allclose(narrow, dx1, atol=1e-4)
 
 
+@pytest.mark.parametrize("equal", [False, True])
+def test_one_of_two_inputs(random, equal):
+    network = widelimit.Network([layers.conv((3,)), layers.relu(), layers.global_average_pool(), layers.dense()])
+    _, _, kernel_fn = stax.serial(stax.Conv(8, (3,), padding="SAME"), stax.Relu(), stax.GlobalAvgPool(), stax.Dense(1))
+    x1 = random.normal(size=(3, 4, 2))
+    x2 = x1.copy() if equal else random.normal(size=(3, 4, 2))
+    nngp, ntk = random.normal(size=(3, 3)), random.normal(size=(3, 3))
+    for vjp in (lambda **options: widelimit.gram_vjp(network, x1, x2, nngp=nngp, ntk=ntk, **options),
+                lambda **options: kernel_fn.vjp(x1, x2, nngp, ntk, **options)):
+        both, first, second = vjp(), vjp(wanted="x1"), vjp(wanted="x2")
+        assert first[1] is None and second[0] is None
+        np.testing.assert_array_equal(first[0], both[0])
+        np.testing.assert_array_equal(second[1], both[1])
+        with pytest.raises(ValueError, match="wanted: expected 'both', 'x1' or 'x2', got 'x3'"):
+            vjp(wanted="x3")
+    for alone in (lambda: widelimit.gram_vjp(network, x1, ntk=ntk, wanted="x1"), lambda: kernel_fn.vjp(x1, ntk=ntk, wanted="x2")):
+        with pytest.raises(ValueError, match="wanted: expected 'both' without x2"):
+            alone()
+
+
 def test_one_batch_and_the_diagonal(random):
     network = widelimit.Network([layers.conv((3,), weight_variance=1.5), layers.relu(), layers.global_average_pool()])
     x = random.normal(size=(3, 4, 2))

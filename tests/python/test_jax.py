@@ -146,10 +146,29 @@ def test_options(jax, limit, random):
 def test_what_a_result_does_not_depend_on_is_not_computed(jax, limit, random):
     x, calls = random.normal(size=(2, 3)).astype(np.float32), []
     kernels = limit.pair_kernels(fully_connected(), "both", {}, x.shape)
-    kernels.backward = lambda inputs, cotangents: calls.append([given is None for given in cotangents]) or [x]
+    kernels.backward = lambda inputs, cotangents, wanted: calls.append([given is None for given in cotangents]) or [x]
     inputs = limit._inputs(x)
     jax.grad(lambda a: limit._differentiable(kernels, [a]).nngp.sum())(*inputs)
     assert calls == [[False, True]]
+
+
+@pytest.mark.parametrize("of, wanted", [(0, [True, False]), (1, [False, True]), ((0, 1), [True, True])])
+def test_inputs_without_derivatives_are_not_computed(jax, limit, random, of, wanted):
+    network, x1, x2 = fully_connected(), *(random.normal(size=(n, 3)).astype(np.float32) for n in (2, 4))
+    calls = []
+    kernels = limit.pair_kernels(network, "ntk", {}, x1.shape, x2.shape)
+    backward = kernels.backward
+    kernels.backward = lambda inputs, cotangents, words: calls.append(words) or backward(inputs, cotangents, words)
+
+    def loss(*inputs):
+        return limit._differentiable(kernels, list(map(jax.numpy.asarray, inputs))).ntk.sum()
+
+    expected = widelimit.gram_vjp(network, x1, x2, ntk=np.ones((2, 4)))
+    for transformed in (jax.grad(loss, argnums=of), jax.jit(jax.grad(loss, argnums=of)), jax.grad(jax.jit(loss), argnums=of)):
+        found = transformed(x1, x2)
+        for part, part_expected in zip(found if of == (0, 1) else [found], expected if of == (0, 1) else [expected[of]]):
+            np.testing.assert_array_equal(part, part_expected)
+    assert calls and all(call == wanted for call in calls)
 
 
 def test_errors(jax, limit, random):

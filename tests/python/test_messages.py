@@ -49,6 +49,17 @@ def test_functions_must_return_real_numbers(result, word):
             gram_of(make(), kernels="both" if "derivative" in name or name == "pair" else "nngp")
 
 
+def test_functions_must_keep_the_shape():
+    for make in (lambda: layers.elementwise(lambda z: z[:1]), lambda: layers.elementwise(lambda z: np.ones(1)),
+                 lambda: layers.elementwise(np.tanh, lambda z: z[:1]),
+                 lambda: layers.elementwise_dual(lambda p, q, c: c[:1], lambda p, q, c: c),
+                 lambda: layers.elementwise_dual(lambda p, q, c: c, lambda p, q, c: c[:1])):
+        with pytest.raises(nt.ArgumentError, match="expected [0-9]+ numbers, got 1$"):
+            gram_of(make())
+    constant = gram_of(layers.elementwise(lambda z: 1.5, lambda z: 0), kernels="nngp").nngp
+    np.testing.assert_allclose(constant, np.full((4, 4), 2.25), rtol=1e-12)
+
+
 def test_functions_must_be_functions():
     for make, name in ((lambda: layers.elementwise(3), "elementwise: phi"),
                        (lambda: layers.elementwise(np.tanh, 3), "elementwise: derivative"),
@@ -105,3 +116,69 @@ def test_states_of_the_ode_are_data_classes():
 def test_what_is_no_number_or_size_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+FITS = [nt.Regression.fit(np.eye(4), np.ones(4), regulariser=0.1),
+        nt.GradientFlow.fit(np.eye(4), 2 * np.eye(4), np.ones(4), regulariser=0.1)]
+
+
+@pytest.mark.parametrize("wrong, word", [(X + 0j, "complex128"), (np.array(["a"]), "<U1"), ("ab", "<U2"),
+                                         (np.ma.masked_array(X), "MaskedArray")])
+def test_matrices_of_fits_are_named(wrong, word):
+    regression, flow = FITS
+    for name, call in (("gram", lambda: nt.Regression.fit(wrong, np.ones(4), regulariser=0.1)),
+                       ("targets", lambda: nt.Regression.fit(np.eye(4), wrong, regulariser=0.1)),
+                       ("nngp", lambda: nt.GradientFlow.fit(wrong, np.eye(4), np.ones(4))),
+                       ("ntk", lambda: nt.GradientFlow.fit(np.eye(4), wrong, np.ones(4))),
+                       ("cross_gram", lambda: regression.mean(wrong)),
+                       ("test_variances", lambda: regression.variance(np.eye(4), wrong)),
+                       ("test_gram", lambda: regression.covariance(np.eye(4), wrong)),
+                       ("gram_derivatives", lambda: regression.score_derivatives([wrong])),
+                       ("ntk_cross", lambda: flow.mean(1.0, wrong)),
+                       ("nngp_cross", lambda: flow.variance(1.0, wrong, np.eye(4), np.ones(4))),
+                       ("Graph: edges", lambda: nt.Graph(3, wrong)),
+                       ("Graph: weights", lambda: nt.Graph(3, [[0, 1]], wrong)),
+                       ("Graph: adjacency", lambda: nt.Graph.from_adjacency(wrong))):
+        with pytest.raises(TypeError, match=f"^{name}: expected .*{word}"):
+            call()
+
+
+def test_fits_take_what_arrays_are_made_of():
+    matrix = 2 * np.eye(3) + np.diag([0.1, 0.3], 1) + np.diag([0.1, 0.3], -1)
+    expected = nt.Regression.fit(matrix, np.arange(3.0), regulariser=0.1).weights
+    for given in (matrix.tolist(), np.asfortranarray(matrix), np.repeat(matrix, 2, axis=1)[:, ::2]):
+        np.testing.assert_array_equal(nt.Regression.fit(given, [0, 1, 2], regulariser=0.1).weights, expected)
+    with pytest.raises(ValueError, match="gram: expected a matrix or a vector, got an array of 3 axes"):
+        nt.Regression.fit(matrix[None], np.ones(3), regulariser=0.1)
+    with pytest.raises(ValueError, match="test_variances: expected a vector, got an array of 2 axes"):
+        FITS[0].variance(np.eye(4), np.ones((4, 1)))
+
+
+def test_edges_of_graphs_are_integers():
+    for wrong in (np.array([[0.5, 1.0]]), np.array([[0.0, 1.0]]), np.array([[True, False]])):
+        with pytest.raises(TypeError, match="Graph: edges: expected integers, got elements of type"):
+            nt.Graph(3, wrong)
+    assert nt.Graph(3, np.array([[0, 1], [2, 1]], dtype=np.uint8)).edges == 2
+    assert nt.Graph(3, np.zeros((0, 2))).edges == 0
+
+
+def test_single_numbers_are_named():
+    network = nt.Network([layers.dense(), layers.relu(), layers.dense()])
+    model = nt.models.Model.fit(network, X, np.arange(4.0), regulariser=0.1)
+    for error, match, call in (
+            (TypeError, "count: expected an integer, got 2.5", lambda: model.samples(X, 2.5)),
+            (ValueError, "seed: expected an integer of at least 0, got -1", lambda: model.prior_samples(X, 2, seed=-1)),
+            (TypeError, "regulariser: expected a number, got 'a'",
+             lambda: nt.models.Model.fit(network, X, np.ones(4), regulariser="a")),
+            (TypeError, "time: expected a number, got \\[1\\]", lambda: nt.models.Model.fit(network, X, np.ones(4), time=[1])),
+            (ValueError, "seed: expected an integer of at least 0", lambda: nt.FiniteNetwork(network, (), 6, seed=-1)),
+            (TypeError, "hidden: expected an integer, got 'a'", lambda: nt.FiniteNetwork(network, (), 6, hidden="a")),
+            (ValueError, "draws: expected an integer of at least 0", lambda: nt.check_limit(network, draws=-1)),
+            (TypeError, "Hermite: degree: expected an integer, got 1.5", lambda: stax.Hermite(1.5)),
+            (TypeError, "Sin: a: expected a number, got 'a'", lambda: stax.Sin("a")),
+            (ValueError, "polynomial: coefficients: expected finite numbers", lambda: stax.Polynomial([1.0, np.nan])),
+            (ValueError, "ab_relu: b: expected finite numbers, got inf", lambda: stax.ABRelu(1, np.inf)),
+            (TypeError, "repeat: n: expected an integer, got 1.5", lambda: stax.repeat(stax.Relu(), 1.5)),
+            (TypeError, "Dense: W_std: expected a number, got 'x'", lambda: stax.Dense(1, "x"))):
+        with pytest.raises(error, match=match):
+            call()

@@ -75,6 +75,20 @@ def test_derivatives_are_those_of_gram_vjp(random):
     np.testing.assert_array_equal(alone, widelimit.gram_vjp(network, x1, x2, ntk=ntk)[1])
 
 
+def test_inputs_without_derivatives_are_not_computed(random):
+    network, x1, x2 = smooth(), *tensors(random, (3, 5), (4, 5))
+    expected, calls = widelimit.gram_vjp(network, x1, x2, ntk=np.ones((3, 4))), []
+    for needed in (0, 1):
+        given = [x.detach().requires_grad_(k == needed) for k, x in enumerate((x1, x2))]
+        kernels = limit.pair_kernels(network, "ntk", {}, x1.shape, x2.shape)
+        backward = kernels.backward
+        kernels.backward = lambda inputs, cotangents, wanted: calls.append(list(wanted)) or backward(inputs, cotangents, wanted)
+        limit._gram(kernels, given).ntk.sum().backward()
+        np.testing.assert_array_equal(given[needed].grad, expected[needed])
+        assert given[1 - needed].grad is None
+    assert calls == [[True, False], [False, True]]
+
+
 def test_in_place_changes_are_noticed(random):
     x, = tensors(random, (3, 5))
     moved = x * 1

@@ -7,9 +7,12 @@
 namespace widelimit::data {
 
 /// The words of a text, as the Keras Tokenizer finds them with its default arguments: the text in lower case,
-/// each of !"#$%&()*+,-./:;<=>?@[\]^_`{|}~, tab and newline a space, split on spaces. The apostrophe stays,
-/// so that "don't" is one word; so do all other characters, blanks outside ASCII among them. The tag "<br />"
-/// leaves the word "br".
+/// tab, newline and each of
+///
+///     !"#$%&()*+,-./:;<=>?@[\]^_`{|}~
+///
+/// a space, split on spaces. The apostrophe stays, so that "don't" is one word; so do all other characters, blanks
+/// outside ASCII among them. The tag `<br />` leaves the word "br".
 ///
 /// Lower case is that of Unicode (Python's str.lower(), but that only the two neighbours of a capital sigma
 /// decide whether it is final).

@@ -90,13 +90,23 @@ class Regression {
     double leave_one_out_density;  ///< Of leave_one_out().negative_log_predictive_density().
   };
   /// By numbers on which the Gram matrix depends: `gram_derivatives` are its derivatives [n, n] by each of them, as
-  /// gram_gradient() gives them. The noise of a relative regulariser, and an amplitude that fit() chose, follow the matrix.
-  /// ArgumentError for a posterior made of parts, which do not say what the noise follows, and NumericalError for an
-  /// amplitude of 0. Cost 2/3 n^3 operations, 2 n^3 more for each number; memory 2 n^2.
-  ///
-  /// Source  Rasmussen & Williams 2006, equations 5.9 and 5.13.
+  /// gram_gradient() gives them. Errors and cost as below, and ArgumentError for matrices of another shape, not symmetric
+  /// or not finite.
   [[nodiscard]] std::vector<ScoreDerivatives> score_derivatives(
       std::span<const Matrix<double>> gram_derivatives) const;
+
+  /// The same derivatives by each entry of the Gram matrix, K_ij and K_ji taken apart: what gram_vjp() takes for
+  /// derivatives by inputs, and gram_number_vjp() for those by numbers of the network.
+  struct ScoreCotangents {
+    Matrix<double> log_marginal_likelihood;  ///< [n, n], symmetric.
+    Matrix<double> leave_one_out_density;    ///< [n, n], symmetric.
+  };
+  /// The noise of a relative regulariser, and an amplitude that fit() chose, follow the matrix. ArgumentError for a
+  /// posterior made of parts, which do not say what the noise follows, and NumericalError for an amplitude of 0. Cost
+  /// 8/3 n^3 operations, memory 5 n^2.
+  ///
+  /// Source  Rasmussen & Williams 2006, equations 5.9 and 5.13.
+  [[nodiscard]] ScoreCotangents score_cotangents() const;
 
   /// What a posterior consists of, to keep it in files.
   struct Parts {

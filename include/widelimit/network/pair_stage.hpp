@@ -71,11 +71,15 @@ class PairStage {
 };
 
 /// Implements both precisions of PairStage by calling the templates
+///
 ///     template <typename Scalar> void prepare_input(const SelfView<Scalar>&, Scalar* state) const;
 ///     template <typename Scalar> void apply_pair(const PairView<Scalar>&, PairResult<Scalar>&) const;
+///
 /// of `Derived`, and, where it has them,
+///
 ///     template <typename Scalar> void adjoint_pair(const PairView<Scalar>&, const PairAdjoint<Scalar>&) const;
 ///     template <typename Scalar> void adjoint_input(const SelfView<Scalar>&, const SelfAdjoint<Scalar>&) const;
+///
 /// the second of which a stage needs whose state depends on covariances.
 template <typename Derived>
 class PairStageOf : public PairStage {

@@ -99,9 +99,12 @@ class RowStage {
 };
 
 /// Implements both precisions of RowStage by calling the templates
+///
 ///     template <typename Scalar> void prepare_row(const Scalar*, std::size_t, Scalar* const*) const;
 ///     template <typename Scalar> void apply_row(const numerics::DualRow<Scalar>&) const;
+///
 /// of `Derived`, and, where it has them,
+///
 ///     template <typename Scalar> void adjoint_row(const numerics::AdjointRow<Scalar>&) const;
 ///     template <typename Scalar> void self_adjoint_row(const numerics::AdjointRow<Scalar>&) const;
 template <typename Derived>

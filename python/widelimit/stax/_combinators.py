@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Tuple
 
 from .. import layers
+from .._arrays import whole
 from ._diagonal import Diagonal, folded
 from ._module import Branches, Module, Sequence
 from ._triple import Triple, module_of, triple
@@ -135,17 +136,14 @@ def parallel(*layers: Triple) -> Triple:
 
 
 def repeat(layer: Triple, n: int) -> Triple:
-    """A layer n times over, with new weights each time."""
-    if n < 0:
-        raise ValueError(f"repeat: n: expected at least 0, got {n}")
-    return triple(_Repeat(module_of(layer), int(n)))
+    """A layer n >= 0 times over, with new weights each time. TypeError and ValueError for what is no layer or no such
+    number."""
+    return triple(_Repeat(module_of(layer), whole(n, "repeat: n")))
 
 
 def FanOut(num: int) -> Triple:
-    """The input, num times; parallel() and a fan-in follow."""
-    if num < 1:
-        raise ValueError(f"FanOut: num: expected at least 1, got {num}")
-    return triple(_FanOut(int(num)))
+    """The input, num >= 1 times; parallel() and a fan-in follow. TypeError and ValueError for other numbers."""
+    return triple(_FanOut(whole(num, "FanOut: num", 1)))
 
 
 def FanInSum() -> Triple:

@@ -96,11 +96,11 @@ class KernelFunction:
         return by_name("AnalyticKernel", get, fields)
 
     def vjp(self, x1: ArrayLike, x2: ArrayLike | None = None, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None, *,
-            pattern: Any = None, mask_constant: float | None = None, precision: str | None = None,
+            wanted: str = "both", pattern: Any = None, mask_constant: float | None = None, precision: str | None = None,
             threads: int = 0) -> Any:
         """The derivatives of L = sum(nngp * K) + sum(ntk * T) by the inputs, K and T the kernels of x1 and x2: (dx1, dx2) of
         their shapes, or dx1 alone without x2. nngp and ntk [n1, n2] are the derivatives of L by the kernels' entries, one of
-        them at least. 0 at masked positions; see widelimit.gram_vjp. Where x1 and x2 are equal they are one batch, as for
+        them at least. wanted='x1' or 'x2': those by the other one are None and not computed. 0 at masked positions; see widelimit.gram_vjp. Where x1 and x2 are equal they are one batch, as for
         the kernels themselves: what an input has with itself goes to dx1 and dx2 by halves. NotImplementedError for
         networks without a readout and for slices of the batch, ArgumentError for layers without a way back."""
         request = self._request(x1, x2, pattern, mask_constant, None, None, precision, threads)
@@ -108,9 +108,12 @@ class KernelFunction:
             raise NotImplementedError("vjp: expected a network with a readout over positions, which takes no slices of the "
                                       "batch; use widelimit.gram_vjp for the rest of it")
         axes = (request.first.batch_axis, request.first.channel_axis)
-        moved = [np.moveaxis(gradient, (0, -1), axes) for gradient in request.vjp(nngp, ntk)]
+        moved = [None if gradient is None else np.moveaxis(gradient, (0, -1), axes)
+                 for gradient in request.vjp(nngp, ntk, wanted)]
         if mask_constant is not None:  # Channels may be masked alone.
             for gradient, given in zip(moved, (x1, x2)):
+                if gradient is None:
+                    continue
                 array = numbers(given, name="inputs")
                 gradient[np.isnan(array) if np.isnan(mask_constant) else array == mask_constant] = 0
         return tuple(moved) if x2 is not None else moved[0]

@@ -5,6 +5,7 @@ from typing import Optional, Tuple
 
 import numpy as np
 
+from .._arrays import real
 from .._jax import refuse_traced
 from ._diagonal import Diagonal, folded
 
@@ -146,7 +147,7 @@ def check_deviations(name, **deviations):
     """That standard deviations are finite numbers, or None."""
     for what, std in deviations.items():
         refuse_traced(f"{name}: {what}", std)
-        if std is not None and not np.isfinite(float(std)):
+        if std is not None and not np.isfinite(real(std, f"{name}: {what}")):
             raise ValueError(f"{name}: {what}: expected a finite number, got {std!r}")
 
 

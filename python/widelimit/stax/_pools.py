@@ -75,12 +75,12 @@ class _GlobalPool(WithAxes):
 
 
 def GlobalAvgPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
-    """The mean over all positions: [n, spatial..., C] becomes [n, C]."""
+    """The mean over all positions that count: [n, spatial..., C] becomes [n, C]. Vectors stay as they are."""
     return triple(_GlobalPool("GlobalAvgPool", layers.global_average_pool(), int(batch_axis), int(channel_axis)))
 
 
 def GlobalSumPool(batch_axis: int = 0, channel_axis: int = -1) -> Triple:
-    """The sum over all positions: [n, spatial..., C] becomes [n, C]."""
+    """The sum over all positions that count: [n, spatial..., C] becomes [n, C]. Vectors stay as they are."""
     return triple(_GlobalPool("GlobalSumPool", layers.global_sum_pool(), int(batch_axis), int(channel_axis)))
 
 

@@ -58,7 +58,9 @@ _METHODS = {"nearest": "nearest", **dict.fromkeys(("linear", "bilinear", "trilin
 def ImageResize(shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = None, batch_axis: int = 0,
                 channel_axis: int = -1) -> Triple:
     """Resizing to `shape`, batch and channels included, -1 to leave an axis; 'linear', 'nearest' or 'cubic', or a
-    jax.image.ResizeMethod."""
+    jax.image.ResizeMethod. antialias: smooths where an axis shrinks, as there. [n, spatial..., C] becomes
+    [n, *shape[1:-1], C]. ValueError for another number of axes, NotImplementedError for other methods and for sizes of the
+    batch or the channels, NetworkError for sizes below 1."""
     word = str(getattr(method, "name", method)).lower()
     if word not in _METHODS:
         raise NotImplementedError(f"ImageResize: method: expected 'linear', 'nearest' or 'cubic', got {method!r}; "
@@ -126,7 +128,8 @@ class _Index(WithAxes):
 
 def Index(idx: Any, batch_axis: int = 0, channel_axis: int = -1) -> Triple:
     """Slices and single positions of the spatial axes, and slices of the batch; idx: as in NumPy, e.g.
-    stax.Slice[::2, 1:4, 2]."""
+    stax.Slice[::2, 1:4, 2]. An axis with a single position goes. NetworkError for positions that are not there,
+    NotImplementedError for channels and for anything but integers and slices."""
     return triple(_Index(idx if isinstance(idx, tuple) else (idx,), int(batch_axis), int(channel_axis)))
 
 

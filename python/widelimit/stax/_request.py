@@ -45,23 +45,24 @@ class Request:
                 result[name] = None if batch is None else self._variances(batch)
         return {name: result[name] for name in names}
 
-    def vjp(self, nngp, ntk):
-        """Derivatives of sum(nngp * K) + sum(ntk * T) by the inputs, channels last, of x1 and, where it is there, of x2."""
+    def vjp(self, nngp, ntk, wanted="both"):
+        """Derivatives of sum(nngp * K) + sum(ntk * T) by the inputs, channels last, of x1 and, where it is there, of x2; None
+        where `wanted` is the other."""
         left, right = self.left, self.right
         dtype = left.array.dtype
         given = {"nngp": cotangent(nngp, dtype, "nngp"), "ntk": cotangent(ntk, dtype, "ntk")}
         if right is None:
-            return (gram_vjp(self.network, left.array, threads=self.threads, **given, **left.options("1")),)
+            return (gram_vjp(self.network, left.array, wanted=wanted, threads=self.threads, **given, **left.options("1")),)
         sides = {**left.options("1"), **right.options("2")}
         n = len(left.array)
         if not self.x1_is_x2 or any(part is not None and part.shape != (n, n) for part in given.values()):
-            return gram_vjp(self.network, left.array, right.array, threads=self.threads, **given, **sides)
+            return gram_vjp(self.network, left.array, right.array, wanted=wanted, threads=self.threads, **given, **sides)
         # Equal inputs are the same ones, and the kernel of an input with itself depends on both sides alike.
         own = {name: None if part is None else part.diagonal() for name, part in given.items()}
         of_pairs = {name: None if part is None else part - np.diag(own[name]) for name, part in given.items()}
         halves = gram_diagonal_vjp(self.network, left.array, threads=self.threads, **own, **left.options()) / 2
-        found = gram_vjp(self.network, left.array, right.array, threads=self.threads, **of_pairs, **sides)
-        return tuple(part + halves for part in found)
+        found = gram_vjp(self.network, left.array, right.array, wanted=wanted, threads=self.threads, **of_pairs, **sides)
+        return tuple(None if part is None else part + halves for part in found)
 
     def _kernels(self, left, right, kernels, store=None):
         second = None if right is None else right.array

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/plan/selections.hpp"
 #include "kernel/planes/stacks.hpp"
 #include "widelimit/error.hpp"
 
@@ -43,6 +44,16 @@ Index kept_numbers(const Program& program, const PairGeometry& geometry) {
   return numbers;
 }
 
+NamedShapes all_shapes(const DerivativeInputs& inputs) {
+  NamedShapes shapes = inputs.left;
+  shapes.insert(inputs.right.begin(), inputs.right.end());
+  return shapes;
+}
+
+LoweredNetwork lowered_as_written(const Network& network, const DerivativeInputs& inputs) {
+  return lower_for(network, all_shapes(inputs), {inputs.masks, inputs.channels}, {}, Readouts::as_written);
+}
+
 Index block_side_of(const Program& program, const PairGeometry& geometry) {
   constexpr Index fewest = 3, most = 12, most_kept = Index{1} << 19;
   Index longest = 1;
@@ -63,11 +74,19 @@ std::size_t DerivativePlan::vector_place(NodeId node) const {
           })->vector_place;
 }
 
-DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& left, const NamedShapes& right,
-                                    Index channels, InputMasks masks, bool with_ntk) {
-  NamedShapes shapes = left;
-  shapes.insert(right.begin(), right.end());
-  LoweredNetwork lowered = lower_for(network, shapes, {masks, channels}, {}, Readouts::as_written);
+bool has_way_back(const Graph& graph) {
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return has_way_back(node.operation); });
+}
+
+Graph derivative_graph(const Network& network, const DerivativeInputs& inputs) {
+  LoweredNetwork lowered = lowered_as_written(network, inputs);
+  return with_selections(std::move(lowered.graph), lowered.shapes);
+}
+
+DerivativePlan make_derivative_plan(const Network& network, const DerivativeInputs& inputs, bool with_ntk) {
+  const auto& [left, right, channels, masks] = inputs;
+  LoweredNetwork lowered = lowered_as_written(network, inputs);
   check_ways_back(lowered.graph);
   const std::set<NodeId> products = matrix_inputs(lowered.graph, lowered.shapes.front(), channels);
   DerivativePlan plan{.program = make_program(std::move(lowered.graph), lowered.shapes, products),
@@ -78,7 +97,7 @@ DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& l
                       .selves = {},
                       .pairs = {},
                       .sources = {}};
-  for (const auto& [shape, name] : shapes) {
+  for (const auto& [shape, name] : all_shapes(inputs)) {
     plan.records.emplace(
         shape, make_record_layout(plan.program, node_shapes(plan.program.graph, shape), shape, channels));
     plan.selves.emplace(shape, make_geometry(plan.program, shape, shape, Purpose::state, false));

@@ -16,6 +16,7 @@ struct DerivativePlan {
   Program program;
   InputMasks masks;
   bool with_ntk;
+  bool with_scalars = false;  ///< Derivatives by graph_scalars() are wanted too.
   Index channels;
   std::map<Shape, RecordLayout> records;                  ///< Of every shape that occurs.
   std::map<Shape, PairGeometry> selves;                   ///< An input with itself, for its record.
@@ -35,10 +36,23 @@ struct DerivativePlan {
   [[nodiscard]] std::size_t vector_place(NodeId node) const;
 };
 
+/// Inputs as plans of derivatives see them.
+struct DerivativeInputs {
+  NamedShapes left;
+  NamedShapes right;
+  Index channels;
+  InputMasks masks;
+};
+
+/// The graph of such a plan's program: readouts are not pulled back.
+[[nodiscard]] Graph derivative_graph(const Network& network, const DerivativeInputs& inputs);
+
+/// Whether every operation of a graph has an adjoint.
+[[nodiscard]] bool has_way_back(const Graph& graph);
+
 /// Throws NetworkError if the network cannot be applied to one of the shapes, and ArgumentError, naming the layer, for one
 /// without a way back.
-[[nodiscard]] DerivativePlan make_derivative_plan(const Network& network, const NamedShapes& left,
-                                                  const NamedShapes& right, Index channels, InputMasks masks,
+[[nodiscard]] DerivativePlan make_derivative_plan(const Network& network, const DerivativeInputs& inputs,
                                                   bool with_ntk);
 
 }  // namespace widelimit

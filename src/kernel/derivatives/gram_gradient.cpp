@@ -10,42 +10,12 @@
 #include <optional>
 #include <span>
 
-#include "numerics/central_slope.hpp"
+#include "kernel/derivatives/number_stencil.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_numbers.hpp"
 
 namespace widelimit {
 namespace {
-
-/// A place on the line along the direction, in steps, with its weights in a difference of eighth order and in one of
-/// fourth, which tells whether both mean a derivative.
-struct Place {
-  double steps;
-  double weight;
-  double coarse_weight;
-};
-using Stencil = std::vector<Place>;
-
-Stencil central_stencil() {
-  constexpr std::array<double, 4> coarse = {2.0 / 3, -1.0 / 12, 0, 0};
-  Stencil places;
-  for (std::size_t k = 0; k < coarse.size(); ++k)
-    for (const double sign : {1.0, -1.0})
-      places.push_back(
-          {sign * static_cast<double>(k + 1), sign * numerics::central_weights[k], sign * coarse[k]});
-  return places;
-}
-
-/// From 0 to one side.
-Stencil one_sided_stencil(double side) {
-  constexpr std::array<double, 9> fine = {-761.0 / 280, 8,         -14,     56.0 / 3, -35.0 / 2,
-                                          56.0 / 5,     -14.0 / 3, 8.0 / 7, -1.0 / 8};
-  constexpr std::array<double, 9> coarse = {-25.0 / 12, 4, -3, 4.0 / 3, -1.0 / 4, 0, 0, 0, 0};
-  Stencil places;
-  for (std::size_t k = 0; k < fine.size(); ++k)
-    places.push_back({side * static_cast<double>(k), side * fine[k], side * coarse[k]});
-  return places;
-}
 
 /// Differences of one kernel.
 struct KernelDifference {
@@ -53,7 +23,7 @@ struct KernelDifference {
   Matrix<double> coarse;
   double largest = 0;  ///< Entry of the kernel.
 
-  void add(const Matrix<double>& kernel, const Place& place) {
+  void add(const Matrix<double>& kernel, const StencilPlace& place) {
     if (kernel.size() == 0) return;
     if (fine.size() == 0) {
       fine = Matrix<double>::Zero(kernel.rows(), kernel.cols());
@@ -155,11 +125,7 @@ class NumberLine {
 
   /// Nothing where the numbers' ranges leave no room.
   [[nodiscard]] std::optional<Stencil> stencil_of(double step) const {
-    constexpr double central_reach = 4, one_sided_reach = 8;
-    if (is_in_range(central_reach * step) && is_in_range(-central_reach * step)) return central_stencil();
-    for (const double side : {1.0, -1.0})
-      if (is_in_range(side * one_sided_reach * step)) return one_sided_stencil(side);
-    return std::nullopt;
+    return stencil_in_range(step, [this](double shift) { return is_in_range(shift); });
   }
 
   [[nodiscard]] BothDifferences differences(const Stencil& stencil, double step,

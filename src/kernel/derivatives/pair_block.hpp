@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernel/derivatives/input_record.hpp"
+#include "kernel/derivatives/scalar_adjoints.hpp"
 #include "kernel/planes/tile.hpp"
 
 namespace widelimit {
@@ -28,6 +29,7 @@ struct PairBlock {
   /// The adjoints of features and variances of a side are summed up.
   bool left_wanted = true;
   bool right_wanted = true;
+  ScalarAdjoints* scalars = nullptr;  ///< Null: derivatives by them are not wanted.
 
   [[nodiscard]] const BlockInput<Scalar>& left_of(std::size_t pair) const {
     return left[static_cast<std::size_t>(pairs[pair].left)];

@@ -12,13 +12,16 @@
 namespace widelimit {
 
 template <typename Scalar>
-PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk)
-    : program_{program}, geometry_{geometry}, with_ntk_{with_ntk}, gathering_(program.graph.nodes.size()) {
+PairWalk<Scalar>::PairWalk(const Program& program, const PairGeometry& geometry, WalkScope scope)
+    : program_{program},
+      geometry_{geometry},
+      with_ntk_{scope.with_ntk},
+      gathering_(program.graph.nodes.size()) {
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     const auto* plane = std::get_if<PlaneStep>(&program.steps[step]);
     if (plane != nullptr) gathering_[plane->target] = gathering_of(plane->target);
     runs_.push_back(plane == nullptr ? nullptr
-                                     : std::make_unique<RunWalk<Scalar>>(program, geometry, step, with_ntk));
+                                     : std::make_unique<RunWalk<Scalar>>(program, geometry, step, scope));
   }
 }
 

@@ -21,7 +21,7 @@ template <typename Scalar>
 class PairWalk {
  public:
   /// Program and geometry must outlive the walk.
-  PairWalk(const Program& program, const PairGeometry& geometry, bool with_ntk);
+  PairWalk(const Program& program, const PairGeometry& geometry, WalkScope scope);
 
   /// Kept nodes and, unless nobody asks for them, readouts; while inputs are recorded, their variances and states too.
   enum class Readouts { wanted, skipped };

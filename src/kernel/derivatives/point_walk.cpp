@@ -141,6 +141,7 @@ void PointWalk<Scalar>::back(InputRecord<Scalar>& left, RecordAdjoint<Scalar>& l
     if (program_.points.instructions[i].loads) continue;
     if (const auto* affine = std::get_if<AffineNode>(&operation(i))) {
       TapeEntry<Scalar>& from = *inputs(i)[0];
+      if (scalars_ != nullptr) scalars_->add(node_of(i), *affine, to.value(), to.adjoint(), to.size());
       add_times(to.adjoint(), affine->weight_variance, to.size(), from.adjoint());
       if (with_ntk_)
         numerics::linear_rows<Scalar>().add(to.ntk_adjoint.data(),
@@ -151,10 +152,14 @@ void PointWalk<Scalar>::back(InputRecord<Scalar>& left, RecordAdjoint<Scalar>& l
     } else if (const auto* pair = std::get_if<PairNode>(&operation(i))) {
       pair_back(i, left, left_adjoint, same, recording, *pair->stage, stop);
     } else if (const auto* sum = std::get_if<SumNode>(&operation(i))) {
-      for (std::size_t k = 0; k < sum->factors.size(); ++k)
-        add_times(to.adjoint(), sum->factors[k], to.size(), inputs(i)[k]->adjoint());
+      for (std::size_t k = 0; k < sum->factors.size(); ++k) {
+        TapeEntry<Scalar>& from = *inputs(i)[k];
+        if (scalars_ != nullptr) scalars_->add_summand(node_of(i), k, from.value(), to.adjoint(), to.size());
+        add_times(to.adjoint(), sum->factors[k], to.size(), from.adjoint());
+      }
     } else if (const auto* product = std::get_if<ProductNode>(&operation(i))) {
       const std::vector<TapeEntry<Scalar>*> from = inputs(i);
+      if (scalars_ != nullptr) scalars_->add(node_of(i), *product, to.value(), to.adjoint(), to.size());
       for (std::size_t k = 0; k < from.size(); ++k)
         factor_back(
             *product, [&](std::size_t other) { return from[other]->value(); }, from.size(), k, to.adjoint(),

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernel/derivatives/input_record.hpp"
+#include "kernel/derivatives/scalar_adjoints.hpp"
 #include "kernel/derivatives/tape_entry.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -35,6 +36,9 @@ class PointWalk {
   /// From the sources to the result. `same`: the place of the left input itself in the row, or -1. While inputs are
   /// recorded the row is the left input with itself alone.
   void forth(InputRecord<Scalar>& left, Index same, bool recording, const StopRequest& stop);
+
+  /// Where back() adds derivatives by scalars from now on; null, as at first: nowhere.
+  void sum_scalars(ScalarAdjoints* scalars) { scalars_ = scalars; }
 
   /// From result()'s adjoint, set behind begin_back(), to those of the sources and of what is recorded of the inputs.
   void begin_back();
@@ -75,6 +79,7 @@ class PointWalk {
   std::vector<StageArrays> arrays_;      ///< [instruction]
   std::vector<Scalar> variances_;        ///< Adjoints of a row's variances, left and right.
   std::vector<Scalar> scratch_;          ///< Of a pair stage.
+  ScalarAdjoints* scalars_ = nullptr;
   Shape no_positions_;
 };
 

@@ -20,9 +20,18 @@ bool is_row_stage(const WalkedRun& run, std::size_t i) {
   return !run.run.instructions[i].loads && std::holds_alternative<RowNode>(run.node(i).operation);
 }
 
-/// True if the adjoint in front of the instruction depends on what is in front of it.
+/// True if the way back through the instruction depends on what is in front of it.
 bool reads_values_back(const WalkedRun& run, std::size_t i) {
-  return is_row_stage(run, i) || std::holds_alternative<ProductNode>(run.node(i).operation);
+  const Operation& operation = run.node(i).operation;
+  return is_row_stage(run, i) || std::holds_alternative<ProductNode>(operation) ||
+         (run.with_scalars && std::holds_alternative<SumNode>(operation));
+}
+
+/// True if it depends on the instruction's own result.
+bool reads_result_back(const WalkedRun& run, std::size_t i) {
+  const Operation& operation = run.node(i).operation;
+  return run.with_scalars &&
+         (std::holds_alternative<AffineNode>(operation) || std::holds_alternative<ProductNode>(operation));
 }
 
 }  // namespace
@@ -53,9 +62,11 @@ std::vector<std::size_t> RunTape<Scalar>::value_slots() {
   slots_ = run_.run.slot_count;
   std::vector<std::size_t> slots;
   for (const std::vector<std::size_t>& readers : readers_of(run_.run)) {
-    const bool stays = std::any_of(readers.begin(), readers.end(),
+    const std::size_t i = slots.size();
+    const bool stays = reads_result_back(run_, i) ||
+                       std::any_of(readers.begin(), readers.end(),
                                    [&](std::size_t reader) { return reads_values_back(run_, reader); });
-    slots.push_back(stays ? slots_++ : run_.run.instructions[slots.size()].slot);
+    slots.push_back(stays ? slots_++ : run_.run.instructions[i].slot);
   }
   return slots;
 }

@@ -52,8 +52,13 @@ std::vector<AxisOffsets> apart(const std::vector<AxisOffsets>& offsets) {
 
 template <typename Scalar>
 RunWalk<Scalar>::RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step,
-                         bool with_ntk)
-    : of_{program, geometry, std::get<PlaneStep>(program.steps[step]).run, geometry.runs[step], with_ntk},
+                         WalkScope scope)
+    : of_{program,
+          geometry,
+          std::get<PlaneStep>(program.steps[step]).run,
+          geometry.runs[step],
+          scope.with_ntk,
+          scope.with_scalars},
       tape_(of_),
       left_planes_(PairSide::left, of_),
       right_planes_(PairSide::right, of_) {
@@ -215,8 +220,11 @@ void RunWalk<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
 }
 
 template <typename Scalar>
-void RunWalk<Scalar>::go_back(std::size_t i, const AffineNode& /*node*/) {
+void RunWalk<Scalar>::go_back(std::size_t i, const AffineNode& node) {
   const Affine& affine = *affine_[i];
+  with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t count) {
+    block_->scalars->add(of_.id(i), node, value, adjoint, count);
+  });
   if (affine.kind == Affine::Kind::circular) return sum_around_back(i);
   Planes &from = input(i, 0), &to = tape_[i];
   if (from.plane.empty()) return;
@@ -234,11 +242,15 @@ template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const SumNode& sum) {
   const Plane<Scalar> behind = tape_[i].adjoint;
   const std::size_t entries = size(tape_[i]);
-  for (std::size_t k = 0; k < sum.factors.size(); ++k)
+  for (std::size_t k = 0; k < sum.factors.size(); ++k) {
+    with_scalars(i, input(i, k).value, [&](const auto& value, const auto& adjoint, std::size_t count) {
+      block_->scalars->add_summand(of_.id(i), k, value, adjoint, count);
+    });
     give(input(i, k), [&](const Plane<Scalar>& target) {
       fill_plane(target, entries, Scalar{0}, Scalar{0});
       add_times(behind, sum.factors[k], entries, target);
     });
+  }
 }
 
 template <typename Scalar>
@@ -250,6 +262,9 @@ void RunWalk<Scalar>::evaluate(std::size_t i, const ProductNode& product) {
 template <typename Scalar>
 void RunWalk<Scalar>::go_back(std::size_t i, const ProductNode& product) {
   const std::size_t entries = size(tape_[i]), count = of_.run.instructions[i].inputs.size();
+  with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t row) {
+    block_->scalars->add(of_.id(i), product, value, adjoint, row);
+  });
   for (std::size_t k = 0; k < count; ++k)
     give(input(i, k), [&](const Plane<Scalar>& target) {
       fill_plane(target, entries, Scalar{0}, Scalar{0});

@@ -7,6 +7,7 @@
 #include "kernel/derivatives/plane_convolution.hpp"
 #include "kernel/derivatives/side_planes.hpp"
 #include "kernel/derivatives/tape_entry.hpp"
+#include "kernel/planes/plane_windows.hpp"
 #include "kernel/planes/stacks.hpp"
 #include "widelimit/network/row_stage.hpp"
 
@@ -22,7 +23,7 @@ template <typename Scalar>
 class RunWalk {
  public:
   /// Everything must outlive the walk.
-  RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step, bool with_ntk);
+  RunWalk(const Program& program, const PairGeometry& geometry, std::size_t step, WalkScope scope);
 
   /// A plane of the root: its offsets, and whether somebody reads it. Offset 0 comes first, and is there while inputs are
   /// recorded even if nobody does.
@@ -85,6 +86,10 @@ class RunWalk {
   void for_each_pair(const PlacedPlane& plane, const Plane<Scalar>& planes, const Body& body) {
     for (Index n = 0; n < stack_->count; ++n) body(n, planes + n * plane.layout.length);
   }
+  /// Where derivatives by scalars are wanted: body(values, adjoints, count) of all planes of instruction i, with 0 in gaps
+  /// and guards. Values are those of `values`, which lie alike.
+  template <typename Body>
+  void with_scalars(std::size_t i, const Plane<Scalar>& values, const Body& body);
   /// Calls body(where to write what goes to the adjoint of `to`), and adds it up.
   template <typename Body>
   void give(Planes& to, const Body& body);
@@ -131,6 +136,17 @@ class RunWalk {
   SidePlanes<Scalar> right_planes_;
   PlaneConvolution<Scalar> convolution_;
 };
+
+template <typename Scalar>
+template <typename Body>
+void RunWalk<Scalar>::with_scalars(std::size_t i, const Plane<Scalar>& values, const Body& body) {
+  if (block_->scalars == nullptr) return;
+  const Planes& to = tape_[i];
+  if (to.plane.empty()) return;
+  for (const Plane<Scalar>& planes : {values, to.adjoint})
+    clear_guards(to.plane.layout, stack_->count, planes);
+  body(values, to.adjoint, size(to));
+}
 
 template <typename Scalar>
 template <typename Body>

@@ -34,15 +34,25 @@ template <typename Scalar>
 PairWalk<Scalar>& TileWalk<Scalar>::pair_walk(const Shape& left, const Shape& right) {
   auto& walk = pairs_[{left, right}];
   if (!walk)
-    walk = std::make_unique<PairWalk<Scalar>>(plan_.program, plan_.pairs.at({left, right}), plan_.with_ntk);
+    walk = std::make_unique<PairWalk<Scalar>>(plan_.program, plan_.pairs.at({left, right}),
+                                              WalkScope{plan_.with_ntk, plan_.with_scalars});
   return *walk;
 }
 
 template <typename Scalar>
 PairWalk<Scalar>& TileWalk<Scalar>::self_walk(const Shape& shape) {
   auto& walk = selves_[shape];
-  if (!walk) walk = std::make_unique<PairWalk<Scalar>>(plan_.program, plan_.selves.at(shape), false);
+  if (!walk)
+    walk = std::make_unique<PairWalk<Scalar>>(plan_.program, plan_.selves.at(shape),
+                                              WalkScope{false, plan_.with_scalars});
   return *walk;
+}
+
+template <typename Scalar>
+void TileWalk<Scalar>::sum_scalars(ScalarAdjoints* scalars) {
+  scalars_ = scalars;
+  points_.sum_scalars(scalars);
+  self_points_.sum_scalars(scalars);
 }
 
 template <typename Scalar>
@@ -73,7 +83,8 @@ void TileWalk<Scalar>::self_back(const TileBatch<Scalar>& batch, Index i, const 
   const auto place = static_cast<std::size_t>(i);
   InputRecord<Scalar>& record = batch.records.inputs[place];
   RecordAdjoint<Scalar>& adjoint = batch.adjoints.inputs[place];
-  const PairBlock<Scalar> itself = block_of_itself<Scalar>({&record, &adjoint});
+  PairBlock<Scalar> itself = block_of_itself<Scalar>({&record, &adjoint});
+  itself.scalars = scalars_;
   PairWalk<Scalar>& walk = self_walk(batch.x.shape(i));
   self_forth(itself, walk, batch.records, i, stop);
   self_points_.begin_back();
@@ -116,6 +127,7 @@ PairBlock<Scalar> TileWalk<Scalar>::block_of(const TilePlaces& places, const Inp
   PairBlock<Scalar> block;
   block.left_wanted = places.left.wanted;
   block.right_wanted = places.right.wanted;
+  block.scalars = scalars_;
   const auto input_of = [](const TileBatch<Scalar>& batch, Index i) {
     const auto place = static_cast<std::size_t>(i);
     return BlockInput<Scalar>{&batch.records.inputs[place], &batch.adjoints.inputs[place]};
@@ -245,7 +257,7 @@ void TileWalk<Scalar>::tile(const TileBatch<Scalar>& left, const InputRange& row
   const bool has_positions = !plan_.program.steps.empty();
   multiply_vectors(left, rows, right, columns, same);
   points_.begin_tile(records);
-  if (has_positions && !points_.is_linear()) read_readouts(places, stop);
+  if (has_positions && (!points_.is_linear() || scalars_ != nullptr)) read_readouts(places, stop);
   for (Index row = 0; row < rows.size(); ++row) {
     stop.check();
     points_back(places, cotangents, row, stop);

@@ -41,6 +41,9 @@ class TileWalk {
   /// The plan must outlive the walk.
   explicit TileWalk(const DerivativePlan& plan);
 
+  /// Where derivatives by graph_scalars() are added from now on; null, as at first: nowhere.
+  void sum_scalars(ScalarAdjoints* scalars);
+
   /// Records input i.
   void record(const Inputs<Scalar>& x, BatchRecords<Scalar>& records, Index i, const StopRequest& stop);
 
@@ -93,6 +96,7 @@ class TileWalk {
   std::vector<Matrix<Scalar>> product_adjoints_;                     ///< [plan.vector_count]
   std::vector<std::vector<KernelValues<Scalar>>> readouts_;          ///< [source][pair of the tile]
   std::vector<std::vector<KernelValues<Scalar>>> readout_adjoints_;  ///< [source][pair of the tile]
+  ScalarAdjoints* scalars_ = nullptr;
   std::vector<bool> counts_;  ///< [pair of the tile]: its cotangents are not all 0.
 };
 

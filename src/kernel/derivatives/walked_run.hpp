@@ -4,6 +4,13 @@
 
 namespace widelimit {
 
+/// What a walk has to do with besides the NNGP and derivatives by the inputs.
+struct WalkScope {
+  bool with_ntk;
+  bool
+      with_scalars;  ///< Derivatives by graph_scalars() read values that derivatives by the inputs need not keep.
+};
+
 /// The run of a plane step, between inputs of two shapes.
 struct WalkedRun {
   const Program& program;
@@ -11,6 +18,7 @@ struct WalkedRun {
   const Run& run;
   const RunGeometry& run_geometry;
   bool with_ntk;
+  bool with_scalars;
 
   [[nodiscard]] NodeId id(std::size_t i) const { return run.instructions[i].node; }
   [[nodiscard]] const Node& node(std::size_t i) const { return program.graph.nodes[id(i)]; }

@@ -1,0 +1,26 @@
+#!/bin/sh
+# make-docs.sh PROGRAM SPHINX_BUILD FOLDER: the site into FOLDER: the pages of the repository, the commands' help, and
+# the reference of the headers in FOLDER/reference. Any warning is an error.
+set -eu
+cd "$(dirname "$0")/.."
+
+program=$(realpath "$1")
+sphinx=$2
+folder=$3
+source=$folder-source
+
+# The pages in the folders of the repository, so that their links hold.
+rm -rf "$source" "$folder"
+mkdir -p "$source/data" "$source/examples" "$folder"
+for page in README.md CHANGELOG.md CONTRIBUTING.md docs data/README.md examples/README.md; do
+  cp -r "$page" "$source/$page"
+done
+mv "$source/docs/site/index.md" "$source/index.md"
+python3 docs/site/command_reference.py "$program" "$source/commands"
+
+"$sphinx" -q -W --keep-going -j auto -b html -c docs/site -d "$folder-trees" "$source" "$folder"
+
+version=$(sed -n 's/^project(widelimit VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+{ cat docs/site/Doxyfile; echo "PROJECT_NUMBER = $version"; echo "OUTPUT_DIRECTORY = $folder"
+  echo "HTML_OUTPUT = reference"; } | doxygen -
+echo "$folder/index.html"

@@ -1,0 +1,77 @@
+#!/bin/sh
+# release-check.sh [--list | STAGE...]: everything slow that a release needs, one stage after the other, or the stages
+# that are named. Goes on behind a stage that fails; the output of each stands in build/release-check/STAGE.log. Prints
+# one table and fails if a stage did. docs/releasing.md says what each stage is.
+set -u
+cd "$(dirname "$0")/.."
+
+stages="format tests slow asan tsan fuzz deb docs wheel"
+logs=build/release-check
+fuzz_seconds=${FUZZ_SECONDS:-600}
+
+stage_format() { git ls-files '*.hpp' '*.cpp' | xargs clang-format --dry-run --Werror; }
+stage_tests() { make test; }
+stage_slow() { make test-slow; }
+stage_asan() { make test-asan; }
+stage_tsan() { make test-tsan; }
+stage_fuzz() { make fuzz FUZZ_SECONDS="$fuzz_seconds"; }
+stage_docs() { make docs; }
+
+# What the packages install is unpacked into a root of its own, and the program computes from there. The libraries that
+# it depends on are those of this machine, so that no network is needed; dpkg-deb names them.
+stage_deb() {
+  rm -rf build/packages "$logs/root" && make deb && mkdir -p "$logs/root" || return 1
+  found=0
+  for package in build/packages/*.deb; do
+    found=1
+    dpkg-deb --field "$package" Package Version Depends && dpkg-deb --extract "$package" "$logs/root" || return 1
+  done
+  [ "$found" = 1 ] || { echo "no package in build/packages"; return 1; }
+  program=$logs/root/usr/bin/widelimit
+  "$program" --version && "$program" doctor && "$program" check data/reference.json &&
+    "$program" gram data/networks/images.json --x data/images/x.npy --out "$logs/root/gram" &&
+    man --warnings "$logs/root/usr/share/man/man1/widelimit.1.gz" >/dev/null
+}
+
+# In an environment with nothing but the wheel and what it asks for.
+stage_wheel() {
+  rm -rf "$logs/wheels" "$logs/environment"
+  python3 -m venv "$logs/environment" &&
+    "$logs/environment/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$logs/wheels" . &&
+    "$logs/environment/bin/python" -m pip install --quiet "$logs"/wheels/widelimit-*.whl &&
+    "$logs/environment/bin/python" -I -c '
+import numpy as np
+import widelimit
+network = widelimit.Network.read("data/networks/images.json")
+nngp, ntk, *_ = widelimit.gram(network, np.load("data/images/x.npy"))
+assert nngp.shape == ntk.shape == (20, 20) and np.linalg.eigvalsh(ntk).min() > 0
+print(widelimit.__file__)'
+}
+
+# A line a stage: name, result, time, and where its output is.
+run_stage() {
+  begin=$(date +%s)
+  if "stage_$1" >"$logs/$1.log" 2>&1; then result=passed; else result=FAILED; fi
+  seconds=$(($(date +%s) - begin))
+  printf '%-8s %-7s %4d min %02d s  %s\n' "$1" "$result" $((seconds / 60)) $((seconds % 60)) "$logs/$1.log" |
+    tee -a "$logs/table.txt"
+}
+
+[ "${1:-}" = --list ] && { echo "$stages" | tr ' ' '\n'; exit 0; }
+for stage in "$@"; do
+  case " $stages " in
+    *" $stage "*) ;;
+    *) echo "release-check: no stage '$stage'; there are $stages" >&2; exit 2 ;;
+  esac
+done
+
+mkdir -p "$logs"
+: >"$logs/table.txt"
+for stage in ${*:-$stages}; do
+  echo "$stage ..." >&2
+  run_stage "$stage" >/dev/null
+  tail -n 1 "$logs/table.txt" >&2
+done
+echo
+cat "$logs/table.txt"
+! grep -q FAILED "$logs/table.txt"
