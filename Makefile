@@ -91,7 +91,7 @@ format:
 tidy: packages
 	cmake --preset tidy -G Ninja
 	git ls-files 'src/*.cpp' 'examples/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p build/tidy --quiet \
-	  --extra-arg=-Wno-unknown-warning-option
+	  --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument
 
 clean:
 	rm -rf build

@@ -12,22 +12,6 @@ using namespace widelimit;
 using namespace widelimit::gp;
 using doctest::Approx;
 
-TEST_CASE("targets: centred one-hot rows sum to zero, binary ones have their sign") {
-  const std::vector<int> labels = {2, 0};
-  const Matrix<double> three{{-1.0 / 3, -1.0 / 3, 2.0 / 3}, {2.0 / 3, -1.0 / 3, -1.0 / 3}};
-  CHECK(class_targets(labels, 3) == three);
-  CHECK(classes_of(class_targets(labels, 3)) == labels);
-  CHECK(binary_targets(std::vector<int>{1, 0}) == Matrix<double>{{0.5}, {-0.5}});
-  CHECK(binary_targets(std::vector<int>{0}, 1) == Matrix<double>{{-1.0}});
-  CHECK_THROWS_WITH_AS((void)class_targets(labels, 2),
-                       "class_targets: labels must be 0 .. 1, but label 0 (from 0) is 2", ArgumentError);
-  CHECK_THROWS_WITH_AS((void)class_targets(labels, 1), "class_targets: classes must be at least 2, got 1",
-                       ArgumentError);
-  CHECK_THROWS_AS((void)binary_targets(std::vector<int>{-1}), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)binary_targets(labels, 0),
-                       "binary_targets: magnitude must be positive and finite, got 0", ArgumentError);
-}
-
 TEST_CASE("metrics: classes are the first largest column, or the sign of a single one") {
   CHECK(classes_of(Matrix<double>{{1.0, 3.0, 2.0}, {2.0, 2.0, 1.0}}) == std::vector<int>{1, 0});
   CHECK(classes_of(Matrix<double>{{0.1}, {0.0}, {-0.1}}) == std::vector<int>{1, 0, 0});

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/derivatives/differences.hpp"
+#include "kernel/differences.hpp"
 #include "kernel/random_networks.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"

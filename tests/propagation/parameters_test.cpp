@@ -1,0 +1,66 @@
+#include "widelimit/propagation/parameters.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "support/error_message.hpp"
+#include "widelimit/error.hpp"
+
+using namespace widelimit;
+using namespace widelimit::propagation;
+
+namespace {
+
+/// The message about parameters of which `change` changes one.
+template <typename Change>
+std::string refused(const Change& change) {
+  Parameters parameters;
+  change(parameters);
+  return testing::error_message<ArgumentError>([&] { return require_parameters("where", parameters), 0; });
+}
+
+}  // namespace
+
+TEST_CASE("parameters: the last gain is 1, that of the hidden matrices, or a number of its own") {
+  for (const double sigma_w : {0.0, 0.5, 3.0}) {
+    CHECK(OutputGain::unit().value(sigma_w) == 1);
+    CHECK(OutputGain::shared().value(sigma_w) == sigma_w);
+    CHECK(OutputGain::fixed(0.25).value(sigma_w) == 0.25);
+  }
+}
+
+TEST_CASE("parameters: those of the paper and the ends of all ranges are accepted") {
+  CHECK(refused([](Parameters&) {}) == "no error");
+  CHECK(refused([](Parameters& p) { p.tokens = 2, p.mlp_depth = 1; }) == "no error");
+  CHECK(refused([](Parameters& p) { p.sigma_A = p.sigma_w = 0; }) == "no error");
+  CHECK(refused([](Parameters& p) { p.alpha_A = 0, p.alpha_M = 1; }) == "no error");
+  CHECK(refused([](Parameters& p) { p.alpha_A = 1, p.alpha_M = 0; }) == "no error");
+}
+
+TEST_CASE("parameters: one that is out of range is named with its value") {
+  CHECK(refused([](Parameters& p) { p.tokens = 1; }) == "where: tokens must be at least 2, got 1");
+  CHECK(refused([](Parameters& p) { p.mlp_depth = 0; }) == "where: mlp_depth must be at least 1, got 0");
+  CHECK(refused([](Parameters& p) { p.sigma_A = -1; }) ==
+        "where: sigma_A must be at least 0 and finite, got -1");
+  CHECK(refused([](Parameters& p) { p.sigma_w = HUGE_VAL; }) ==
+        "where: sigma_w must be at least 0 and finite, got inf");
+  CHECK(refused([](Parameters& p) { p.sigma_out = OutputGain::fixed(std::nan("")); }) ==
+        "where: sigma_out must be at least 0 and finite, got nan");
+  CHECK(refused([](Parameters& p) { p.alpha_A = 1.5; }) == "where: alpha_A must lie in [0, 1], got 1.5");
+  CHECK(refused([](Parameters& p) { p.alpha_M = std::nan(""); }) ==
+        "where: alpha_M must lie in [0, 1], got nan");
+  CHECK(refused([](Parameters& p) {
+          p.alpha_A = p.alpha_M = 0;
+        }).starts_with("where: alpha_A and alpha_M must not both be 0"));
+  CHECK(refused([](Parameters& p) { p.activation = nullptr; }) ==
+        "where: activation must be given, got none");
+}
+
+TEST_CASE("parameters: activations that jump are refused, those with kinks are not") {
+  CHECK(refused([](Parameters& p) {
+          p.activation = numerics::sign();
+        }).starts_with("where: activation must be continuous"));
+  CHECK(refused([](Parameters& p) { p.activation = numerics::relu(); }) == "no error");
+  CHECK(refused([](Parameters& p) { p.activation = numerics::abs(); }) == "no error");
+}
