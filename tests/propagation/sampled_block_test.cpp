@@ -99,7 +99,9 @@ TEST_CASE("sampled block: what cannot be drawn is named") {
   CHECK(refusal({.networks = 1}) == "sample_block: networks must be at least 2, got 1");
   CHECK(refusal({}, tokens, 0) == "sample_block: depth must be at least 1, got 0");
   CHECK(refusal({}, Matrix<double>::Zero(2, 3)) == "sample_block: gram must be square, got 2 x 3");
-  CHECK(refusal({}, Matrix<double>{{1.0, 2.0}, {2.0, 1.0}})
+  CHECK(refusal({}, Matrix<double>{{1.0, 2.0}, {2.0, 1.0}}) ==
+        "sample_block: the cosine of tokens 0 and 1 must lie in [-1, 1], got 2");
+  CHECK(refusal({}, Matrix<double>{{1, 0.9, -0.9}, {0.9, 1, 0.9}, {-0.9, 0.9, 1}})
             .starts_with("sample_block: gram must be positive semidefinite"));
   CHECK(error_message<NetworkError>([] {
           return sample_block(Network({layers::dense(), layers::flatten()}), tokens, 1,
