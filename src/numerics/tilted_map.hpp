@@ -36,6 +36,18 @@ class TiltedMap {
     }
   }
 
+  template <typename Scalar>
+  void apply_adjoint(const AdjointRow<Scalar>& row) const {
+    switch (function_) {
+      case Function::erf:
+        return tilted_rows<Scalar>().erf_adjoint(dual_, row);
+      case Function::gelu:
+        return tilted_rows<Scalar>().gelu_adjoint(row);
+      case Function::gaussian:
+        return tilted_rows<Scalar>().gaussian_adjoint(dual_, row);
+    }
+  }
+
  private:
   Function function_;
   TiltedDual dual_;

@@ -13,7 +13,9 @@ namespace widelimit::numerics {
 ///   static constexpr std::size_t auxiliary_count, of which the first is the variance;
 ///   void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const,
 ///   void apply(const DualRow<Scalar>&) const for float and double,
-///   bool covers(const DualRow<Scalar>&) const: whether apply() is right for all entries of the row.
+///   bool covers(const DualRow<Scalar>&) const: whether apply() is right for all entries of the row, whose covariances
+///   it does not read;
+///   and perhaps void apply_adjoint(const AdjointRow<Scalar>&) const, right for the same rows.
 /// What a map does not cover is left to the formula, entry by entry, so that no entry depends on its neighbours.
 template <typename Formula, typename Map>
 class VectorForm final : public ClosedForm<Formula> {
@@ -30,22 +32,39 @@ class VectorForm final : public ClosedForm<Formula> {
   }
   void apply(const DualRow<float>& row) const override { apply_vectors(row); }
   void apply(const DualRow<double>& row) const override { apply_vectors(row); }
+  void apply_adjoint(const AdjointRow<float>& row) const override { go_back(row); }
+  void apply_adjoint(const AdjointRow<double>& row) const override { go_back(row); }
   void apply_to_multiples(const DualRow<float>& row) const override { apply_vectors_to_multiples(row); }
   void apply_to_multiples(const DualRow<double>& row) const override { apply_vectors_to_multiples(row); }
 
  private:
+  /// What an entry of a row reads of the inputs.
   template <typename Scalar>
-  struct OneEntry {
+  struct EntryArrays {
     std::array<const Scalar*, Map::auxiliary_count> left, right;
-    DualRow<Scalar> row;
 
-    OneEntry(const DualRow<Scalar>& all, std::size_t i) {
+    template <typename Row>
+    EntryArrays(const Row& all, std::size_t i) {
       for (std::size_t k = 0; k < Map::auxiliary_count; ++k) {
         left[k] = all.left[k] + i;
         right[k] = all.right[k] + i;
       }
-      row = {all.nngp + i, all.ntk == nullptr ? nullptr : all.ntk + i, left.data(), right.data(), 1};
     }
+  };
+
+  template <typename Number>
+  static Number* further(Number* numbers, std::size_t i) {
+    return numbers == nullptr ? nullptr : numbers + i;
+  }
+
+  template <typename Scalar>
+  struct OneEntry {
+    EntryArrays<Scalar> arrays;
+    DualRow<Scalar> row;
+
+    OneEntry(const DualRow<Scalar>& all, std::size_t i)
+        : arrays(all, i),
+          row{all.nngp + i, further(all.ntk, i), arrays.left.data(), arrays.right.data(), 1} {}
   };
 
   template <typename Scalar>
@@ -58,6 +77,24 @@ class VectorForm final : public ClosedForm<Formula> {
   void apply_one(const DualRow<Scalar>& row) const {
     if (map_.covers(row)) return map_.apply(row);
     write(row, this->entry(row.left[0][0], row.right[0][0], row.nngp[0]));
+  }
+
+  template <typename Scalar>
+  void go_back(const AdjointRow<Scalar>& row) const {
+    if constexpr (requires { map_.apply_adjoint(row); }) {
+      const DualRow<Scalar> all{nullptr, nullptr, row.left, row.right, row.size};
+      if (map_.covers(all)) return map_.apply_adjoint(row);
+      if (row.size == 1) return ClosedForm<Formula>::apply_adjoint(row);
+      for (std::size_t i = 0; i < row.size; ++i) {
+        const EntryArrays<Scalar> arrays(row, i);
+        go_back(AdjointRow<Scalar>{row.nngp + i, further(row.ntk, i), row.left_variance + i,
+                                   row.right_variance + i, arrays.left.data(), arrays.right.data(),
+                                   row.nngp_adjoint + i, further(row.ntk_adjoint, i), row.left_adjoint + i,
+                                   row.right_adjoint + i, 1});
+      }
+    } else {
+      ClosedForm<Formula>::apply_adjoint(row);
+    }
   }
 
   /// Equal variances and covariances give the bits of apply(); the determinant of other multiples is 0.

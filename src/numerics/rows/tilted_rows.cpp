@@ -107,6 +107,118 @@ struct TiltedRowLoops {
     });
   }
 
+  /// What the way back reads of a dual whose slope in c is its derivative.
+  struct Slopes {
+    V derivative;
+    V derivative_in_c;
+    V value_in_p, derivative_in_p;
+    V value_in_q, derivative_in_q;
+  };
+
+  /// dR/dp = (s + q) / 2R and dR/dc = -c / R; quotients first, for powers of R leave the range.
+  static HWY_INLINE Slopes erf_slopes(D d, const TiltedDual& dual, const Entry& at, V p_inverse,
+                                      V q_inverse) {
+    const V shift = set(d, dual.shift), half = set(d, -0.5);
+    const V over_root = hn::Div(set(d, 1), at.root(shift, at.det(d)));
+    const V slope = hn::Mul(set(d, dual.weight), over_root), relative = hn::Mul(at.c, over_root);
+    const auto in_variance = [&](V inverse) {
+      return hn::Mul(hn::Mul(half, slope), hn::Mul(hn::Mul(at.c, inverse), inverse));
+    };
+    const auto of_derivative = [&](V other) {
+      return hn::Mul(hn::Mul(half, slope), hn::Mul(hn::Mul(hn::Add(shift, other), over_root), over_root));
+    };
+    return {slope,
+            hn::Mul(slope, hn::Mul(relative, over_root)),
+            in_variance(p_inverse),
+            of_derivative(at.q),
+            in_variance(q_inverse),
+            of_derivative(at.p)};
+  }
+
+  static HWY_INLINE Slopes gaussian_slopes(D d, const TiltedDual& dual, const Entry& at) {
+    const V shift = set(d, dual.shift);
+    const V over_root = hn::Div(set(d, 1), at.root(shift, at.det(d)));
+    const V value = hn::Mul(set(d, dual.weight), over_root), relative = hn::Mul(at.c, over_root);
+    const V slope = hn::Mul(hn::Mul(value, over_root), relative);
+    const auto log_slope = [&](V other) {
+      return hn::Mul(hn::Mul(set(d, -0.5), hn::Mul(hn::Add(shift, other), over_root)), over_root);
+    };
+    const V in_p = log_slope(at.q), in_q = log_slope(at.p), thrice = hn::Mul(set(d, 3), slope);
+    const V bend = hn::MulAdd(thrice, relative, hn::Mul(value, over_root));
+    return {slope,
+            hn::Mul(bend, over_root),
+            hn::Mul(value, in_p),
+            hn::Mul(thrice, in_p),
+            hn::Mul(value, in_q),
+            hn::Mul(thrice, in_q)};
+  }
+
+  /// The formulas of gelu.cpp.
+  static HWY_INLINE Slopes gelu_slopes(D d, const Entry& at, V p_inverse, V q_inverse) {
+    const V one = set(d, 1), det = at.det(d), over_root = hn::Div(one, at.root(one, det));
+    const V square = hn::Mul(over_root, over_root), relative = hn::Mul(at.c, over_root);
+    const V of_p = hn::Mul(p_inverse, p_inverse), of_q = hn::Mul(q_inverse, q_inverse);
+    const V shrinkage = hn::Add(of_p, of_q), weight = hn::Mul(set(d, std::numbers::inv_pi / 2), over_root);
+    const V thrice = hn::MulAdd(set(d, 3), square, shrinkage);
+    const auto in_value = [&](V own, V other) {
+      const V y = hn::Mul(hn::Add(other, det), own);
+      const V inner = hn::MulSub(y, hn::MulAdd(set(d, 2), y, set(d, 3)), other);
+      const V all = hn::MulAdd(hn::Mul(det, over_root), hn::Add(one, y), hn::Mul(inner, over_root));
+      return hn::Mul(hn::Mul(set(d, 0.5), weight), hn::Mul(all, over_root));
+    };
+    const auto in_derivative = [&](V own, V other) {
+      const V stretch = hn::Mul(hn::Add(one, other), square);
+      const V all = hn::MulAdd(own, hn::MulAdd(set(d, 2), own, one), hn::Mul(thrice, stretch));
+      return hn::Mul(hn::Mul(set(d, -0.5), hn::Mul(weight, at.c)), all);
+    };
+    const V bend = hn::MulAdd(hn::Mul(relative, relative), thrice, hn::Add(hn::Add(one, shrinkage), square));
+    return {gelu_entry(d, at).derivative, hn::Mul(weight, bend), in_value(of_p, at.q),
+            in_derivative(of_p, at.q),    in_value(of_q, at.p),  in_derivative(of_q, at.p)};
+  }
+
+  /// slopes_of(d, entry, 1 / sqrt(s + p), 1 / sqrt(s + q)).
+  template <class SlopesOf>
+  static HWY_INLINE void go_back(const AdjointRow<Scalar>& row, const SlopesOf& slopes_of) {
+    const Scalar *p = row.left[0], *left = row.left[1], *q = row.right[0], *right = row.right[1];
+    const Scalar *nngp = row.nngp, *ntk = row.ntk;
+    Scalar *nngp_adjoint = row.nngp_adjoint, *ntk_adjoint = row.ntk_adjoint;
+    Scalar *left_adjoint = row.left_adjoint, *right_adjoint = row.right_adjoint;
+    for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
+      const V p_inverse = block.load(d, left), q_inverse = block.load(d, right);
+      const Entry at{block.load(d, nngp), block.load(d, p), block.load(d, q), hn::Mul(p_inverse, q_inverse)};
+      const Slopes slopes = slopes_of(d, at, p_inverse, q_inverse);
+      const V above = block.load(d, nngp_adjoint);
+      V product = hn::Zero(d);
+      if (ntk_adjoint != nullptr) {
+        const V ntk_above = block.load(d, ntk_adjoint);
+        product = hn::Mul(ntk_above, block.load(d, ntk));
+        block.store(d, hn::Mul(ntk_above, slopes.derivative), ntk_adjoint);
+      }
+      const auto through = [&](V value, V derivative) {
+        return hn::MulAdd(above, value, hn::Mul(product, derivative));
+      };
+      block.store(d, through(slopes.derivative, slopes.derivative_in_c), nngp_adjoint);
+      block.store(d, through(slopes.value_in_p, slopes.derivative_in_p), left_adjoint);
+      block.store(d, through(slopes.value_in_q, slopes.derivative_in_q), right_adjoint);
+    });
+  }
+
+  static void erf_adjoint(const TiltedDual& dual, const AdjointRow<Scalar>& row) {
+    const TiltedDual numbers = dual;
+    go_back(row, [&](D d, const Entry& at, V p_inverse, V q_inverse) {
+      return erf_slopes(d, numbers, at, p_inverse, q_inverse);
+    });
+  }
+  static void gelu_adjoint(const AdjointRow<Scalar>& row) {
+    go_back(row, [](D d, const Entry& at, V p_inverse, V q_inverse) {
+      return gelu_slopes(d, at, p_inverse, q_inverse);
+    });
+  }
+  static void gaussian_adjoint(const TiltedDual& dual, const AdjointRow<Scalar>& row) {
+    const TiltedDual numbers = dual;
+    go_back(row, [&](D d, const Entry& at, V, V) { return gaussian_slopes(d, numbers, at); });
+  }
+
   static void erf(const TiltedDual& dual, const DualRow<Scalar>& row) {
     const TiltedDual numbers = dual;
     for_each_entry(row, [&](D d, const Entry& at) { return erf_entry(d, numbers, at); });
@@ -121,9 +233,11 @@ struct TiltedRowLoops {
 };
 
 template <typename Scalar>
-constexpr TiltedRows<Scalar> tilted_table = {TiltedRowLoops<Scalar>::prepare, TiltedRowLoops<Scalar>::cover,
-                                             TiltedRowLoops<Scalar>::erf, TiltedRowLoops<Scalar>::gelu,
-                                             TiltedRowLoops<Scalar>::gaussian};
+constexpr TiltedRows<Scalar> tilted_table = {
+    TiltedRowLoops<Scalar>::prepare,      TiltedRowLoops<Scalar>::cover,
+    TiltedRowLoops<Scalar>::erf,          TiltedRowLoops<Scalar>::gelu,
+    TiltedRowLoops<Scalar>::gaussian,     TiltedRowLoops<Scalar>::erf_adjoint,
+    TiltedRowLoops<Scalar>::gelu_adjoint, TiltedRowLoops<Scalar>::gaussian_adjoint};
 
 const TiltedRows<float>* tilted_float() { return &tilted_table<float>; }
 const TiltedRows<double>* tilted_double() { return &tilted_table<double>; }

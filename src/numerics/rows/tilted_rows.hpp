@@ -24,6 +24,11 @@ struct TiltedRows {
   void (*erf)(const TiltedDual& dual, const DualRow<Scalar>& row);
   void (*gelu)(const DualRow<Scalar>& row);
   void (*gaussian)(const TiltedDual& dual, const DualRow<Scalar>& row);
+
+  /// The way back through each, for rows that cover() allows.
+  void (*erf_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);
+  void (*gelu_adjoint)(const AdjointRow<Scalar>& row);
+  void (*gaussian_adjoint)(const TiltedDual& dual, const AdjointRow<Scalar>& row);
 };
 
 /// Shifts for which the squares of cover() stay within the range.
