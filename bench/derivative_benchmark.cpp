@@ -13,6 +13,10 @@
 #include "networks.hpp"
 #include "widelimit/kernel/gram_gradient.hpp"
 #include "widelimit/kernel/gram_vjp.hpp"
+#include "widelimit/layers/activations.hpp"
+#include "widelimit/layers/convolution.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 
 namespace {
 
@@ -77,6 +81,18 @@ void run(const Case& to_run) {
              derivatives / kernels, of_first / kernels, by_numbers / kernels);
 }
 
+/// Convolutions with a nonlinearity each, and global pooling.
+Network convolutions(const Layer& nonlinearity) {
+  Layers hidden;
+  for (int depth = 0; depth < 8; ++depth) {
+    hidden.push_back(layers::conv({.filter = {3, 3}, .weight_variance = 2, .bias_variance = 0.01}));
+    hidden.push_back(nonlinearity);
+  }
+  hidden.push_back(layers::global_average_pool());
+  hidden.push_back(layers::dense());
+  return Network(std::move(hidden));
+}
+
 std::vector<Case> all_cases() {
   const auto named = [](const char* name, const models::NetworkSettings& settings) {
     return models::named_network(name, settings);
@@ -85,6 +101,8 @@ std::vector<Case> all_cases() {
           {"conv-flatten", named("conv-flatten", {{"depth", 8}}), 40, {32, 32, 3}},
           {"conv-gap", named("conv-gap", {{"depth", 8}}), 6, {32, 32, 3}},
           {"conv-gap-8", named("conv-gap", {{"depth", 8}}), 24, {8, 8, 3}},
+          {"conv-erf-8", convolutions(layers::erf()), 24, {8, 8, 3}},
+          {"conv-gelu-8", convolutions(layers::gelu()), 24, {8, 8, 3}},
           {"struct-8", named("struct", {{"depth", 4}}), 16, {8, 8, 3}},
           {"imdb-cnn-gap", named("imdb-cnn-gap", {}), 24, {60, 50}}};
 }
