@@ -135,14 +135,16 @@ class TrialLog {
 
   double first_score(const std::vector<double>& values) {
     const auto known = known_.find(values);
-    double score = worst_;
     try {
-      score = known != known_.end() ? known->second : score_(values);
+      return noted(values, known != known_.end() ? known->second : score_(values));
     } catch (...) {
       error_ = std::current_exception();
       optimiser_->force_stop();
       return worst_;
     }
+  }
+
+  double noted(const std::vector<double>& values, double score) {
     tried_[values] = score;
     trials_.push_back({values, score});
     if (std::isfinite(score)) worst_ = std::max(worst_, 2 * std::abs(score) + 1);
