@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <nlopt.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -87,15 +88,27 @@ class TrialLog {
     } catch (const nlopt::roundoff_limited&) {
       // It can refine no further.
     } catch (const std::runtime_error&) {
+      // L-BFGS gives up where no step along its direction leads down.
+      if (algorithm != nlopt::LD_LBFGS) throw;
       return false;
     }
     return true;
   }
 
-  [[nodiscard]] const std::vector<double>& best_place() const { return best_place_; }
+  [[nodiscard]] const std::vector<double>& best_place() const { return best_.place; }
   [[nodiscard]] std::vector<Trial> take() && { return std::move(trials_); }
 
  private:
+  /// What is known of a choice.
+  struct Known {
+    double score;
+    std::optional<std::vector<double>> slopes;
+  };
+  struct Best {
+    std::vector<double> place;  ///< Empty until there is one.
+    double score = 0;
+  };
+
   /// `slopes`: where derivatives by the place are written, if there are any to be.
   double objective(const std::vector<double>& place, std::vector<double>& slopes) {
     std::vector<double> values;
@@ -105,11 +118,8 @@ class TrialLog {
       optimiser_->force_stop();
       return worst_;
     }
-    const double score = tried != tried_.end() ? tried->second : first_score(values);
-    if (std::isfinite(score) && (best_place_.empty() || score < best_)) {
-      best_ = score;
-      best_place_ = place;
-    }
+    const double score = tried != tried_.end() ? tried->second.score : first_score(values);
+    if (std::isfinite(score) && (best_.place.empty() || score < best_.score)) best_ = {place, score};
     if (!slopes.empty()) differentiate(values, std::isfinite(score), slopes);
     return std::isfinite(score) ? score : worst_;
   }
@@ -118,9 +128,9 @@ class TrialLog {
     std::fill(slopes.begin(), slopes.end(), 0);
     if (!has_score || error_) return;
     try {
-      const auto known = slopes_.find(values);
-      const std::vector<double> found =
-          known != slopes_.end() ? known->second : slopes_.emplace(values, gradient_(values)).first->second;
+      std::optional<std::vector<double>>& known = tried_.at(values).slopes;
+      if (!known) known = gradient_(values);
+      const std::vector<double>& found = *known;
       lacks_derivatives_ = found.empty();
       if (found.size() != slopes.size() && !lacks_derivatives_)
         throw ArgumentError(
@@ -145,7 +155,7 @@ class TrialLog {
   }
 
   double noted(const std::vector<double>& values, double score) {
-    tried_[values] = score;
+    tried_[values] = {score, {}};
     trials_.push_back({values, score});
     if (std::isfinite(score)) worst_ = std::max(worst_, 2 * std::abs(score) + 1);
     return score;
@@ -155,11 +165,9 @@ class TrialLog {
   const std::function<double(const std::vector<double>&)>& score_;
   const std::function<std::vector<double>(const std::vector<double>&)>& gradient_;
   std::map<std::vector<double>, double> known_;
-  std::map<std::vector<double>, double> tried_;
-  std::map<std::vector<double>, std::vector<double>> slopes_;
+  std::map<std::vector<double>, Known> tried_;
   std::vector<Trial> trials_;
-  std::vector<double> best_place_;
-  double best_ = 0;
+  Best best_;
   double worst_ = 1e6;  ///< For choices without a score.
   int most_ = 0;
   nlopt::opt* optimiser_ = nullptr;
