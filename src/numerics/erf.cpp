@@ -140,6 +140,16 @@ class ShiftedErf {
             entry.derivative};
   }
 
+  /// The slopes above cancel for p = q = c, where D = 1 + 4p and N = 1: their sum is smaller by p.
+  [[nodiscard]] SelfSlopes self_slopes(double narrow_p) const {
+    const double square = rate_ * rate_, p = square * narrow_p, side = 1 + 2 * p, d = 1 + 4 * p;
+    const Dual<double> entry = dual(narrow_p, narrow_p, narrow_p, 0.0);
+    const double twice = 2 * shift_ * mixed_mean({p, p, p, 0, shift_});
+    return {entry,
+            {(entry.derivative - square * twice) / side,
+             square * entry.derivative * ((8 * shift_ * shift_ / d - 2) / d)}};
+  }
+
  private:
   /// What the slopes of an entry are made of, in the units of b = 1.
   struct Entry {
@@ -167,13 +177,17 @@ class ShiftedErf {
     }
   };
 
-  /// Of the value in p; g = E[phi'(u) phi'(v)].
-  [[nodiscard]] double value_slope(const Entry& at, double g) const {
+  /// E[phi'(u) phi(v)]
+  [[nodiscard]] double mixed_mean(const Entry& at) const {
     const double side = 1 + 2 * at.p;
     const double mean_slope =
         2 * std::numbers::inv_sqrtpi * std::exp(-at.shift * at.shift / side) / std::sqrt(side);
-    const double mixed = amplitude_ * mean_slope * (amplitude_ * at.tilted_mean() + offset_);
-    return -(at.c * g + at.shift * mixed) / side;
+    return amplitude_ * mean_slope * (amplitude_ * at.tilted_mean() + offset_);
+  }
+
+  /// Of the value in p; g = E[phi'(u) phi'(v)].
+  [[nodiscard]] double value_slope(const Entry& at, double g) const {
+    return -(at.c * g + at.shift * mixed_mean(at)) / (1 + 2 * at.p);
   }
 
   /// The end of the integral, +-(pi/2 - from_end), and h and k.

@@ -67,6 +67,13 @@ class Gaussian {
     return {entry, side(q), side(p), bend, entry.derivative};
   }
 
+  /// The slopes above cancel for p = q = c, where D = 1 - 4 b p: their sum is smaller by p.
+  [[nodiscard]] SelfSlopes self_slopes(double p) const {
+    const Dual<double> entry = dual(p, p, p, 0.0);
+    const double d = 1 - 4 * rate_ * p, twice = 2 * rate_;
+    return {entry, {twice * entry.value / d, twice * twice * entry.value / d * ((1 + twice * p) / d)}};
+  }
+
  private:
   /// I - 2b Sigma is positive definite. Written so that NaN passes on as NaN, not as an error about
   /// variances.

@@ -56,6 +56,16 @@ struct Gabor {
             (a * a + a_in_c + b * b) * sine + (2 * a * b + b_in_c) * cosine,
             value_in_c};
   }
+
+  /// The slopes above cancel for p = q = c: their sum is smaller by p. With w = 1 / (1 + 4p), e = exp(-2p w),
+  ///     value = sqrt(w) (1 - e) / 2,  derivative = sqrt(w) [2 - w + (w^2 + w - 1) e] / 2,
+  /// and dw/dp = -4 w^2, de/dw = e / 2. (Derived here.)
+  [[nodiscard]] static SelfSlopes self_slopes(double p) {
+    const double w = 1 / (1 + 4 * p), cube = w * std::sqrt(w), rest = -std::expm1(-2 * (p * w));
+    const double e = 1 - rest;
+    return {dual(p, p, p, 0.0),
+            {cube * (w * e - rest), -2 * cube * (1 - 1.5 * w + e * (((w / 2 + 3) * w + 1) * w - 0.5))}};
+  }
 };
 
 }  // namespace
