@@ -28,9 +28,9 @@ struct ShapeRule {
   const std::vector<Shape>& inputs;
   const Shape& network_input;
 
-  Shape operator()(const InputNode& node) const { return transformed(node.transforms); }
+  Shape operator()(const InputNode& node) const { return transformed_shape(node.transforms, network_input); }
   Shape operator()(const FeatureNode& node) const {
-    node.stage->check_shape(transformed(node.transforms));
+    node.stage->check_shape(transformed_shape(node.transforms, network_input));
     return {};
   }
   Shape operator()(const AffineNode& node) const { return window_output_shape(inputs[0], node.window); }
@@ -43,12 +43,6 @@ struct ShapeRule {
   Shape operator()(const RowNode&) const { return inputs[0]; }
   Shape operator()(const SumNode&) const { return common_shape(); }
   Shape operator()(const ProductNode&) const { return common_shape(); }
-
-  Shape transformed(const std::vector<FeatureTransform>& transforms) const {
-    Shape shape = network_input;
-    for (const FeatureTransform& transform : transforms) shape = feature_shape(transform, shape);
-    return shape;
-  }
 
   Shape common_shape() const {
     for (std::size_t i = 1; i < inputs.size(); ++i)
@@ -67,6 +61,12 @@ std::vector<std::vector<Index>> NormedAxes::groups(const Shape& shape) const {
   std::vector<Index> axes(shape.size());
   std::iota(axes.begin(), axes.end(), Index{0});
   return position_groups(shape, axes);
+}
+
+Shape transformed_shape(const std::vector<FeatureTransform>& transforms, const Shape& network_input) {
+  Shape shape = network_input;
+  for (const FeatureTransform& transform : transforms) shape = feature_shape(transform, shape);
+  return shape;
 }
 
 Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input) {
@@ -112,11 +112,6 @@ const std::vector<FeatureTransform>* input_transforms(const Operation& operation
   if (const auto* input = std::get_if<InputNode>(&operation)) return &input->transforms;
   if (const auto* features = std::get_if<FeatureNode>(&operation)) return &features->transforms;
   return nullptr;
-}
-
-bool is_circular(const Operation& operation) {
-  const auto* affine = std::get_if<AffineNode>(&operation);
-  return affine != nullptr && affine->window.padding == Padding::circular;
 }
 
 }  // namespace widelimit

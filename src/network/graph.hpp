@@ -116,6 +116,9 @@ struct Graph {
   std::int64_t fewest_samples = 0;
 };
 
+/// Shape of the inputs behind transforms. Throws ArgumentError without path.
+Shape transformed_shape(const std::vector<FeatureTransform>& transforms, const Shape& network_input);
+
 /// Shape behind a node. Throws ArgumentError without path.
 Shape output_shape(const Operation& operation, const std::vector<Shape>& inputs, const Shape& network_input);
 
@@ -127,8 +130,5 @@ Graph reachable_part(const Graph& graph);
 
 /// The transforms of a node that reads the inputs themselves; null for other nodes.
 const std::vector<FeatureTransform>* input_transforms(const Operation& operation);
-
-/// True for a convolution (or local convolution) that wraps around the border.
-bool is_circular(const Operation& operation);
 
 }  // namespace widelimit

@@ -15,6 +15,7 @@
 #include "widelimit/layers/branches.hpp"
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/network/network_file.hpp"
 
@@ -85,6 +86,50 @@ TEST_CASE("random networks on graphs agree with the naive kernel") {
     CAPTURE(seed);
     check_graph_network(seed, nodes[seed % nodes.size()]);
   }
+}
+
+// Such a convolution is of every padding at once.
+TEST_CASE("convolutions of one position between aggregations, of any padding") {
+  const std::vector<Shape> nodes{{3}, {3}, {6}};
+  const Arrays arrays = random_batch(5, nodes);
+  const Inputs<double> x(arrays, random_graphs(6, nodes, false));
+  for (const Padding padding : {Padding::same, Padding::valid, Padding::circular}) {
+    CAPTURE(static_cast<int>(padding));
+    const layers::ConvolutionOptions one{
+        .filter = {1}, .padding = padding, .weight_variance = 1.3, .bias_variance = 0.2};
+    const layers::Branch skip{.scale = 0.7}, body{.layers = {layers::conv(one)}};
+    for (const Layer& join :
+         {layers::sum({skip, body}), layers::product({skip, body}),
+          layers::sum({skip, {.layers = {layers::conv(one), layers::relu(), layers::conv(one)}}}),
+          layers::concat({{0.4, {}}, {0.6, {layers::conv(one)}}}), layers::conv(one)})
+      for (const Layer& last : {layers::aggregate({}), layers::attention()}) {
+        const Network network(
+            {layers::aggregate({}), layers::dense(), join, last, layers::global_average_pool()});
+        std::ostringstream printed;
+        printed << network;
+        CAPTURE(printed.str());
+        check_against(NaiveKernel(network), x, x, true, gram<double>(network, x), 1e-10);
+      }
+  }
+}
+
+TEST_CASE("a branch between aggregations by hand") {
+  Matrix<double> values(3, 1);
+  values << 1, 2, 3;
+  const Inputs<double> nodes(std::vector<Matrix<double>>{values});
+  Matrix<double> path = Matrix<double>::Zero(3, 3);
+  path(0, 1) = path(1, 0) = path(1, 2) = path(2, 1) = 1;
+  const Inputs<double> x(nodes, {InputGraph::from_adjacency(path)});
+  const Layer circular = layers::conv({.filter = {1}, .padding = Padding::circular});
+  const Layer sums = layers::aggregate({});
+  const Network network({sums, layers::sum({{1, {}}, {1, {circular}}}), sums, layers::global_average_pool()});
+  // P x = (2, 4, 2), P P x = (4, 4, 4): twice 16.
+  CHECK(gram<double>(network, x).nngp(0, 0) == doctest::Approx(32));
+  Matrix<float> numbers(3, 1);
+  numbers << 1, 2, 3;
+  const Inputs<float> in_float(Inputs<float>(std::vector<Matrix<float>>{numbers}),
+                               {InputGraph::from_adjacency(path)});
+  CHECK(gram<float>(network, in_float).nngp(0, 0) == doctest::Approx(32));
 }
 
 /// Of equal shape, then of different ones, down to a single position.

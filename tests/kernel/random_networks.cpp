@@ -250,9 +250,10 @@ class Composer {
     return result;
   }
 
-  /// One that leaves the shape as it is.
+  /// One that leaves the shape as it is; of graphs often of one position, which aggregations see as a dense layer.
   ConvolutionOptions keeping(Index largest_filter) {
     const Padding padding = below(2) == 0 ? Padding::same : Padding::circular;
+    if (graphs_ != Graphs::none && below(2) == 0) largest_filter = 1;
     return {sizes(largest_filter, padding), std::vector<Index>(axes(), 1), padding, number(0.5, 2), 0.1};
   }
 

@@ -33,13 +33,13 @@ void PlaneConvolution<Scalar>::forth(const ConvolvedPlanes& planes, const Plane<
                                      const Plane<Scalar>& target, const Scratch& scratch) {
   const auto& [affine, from, to, count] = planes;
   const auto size = static_cast<std::size_t>(count * to.layout.length);
-  if (affine.kind == Affine::Kind::single_position)
+  if (affine.kind == AffineKind::single_position)
     return dense_plane(affine.scale, affine.bias, source, size, target);
   if (from.empty()) {
     const auto bias = static_cast<Scalar>(affine.bias);
     return fill_plane(target, size, bias, affine.trained ? bias : Scalar{0});
   }
-  if (affine.kind == Affine::Kind::shifted)
+  if (affine.kind == AffineKind::shifted)
     return convolve_shifted(affine.window, affine.left_front, from.layout, count, affine.scale, affine.bias,
                             source, target, scratch);
   const numerics::PlaneSteps steps{count, from.layout.length, to.layout.length};
@@ -60,7 +60,7 @@ void PlaneConvolution<Scalar>::shift_back(const ConvolvedPlanes& planes, const P
   const auto exchanged = [](const Plane<Scalar>& plane) {
     return plane.ntk == nullptr ? plane : Plane<Scalar>{plane.ntk, plane.nngp};
   };
-  if (affine.kind == Affine::Kind::single_position)
+  if (affine.kind == AffineKind::single_position)
     return dense_plane(affine.scale, 0, exchanged(behind),
                        static_cast<std::size_t>(planes.count * layout.length), exchanged(in_front));
   Index3 turned_front;
@@ -95,8 +95,8 @@ void PlaneConvolution<Scalar>::spread_back(const ConvolvedPlanes& planes, const 
 template <typename Scalar>
 void PlaneConvolution<Scalar>::back(const ConvolvedPlanes& planes, const Plane<Scalar>& behind,
                                     const Plane<Scalar>& in_front, const Scratch& scratch) {
-  const Affine::Kind kind = planes.affine.kind;
-  if (kind == Affine::Kind::shifted || kind == Affine::Kind::single_position)
+  const AffineKind kind = planes.affine.kind;
+  if (kind == AffineKind::shifted || kind == AffineKind::single_position)
     return shift_back(planes, behind, in_front, scratch);
   spread_back(planes, behind, in_front);
 }

@@ -22,7 +22,7 @@ std::optional<Affine> affine_of(const Program& program, const PairGeometry& geom
   if (local == nullptr) return {};
   Affine affine = of(local->affine);
   // Its planes have no guards for shifted copies.
-  if (affine.kind != Affine::Kind::circular) affine.kind = Affine::Kind::strided;
+  if (affine.kind != AffineKind::circular) affine.kind = AffineKind::strided;
   return affine;
 }
 
@@ -35,8 +35,8 @@ bool has_zero(const std::array<std::vector<AxisOffsets>, 3>& offsets) {
 /// Planes of complementary offsets are taken apart where a run gathers entries from elsewhere than shifted copies do.
 bool takes_planes_apart(const std::vector<std::optional<Affine>>& affine) {
   return std::any_of(affine.begin(), affine.end(), [](const std::optional<Affine>& of_instruction) {
-    return of_instruction && of_instruction->kind != Affine::Kind::single_position &&
-           of_instruction->kind != Affine::Kind::shifted;
+    return of_instruction && of_instruction->kind != AffineKind::single_position &&
+           of_instruction->kind != AffineKind::shifted;
   });
 }
 
@@ -211,10 +211,10 @@ void RunWalk<Scalar>::go_back(std::size_t i, const InputNode& /*node*/) {
 template <typename Scalar>
 void RunWalk<Scalar>::evaluate(std::size_t i, const AffineNode& /*node*/) {
   const Affine& affine = *affine_[i];
-  if (affine.kind == Affine::Kind::circular) return sum_around(i);
+  if (affine.kind == AffineKind::circular) return sum_around(i);
   const Planes &from = input(i, 0), &to = tape_[i];
   const Gaps gaps = of_.run.instructions[of_.run.instructions[i].inputs[0]].gaps;
-  if (gaps != Gaps::zero && !from.plane.empty() && affine.kind != Affine::Kind::single_position)
+  if (gaps != Gaps::zero && !from.plane.empty() && affine.kind != AffineKind::single_position)
     clear_guards(from.plane.layout, stack_->count, from.value);
   convolution_.forth({affine, from.plane, to.plane, stack_->count}, from.value, to.value, scratch());
 }
@@ -225,7 +225,7 @@ void RunWalk<Scalar>::go_back(std::size_t i, const AffineNode& node) {
   with_scalars(i, tape_[i].value, [&](const auto& value, const auto& adjoint, std::size_t count) {
     block_->scalars->add(of_.id(i), node, value, adjoint, count);
   });
-  if (affine.kind == Affine::Kind::circular) return sum_around_back(i);
+  if (affine.kind == AffineKind::circular) return sum_around_back(i);
   Planes &from = input(i, 0), &to = tape_[i];
   if (from.plane.empty()) return;
   give(from, [&](const Plane<Scalar>& target) {

@@ -53,7 +53,7 @@ void RunWalk<Scalar>::load_diagonal(std::size_t i, Index n, TapeEntry<Scalar>& d
 
 template <typename Scalar>
 void RunWalk<Scalar>::sum_locally(std::size_t i, const LocalAffineNode& /*local*/) {
-  if (affine_[i]->kind == Affine::Kind::circular) return sum_around(i);
+  if (affine_[i]->kind == AffineKind::circular) return sum_around(i);
   const Planes& to = tape_[i];
   TapeEntry<Scalar> from;
   for_each_pair(to.plane, to.value, [&](Index n, const Plane<Scalar>& plane) {
@@ -64,7 +64,7 @@ void RunWalk<Scalar>::sum_locally(std::size_t i, const LocalAffineNode& /*local*
 
 template <typename Scalar>
 void RunWalk<Scalar>::sum_locally_back(std::size_t i) {
-  if (affine_[i]->kind == Affine::Kind::circular) return sum_around_back(i);
+  if (affine_[i]->kind == AffineKind::circular) return sum_around_back(i);
   const Planes& to = tape_[i];
   const NodeId id = of_.node(i).inputs[0];
   TapeEntry<Scalar> from;

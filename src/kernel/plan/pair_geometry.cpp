@@ -6,6 +6,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "kernel/plan/affine_kind.hpp"
+
 namespace widelimit {
 namespace {
 
@@ -25,7 +27,8 @@ bool joins_complements(const Program& program, const Run& run, const std::vector
     const auto* affine = std::get_if<AffineNode>(&operation);
     const Index3 strides = affine != nullptr ? Window3(affine->window).stride : Index3{1, 1, 1};
     const bool strides_far = *std::max_element(strides.begin(), strides.end()) > 2;
-    const bool gathers = std::holds_alternative<LocalAffineNode>(operation) || is_circular(operation);
+    const bool gathers = std::holds_alternative<LocalAffineNode>(operation) ||
+                         is_affine_of_kind(operation, AffineKind::circular);
     if ((gathers || strides_far) && !instruction.loads) return false;
     if (!is_image(geometry.left_sizes[instruction.node])) return false;
     for (std::size_t k = 0; k < 3; ++k) {

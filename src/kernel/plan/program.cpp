@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "kernel/plan/affine_kind.hpp"
 #include "kernel/plan/geometry.hpp"
 #include "kernel/plan/selections.hpp"
 #include "network/pair_sums.hpp"
@@ -21,7 +22,7 @@ bool is_any(const Operation& operation) {
 /// True if a node reads its input as a whole, not one plane at a time.
 bool reads_whole_input(const Operation& operation) {
   return !gathers_planes(operation) &&
-         (is_any<PairNode, LocalAffineNode>(operation) || is_circular(operation));
+         (is_any<PairNode, LocalAffineNode>(operation) || is_affine_of_kind(operation, AffineKind::circular));
 }
 
 /// Functionals are as quick on planes.
@@ -252,13 +253,13 @@ class Scheduler {
   Gaps gaps_behind(const Run& run, const Instruction& instruction) const {
     const Operation& operation = nodes()[instruction.node].operation;
     if (instruction.loads || is_any<InputNode>(operation)) return Gaps::zero;
-    if (is_circular(operation)) return Gaps::unknown;
+    if (is_affine_of_kind(operation, AffineKind::circular)) return Gaps::unknown;
     if (is_any<LocalAffineNode>(operation)) return Gaps::finite;
     Gaps inputs = Gaps::zero;
     for (const std::size_t input : instruction.inputs)
       inputs = std::min(inputs, run.instructions[input].gaps);
-    if (const auto* affine = std::get_if<AffineNode>(&operation))
-      return Window3(affine->window).is_single_position() ? std::min(inputs, Gaps::finite) : Gaps::finite;
+    if (is_affine_of_kind(operation, AffineKind::single_position)) return std::min(inputs, Gaps::finite);
+    if (is_any<AffineNode>(operation)) return Gaps::finite;
     const auto* row = std::get_if<RowNode>(&operation);
     if (row == nullptr) return inputs;
     return inputs != Gaps::unknown && row->stage->clears_gaps() ? Gaps::zero : Gaps::unknown;
@@ -294,8 +295,7 @@ class Scheduler {
     const Operation& operation = nodes()[instruction.node].operation;
     if (is_any<RowNode>(operation)) return true;
     if (is_any<SumNode>(operation)) return instruction.inputs.size() == 2;
-    const auto* affine = std::get_if<AffineNode>(&operation);
-    return affine != nullptr && Window3(affine->window).is_single_position();
+    return is_affine_of_kind(operation, AffineKind::single_position);
   }
 
   const std::vector<std::vector<Shape>>& shapes_;

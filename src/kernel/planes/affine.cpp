@@ -1,17 +1,6 @@
 #include "kernel/planes/affine.hpp"
 
 namespace widelimit {
-namespace {
-
-Affine::Kind kind_of(const Window3& window, AffineNode::Weights weights) {
-  if (weights == AffineNode::Weights::none) return Affine::Kind::strided;
-  if (window.padding == Padding::circular) return Affine::Kind::circular;
-  if (window.is_single_position()) return Affine::Kind::single_position;
-  const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
-  return shifts ? Affine::Kind::shifted : Affine::Kind::strided;
-}
-
-}  // namespace
 
 Affine::Affine(const AffineNode& node, const Index3& left, const Index3& right)
     : window{node.window},
@@ -19,7 +8,7 @@ Affine::Affine(const AffineNode& node, const Index3& left, const Index3& right)
       right_front{window.front(right)},
       scale{node.weight_variance / static_cast<double>(product(window.size))},
       bias{node.bias_variance},
-      kind{kind_of(window, node.weights)},
+      kind{affine_kind(node)},
       trained{node.weights == AffineNode::Weights::trained} {}
 
 Index3 Affine::offset_of_diagonal() const {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "kernel/plan/affine_kind.hpp"
 #include "kernel/planes/placed_plane.hpp"
-#include "network/graph.hpp"
 #include "numerics/rows/window_rows.hpp"
 
 namespace widelimit {
@@ -9,16 +9,12 @@ namespace widelimit {
 /// A convolution (local ones too) or dense layer between inputs of some sizes: what does not depend on the
 /// offset.
 struct Affine {
-  /// How it is evaluated on planes: entry by entry; as a sum of shifted copies; as windows of any place and
-  /// stride; or gathered from a kept node.
-  enum class Kind { single_position, shifted, strided, circular };
-
   Window3 window;
   Index3 left_front;
   Index3 right_front;
   double scale;
   double bias;
-  Kind kind;
+  AffineKind kind;
   bool trained;  ///< It has weights, whose gradients enter the NTK.
 
   /// `left`, `right`: sizes in front of the layer.

@@ -37,13 +37,13 @@ void convolve(const PlacedInstruction<Scalar>& from, const PlacedInstruction<Sca
   const Affine& affine = *to.affine;
   const PlaneLayout& layout = to.at().layout;
   const Plane<Scalar> source = from.result(), target = to.planes;
-  if (affine.kind == Affine::Kind::single_position)
+  if (affine.kind == AffineKind::single_position)
     return dense_plane(affine.scale, affine.bias, source, to.row_size(stacked), target);
   if (from.at().empty()) return fill_bias(affine, stacked * layout.length, target);
   if (from.instruction->gaps != Gaps::zero) clear_guards(from.at().layout, stacked, source);
   const numerics::PlaneSteps steps{stacked, from.at().layout.length, layout.length};
   if (!affine.trained) return select_strided(to.windows, steps, source, target);
-  if (affine.kind == Affine::Kind::shifted)
+  if (affine.kind == AffineKind::shifted)
     convolve_shifted(affine.window, affine.left_front, layout, stacked, affine.scale, affine.bias, source,
                      target, scratch);
   else
@@ -75,7 +75,7 @@ void convolve_locally(const TileRun<Scalar>& run, NodeId input, const PlacedInst
   const Affine& affine = *to.affine;
   const Index length = to.at().layout.length;
   if (!to.at().is_diagonal) return fill_plane(target, static_cast<std::size_t>(length), Scalar{0}, Scalar{0});
-  if (affine.kind == Affine::Kind::circular)
+  if (affine.kind == AffineKind::circular)
     convolve_around(run, input, to, pair, target);
   else
     convolve_diagonal(run, input, to, pair, target);

@@ -46,7 +46,7 @@ class PlaneEvaluator {
   }
 
   void evaluate(std::size_t i, const AffineNode& /*node*/) {
-    if (placed_[i].affine->kind == Affine::Kind::circular) return convolve_kept(i, convolve_around<Scalar>);
+    if (placed_[i].affine->kind == AffineKind::circular) return convolve_kept(i, convolve_around<Scalar>);
     convolve(input_of(i, 0), placed_[i], stack_.count,
              {run_.workspace.scratch(0).nngp, run_.workspace.scratch(1).nngp});
   }

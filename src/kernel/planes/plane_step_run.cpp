@@ -84,7 +84,7 @@ bool PlaneStepRun<Scalar>::skips_ntk(std::size_t number) const {
   return std::all_of(placed_.begin(), placed_.end(), [&](const PlacedInstruction<Scalar>& reader) {
     const auto& inputs = reader.instruction->inputs;
     const bool reads = std::find(inputs.begin(), inputs.end(), number) != inputs.end();
-    return !reads || (reader.affine && reader.affine->kind != Affine::Kind::circular);
+    return !reads || (reader.affine && reader.affine->kind != AffineKind::circular);
   });
 }
 
@@ -193,7 +193,7 @@ void PlaneStepRun<Scalar>::place(const PlaneOffsets& offsets) {
   }
   for (PlacedInstruction<Scalar>& placed : placed_) {
     const auto& inputs = placed.instruction->inputs;
-    if (placed.affine && placed.affine->kind == Affine::Kind::strided && !inputs.empty())
+    if (placed.affine && placed.affine->kind == AffineKind::strided && !inputs.empty())
       placed.windows = strided_windows(*placed.affine, placed_[inputs[0]].at(), placed.at());
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/plan/affine_kind.hpp"
 #include "network/graph_stage.hpp"
 
 namespace widelimit {
@@ -21,9 +22,8 @@ bool is_aggregation(const Operation& operation) {
 bool is_local(const Program& program, const Instruction& instruction) {
   const Operation& operation = program.graph.nodes[instruction.node].operation;
   if (instruction.loads) return program.as_matrix[instruction.node];
-  if (const auto* affine = std::get_if<AffineNode>(&operation))
-    return affine->weights == AffineNode::Weights::trained && Window3(affine->window).is_single_position();
-  return std::holds_alternative<RowNode>(operation) || std::holds_alternative<SumNode>(operation) ||
+  return is_affine_of_kind(operation, AffineKind::single_position) ||
+         std::holds_alternative<RowNode>(operation) || std::holds_alternative<SumNode>(operation) ||
          std::holds_alternative<ProductNode>(operation);
 }
 

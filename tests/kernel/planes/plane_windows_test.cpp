@@ -72,7 +72,7 @@ struct ConvolutionCase {
 /// Convolves the planes of all offsets of a layer, two stacked ones each, and compares every entry.
 void check_convolution(const ConvolutionCase& layer, bool shifted, std::mt19937& generator) {
   const Affine affine({layer.window, 1.7, 0.3}, layer.left, layer.right);
-  REQUIRE((affine.kind == Affine::Kind::shifted) == shifted);
+  REQUIRE((affine.kind == AffineKind::shifted) == shifted);
   const auto covariances = [&] {
     return Covariances{layer.left, layer.right,
                        normal_numbers(product(layer.left) * product(layer.right), generator)};

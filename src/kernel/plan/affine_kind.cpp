@@ -1,0 +1,21 @@
+#include "kernel/plan/affine_kind.hpp"
+
+namespace widelimit {
+
+AffineKind affine_kind(const AffineNode& node) {
+  const Window3 window(node.window);
+  if (node.weights == AffineNode::Weights::none) return AffineKind::strided;
+  // First of all: a window of one position sees no border, whatever its padding.
+  if (window.is_single_position()) return AffineKind::single_position;
+  if (window.padding == Padding::circular)
+    return window.size == Index3{1, 1, 1} ? AffineKind::strided : AffineKind::circular;
+  const bool shifts = window.stride == Index3{1, 1, 1} && window.padding == Padding::same;
+  return shifts ? AffineKind::shifted : AffineKind::strided;
+}
+
+bool is_affine_of_kind(const Operation& operation, AffineKind kind) {
+  const auto* affine = std::get_if<AffineNode>(&operation);
+  return affine != nullptr && affine_kind(*affine) == kind;
+}
+
+}  // namespace widelimit

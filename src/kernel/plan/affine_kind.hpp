@@ -1,0 +1,18 @@
+#pragma once
+
+#include "kernel/plan/geometry.hpp"
+#include "network/graph.hpp"
+
+namespace widelimit {
+
+/// How a convolution or dense layer is evaluated on planes: entry by entry; as a sum of shifted copies; as windows of
+/// any place and stride; or gathered from a kept node, around the border. The schedule, the engine and the derivatives
+/// all go by this.
+enum class AffineKind { single_position, shifted, strided, circular };
+
+[[nodiscard]] AffineKind affine_kind(const AffineNode& node);
+
+/// True for a convolution that shares its weights, or a dense layer, of that kind.
+[[nodiscard]] bool is_affine_of_kind(const Operation& operation, AffineKind kind);
+
+}  // namespace widelimit
