@@ -5,6 +5,7 @@
 #include "kernel/planes/aligned_buffer.hpp"
 #include "kernel/planes/vector_padding.hpp"
 #include "kernel/variance_checks.hpp"
+#include "network/mask_stage.hpp"
 
 namespace widelimit {
 namespace {
@@ -47,8 +48,11 @@ bool VanishingCheck<Scalar>::must_stay_positive(const Instruction& instruction,
   if (const auto* affine = std::get_if<AffineNode>(&operation))
     // A window may leave positions out.
     return affine->weight_variance > 0 && of_input(0) == Positive::all;
-  if (const auto* row = std::get_if<RowNode>(&operation))
+  if (const auto* row = std::get_if<RowNode>(&operation)) {
+    // A mask may leave none but positions that are 0, such as those between the steps of a transposed convolution.
+    if (dynamic_cast<const MaskStage*>(row->stage.get()) != nullptr) return of_input(0) == Positive::all;
     return of_input(0) != Positive::none && !makes_zero_of_one<Scalar>(*row->stage);
+  }
   if (const auto* sum = std::get_if<SumNode>(&operation)) {
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (sum->factors[k] > 0 && of_input(k) != Positive::none) return true;

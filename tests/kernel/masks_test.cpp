@@ -336,6 +336,27 @@ TEST_CASE("norms of raw inputs over positions average over those that count") {
   }
 }
 
+// Between the steps there are zeros, which are all that the mask leaves.
+TEST_CASE("masks that leave nothing but zeros of a transposed convolution") {
+  xt::xarray<double> x = xt::ones<double>({1, 4, 1, 1});
+  xt::xarray<bool> mask = xt::zeros<bool>({1, 4, 1});
+  mask(0, 1, 0) = mask(0, 3, 0) = true;
+  const Inputs<double> masked(Inputs<double>(x), mask);
+  const Layer up = conv_transpose({.filter = {2, 1}, .strides = {1, 2}});
+  // Four of eight positions count, those without a tap; they have the bias.
+  CHECK(gram(Network({up, dense({1, 0.5}), flatten()}), masked).nngp(0, 0) == doctest::Approx(0.25));
+  CHECK(gram(Network({up, dense({1, 0.5}), global_average_pool()}), masked).nngp(0, 0) ==
+        doctest::Approx(0.5));
+  CHECK(gram(Network({up, dense({1, 0.5}), relu(), global_average_pool(), dense()}), masked).nngp(0, 0) ==
+        doctest::Approx(0.25));
+  CHECK(gram(Network({up, relu(), dense({1, 0.5}), global_average_pool()}), masked).nngp(0, 0) ==
+        doctest::Approx(0.5));
+  xt::xarray<float> in_float = xt::ones<float>({1, 4, 1, 1});
+  CHECK(gram(Network({up, dense({1, 0.5}), global_average_pool()}),
+             Inputs<float>(Inputs<float>(in_float), mask))
+            .nngp(0, 0) == doctest::Approx(0.5));
+}
+
 TEST_CASE("a mask of what is not a constant") {
   xt::xarray<double> x = random_inputs(1, {2, 3, 2});
   const double nan = std::numeric_limits<double>::quiet_NaN();
