@@ -83,8 +83,9 @@ Inputs<Scalar> inputs_of(const std::vector<Array<Scalar>>& arrays) {
 template <typename Scalar>
 Matrix<Scalar> matrix_of(const Array<Scalar>& array) {
   const Index rows = array.ndim() == 0 ? 1 : static_cast<Index>(array.shape(0));
-  const Index count = static_cast<Index>(array.size());
-  return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, rows == 0 ? 0 : count / rows);
+  Index columns = 1;
+  for (std::size_t axis = 1; axis < array.ndim(); ++axis) columns *= static_cast<Index>(array.shape(axis));
+  return Eigen::Map<const Matrix<Scalar>>(array.data(), rows, columns);
 }
 
 /// The same of a function's argument; ArgumentError, which names it, for more than two axes, TypeError as of numbers_of().
@@ -115,10 +116,11 @@ ArrayObject<Scalar> array_of(Matrix<Scalar> matrix) {
       owner)));
 }
 
-/// None for an empty matrix: what was not computed.
+/// None for what was not computed, which is an empty matrix. So are kernels of batches without inputs: they are what is
+/// `wanted`.
 template <typename Scalar>
-nanobind::object array_or_none(Matrix<Scalar> matrix) {
-  if (matrix.size() == 0) return nanobind::none();
+nanobind::object array_or_none(Matrix<Scalar> matrix, bool wanted = false) {
+  if (matrix.size() == 0 && !wanted) return nanobind::none();
   return array_of(std::move(matrix));
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "widelimit/error.hpp"
 #include "widelimit/network/input_graph.hpp"
@@ -26,13 +28,23 @@ xt::xarray<bool> mask_of(const Array<bool>& array) {
   return mask;
 }
 
+std::vector<xt::xarray<bool>> mask_of(const std::vector<Array<bool>>& arrays) {
+  std::vector<xt::xarray<bool>> masks;
+  for (const Array<bool>& array : arrays) masks.push_back(mask_of(array));
+  return masks;
+}
+
+/// Of a batch, or one an input.
+using MaskArrays = std::variant<Array<bool>, std::vector<Array<bool>>>;
+
 template <typename Scalar>
 void make_batch(Batch<Scalar>* self, std::variant<Array<Scalar>, std::vector<Array<Scalar>>> arrays,
-                const std::optional<std::vector<Index>>& lengths, const std::optional<Array<bool>>& mask,
+                const std::optional<std::vector<Index>>& lengths, const std::optional<MaskArrays>& mask,
                 std::optional<std::vector<InputGraph>> graphs) {
   Inputs<Scalar> inputs = std::visit([](const auto& given) { return inputs_of<Scalar>(given); }, arrays);
   if (lengths) inputs = Inputs<Scalar>(inputs, *lengths);
-  if (mask) inputs = Inputs<Scalar>(inputs, mask_of(*mask));
+  if (mask)
+    inputs = std::visit([&](const auto& given) { return Inputs<Scalar>(inputs, mask_of(given)); }, *mask);
   if (graphs) inputs = Inputs<Scalar>(inputs, std::move(*graphs));
   new (self) Batch<Scalar>{std::move(arrays), std::move(inputs)};
 }

@@ -132,7 +132,8 @@ nb::tuple gram_jvp_of(const Network& network, const Batch<double>& x1, const Bat
     return x2 == nullptr ? gram_jvp(network, x1.inputs, direction, wanted, run)
                          : gram_jvp(network, x1.inputs, x2->inputs, direction, wanted, run);
   });
-  return nb::make_tuple(array_or_none(std::move(result.nngp)), array_or_none(std::move(result.ntk)));
+  return nb::make_tuple(array_or_none(std::move(result.nngp), wanted != Kernels::ntk),
+                        array_or_none(std::move(result.ntk), wanted != Kernels::nngp));
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ GramOptions options_of(const std::string& kernels, int threads, const Progress& 
 
 /// (nngp, ntk, nngp_error, ntk_error), None what there is not.
 template <typename Scalar>
-nb::tuple arrays_of(GramResult<Scalar> result) {
-  return nb::make_tuple(array_or_none(std::move(result.nngp)), array_or_none(std::move(result.ntk)),
+nb::tuple arrays_of(GramResult<Scalar> result, Kernels wanted) {
+  return nb::make_tuple(array_or_none(std::move(result.nngp), wanted != Kernels::ntk),
+                        array_or_none(std::move(result.ntk), wanted != Kernels::nngp),
                         array_or_none(std::move(result.nngp_error)),
                         array_or_none(std::move(result.ntk_error)));
 }
@@ -52,9 +53,11 @@ nb::tuple gram_of(const Network& network, const Batch<Scalar>& x1, const Batch<S
                   const std::string& kernels, int threads, const Progress& progress) {
   GramOptions options = options_of(kernels, threads, progress);
   return arrays_of(run_interruptibly([&](std::stop_token stop) {
-    options.stop = std::move(stop);
-    return x2 == nullptr ? gram(network, x1.inputs, options) : gram(network, x1.inputs, x2->inputs, options);
-  }));
+                     options.stop = std::move(stop);
+                     return x2 == nullptr ? gram(network, x1.inputs, options)
+                                          : gram(network, x1.inputs, x2->inputs, options);
+                   }),
+                   options.kernels);
 }
 
 /// The same in a store, whose tiles are kept. What the store reports are warnings, once it is done.
@@ -80,7 +83,7 @@ nb::tuple stored_gram_of(const Network& network, const Batch<Scalar>& x1, const 
   });
   for (const std::string& report : reports)
     if (PyErr_WarnEx(PyExc_RuntimeWarning, report.c_str(), 1) != 0) throw nb::python_error();
-  return arrays_of(std::move(result));
+  return arrays_of(std::move(result), options.gram.kernels);
 }
 
 template <typename Scalar>
@@ -88,9 +91,10 @@ nb::tuple diagonal_of(const Network& network, const Batch<Scalar>& x, const std:
                       int threads) {
   GramOptions options = options_of(kernels, threads, {});
   return arrays_of(run_interruptibly([&](std::stop_token stop) {
-    options.stop = std::move(stop);
-    return gram_diagonal(network, x.inputs, options);
-  }));
+                     options.stop = std::move(stop);
+                     return gram_diagonal(network, x.inputs, options);
+                   }),
+                   options.kernels);
 }
 
 template <typename Scalar>

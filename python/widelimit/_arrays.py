@@ -131,7 +131,8 @@ def batch(inputs, dtype, name, lengths=None, mask=None, graphs=None):
         arrays = [numbers(x, dtype, f"{name}[{i}]") for i, x in enumerate(inputs)]
     else:
         arrays = numbers(inputs, dtype, name)
-    return kind(arrays, _lengths(lengths, f"lengths of {name}"), _mask(mask, f"mask of {name}"), _graphs(graphs))
+    return kind(arrays, _lengths(lengths, f"lengths of {name}"), _masks(mask, f"mask of {name}", is_ragged(inputs)),
+                _graphs(graphs))
 
 
 def _lengths(lengths, name):
@@ -140,9 +141,16 @@ def _lengths(lengths, name):
     return integer_array(lengths, name).ravel().tolist()
 
 
-def _mask(mask, name):
+def _masks(mask, name, of_list):
+    """One array of bool; of a list of inputs a list of them, if it is one."""
     if mask is None:
         return None
+    if of_list and isinstance(mask, (list, tuple)):
+        return [_mask(m, f"{name}[{i}]") for i, m in enumerate(mask)]
+    return _mask(mask, name)
+
+
+def _mask(mask, name):
     array = np.asarray(mask)
     if array.dtype != bool:
         raise TypeError(f"{name}: expected an array of bool, got elements of type {array.dtype}")

@@ -49,7 +49,7 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
                goes on with what is missing. DataError, nothing touched, for a store of another network, of other inputs,
                kernels or precision; what is damaged is computed again, with a RuntimeWarning.
     lengths1, lengths2  true lengths of padded sequences, [n] integers
-    mask1, mask2        [n, spatial...] of bool: positions that count
+    mask1, mask2        [n, spatial...] of bool: positions that count; for a list of arrays also a list of masks
     graphs1, graphs2    one a input, for networks with aggregate layers: Graph objects or adjacency matrices
 
     Returns a Gram of matrices [n1, n2], of memory that nothing else uses. Raises NetworkError where the network does not fit such

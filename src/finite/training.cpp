@@ -126,6 +126,7 @@ void check(const FiniteNetwork<Scalar>& network, const Inputs<Scalar>& x, const 
   if (targets.rows() != n || targets.cols() != network.outputs())
     fail(fmt::format("expected targets [{}, {}], got [{}, {}]", n, network.outputs(), targets.rows(),
                      targets.cols()));
+  if (n == 0) fail("expected at least one input, got none");
   if (!targets.allFinite()) fail("targets must be finite");
   if (!(std::isfinite(options.learning_rate) && options.learning_rate > 0))
     fail(fmt::format("learning_rate must be positive, got {}", options.learning_rate));

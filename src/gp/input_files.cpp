@@ -71,11 +71,30 @@ template <typename Scalar>
 void write_mask(ArrayFolderWriter& folder, const Inputs<Scalar>& x) {
   std::vector<std::uint8_t> counts;
   for (Index i = 0; i < x.size(); ++i) counts.insert(counts.end(), x.mask(i).begin(), x.mask(i).end());
-  folder.write("mask.npy", counts.data(), sizes_of(x.size(), x.shape()));
+  folder.write("mask.npy", counts.data(),
+               x.is_ragged() ? Sizes{counts.size()} : sizes_of(x.size(), x.shape()));
+}
+
+template <typename Scalar>
+Inputs<Scalar> with_ragged_mask(const ArrayFolderReader& folder, const Inputs<Scalar>& x) {
+  const auto counts = folder.array<std::uint8_t>("mask.npy");
+  const JsonValue described = folder.document().at("inputs");
+  std::vector<xt::xarray<bool>> masks;
+  std::size_t next = 0;
+  for (Index i = 0; i < x.size(); ++i) {
+    xt::xarray<bool> mask = xt::xarray<bool>::from_shape(Sizes(x.shape(i).begin(), x.shape(i).end()));
+    if (mask.size() > counts.size() - next)
+      described.fail("mask.npy holds fewer values than x.npy has positions");
+    for (bool& value : mask) value = counts.data()[next++] != 0;
+    masks.push_back(std::move(mask));
+  }
+  if (next != counts.size()) described.fail("mask.npy holds more values than x.npy has positions");
+  return Inputs<Scalar>(x, masks);
 }
 
 template <typename Scalar>
 Inputs<Scalar> with_mask(const ArrayFolderReader& folder, const Inputs<Scalar>& x) {
+  if (x.is_ragged()) return with_ragged_mask(folder, x);
   return Inputs<Scalar>(x, xt::xarray<bool>(xt::cast<bool>(folder.array<std::uint8_t>("mask.npy"))));
 }
 

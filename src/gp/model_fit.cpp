@@ -8,6 +8,7 @@
 #include "gp/checks.hpp"
 #include "gp/model_state.hpp"
 #include "kernel/copied_inputs.hpp"
+#include "kernel/require_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/gram_cache.hpp"
 #include "widelimit/gp/targets.hpp"
@@ -170,8 +171,10 @@ class ModelFit {
 template <typename Scalar>
 void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scalar>* validation,
                   const ModelOptions& options) {
+  require_inputs(train.x, fit_place, "x");
   require_labelled(train, "the targets");
   if (validation != nullptr) {
+    require_inputs(validation->x, fit_place, "the validation batch");
     require_labelled(*validation, "the validation targets");
     require_shape(validation->y, -1, train.y.cols(), fit_place, "the validation targets");
   } else if (options.refit) {

@@ -31,6 +31,22 @@ xt::xarray<bool> joined_masks(const std::vector<const Inputs<Scalar>*>& batches)
   return mask;
 }
 
+/// The same of ragged batches, one mask an input.
+template <typename Scalar>
+std::vector<xt::xarray<bool>> joined_mask_list(const std::vector<const Inputs<Scalar>*>& batches) {
+  std::vector<xt::xarray<bool>> masks;
+  for (const Inputs<Scalar>* batch : batches)
+    for (Index i = 0; i < batch->size(); ++i) {
+      const Shape& shape = batch->shape(i);
+      const auto counts = batch->mask(i);
+      xt::xarray<bool> mask = xt::ones<bool>(std::vector<std::size_t>(shape.begin(), shape.end()));
+      std::transform(counts.begin(), counts.end(), mask.begin(),
+                     [](std::uint8_t value) { return value != 0; });
+      masks.push_back(std::move(mask));
+    }
+  return masks;
+}
+
 template <typename Scalar>
 std::vector<InputGraph> joined_graphs(const std::vector<const Inputs<Scalar>*>& batches) {
   std::vector<InputGraph> graphs;
@@ -81,7 +97,8 @@ template <typename To, typename From>
 Inputs<To> copied_inputs(const std::vector<const Inputs<From>*>& batches) {
   Inputs<To> copy = copied_numbers<To, From>(batches);
   if (std::any_of(batches.begin(), batches.end(), [](const auto* batch) { return batch->is_masked(); }))
-    return Inputs<To>(copy, joined_masks(batches));
+    return copy.is_ragged() ? Inputs<To>(copy, joined_mask_list(batches))
+                            : Inputs<To>(copy, joined_masks(batches));
   if (std::any_of(batches.begin(), batches.end(), [](const auto* batch) { return !batch->graphs().empty(); }))
     return Inputs<To>(copy, joined_graphs(batches));
   return copy;

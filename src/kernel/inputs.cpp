@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <type_traits>
 
 #include "widelimit/error.hpp"
@@ -29,7 +30,10 @@ Inputs<Scalar>::Inputs(const Scalar* data, std::vector<Index> dimensions) {
     throw ArgumentError(fmt::format(
         "inputs: expected [n, C] or [n, spatial..., C] with one to three spatial axes, got {} dimensions",
         rank));
-  check_sizes("inputs", dimensions);
+  // A batch may hold no inputs.
+  check_sizes("inputs", {dimensions.begin() + 1, dimensions.end()});
+  if (dimensions.front() < 0)
+    throw ArgumentError(fmt::format("inputs: expected a number of inputs, got {}", dimensions.front()));
   channels_ = dimensions.back();
   shapes_.emplace_back(dimensions.begin() + 1, dimensions.end() - 1);
   const Index count = position_count(shapes_.front()) * channels_;
@@ -52,7 +56,7 @@ template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
     : data_{padded.data_}, channels_{padded.channels_}, is_ragged_{true}, owned_{padded.owned_} {
   if (padded.is_masked())
-    throw ArgumentError("inputs: expected a batch without a mask for lengths, got one with a mask");
+    throw ArgumentError("inputs: expected lengths before the mask, got a batch with a mask");
   if (padded.graphs_)
     throw ArgumentError("inputs: expected lengths before graphs: the graphs' nodes are all positions");
   if (padded.axes() != 1 || padded.is_ragged())
@@ -69,6 +73,7 @@ Inputs<Scalar>::Inputs(const Inputs& padded, std::span<const Index> lengths)
           fmt::format("inputs: lengths[{}] must be in 1..{}, got {}", i, longest, lengths[i]));
     shapes_.push_back({lengths[i]});
   }
+  if (lengths.empty()) shapes_ = padded.shapes_;
 }
 
 namespace {
@@ -84,39 +89,105 @@ std::vector<Index> dimensions_of(const xt::xarray<bool>& mask) {
   return {mask.shape().begin(), mask.shape().end()};
 }
 
+/// True if the sizes are those of the shape, or, of a padded mask, hold it.
+bool holds(std::span<const Index> sizes, const Shape& shape, bool is_padded) {
+  if (sizes.size() != shape.size()) return false;
+  for (std::size_t k = 0; k < shape.size(); ++k)
+    if (sizes[k] < shape[k] || (!is_padded && sizes[k] > shape[k])) return false;
+  return true;
+}
+
+/// The values of the first positions along each axis of an array of these sizes.
+std::vector<std::uint8_t> corner(const bool* values, std::span<const Index> sizes, const Shape& shape) {
+  std::vector<std::uint8_t> counts;
+  Index places = 1;
+  for (const Index size : sizes) places *= size;
+  for (Index place = 0; place < places; ++place) {
+    bool inside = true;
+    Index rest = place;
+    for (std::size_t k = shape.size(); k-- > 0; rest /= sizes[k])
+      inside = inside && rest % sizes[k] < shape[k];
+    if (inside) counts.push_back(values[place] ? 1 : 0);
+  }
+  return counts;
+}
+
 }  // namespace
 
 template <typename Scalar>
-Inputs<Scalar>::Inputs(const Inputs& inputs, const MaskArgument& argument)
-    : shapes_{inputs.shapes_}, channels_{inputs.channels_} {
-  const xt::xarray<bool>& mask = argument.values;
-  if (inputs.is_ragged() || inputs.is_masked() || inputs.graphs_ || inputs.axes() == 0)
-    throw ArgumentError(fmt::format("inputs: masks belong to a batch [n, spatial..., C], got {}",
-                                    inputs.is_ragged()   ? "a ragged one"
-                                    : inputs.is_masked() ? "one that has a mask"
-                                    : inputs.graphs_     ? "one with graphs"
-                                                         : "one of vectors"));
+void Inputs<Scalar>::check_takes_mask() const {
+  if (!is_masked() && !graphs_ && axes() > 0) return;
+  throw ArgumentError(fmt::format("inputs: masks belong to a batch [n, spatial..., C], got {}",
+                                  is_masked() ? "one that has a mask"
+                                  : graphs_   ? "one with graphs"
+                                              : "one of vectors"));
+}
+
+template <typename Scalar>
+typename Inputs<Scalar>::MasksOfInputs Inputs<Scalar>::masks_of_batch(const Inputs& inputs,
+                                                                      const xt::xarray<bool>& mask) {
+  inputs.check_takes_mask();
+  const std::vector<Index> dimensions = dimensions_of(mask);
   std::vector<Index> expected{inputs.size()};
-  expected.insert(expected.end(), shapes_.front().begin(), shapes_.front().end());
-  if (dimensions_of(mask) != expected)
-    throw ArgumentError(fmt::format("inputs: expected a mask [{}], one value a position, got [{}]",
-                                    fmt::join(expected, ", "), fmt::join(dimensions_of(mask), ", ")));
-  auto batch = std::make_shared<MaskedBatch<Scalar>>();
-  batch->masks.assign(mask.begin(), mask.end());
-  const auto positions = static_cast<std::size_t>(position_count(shapes_.front())),
-             width = static_cast<std::size_t>(channels_);
+  for (std::size_t k = 0; k < inputs.axes(); ++k) {
+    expected.push_back(0);
+    for (const Shape& shape : inputs.shapes_) expected.back() = std::max(expected.back(), shape[k]);
+  }
+  const auto sizes = std::span<const Index>(dimensions).subspan(std::min<std::size_t>(dimensions.size(), 1));
+  const bool fits = !dimensions.empty() && dimensions.front() == inputs.size() &&
+                    holds(sizes, Shape(expected.begin() + 1, expected.end()), inputs.is_ragged());
+  if (!fits)
+    throw ArgumentError(fmt::format("inputs: expected a mask [{}]{}, one value a position, got [{}]",
+                                    fmt::join(expected, ", "), inputs.is_ragged() ? " or a larger one" : "",
+                                    fmt::join(dimensions, ", ")));
+  MasksOfInputs masks;
+  const std::size_t of_input = mask.size() / static_cast<std::size_t>(std::max<Index>(inputs.size(), 1));
+  for (Index i = 0; i < inputs.size(); ++i)
+    masks.counts.push_back(
+        corner(mask.data() + static_cast<std::size_t>(i) * of_input, sizes, inputs.shape(i)));
+  return masks;
+}
+
+template <typename Scalar>
+typename Inputs<Scalar>::MasksOfInputs Inputs<Scalar>::masks_of_list(
+    const Inputs& inputs, const std::vector<xt::xarray<bool>>& given) {
+  inputs.check_takes_mask();
+  if (static_cast<Index>(given.size()) != inputs.size())
+    throw ArgumentError(
+        fmt::format("inputs: expected {} masks, one an input, got {}", inputs.size(), given.size()));
+  MasksOfInputs masks;
   for (Index i = 0; i < inputs.size(); ++i) {
-    const std::uint8_t* counts = batch->masks.data() + static_cast<std::size_t>(i) * positions;
-    if (std::all_of(counts, counts + positions, [](std::uint8_t value) { return value == 0; }))
+    const xt::xarray<bool>& mask = given[static_cast<std::size_t>(i)];
+    const std::vector<Index> sizes = dimensions_of(mask);
+    if (!holds(sizes, inputs.shape(i), false))
+      throw ArgumentError(
+          fmt::format("inputs: expected a mask [{}] for input {}, one value a position, got [{}]",
+                      fmt::join(inputs.shape(i), ", "), i, fmt::join(sizes, ", ")));
+    masks.counts.push_back(corner(mask.data(), sizes, inputs.shape(i)));
+  }
+  return masks;
+}
+
+template <typename Scalar>
+Inputs<Scalar>::Inputs(const Inputs& inputs, const MasksOfInputs& masks)
+    : shapes_{inputs.shapes_}, channels_{inputs.channels_}, is_ragged_{inputs.is_ragged_} {
+  auto batch = std::make_shared<MaskedBatch<Scalar>>();
+  const auto width = static_cast<std::size_t>(channels_);
+  for (Index i = 0; i < inputs.size(); ++i) {
+    const std::vector<std::uint8_t>& counts = masks.counts[static_cast<std::size_t>(i)];
+    if (std::all_of(counts.begin(), counts.end(), [](std::uint8_t value) { return value == 0; }))
       throw ArgumentError(fmt::format(
           "inputs: expected a mask that leaves a position of every input, got none of input {}", i));
     const auto values = inputs[i];
     for (std::size_t k = 0; k < values.size(); ++k)
       batch->values.push_back(counts[k / width] != 0 ? values[k] : Scalar{0});
+    batch->masks.insert(batch->masks.end(), counts.begin(), counts.end());
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(inputs.size()); ++i) {
-    data_.push_back(batch->values.data() + i * positions * width);
-    masks_.push_back(batch->masks.data() + i * positions);
+  std::size_t first = 0;
+  for (Index i = 0; i < inputs.size(); ++i) {
+    data_.push_back(batch->values.data() + first * width);
+    masks_.push_back(batch->masks.data() + first);
+    first += masks.counts[static_cast<std::size_t>(i)].size();
   }
   owned_ = std::move(batch);
 }
@@ -160,7 +231,9 @@ void Inputs<Scalar>::add(const Scalar* data, const std::vector<Index>& dimension
 
 template <typename Scalar>
 void Inputs<Scalar>::check_not_empty() const {
-  if (data_.empty()) throw ArgumentError("inputs: expected at least one input, got none");
+  if (data_.empty())
+    throw ArgumentError(
+        "inputs: expected at least one input in a list, got none: an array of no inputs says their shape");
 }
 
 template <typename Scalar>

@@ -18,6 +18,11 @@ class InverseWidthAttention final : public AttentionStage<InverseWidthAttention>
       : AttentionStage(options),
         tied_{options.query_key_weights.value_or(QueryKeyWeights::tied) == QueryKeyWeights::tied} {}
 
+  /// Weights are made of one input each: only values read encodings between two.
+  void check_pair(const Shape& left, const Shape& right) const override {
+    if (encodes_values()) AttentionStage::check_pair(left, right);
+  }
+
   Entries self_entries() const override { return tied_ ? Entries::all : Entries::diagonal; }
 
   /// The attention weights A(x).

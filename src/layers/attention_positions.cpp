@@ -4,8 +4,10 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "layers/checks.hpp"
 #include "widelimit/error.hpp"
@@ -122,6 +124,57 @@ struct FitCheck {
   }
 };
 
+/// The shorter and the longer sizes along every axis.
+std::pair<Shape, Shape> sorted_sizes(const Shape& left, const Shape& right) {
+  Shape shorter = left, longer = left;
+  for (std::size_t axis = 0; axis < left.size(); ++axis) {
+    shorter[axis] = std::min(left[axis], right[axis]);
+    longer[axis] = std::max(left[axis], right[axis]);
+  }
+  return {shorter, longer};
+}
+
+/// R of the positions of both inputs together.
+Matrix<double> joint_covariance(const DecayPositions& positions, const Shape& left, const Shape& right) {
+  const Index d = position_count(left), e = position_count(right);
+  Matrix<double> joint(d + e, d + e);
+  joint.topLeftCorner(d, d) = Covariance{left, left}(positions);
+  joint.topRightCorner(d, e) = Covariance{left, right}(positions);
+  joint.bottomLeftCorner(e, d) = joint.topRightCorner(d, e).transpose();
+  joint.bottomRightCorner(e, e) = Covariance{right, right}(positions);
+  return joint;
+}
+
+/// Of two inputs that fit alone.
+struct PairCheck {
+  const Shape& left;
+  const Shape& right;
+
+  void operator()(const IdentityPositions&) const {}
+  void operator()(const StructuredPositions&) const {}
+
+  /// Rows are numbers of positions: of images, those of another place in an image of another shape.
+  void operator()(const MatrixPositions&) const {
+    if (left.size() > 1 && left != right)
+      throw ArgumentError(fmt::format("expected images of one shape for a positions' matrix, got {} and {}",
+                                      to_string(left), to_string(right)));
+  }
+
+  void operator()(const DecayPositions& positions) const {
+    const auto [shorter, longer] = sorted_sizes(left, right);
+    // The one has all positions of the other.
+    if (shorter == left || shorter == right) return;
+    const double largest = largest_distance(positions, longer);
+    if (!(static_cast<double>(positions.values.size()) > largest))
+      throw ArgumentError(
+          fmt::format("expected {:.0f} values of positions' decay between inputs of {} and {}, got {}",
+                      largest + 1, to_string(left), to_string(right), positions.values.size()));
+    require_semidefinite(
+        fmt::format("positions' decay between inputs of {} and {}", to_string(left), to_string(right)),
+        joint_covariance(positions, left, right));
+  }
+};
+
 struct RangeCheck {
   void operator()(const IdentityPositions& positions) const {
     require_not_negative("attention", "rho", positions.rho);
@@ -178,6 +231,10 @@ void check_positions(const PositionalEncodings& positions) {
 
 void check_positions_fit(const PositionalEncodings& positions, const Shape& input) {
   std::visit(FitCheck{input}, positions.covariance);
+}
+
+void check_positions_pair(const PositionalEncodings& positions, const Shape& left, const Shape& right) {
+  std::visit(PairCheck{left, right}, positions.covariance);
 }
 
 DecayPositions DecayPositions::of(const std::function<double(double)>& decay, Index largest, Index power) {

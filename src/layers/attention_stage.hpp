@@ -7,6 +7,7 @@
 #include "layers/attention_checks.hpp"
 #include "layers/attention_positions.hpp"
 #include "layers/attention_sums.hpp"
+#include "network/shape_pairs.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
@@ -14,7 +15,7 @@ namespace widelimit::layers {
 
 /// What all attention stages share: rules, shape, and the interpolation with positional encodings.
 template <typename Derived>
-class AttentionStage : public PairStageOf<Derived> {
+class AttentionStage : public PairStageOf<Derived>, public ShapePairCheck {
  public:
   explicit AttentionStage(AttentionOptions options) : options_{std::move(options)} {}
 
@@ -27,6 +28,11 @@ class AttentionStage : public PairStageOf<Derived> {
   Shape output_shape(const Shape& input) const override {
     check_attention_fits(options_, input);
     return input;
+  }
+
+  /// The sums over both inputs' positions read encodings between them.
+  void check_pair(const Shape& left, const Shape& right) const override {
+    if (options_.positions) check_positions_pair(*options_.positions, left, right);
   }
 
  protected:

@@ -41,7 +41,9 @@ class Placement final : public PositionMap {
   std::vector<AxisMap> axis_maps(const Shape& input) const override {
     if (input != shape_)
       throw ArgumentError(fmt::format(
-          "expected inputs of one shape in front of concatenated positions, got branches of {} and {}",
+          "expected inputs of one shape before concatenated positions, since the places of one branch depend "
+          "on the "
+          "sizes of the others, got branches of {} and {}; pad the inputs to one shape and mask the padding",
           axes_text(shape_), axes_text(input)));
     return axis_by_axis(input, input.size(), [&](std::size_t i) {
       return i == axis_ ? spread_map(input[i], 1, front_, total_) : identity_map(input[i]);

@@ -9,6 +9,7 @@
 
 #include "network/pair_sums.hpp"
 #include "network/pulled_state.hpp"
+#include "network/shape_pairs.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/error.hpp"
@@ -240,18 +241,28 @@ Scalar readout_weight(ReadoutKind kind, Index d) {
   return 1;
 }
 
-void check_shapes(const LinearTree& tree, const Shape& input) {
+/// Calls check(stage) for the stages of a tree; errors name their layers.
+template <typename Check>
+void check_stages(const LinearTree& tree, const Check& check) {
   if (const auto* layer = std::get_if<LinearSandwich>(&tree.operation)) {
     try {
-      static_cast<void>(layer->stage->output_shape(input));
+      check(*layer->stage);
     } catch (const ArgumentError& error) {
       throw ArgumentError(fmt::format("{}: {}", layer->path, error.what()));
     }
   }
-  for (const LinearTree& before : tree.inputs) check_shapes(before, input);
+  for (const LinearTree& before : tree.inputs) check_stages(before, check);
 }
 
-class PulledReadout final : public PairStageOf<PulledReadout>, public FunctionalStage {
+void check_shapes(const LinearTree& tree, const Shape& input) {
+  check_stages(tree, [&](const PairStage& stage) { static_cast<void>(stage.output_shape(input)); });
+}
+
+void check_pairs(const LinearTree& tree, const Shape& left, const Shape& right) {
+  check_stages(tree, [&](const PairStage& stage) { check_shape_pair(stage, left, right); });
+}
+
+class PulledReadout final : public PairStageOf<PulledReadout>, public FunctionalStage, public ShapePairCheck {
  public:
   PulledReadout(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
 
@@ -265,6 +276,8 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
     check_shapes(layers_, input);
     return {1};
   }
+
+  void check_pair(const Shape& left, const Shape& right) const override { check_pairs(layers_, left, right); }
 
   [[nodiscard]] ReadoutKind kind() const { return kind_; }
 
@@ -321,11 +334,13 @@ class PulledReadout final : public PairStageOf<PulledReadout>, public Functional
   LinearTree layers_;
 };
 
-class FeatureReadoutStage final : public FeatureStage {
+class FeatureReadoutStage final : public FeatureStage, public ShapePairCheck {
  public:
   FeatureReadoutStage(ReadoutKind kind, LinearTree layers) : kind_{kind}, layers_{std::move(layers)} {}
 
   void check_shape(const Shape& shape) const override { check_shapes(layers_, shape); }
+
+  void check_pair(const Shape& left, const Shape& right) const override { check_pairs(layers_, left, right); }
 
   [[nodiscard]] std::vector<std::string> names() const { return names_of(layers_); }
 

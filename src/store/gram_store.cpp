@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernel/require_inputs.hpp"
 #include "store/pair_recomputation.hpp"
 #include "store/store_opening.hpp"
 #include "store/store_run.hpp"
@@ -48,6 +49,7 @@ template <typename Scalar>
 GramStore<Scalar>::GramStore(const std::filesystem::path& folder, const Network& network,
                              const Inputs<Scalar>& x, const StoreOptions& options) {
   require_part(options.part);
+  require_inputs(x, "store", "x");
   open_ = std::make_unique<Open>(folder, StoreInputs<Scalar>{network, x, std::nullopt}, options);
 }
 
@@ -56,6 +58,8 @@ GramStore<Scalar>::GramStore(const std::filesystem::path& folder, const Network&
                              const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
                              const StoreOptions& options) {
   require_part(options.part);
+  require_inputs(x1, "store", "x1");
+  require_inputs(x2, "store", "x2");
   open_ = std::make_unique<Open>(folder, StoreInputs<Scalar>{network, x1, x2}, options);
 }
 

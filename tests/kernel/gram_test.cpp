@@ -48,7 +48,10 @@ TEST_CASE("inputs have two to five dimensions, all positive") {
       "inputs: expected [n, C] or [n, spatial..., C] with one to three spatial axes, got 1 dimensions",
       ArgumentError);
   CHECK_THROWS_WITH_AS(inputs({1, 1, 1, 1, 2, 4}), doctest::Contains("got 6 dimensions"), ArgumentError);
-  CHECK_THROWS_WITH_AS(inputs({0, 3}), "inputs: expected positive sizes, got [0, 3]", ArgumentError);
+  CHECK_THROWS_WITH_AS(inputs({3, 0}), "inputs: expected positive sizes, got [0]", ArgumentError);
+  CHECK_THROWS_WITH_AS(inputs({-1, 3}), "inputs: expected a number of inputs, got -1", ArgumentError);
+  CHECK(inputs({0, 4, 3}).size() == 0);
+  CHECK(inputs({0, 4, 3}).shape() == Shape{4});
   const auto images = inputs({2, 2, 1, 2});
   CHECK(images.size() == 2);
   CHECK(images.shape() == Shape{2, 1});

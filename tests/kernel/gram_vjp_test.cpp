@@ -191,6 +191,42 @@ TEST_CASE("gram_vjp: sequences of different length, and masks") {
         }) < 1e-7);
   CHECK(masked(0, 2, 1) == 0);
   CHECK(masked(0, 1, 1) != 0);
+  const auto both = [&](const xt::xarray<double>& values) {
+    return Inputs<double>(Inputs<double>(Inputs<double>(values), lengths), mask);
+  };
+  const auto cut = gram_vjp<double>(network, both(x), weights);
+  CHECK(worst_difference(x, cut, [&](const xt::xarray<double>& moved) {
+          return weighted_sum(weights, gram<double>(network, both(moved)));
+        }) < 1e-7);
+  CHECK(cut(0, 2, 1) == 0);
+  CHECK(cut(1, 4, 0) == 0);
+  CHECK(cut(2, 1, 0) != 0);
+}
+
+TEST_CASE("gram_vjp: convolutions of one position around the border, between aggregations and elsewhere") {
+  const auto x = random_inputs(1, {3, 4, 2});
+  Matrix<double> path = Matrix<double>::Zero(4, 4);
+  for (Index node = 0; node < 3; ++node) path(node, node + 1) = path(node + 1, node) = 1;
+  const std::vector<InputGraph> graphs(3, InputGraph::from_adjacency(path));
+  const auto of = [&](const xt::xarray<double>& values) {
+    return Inputs<double>(Inputs<double>(values), graphs);
+  };
+  const auto weights = random_cotangents(2, 3, 3, Wanted::both);
+  for (const char* stride : {"1", "2"}) {
+    const std::string conv =
+        std::string(
+            R"({"layer": "conv", "filter": [1], "padding": "circular", "bias_variance": 0.1, "strides": [)") +
+        stride + "]}";
+    const std::string aggregate = R"({"layer": "aggregate"})",
+                      sum = R"({"layer": "sum", "branches": [{"layers": []}, {"layers": [)" + conv + "]}]}";
+    const Network network =
+        stride[0] == '1' ? network_of(joined({aggregate, sum, aggregate, dense_text, relu_text, gap_text}))
+                         : network_of(joined({aggregate, dense_text, relu_text, conv, relu_text, gap_text}));
+    const auto gradient = gram_vjp<double>(network, of(x), weights);
+    CHECK(worst_difference(x, gradient, [&](const xt::xarray<double>& moved) {
+            return weighted_sum(weights, gram<double>(network, of(moved)));
+          }) < 1e-7);
+  }
 }
 
 TEST_CASE("gram_vjp: bits do not depend on threads; float agrees with double") {

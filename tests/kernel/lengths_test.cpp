@@ -189,8 +189,10 @@ TEST_CASE("lengths that do not fit are refused") {
                        "inputs: input 1: expected 3 channels like input 0, got 2", ArgumentError);
   CHECK_THROWS_WITH_AS(Inputs<double>(std::vector<xt::xarray<double>>{cut(x)[0], image}),
                        "inputs: input 1: expected 1 spatial axes like input 0, got 2", ArgumentError);
-  CHECK_THROWS_WITH_AS(Inputs<double>(std::vector<xt::xarray<double>>{}),
-                       "inputs: expected at least one input, got none", ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      Inputs<double>(std::vector<xt::xarray<double>>{}),
+      "inputs: expected at least one input in a list, got none: an array of no inputs says their shape",
+      ArgumentError);
   // A valid convolution of three leaves nothing of sequences of one and two.
   CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(gap, x, lengths)),
                        doctest::Contains("input 6 of x (1): layers[0] (conv)"), NetworkError);

@@ -46,9 +46,23 @@ TEST_CASE("masks that do not fit") {
         "inputs: masks belong to a batch [n, spatial..., C], got one that has a mask");
   const std::vector<Index> lengths{3, 2};
   CHECK(error_message<Error>([&] { return Inputs<double>(masked, lengths); }) ==
-        "inputs: expected a batch without a mask for lengths, got one with a mask");
-  CHECK(error_message<Error>([&] { return Inputs<double>(Inputs<double>(x, lengths), good); }) ==
-        "inputs: masks belong to a batch [n, spatial..., C], got a ragged one");
+        "inputs: expected lengths before the mask, got a batch with a mask");
+  CHECK(error_message<Error>([&] { return Inputs<double>(Inputs<double>(x, lengths), good); }) == "no error");
+  const Inputs<double> ragged(x, lengths);
+  CHECK(error_message<Error>([&] {
+          return Inputs<double>(ragged, xt::xarray<bool>(xt::ones<bool>({2, 2})));
+        }) == "inputs: expected a mask [2, 3] or a larger one, one value a position, got [2, 2]");
+  // Behind the two positions of input 1 nothing counts.
+  xt::xarray<bool> behind = good;
+  behind(1, 0) = behind(1, 1) = false;
+  CHECK(error_message<Error>([&] { return Inputs<double>(ragged, behind); }) ==
+        "inputs: expected a mask that leaves a position of every input, got none of input 1");
+  std::vector<xt::xarray<bool>> list{xt::ones<bool>({3}), xt::ones<bool>({3})};
+  CHECK(error_message<Error>([&] { return Inputs<double>(ragged, list); }) ==
+        "inputs: expected a mask [2] for input 1, one value a position, got [3]");
+  list.pop_back();
+  CHECK(error_message<Error>([&] { return Inputs<double>(ragged, list); }) ==
+        "inputs: expected 2 masks, one an input, got 1");
 
   const auto gram_error = [&](Layers layers, const xt::xarray<bool>& mask) {
     return error_message<Error>([&] { return gram(Network(std::move(layers)), Inputs<double>(x, mask)); });

@@ -109,6 +109,72 @@ TEST_CASE("random networks on inputs with masks agree with the naive kernel") {
   CHECK(with_numbers < 150);
 }
 
+/// A mask an input.
+std::vector<xt::xarray<bool>> random_masks(unsigned seed, const std::vector<Shape>& shapes) {
+  std::mt19937 generator(seed);
+  std::vector<xt::xarray<bool>> masks;
+  for (const Shape& shape : shapes) {
+    xt::xarray<bool> mask = xt::ones<bool>(std::vector<std::size_t>(shape.begin(), shape.end()));
+    for (bool& counts : mask) counts = generator() % 100 < 70;
+    mask.data()[generator() % mask.size()] = true;
+    masks.push_back(std::move(mask));
+  }
+  return masks;
+}
+
+std::vector<xt::xarray<double>> values_of_shapes(unsigned seed, const std::vector<Shape>& shapes) {
+  std::vector<xt::xarray<double>> arrays;
+  for (const Shape& shape : shapes) {
+    std::vector<Index> dimensions(shape.begin(), shape.end());
+    dimensions.push_back(2);
+    arrays.emplace_back(random_inputs(seed++, dimensions));
+  }
+  return arrays;
+}
+
+TEST_CASE("random networks on inputs of different shapes with masks agree with the naive kernel") {
+  const std::vector<std::vector<Shape>> batches{{{7}, {12}, {9}},
+                                                {{4, 5}, {5, 4}, {3, 6}},
+                                                {{16}, {5}, {5}},
+                                                {{2, 3, 3}, {3, 2, 4}},
+                                                {{6, 2}, {2, 6}, {6, 2}}};
+  int with_numbers = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const std::vector<Shape>& shapes = batches[seed % batches.size()];
+    const Network network = random_masked_network(seed, shapes);
+    const Inputs<double> plain1(values_of_shapes(seed, shapes)),
+        plain2(values_of_shapes(seed + 1000, shapes)), masked1(plain1, random_masks(seed, shapes)),
+        masked2(plain2, random_masks(seed + 1000, shapes));
+    if (check_pairs(network, NaiveKernel(network), masked1, seed % 3 == 0 ? plain2 : masked2) ==
+        Found::numbers)
+      ++with_numbers;
+  }
+  CHECK(with_numbers > 25);
+}
+
+TEST_CASE("lengths and a mask together are masks of a list") {
+  const auto x = values_of(1, {6});
+  const std::vector<Index> lengths{6, 4, 5};
+  const xt::xarray<bool> mask = random_mask(2, {6});
+  std::vector<xt::xarray<double>> arrays;
+  std::vector<xt::xarray<bool>> masks;
+  for (std::size_t i = 0; i < batch_size; ++i) {
+    const auto length = static_cast<std::size_t>(lengths[i]);
+    arrays.emplace_back(xt::xarray<double>::from_shape({length, 2}));
+    masks.emplace_back(xt::xarray<bool>::from_shape({length}));
+    for (std::size_t a = 0; a < length; ++a) {
+      masks.back()(a) = mask(i, a);
+      for (std::size_t c = 0; c < 2; ++c) arrays.back()(a, c) = x(i, a, c);
+    }
+  }
+  const Network network({layers::dense({1.2, 0.3}), layers::relu(), layers::global_average_pool()});
+  const Inputs<double> list(arrays), masked_list(list, masks), padded(Inputs<double>(x), lengths),
+      masked_padded(padded, mask);
+  CHECK(gram(network, masked_list).ntk == gram(network, masked_padded).ntk);
+  CHECK(gram(network, list).ntk != gram(network, masked_padded).ntk);
+}
+
 TEST_CASE("masked poolings whose windows go around a short axis several times, or see nothing but it") {
   for (const Shape& shape : {Shape{2}, Shape{3}, Shape{5}, Shape{2, 3}})
     for (const Index size : {2, 4, 5, 9})

@@ -25,8 +25,8 @@ namespace widelimit {
 template <typename Scalar>
 class Inputs {
  public:
-  /// `data` holds the product of `dimensions` numbers, row-major. Throws ArgumentError for fewer than two or
-  /// more than five dimensions, empty inputs or channels.
+  /// `data` holds the product of `dimensions` numbers, row-major. A batch may hold no inputs: its kernels have no rows.
+  /// Throws ArgumentError for fewer than two or more than five dimensions, empty inputs or channels.
   Inputs(const Scalar* data, std::vector<Index> dimensions);
 
   // NOLINTBEGIN(google-explicit-constructor): views, meant to be implicit.
@@ -68,23 +68,27 @@ class Inputs {
   /// Sequences with holes, images with missing pixels: a position counts where mask [n, spatial...] is true; what the
   /// inputs hold elsewhere is never read. Behind every layer a position is masked if the middle of its window is, its
   /// covariances are 0, softmax leaves it out, and global averages and norms over positions do not count it
-  /// (docs/layers.md). Copies the inputs. Throws ArgumentError unless they have one shape with positions, the mask has
-  /// it too, and every input has a position that counts. What computes kernels throws NetworkError, naming input and
-  /// layer, if a layer leaves none of an input.
+  /// (docs/layers.md). Copies the inputs. The mask of a ragged batch is padded to any sizes that hold every input, as
+  /// that of a batch with lengths; what stands in its padding is never read. Throws ArgumentError unless the inputs have
+  /// positions, the mask fits them, and every input has a position that counts. What computes kernels throws
+  /// NetworkError, naming input and layer, if a layer leaves none of an input.
   template <std::same_as<xt::xarray<bool>> Mask>
-  Inputs(const Inputs& inputs, const Mask& mask) : Inputs(inputs, MaskArgument{mask}) {}
+  Inputs(const Inputs& inputs, const Mask& mask) : Inputs(inputs, masks_of_batch(inputs, mask)) {}
+  /// The same for a ragged batch, with a mask [spatial...] an input.
+  template <std::same_as<std::vector<xt::xarray<bool>>> Masks>
+  Inputs(const Inputs& inputs, const Masks& masks) : Inputs(inputs, masks_of_list(inputs, masks)) {}
   /// The same inputs, which carry a graph each: positions of input i, which has one spatial axis, are the nodes of
   /// graphs[i]. Throws ArgumentError, naming the input, unless there is a graph for every input, with as many nodes as
   /// the input has positions.
   Inputs(const Inputs& inputs, std::vector<InputGraph> graphs);
 
-  /// Number of inputs n.
+  /// Number of inputs n, 0 or more.
   [[nodiscard]] Index size() const { return static_cast<Index>(data_.size()); }
   /// Channels C of every position, at least 1.
   [[nodiscard]] Index channels() const { return channels_; }
   /// Spatial sizes of all inputs. Throws ArgumentError for a ragged batch.
   [[nodiscard]] const Shape& shape() const;
-  /// Spatial sizes of input i, 0 <= i < size().
+  /// Spatial sizes of input i, 0 <= i < size(); of a batch without inputs those that input 0 would have.
   [[nodiscard]] const Shape& shape(Index i) const {
     return shapes_.size() == 1 ? shapes_.front() : shapes_[static_cast<std::size_t>(i)];
   }
@@ -97,7 +101,7 @@ class Inputs {
   [[nodiscard]] bool is_masked() const { return !masks_.empty(); }
   /// Of input i: 1 where a position counts, else 0, in row-major order; empty without masks.
   [[nodiscard]] std::span<const std::uint8_t> mask(Index i) const;
-  /// Inputs [begin, end), with their masks and graphs, 0 <= begin < end <= size(). Refers to the same memory.
+  /// Inputs [begin, end), with their masks and graphs, 0 <= begin <= end <= size(). Refers to the same memory.
   [[nodiscard]] Inputs slice(Index begin, Index end) const;
   /// Input i alone.
   [[nodiscard]] Inputs single(Index i) const { return slice(i, i + 1); }
@@ -115,10 +119,13 @@ class Inputs {
  private:
   Inputs() = default;
   /// Nothing else converts to it, as lengths would to an array.
-  struct MaskArgument {
-    const xt::xarray<bool>& values;
+  struct MasksOfInputs {
+    std::vector<std::vector<std::uint8_t>> counts;  ///< [input]
   };
-  Inputs(const Inputs& inputs, const MaskArgument& mask);
+  static MasksOfInputs masks_of_batch(const Inputs& inputs, const xt::xarray<bool>& mask);
+  static MasksOfInputs masks_of_list(const Inputs& inputs, const std::vector<xt::xarray<bool>>& masks);
+  void check_takes_mask() const;
+  Inputs(const Inputs& inputs, const MasksOfInputs& masks);
   /// A view of a container that is kept alive.
   template <typename Container>
   explicit Inputs(std::shared_ptr<const Container> container) : Inputs(*container) {

@@ -55,16 +55,16 @@ struct StructuredPositions {
   double phi = 1;
 };
 /// Any d x d position covariance, symmetric positive semidefinite; times rho. Shorter sequences use its
-/// leading block.
+/// leading block; images that are paired have one shape.
 struct MatrixPositions {
   Matrix<double> covariance = {};
   double rho = 1;
 };
 
 /// R = rho times any function of the distance of two positions, the sum over the axes of |i - j|^power in units of one
-/// position. R must be positive semidefinite between the positions of every input (NetworkError).
+/// position. R must be positive semidefinite between the positions of every input, and of two that are paired (NetworkError).
 struct DecayPositions {
-  std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach.
+  std::vector<double> values;  ///< values[r] at distance r, as far as inputs reach, from one to another too.
   Index power = 2;             ///< >= 1
   double rho = 1;              ///< >= 0
 

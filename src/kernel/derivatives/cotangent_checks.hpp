@@ -27,7 +27,8 @@ void check_cotangent(const Matrix<Scalar>& cotangent, const char* where, const c
 template <typename Scalar>
 void check_cotangents(const KernelCotangents<Scalar>& cotangents, const char* where, Index rows,
                       Index columns) {
-  if (cotangents.nngp.size() == 0 && cotangents.ntk.size() == 0)
+  // Of no pairs there are no cotangents.
+  if (rows > 0 && columns > 0 && cotangents.nngp.size() == 0 && cotangents.ntk.size() == 0)
     throw ArgumentError(
         fmt::format("{}: cotangents of the nngp, the ntk or both must be given, got none", where));
   check_cotangent(cotangents.nngp, where, "nngp", rows, columns);

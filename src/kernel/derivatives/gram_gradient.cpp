@@ -182,6 +182,8 @@ GramResult<double> along(const Network& network, const Inputs<double>& x1, const
     return second == nullptr ? gram(changed, first, options) : gram(changed, first, *second, options);
   };
   const NumberLine line(network, direction);
+  // Kernels without entries have derivatives without entries.
+  if (x1.size() == 0 || (x2 != nullptr && x2->size() == 0)) return gram_of(network, x1, x2);
   const Inputs<double> left = probe_of(x1);
   std::optional<Inputs<double>> right;
   if (x2 != nullptr) right = probe_of(*x2);

@@ -95,6 +95,7 @@ std::vector<double> by_numbers(const Network& network, const GramTask& task, con
   const auto graph_of = [&](const Network& changed) { return derivative_graph(changed, inputs); };
   const Graph graph = graph_of(network);
   task.check(graph);
+  if (task.pairs == 0) return std::vector<double>(numbers.size(), 0);
   std::vector<std::optional<std::vector<double>>> slopes(numbers.size());
   bool any = false;
   for (std::size_t i = 0; has_way_back(graph) && i < numbers.size(); ++i) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+#include <xtensor/xbuilder.hpp>
 
 #include "kernel/derivatives/cotangent_checks.hpp"
 #include "kernel/derivatives/vjp_computation.hpp"
@@ -38,6 +40,18 @@ xt::xarray<Scalar> finite_gradient(xt::xarray<Scalar> gradient, const char* name
                   place / (gradient.size() / gradient.shape(0)), name, *found));
 }
 
+/// Of kernels without entries.
+template <typename Scalar>
+xt::xarray<Scalar> no_gradient(const Inputs<Scalar>& x) {
+  std::vector<std::size_t> dimensions(x.axes() + 2, 0);
+  dimensions.front() = static_cast<std::size_t>(x.size());
+  dimensions.back() = static_cast<std::size_t>(x.channels());
+  for (Index i = 0; i < (x.is_ragged() ? std::max<Index>(x.size(), 1) : 1); ++i)
+    for (std::size_t k = 0; k < x.axes(); ++k)
+      dimensions[k + 1] = std::max(dimensions[k + 1], static_cast<std::size_t>(x.shape(i)[k]));
+  return xt::zeros<Scalar>(dimensions);
+}
+
 enum class Pairs { all, diagonal };
 
 template <typename Scalar>
@@ -46,7 +60,9 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
                                 Pairs pairs) {
   check_finite(x, "x", run.threads);
   check_cotangents(cotangents, "gram_vjp", x.size(), pairs == Pairs::all ? x.size() : 1);
-  const DerivativePlan plan = plan_of(network, symmetric_task(network, x), x, x, cotangents);
+  const GramTask task = pairs == Pairs::all ? symmetric_task(network, x) : diagonal_task(network, x);
+  const DerivativePlan plan = plan_of(network, task, x, x, cotangents);
+  if (task.pairs == 0) return no_gradient(x);
   const StopRequest stop(run.stop);
   RecordedBatch<Scalar> batch(plan, x, "x", stop);
   VjpComputation<Scalar> computation(plan, run);
@@ -73,7 +89,14 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
   check_finite(x2, "x2", run.threads);
   check_alike(x1, x2);
   check_cotangents(cotangents, "gram_vjp", x1.size(), x2.size());
-  const DerivativePlan plan = plan_of(network, rectangular_task(network, x1, x2), x1, x2, cotangents);
+  const GramTask task = rectangular_task(network, x1, x2);
+  const DerivativePlan plan = plan_of(network, task, x1, x2, cotangents);
+  if (task.pairs == 0) {
+    GramVjp<Scalar> nothing;
+    if (wanted != VjpInputs::x2) nothing.x1 = no_gradient(x1);
+    if (wanted != VjpInputs::x1) nothing.x2 = no_gradient(x2);
+    return nothing;
+  }
   const StopRequest stop(run.stop);
   RecordedBatch<Scalar> first(plan, x1, "x1", stop), second(plan, x2, "x2", stop);
   VjpComputation<Scalar> computation(plan, run);

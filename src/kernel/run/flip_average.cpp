@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/copied_inputs.hpp"
+#include "kernel/require_inputs.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -67,6 +68,17 @@ xt::xarray<bool> flipped_masks(const Inputs<Scalar>& x) {
     const auto mask = x.mask(i);
     flip_rows(mask.begin(), static_cast<Index>(mask.size()), x.shape().back(), 1,
               masks.begin() + i * static_cast<Index>(mask.size()));
+  }
+  return masks;
+}
+
+template <typename Scalar>
+std::vector<xt::xarray<bool>> flipped_mask_list(const Inputs<Scalar>& x) {
+  std::vector<xt::xarray<bool>> masks = joined_mask_list<Scalar>({&x});
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto mask = x.mask(i);
+    flip_rows(mask.begin(), static_cast<Index>(mask.size()), x.shape(i).back(), 1,
+              masks[static_cast<std::size_t>(i)].begin());
   }
   return masks;
 }
@@ -156,13 +168,16 @@ Inputs<Scalar> flipped(const Inputs<Scalar>& x) {
   if (!x.graphs().empty())
     throw ArgumentError("flip: expected inputs without graphs, which have no left and right");
   const Inputs<Scalar> numbers = flipped_numbers(x);
-  return x.is_masked() ? Inputs<Scalar>(numbers, flipped_masks(x)) : numbers;
+  if (!x.is_masked()) return numbers;
+  return x.is_ragged() ? Inputs<Scalar>(numbers, flipped_mask_list(x))
+                       : Inputs<Scalar>(numbers, flipped_masks(x));
 }
 
 template <typename Scalar>
 FlipAverage<Scalar>::FlipAverage(const Network& network, const Inputs<Scalar>& probes,
                                  const GramOptions& options)
     : network_{network} {
+  require_inputs(probes, "FlipAverage", "the batch of probes");
   constexpr Index probe_count = 4;
   GramOptions quiet = options;
   quiet.progress = nullptr;

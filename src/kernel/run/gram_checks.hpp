@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "network/graph.hpp"
 #include "network/lowering.hpp"
+#include "network/shape_pairs.hpp"
 #include "numerics/blas_threads.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "numerics/tasks.hpp"
@@ -77,17 +79,83 @@ void check_graphs(const Graph& graph, const Inputs<Scalar>& x, const char* name)
 template <typename Scalar>
 void check_masks(const Network& network, const Inputs<Scalar>& x, const char* name, Index first = 0) {
   if (!x.is_masked()) return;
-  const std::vector<MaskedLayer> layers = Lowering::masked_layers(network, x.shape(), x.channels());
+  std::map<Shape, std::vector<MaskedLayer>> layers;
   for (Index i = 0; i < x.size(); ++i) {
+    const Shape& shape = x.shape(i);
+    const auto [found, is_new] = layers.try_emplace(shape);
+    if (is_new) found->second = Lowering::masked_layers(network, shape, x.channels());
     const auto counts = x.mask(i);
-    const PositionMask mask{x.shape(), {counts.begin(), counts.end()}};
-    for (const MaskedLayer& layer : layers) {
+    const PositionMask mask{shape, {counts.begin(), counts.end()}};
+    for (const MaskedLayer& layer : found->second) {
       try {
         layer.check(layer.rule->behind(mask));
       } catch (const ArgumentError& error) {
         throw NetworkError(fmt::format("{}: {} (input {} of {})", layer.path, error.what(), first + i, name));
       }
     }
+  }
+}
+
+/// The shapes of a batch, with the first input of each.
+template <typename Scalar>
+std::map<Shape, Index> first_of_shapes(const Inputs<Scalar>& x) {
+  std::map<Shape, Index> first;
+  for (Index i = 0; i < (x.is_ragged() ? x.size() : std::min<Index>(x.size(), 1)); ++i)
+    first.try_emplace(x.shape(i), i);
+  return first;
+}
+
+/// An input of some shape, with the shapes behind all nodes.
+struct ShapedInput {
+  Shape shape;
+  std::string name;
+  std::vector<Shape> behind;
+};
+
+template <typename Scalar>
+std::vector<ShapedInput> shaped_inputs(const Graph& graph, const Inputs<Scalar>& x, const char* name) {
+  std::vector<ShapedInput> inputs;
+  for (const auto& [shape, i] : first_of_shapes(x))
+    inputs.push_back({shape, fmt::format("input {} of {}", i, name), node_shapes(graph, shape)});
+  return inputs;
+}
+
+/// What a node says of pairs of shapes; null if it takes all.
+inline const ShapePairCheck* pair_check(const Node& node) {
+  if (const auto* pair = std::get_if<PairNode>(&node.operation))
+    return dynamic_cast<const ShapePairCheck*>(pair->stage.get());
+  const auto* features = std::get_if<FeatureNode>(&node.operation);
+  return features != nullptr ? dynamic_cast<const ShapePairCheck*>(features->stage.get()) : nullptr;
+}
+
+/// The shape of an input before a node that takes pairs.
+inline Shape shape_before(const Node& node, const ShapedInput& input) {
+  if (const auto* features = std::get_if<FeatureNode>(&node.operation))
+    return transformed_shape(features->transforms, input.shape);
+  return input.behind[node.inputs[0]];
+}
+
+/// Throws NetworkError, naming layer and inputs, for shapes of two batches (or one) that a layer takes alone but not
+/// paired.
+template <typename Scalar>
+void check_pairs(const Graph& graph, const Inputs<Scalar>& x1, const char* name1, const Inputs<Scalar>& x2,
+                 const char* name2) {
+  if (!x1.is_ragged() && !x2.is_ragged()) return;
+  const auto of_left = shaped_inputs(graph, x1, name1), of_right = shaped_inputs(graph, x2, name2);
+  for (const Node& node : graph.nodes) {
+    const ShapePairCheck* check = pair_check(node);
+    if (check == nullptr) continue;
+    for (const ShapedInput& left : of_left)
+      for (const ShapedInput& right : of_right) {
+        // A batch with itself has every pair twice.
+        if (left.shape == right.shape || (&x1 == &x2 && right.shape < left.shape)) continue;
+        try {
+          check->check_pair(shape_before(node, left), shape_before(node, right));
+        } catch (const ArgumentError& error) {
+          throw NetworkError(
+              fmt::format("{}: {} ({} and {})", node.path, error.what(), left.name, right.name));
+        }
+      }
   }
 }
 

@@ -64,7 +64,7 @@ Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize&
   };
   while (side > 1 && !fits()) --side;
   const Index threads = numerics::resolve_threads(options.threads, "gram");
-  const auto tiles = [&] { return size.pairs / (side * std::min(side, size.fewer_inputs)); };
+  const auto tiles = [&] { return size.pairs / (side * std::clamp<Index>(size.fewer_inputs, 1, side)); };
   while (threads > 1 && side > 1 && tiles() < tiles_a_thread * threads) --side;
   return side;
 }

@@ -46,6 +46,16 @@ struct NewPlans {
   }
 };
 
+/// Of a batch without inputs.
+template <typename Scalar>
+GramResult<Scalar> no_pairs(const GramOptions& options, const GramTask& task, bool is_sampled) {
+  auto result = empty_result<Scalar>(options, task.rows, task.columns);
+  if (!is_sampled) return result;
+  result.nngp_error = result.nngp;
+  result.ntk_error = result.ntk;
+  return result;
+}
+
 /// Runs compute(computation, target, plan, replicate) once, or for every replicate of a sampled network. Plans come
 /// from `plans`, but those of replicates, which draw samples of their own.
 template <typename Scalar, typename Compute, typename Plans = NewPlans>
@@ -78,6 +88,7 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
   };
   const auto plan = plans.get(PlanKey(task.shapes, size_of(task), options), [&] { return plan_of({}); });
   task.check(plan->program.graph);
+  if (task.pairs == 0) return no_pairs<Scalar>(options, task, plan->program.graph.fewest_samples != 0);
   if (plan->program.graph.fewest_samples == 0) {
     ProgressCounter progress(options, task.pairs);
     return run_plan(plan, 0, progress);
@@ -96,7 +107,7 @@ GramResult<Scalar> run_gram(const Network& network, const GramTask& task, const 
 template <typename Scalar>
 NamedShapes shapes_of(const Inputs<Scalar>& x, const char* name) {
   NamedShapes shapes;
-  for (Index i = 0; i < (x.is_ragged() ? x.size() : 1); ++i)
+  for (Index i = 0; i < (x.is_ragged() ? std::max<Index>(x.size(), 1) : 1); ++i)
     if (!shapes.contains(x.shape(i))) shapes.emplace(x.shape(i), fmt::format("input {} of {}", i, name));
   return shapes;
 }
@@ -125,7 +136,10 @@ GramTask symmetric_task(const Network& network, const Inputs<Scalar>& x) {
           x.size() * (x.size() + 1) / 2,
           masks_of(x),
           layer_search(network, x, x, Batches::one),
-          [&network, &x](const Graph& graph) { check_inputs(network, graph, x, "x"); }};
+          [&network, &x](const Graph& graph) {
+            check_inputs(network, graph, x, "x");
+            check_pairs(graph, x, "x", x, "x");
+          }};
 }
 
 template <typename Scalar>
@@ -140,6 +154,7 @@ GramTask rectangular_task(const Network& network, const Inputs<Scalar>& x1, cons
                 [&network, &x1, &x2](const Graph& graph) {
                   check_inputs(network, graph, x1, "x1");
                   check_inputs(network, graph, x2, "x2");
+                  check_pairs(graph, x1, "x1", x2, "x2");
                 }};
   if (x2.is_masked()) task.masks = InputMasks::present;
   task.shapes.merge(shapes_of(x2, "x2"));
@@ -150,7 +165,10 @@ GramTask rectangular_task(const Network& network, const Inputs<Scalar>& x1, cons
 template <typename Scalar>
 GramTask kept_task(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& kept) {
   GramTask task = rectangular_task(network, x1, kept);
-  task.check = [&network, &x1](const Graph& graph) { check_inputs(network, graph, x1, "x1"); };
+  task.check = [&network, &x1, &kept](const Graph& graph) {
+    check_inputs(network, graph, x1, "x1");
+    check_pairs(graph, x1, "x1", kept, "the kept inputs");
+  };
   return task;
 }
 
@@ -160,6 +178,7 @@ GramTask diagonal_task(const Network& network, const Inputs<Scalar>& x) {
   GramTask task = symmetric_task(network, x);
   task.columns = 1;
   task.pairs = x.size();
+  task.check = [&network, &x](const Graph& graph) { check_inputs(network, graph, x, "x"); };
   task.layer_of = [&network, &x](Index i, Index) {
     return layer_out_of_range(network, x.single(i), x.single(i), true);
   };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/require_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "kernel/run/replicate_tiles.hpp"
 
@@ -88,6 +89,7 @@ struct GramTiles<Scalar>::Tiles {
 
 template <typename Scalar>
 GramTiles<Scalar>::GramTiles(const Network& network, const Inputs<Scalar>& x, const GramOptions& options) {
+  require_inputs(x, "GramTiles", "x");
   check_finite(x, "x", options.threads);
   tiles_ = std::make_unique<Tiles>(network, x, std::nullopt, options);
 }
@@ -95,6 +97,8 @@ GramTiles<Scalar>::GramTiles(const Network& network, const Inputs<Scalar>& x, co
 template <typename Scalar>
 GramTiles<Scalar>::GramTiles(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
                              const GramOptions& options) {
+  require_inputs(x1, "GramTiles", "x1");
+  require_inputs(x2, "GramTiles", "x2");
   check_finite(x1, "x1", options.threads);
   check_finite(x2, "x2", options.threads);
   check_alike(x1, x2);
