@@ -156,7 +156,7 @@ TEST_CASE("concatenated positions: what does not fit") {
   CHECK_THROWS_WITH_AS(static_cast<void>(gram<double>(
                            Network({concat_positions(0, {{dense()}, {dense()}}), global_average_pool()}),
                            Inputs<double>(sequences, lengths))),
-                       doctest::Contains("expected inputs of one shape in front of concatenated positions"),
+                       doctest::Contains("expected inputs of one shape before concatenated positions"),
                        NetworkError);
 }
 
