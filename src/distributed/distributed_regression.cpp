@@ -114,6 +114,7 @@ Matrix<double> DistributedRegression::mean(const gp::CrossGram& cross) const {
 
 Vector<double> DistributedRegression::variance(const gp::CrossGram& cross,
                                                const Vector<double>& test_variances) const {
+  gp::require_fitted_amplitude(amplitude_, regression_place);
   const Index n = weights_.rows(), n_test = cross.rows();
   gp::require_test_variances(test_variances, n_test, regression_place);
   Vector<double> explained = Vector<double>::Zero(n_test);
@@ -136,6 +137,7 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
                                                     const gp::CrossGram& nngp_cross,
                                                     const gp::CrossGram& ntk_cross,
                                                     const Vector<double>& nngp_test_variances) const {
+  gp::require_fitted_amplitude(amplitude_, regression_place);
   gp::require_test_variances(nngp_test_variances, ntk_cross.rows(), regression_place);
   Vector<double> variance = nngp_test_variances;
   gp::for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
@@ -161,9 +163,10 @@ void DistributedRegression::set_amplitude(double amplitude) {
 }
 
 double DistributedRegression::log_marginal_likelihood() const {
+  gp::require_fitted_amplitude(amplitude_, regression_place);
   const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
-  const double misfit = quadratic_form_ > 0 ? quadratic_form_ / amplitude_ : 0;
-  return -0.5 * (misfit + outputs * (log_determinant_ + n * std::log(2 * std::numbers::pi * amplitude_)));
+  return -0.5 * (quadratic_form_ / amplitude_ +
+                 outputs * (log_determinant_ + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
 
 }  // namespace widelimit::distributed

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "gp/checks.hpp"
 #include "widelimit/error.hpp"
@@ -75,6 +76,13 @@ void require_probabilities(const Matrix<double>& probabilities, std::span<const 
   }
 }
 
+/// The bin with lower < confidence <= upper, as the edges are rounded: a product with the number of bins is rounded to the
+/// other side of some. Confidences that rounding leaves above 1 are in the last one.
+CalibrationBin& bin_of(std::vector<CalibrationBin>& bins, double confidence) {
+  const auto bin = std::ranges::lower_bound(bins, confidence, {}, &CalibrationBin::upper);
+  return bin == bins.end() ? bins.back() : *bin;
+}
+
 }  // namespace
 
 Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<double>& variances) {
@@ -103,8 +111,7 @@ Calibration calibration(const Matrix<double>& probabilities, std::span<const int
   for (Index i = 0; i < probabilities.rows(); ++i) {
     Index predicted = 0;
     const double confidence = probabilities.row(i).maxCoeff(&predicted);
-    const int b = std::clamp(static_cast<int>(std::ceil(confidence * bins)) - 1, 0, bins - 1);
-    CalibrationBin& bin = result.bins[static_cast<std::size_t>(b)];
+    CalibrationBin& bin = bin_of(result.bins, confidence);
     ++bin.count;
     bin.mean_confidence += confidence;
     bin.accuracy += predicted == labels[static_cast<std::size_t>(i)] ? 1 : 0;

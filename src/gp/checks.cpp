@@ -138,6 +138,12 @@ void require_amplitude(double amplitude, std::string_view where) {
         fmt::format("{}: the amplitude must be positive and finite, got {}", where, amplitude));
 }
 
+void require_fitted_amplitude(double amplitude, std::string_view where) {
+  if (amplitude > 0) return;
+  throw NumericalError(fmt::format(
+      "{}: the targets are all 0, so that no amplitude fits them; with_amplitude() gives one", where));
+}
+
 void require_test_gram(const Matrix<double>& test_gram, Index n_test, std::string_view where, int threads) {
   require_shape(test_gram, n_test, n_test, where, "the test Gram matrix");
   if (n_test > 0) require_gram(test_gram, where, "the test Gram matrix", threads);

@@ -102,6 +102,7 @@ Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) 
 Vector<double> IterativeRegression::variance(const CrossGram& cross_gram,
                                              const Vector<double>& test_variances) const {
   constexpr const char* where = "IterativeRegression::variance";
+  require_fitted_amplitude(amplitude_, where);
   require_cross_columns(cross_gram, weights_.rows(), where, "the cross Gram matrix");
   require_test_variances(test_variances, cross_gram.rows(), where);
   Vector<double> variance = test_variances;
@@ -117,6 +118,7 @@ Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, co
                                                   const CrossGram& ntk_cross,
                                                   const Vector<double>& nngp_test_variances) const {
   constexpr const char* where = "IterativeRegression::flow_variance";
+  require_fitted_amplitude(amplitude_, where);
   const Index n = weights_.rows();
   require_cross_columns(ntk_cross, n, where, "the cross NTK");
   require_cross_columns(nngp_cross, n, where, "the cross NNGP Gram matrix");

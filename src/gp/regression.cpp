@@ -46,13 +46,14 @@ Regression Regression::with_amplitude(double amplitude) const {
 }
 
 double Regression::log_marginal_likelihood() const {
+  require_fitted_amplitude(amplitude_, "Regression::log_marginal_likelihood");
   const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
-  const double misfit = quadratic_form_ > 0 ? quadratic_form_ / amplitude_ : 0;
-  return -0.5 * (misfit +
+  return -0.5 * (quadratic_form_ / amplitude_ +
                  outputs * (cholesky_->log_determinant() + n * std::log(2 * std::numbers::pi * amplitude_)));
 }
 
 LeaveOneOut Regression::leave_one_out() const {
+  require_fitted_amplitude(amplitude_, "Regression::leave_one_out");
   const BlasThreads guard(threads_);
   const Vector<double> inverse = cholesky_->inverse_diagonal();
   return {inverse.cwiseInverse().asDiagonal() * weights_, amplitude_ * inverse.cwiseInverse()};
@@ -92,6 +93,7 @@ Matrix<double> Regression::mean_of(const ConstRef& cross_gram) const {
 Vector<double> Regression::variance_of(const ConstRef& cross_gram,
                                        const Vector<double>& test_variances) const {
   constexpr const char* where = "Regression::variance";
+  require_fitted_amplitude(amplitude_, where);
   require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
   require_test_variances(test_variances, cross_gram.rows(), where);
   const BlasThreads guard(threads_);
@@ -106,6 +108,7 @@ Vector<double> Regression::variance_of(const ConstRef& cross_gram,
 
 Matrix<double> Regression::covariance_of(const ConstRef& cross_gram, Matrix<double> test_gram) const {
   constexpr const char* where = "Regression::covariance";
+  require_fitted_amplitude(amplitude_, where);
   require_cross_gram(cross_gram, weights_.rows(), where, "the cross Gram matrix");
   require_test_gram(test_gram, cross_gram.rows(), where, threads_);
   const BlasThreads guard(threads_);

@@ -44,8 +44,7 @@ Regression::ScoreCotangents Regression::score_cotangents() const {
   if (!noise_)
     throw ArgumentError(fmt::format(
         "{}: this posterior was made of parts, which do not say what its noise follows; use fit()", where));
-  if (!(amplitude_ > 0))
-    throw NumericalError(fmt::format("{}: the amplitude is 0, as of targets that are all 0", where));
+  require_fitted_amplitude(amplitude_, where);
   const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());
   const numerics::BlasThreads guard(threads_);
   const Matrix<double> inverse = Cholesky(*cholesky_).take_inverse(where);

@@ -112,6 +112,16 @@ void require_data_for(Criterion criterion, bool has_validation) {
         name_of(criterion)));
 }
 
+/// Under the amplitude of targets that are all 0 every density is infinite, and tells nothing apart.
+void require_density_for(Criterion criterion, const Matrix<double>& targets) {
+  const bool is_error = criterion == Criterion::accuracy || criterion == Criterion::mean_squared_error;
+  if (is_error || !targets.isZero(0)) return;
+  throw ArgumentError(
+      fmt::format("{}: the targets are all 0, so that no amplitude fits them and {} tells no regularisers "
+                  "apart; give the regulariser, or choose by errors on validation data",
+                  where, name_of(criterion)));
+}
+
 /// Scores those values of the grid that lift K + lambda I above the noise, by scores(lambdas) in one call, and takes the
 /// best one.
 template <typename Scores>
@@ -197,6 +207,7 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
   const Index n = checked.matrix().rows();
   require_gram(checked.matrix(), where, "the Gram matrix", threads);
   require_targets(targets, n, where);
+  require_density_for(criterion, targets);
   std::optional<ValidationPart> seen;
   if (validation) {
     seen.emplace(std::move(validation->cross).take(), std::move(validation->variances),
@@ -229,6 +240,7 @@ Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Mat
   require_shape(k, n, n, where, "the NNGP Gram matrix (as large as the NTK)");
   require_gram(k, where, "the NNGP Gram matrix", threads);
   require_targets(targets, n, where);
+  require_density_for(criterion, targets);
   std::optional<FlowValidationPart> seen;
   if (validation) {
     seen.emplace(std::move(validation->nngp_cross).take(), std::move(validation->ntk_cross).take(),

@@ -130,6 +130,7 @@ std::vector<RegulariserScore> regression_scores(BandForm form, const Matrix<doub
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
     RegulariserScore& score = path.score(i);
     const double amplitude = path.amplitude(i);
+    if (amplitude == 0) continue;  // Of targets that are all 0: no density is finite.
     score.log_marginal_likelihood =
         evidence(amplitude, path.log_determinant(i), targets.rows(), targets.cols());
     if (leave_one_out) {
@@ -137,7 +138,7 @@ std::vector<RegulariserScore> regression_scores(BandForm form, const Matrix<doub
       score.leave_one_out = LeaveOneOut{variances.asDiagonal() * path.weights(i), amplitude * variances}
                                 .negative_log_predictive_density();
     }
-    if (cross.size() == 0 || amplitude == 0) continue;
+    if (cross.size() == 0) continue;
     Matrix<double> whitened = cross;
     factors[i].whiten(whitened);
     const Vector<double> variances =

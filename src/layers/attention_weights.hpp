@@ -42,7 +42,7 @@ class AttentionRows {
         adjoint[i] *= static_cast<Scalar>(scale_ * slope);
       });
     else
-      apply_softmax_adjoint(weights, adjoint, a);
+      apply_softmax_adjoint(logits, weights, adjoint, a);
   }
 
  private:
@@ -89,16 +89,36 @@ class AttentionRows {
     for_each_seen(a, [&](Index i) { row[i] /= sum; });
   }
 
-  /// With or without a 1 in the denominator, the Jacobian is diag(s) - s s^T.
+  /// With or without a 1 in the denominator, the Jacobian is diag(s) - s s^T. Adjoints count from that of the largest
+  /// weight: beside logits of 1e10, the rounding of weights whose sum is not quite 1 would make a derivative of none.
   template <typename Scalar>
-  void apply_softmax_adjoint(const Scalar* weights, Scalar* adjoint, Index a) const {
-    double mean = 0;
-    for_each_seen(
-        a, [&](Index i) { mean += static_cast<double>(weights[i]) * static_cast<double>(adjoint[i]); });
+  void apply_softmax_adjoint(const Scalar* logits, const Scalar* weights, Scalar* adjoint, Index a) const {
+    if (seen_.of(a).empty()) return;
+    Index top = seen_.of(a).front().begin;
+    for_each_seen(a, [&](Index i) { top = weights[i] > weights[top] ? i : top; });
+    // That of the logit 0, which is a constant, is 0.
+    const double zero_weight = adds_one_ ? weight_of_zero(logits, weights, top, a) : 0;
+    const double origin =
+        zero_weight > static_cast<double>(weights[top]) ? 0 : static_cast<double>(adjoint[top]);
+    double mean = zero_weight * -origin, sum = zero_weight;
+    for_each_seen(a, [&](Index i) {
+      mean += static_cast<double>(weights[i]) * (static_cast<double>(adjoint[i]) - origin);
+      sum += static_cast<double>(weights[i]);
+    });
+    mean /= sum;
     for_each_seen(a, [&](Index i) {
       adjoint[i] = static_cast<Scalar>(scale_ * static_cast<double>(weights[i]) *
-                                       (static_cast<double>(adjoint[i]) - mean));
+                                       ((static_cast<double>(adjoint[i]) - origin) - mean));
     });
+  }
+
+  /// That of the logit 0: 1 where the others vanished.
+  template <typename Scalar>
+  double weight_of_zero(const Scalar* logits, const Scalar* weights, Index top, Index a) const {
+    if (!(weights[top] > 0)) return 1;
+    const double logit =
+        scale_ * static_cast<double>(logits[top]) - alibi_slope_ * static_cast<double>(std::abs(a - top));
+    return std::min(1.0, static_cast<double>(weights[top]) * std::exp(-logit));
   }
 
   double scale_;

@@ -121,6 +121,22 @@ TEST_CASE("calibration: bins and expected error by hand; bin edges belong below"
   CHECK(calibration(probabilities, labels).bins.size() == 15);
 }
 
+TEST_CASE("calibration: every edge of every number of bins belongs below") {
+  const std::vector<int> label = {0};
+  for (int bins = 1; bins <= 100; ++bins)
+    for (int edge = (bins + 1) / 2; edge <= bins; ++edge) {
+      const double confidence = static_cast<double>(edge) / bins;
+      const Calibration result = calibration(Matrix<double>{{confidence, 1 - confidence}}, label, bins);
+      CAPTURE(bins);
+      CAPTURE(edge);
+      const CalibrationBin& below = result.bins[static_cast<std::size_t>(edge - 1)];
+      CHECK(below.count == 1);
+      CHECK(below.lower < confidence);
+      CHECK(confidence <= below.upper);
+    }
+  CHECK(calibration(Matrix<double>{{1 + 1e-9, 0}}, label, 3).bins.back().count == 1);
+}
+
 TEST_CASE("calibration: predictions that are right as often as they claim have error zero") {
   const Matrix<double> probabilities = Matrix<double>{{0.75, 0.25}}.replicate(4, 1);
   CHECK(calibration(probabilities, std::vector<int>{0, 1, 0, 0}).expected_error == Approx(0));

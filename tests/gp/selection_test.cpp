@@ -154,3 +154,20 @@ TEST_CASE("selection: arguments that do not fit") {
   CHECK_THROWS_AS((void)select_regulariser(Matrix<double>::Zero(6, 6), p.targets, p.nngp_cross, v),
                   ArgumentError);
 }
+
+TEST_CASE("selection: targets that are all 0 have no density") {
+  const Problem p = make_problem(6, 4, 2, 35);
+  const Matrix<double> none = 0 * p.targets, v = random_matrix(4, 2, 36);
+  const ValidationKernel validation{p.nngp_cross, p.nngp_test.diagonal(), v};
+  const char* const message = "select_regulariser: the targets are all 0, so that no amplitude fits them";
+  for (const Criterion criterion :
+       {Criterion::evidence, Criterion::leave_one_out, Criterion::negative_log_predictive_density})
+    CHECK_THROWS_WITH_AS((void)select_regulariser(p.nngp, none, validation, criterion),
+                         doctest::Contains(message), ArgumentError);
+  // Errors are finite, and no score is infinite.
+  const Selection by_error = select_regulariser(p.nngp, none, validation, Criterion::mean_squared_error);
+  for (const RegulariserScore& score : by_error.scores) {
+    CHECK(!std::isinf(score.log_marginal_likelihood));
+    if (score.above_noise) CHECK(score.mean_squared_error == Approx(v.squaredNorm() / 8));
+  }
+}

@@ -1,5 +1,9 @@
 // The ways back of attention of both scalings against differences of sixth order.
+#include <cmath>
+#include <vector>
+
 #include "layers/attention_stages.hpp"
+#include "layers/attention_weights.hpp"
 #include "layers/stage_adjoints.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
@@ -187,6 +191,43 @@ TEST_CASE("adjoints of equal and of opposite positions of different inputs are f
       CHECK(testing::largest(back.nngp) < 1e4);
       CHECK(testing::largest(back.left_self) < 1e4);
     }
+}
+
+std::vector<double> softmax_adjoint(const AttentionWeights& weights, const std::vector<float>& logits,
+                                    std::vector<float> adjoint) {
+  AttentionOptions options;
+  options.weights = weights;
+  const AttentionRows rows(options, static_cast<Index>(logits.size()));
+  std::vector<float> values = logits;
+  rows.apply(values.data(), 0);
+  rows.apply_adjoint(logits.data(), values.data(), adjoint.data(), 0);
+  return {adjoint.begin(), adjoint.end()};
+}
+
+// The logits' slopes are multiplied by their size: rounding must not make any of none.
+TEST_CASE("softmax in float: equal adjoints of large equal logits cancel exactly") {
+  for (const std::size_t d : {3, 5, 7, 11, 100})
+    for (const AttentionWeights& weights : {AttentionWeights::softmax(), AttentionWeights::softmax1()})
+      for (const double of_logit :
+           softmax_adjoint(weights, std::vector<float>(d, 1e10F), std::vector<float>(d, 0.7F)))
+        CHECK(of_logit == 0);
+}
+
+// With a 1 in the denominator a logit 0 takes part. The others do not tell its weight where theirs are large or vanish.
+TEST_CASE("softmax1 in float: the way back beside logits of both signs") {
+  for (const float logit : {-200.0F, -30.0F, -1.0F, 0.0F, 1.0F, 30.0F, 60.0F}) {
+    CAPTURE(logit);
+    const double e = std::exp(static_cast<double>(logit)), sum = 1 + 2 * e;
+    const std::vector<double> got =
+        softmax_adjoint(AttentionWeights::softmax1(), {logit, logit}, {1.5F, -0.5F});
+    const double mean = e / sum;
+    CHECK(std::abs(got[0] - e / sum * (1.5 - mean)) <= 3e-7 * e / sum + 1e-45);
+    CHECK(std::abs(got[1] - e / sum * (-0.5 - mean)) <= 3e-7 * e / sum + 1e-45);
+    // Equal adjoints leave what the weight of the logit 0 lets through.
+    const std::vector<double> equal =
+        softmax_adjoint(AttentionWeights::softmax1(), {logit, logit}, {1.0F, 1.0F});
+    CHECK(std::abs(equal[0] - e / sum / sum) <= 3e-7 * e / sum / sum + 1e-45);
+  }
 }
 
 TEST_CASE("sampled softmax has no adjoint") {

@@ -24,7 +24,8 @@ class Cholesky;
 ///              makes the targets most likely under N(0, a (K + lambda I)); 0 for targets that are all 0. Means do not
 ///              depend on it; variances, covariances, noise_variance() and log_marginal_likelihood() do. An
 ///              AbsoluteNoise is in the units of the targets and so says that the kernel is as well: a = 1.
-///              with_amplitude() takes any other.
+///              with_amplitude() takes any other. With a = 0, every density would be infinite and every prediction
+///              certain: variances, covariances, evidence and leave-one-out are a NumericalError then.
 /// Conventions  lambda is the variance that Noise adds to the diagonal of K. Matrices are handed over without the
 ///              amplitude. A cross Gram matrix K_* has a row for each test input and a column for each training input:
 ///              [n_test, n].

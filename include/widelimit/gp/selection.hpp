@@ -64,8 +64,8 @@ struct Selection {
 ///         float is rounded to 24 bits, whatever computed it) and from its spectrum, as a negative eigenvalue
 ///         is nothing but error. Of a Gram matrix of float with n = 3,000 that is some 3e-6 of the mean
 ///         diagonal, of one of double 1e-9.
-/// Errors  ArgumentError as for Regression; NotPositiveDefinite if no value of the grid lifts K + lambda I
-///         above the noise.
+/// Errors  ArgumentError as for Regression, and for targets that are all 0 where a density is to choose;
+///         NotPositiveDefinite if no value of the grid lifts K + lambda I above the noise.
 /// Cost    one reduction to a band (4/3 n^3 operations, in place) for the whole grid, then (n + n_validation) n outputs
 ///         for each value. Measured: docs/solvers.md.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
