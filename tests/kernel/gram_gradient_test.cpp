@@ -11,6 +11,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
+#include "widelimit/layers/branches.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
@@ -137,6 +138,39 @@ TEST_CASE("gram_gradient: small and large kernels") {
     CHECK(worst(scaled.nngp, of_unit.nngp) < 1e-8);
     CHECK(worst(scaled.ntk, of_unit.ntk) < 1e-8);
   }
+}
+
+TEST_CASE("gram_gradient: a derivative beside a kernel 1e10 times as large") {
+  // The second branch sees normalised inputs: its derivative is their cosine, whatever the first one adds.
+  const Layers normed{dense(), rms_norm(), dense({.weight_variance = 0.4})};
+  const Network network({sum({Branch{}, Branch{1, normed}}), dense()});
+  const NumberDirection direction{{"layers[0].branches[1].layers[2].weight_variance", 1}};
+  for (const double scale : {1e3, 1e4, 1e5}) {
+    CAPTURE(scale);
+    const xt::xarray<double> x = scale * random_inputs(10, {6, 2});
+    const Matrix<double> kernel = gram<double>(Network({dense()}), x).nngp;
+    const Matrix<double> got = gram_jvp(network, x, direction, Kernels::nngp).nngp;
+    for (Index i = 0; i < 6; ++i)
+      for (Index j = 0; j < 6; ++j)
+        CHECK(std::abs(got(i, j) - kernel(i, j) / std::sqrt(kernel(i, i) * kernel(j, j))) <=
+              1e-13 * kernel.maxCoeff());
+  }
+}
+
+TEST_CASE("gram_gradient: the step serves a batch, not its first inputs") {
+  // The kernel follows the slope of erf(b x) the more closely, the larger its inputs are.
+  const Network network({dense(), erf(1, 1.2), dense()});
+  xt::xarray<double> small_first = random_inputs(11, {8, 3});
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t k = 0; k < 3; ++k) small_first(i, k) *= 1e-6;
+  xt::xarray<double> large_first = small_first;
+  for (std::size_t i = 0; i < 8; ++i)
+    for (std::size_t k = 0; k < 3; ++k) large_first(i, k) = small_first(7 - i, k);
+  const NumberDirection direction{{"layers[1].b", 1}};
+  const auto one = gram_jvp(network, small_first, direction),
+             other = gram_jvp(network, large_first, direction);
+  CHECK(worst(one.nngp, other.nngp.reverse()) < 1e-11);
+  CHECK(worst(one.ntk, other.ntk.reverse()) < 1e-11);
 }
 
 TEST_CASE("gram_gradient: networks with layers that files do not know") {

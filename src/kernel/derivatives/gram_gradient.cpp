@@ -9,7 +9,10 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
+#include "kernel/copied_inputs.hpp"
 #include "kernel/derivatives/number_stencil.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_numbers.hpp"
@@ -58,26 +61,32 @@ class NumberLine {
   }
 
   /// The step whose derivatives of a few kernels agree best with those of a quarter of it: longer ones miss how kernels
-  /// bend, shorter ones drown in their rounding. How closely kernels follow a number depends on the inputs too.
+  /// bend, shorter ones drown in their rounding. How closely kernels follow a number depends on the inputs too. Of steps
+  /// that tell nothing, as of a number that nothing hangs on, the longest.
   [[nodiscard]] double best_step(const KernelsOf& kernels_of) const {
     constexpr int most_quarters = 12;
     const double longest = longest_step();
     std::optional<BothDifferences> longer;
+    double longer_noise = 0;
     double best = 0, least = std::numeric_limits<double>::infinity();
     for (int quarters = 0; quarters <= most_quarters; ++quarters) {
       const double step = std::ldexp(longest, -2 * quarters);
       const auto stencil = stencil_of(step);
       if (!stencil) continue;
       BothDifferences shorter = differences(*stencil, step, kernels_of);
+      const double noise = rounding_of(*stencil) / step;
       if (longer) {
-        const double gap = disagreement(longer->nngp, 4 * step, shorter.nngp, step) +
-                           disagreement(longer->ntk, 4 * step, shorter.ntk, step);
+        const auto gap_of = [&](const KernelDifference& one, const KernelDifference& other) {
+          return disagreement(one, {4 * step, longer_noise}, other, {step, noise});
+        };
+        const double gap = gap_of(longer->nngp, shorter.nngp) + gap_of(longer->ntk, shorter.ntk);
         if (gap < least) {
           least = gap;
           best = 4 * step;
         }
       }
       longer = std::move(shorter);
+      longer_noise = noise;
     }
     if (best > 0) return best;
     throw NumericalError(
@@ -139,13 +148,31 @@ class NumberLine {
     return both;
   }
 
-  /// Of two derivatives, relative to their size.
-  [[nodiscard]] static double disagreement(const KernelDifference& one, double step,
-                                           const KernelDifference& other, double other_step) {
+  /// What the rounding of kernels of size 1 can make of a difference.
+  [[nodiscard]] static double rounding_of(const Stencil& stencil) {
+    double sum = 0;
+    for (const StencilPlace& place : stencil) sum += std::abs(place.weight);
+    return sum * std::numeric_limits<double>::epsilon() / 2;
+  }
+
+  struct StepError {
+    double step;
+    double noise;  ///< What rounding makes of the derivative of a kernel of size 1.
+  };
+
+  /// Of two derivatives, relative to their size: how far the one of the longer step may be from the right one. Two
+  /// differences that vanished agree, and say nothing: what rounding can hide counts as disagreement, and no derivative
+  /// as smaller than it.
+  [[nodiscard]] static double disagreement(const KernelDifference& one, const StepError& at,
+                                           const KernelDifference& other, const StepError& other_at) {
     if (one.fine.size() == 0) return 0;
+    const double largest = std::max(one.largest, other.largest);
     const double size =
-        std::max(one.fine.cwiseAbs().maxCoeff() / step, other.fine.cwiseAbs().maxCoeff() / other_step);
-    return size > 0 ? (one.fine / step - other.fine / other_step).cwiseAbs().maxCoeff() / size : 0;
+        std::max({one.fine.cwiseAbs().maxCoeff() / at.step, other.fine.cwiseAbs().maxCoeff() / other_at.step,
+                  other_at.noise * largest});
+    if (!(size > 0)) return 0;
+    const double gap = (one.fine / at.step - other.fine / other_at.step).cwiseAbs().maxCoeff();
+    return (gap + at.noise * largest) / size;
   }
 
   [[nodiscard]] Matrix<double> finished(KernelDifference difference, const char* kernel, double step) const {
@@ -167,10 +194,22 @@ class NumberLine {
   std::vector<double> changes_;
 };
 
-/// The first of a batch, which tell how closely kernels follow a number.
+/// Some of a batch, which tell how closely kernels follow a number: from the smallest to the largest, as the size of the
+/// inputs decides where nonlinearities bend. The first ones of a batch may be alike.
 Inputs<double> probe_of(const Inputs<double>& x) {
-  constexpr Index most = 3;
-  return x.slice(0, std::min(most, x.size()));
+  constexpr Index most = 4;
+  if (x.size() <= most) return x;
+  std::vector<std::pair<double, Index>> sizes;
+  for (Index i = 0; i < x.size(); ++i) {
+    double largest = 0;
+    for (const double value : x[i]) largest = std::max(largest, std::abs(value));
+    sizes.emplace_back(largest, i);
+  }
+  std::ranges::sort(sizes);
+  std::vector<Inputs<double>> chosen;
+  for (Index k = 0; k < most; ++k)
+    chosen.push_back(x.single(sizes[static_cast<std::size_t>(k * (x.size() - 1) / (most - 1))].second));
+  return copied_inputs<double, double>({&chosen[0], &chosen[1], &chosen[2], &chosen[3]});
 }
 
 /// x2 null: of x1 with itself.
