@@ -2,7 +2,6 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <tbb/version.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <xtensor/xtensor_config.hpp>
 
 #include "numerics/blas_threads.hpp"
@@ -67,10 +67,8 @@ std::string kind_of_build() {
   return kind;
 }
 
-std::string address_space() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "without limit";
-  return fmt::format("at most {} (ulimit -v)", numerics::memory_text(static_cast<double>(limit.rlim_cur)));
+std::string limit_text(std::optional<double> bytes, const char* whose) {
+  return bytes ? fmt::format("at most {} ({})", numerics::memory_text(*bytes), whose) : "without limit";
 }
 
 std::string kernel_name() {
@@ -88,14 +86,17 @@ FactGroup build_facts(const std::string& mpi) {
 }
 
 FactGroup machine() {
+  const numerics::MemoryLimits memory = numerics::memory_limits();
   return {"machine",
           {{"system", value_in("/etc/os-release", "PRETTY_NAME")},
            {"kernel", kernel_name()},
            {"processor", value_in("/proc/cpuinfo", "model name")},
            {"cores", fmt::format("{}, of which this process has {}", sysconf(_SC_NPROCESSORS_ONLN),
                                  numerics::resolve_threads(0, "doctor"))},
-           {"memory", numerics::memory_text(numerics::available_memory())},
-           {"address space", address_space()}}};
+           {"memory", numerics::memory_text(memory.physical)},
+           {"control group", limit_text(memory.control_group, "memory of this job or container")},
+           {"address space", limit_text(memory.address_space, "ulimit -v")},
+           {"memory to be had", numerics::memory_text(memory.least())}}};
 }
 
 FactGroup arithmetic() {

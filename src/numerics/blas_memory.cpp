@@ -23,9 +23,6 @@ namespace {
 
 constexpr int most_threads = 1024;
 
-/// Address space that the C library reserves for the allocations of a thread (twice its HEAP_MAX_SIZE).
-constexpr std::size_t malloc_arena_bytes = std::size_t{128} << 20;
-
 /// OpenBLAS's pool has room for two buffers for every thread that it was built for (Debian: 128).
 constexpr int most_reserved = 128;
 

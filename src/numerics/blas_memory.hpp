@@ -9,6 +9,9 @@ namespace widelimit::numerics {
 /// Size of a buffer, as Debian builds OpenBLAS for x86-64.
 inline constexpr std::size_t blas_buffer_bytes = std::size_t{128} << 20;
 
+/// Address space that the C library reserves for the allocations of a thread (twice its HEAP_MAX_SIZE).
+inline constexpr std::size_t malloc_arena_bytes = std::size_t{128} << 20;
+
 /// How many of so many buffers, each with `more_bytes` beside it, the system would give. Allocates nothing
 /// else and calls the system only: it may run before any library is initialised.
 int blas_buffers_that_fit(int wanted, std::size_t more_bytes) noexcept;

@@ -2,23 +2,51 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 
+#include "numerics/blas_memory.hpp"
+#include "numerics/control_group_memory.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
+namespace {
 
-double available_memory() {
-  struct sysinfo machine {};
-  sysinfo(&machine);
-  const double all = (static_cast<double>(machine.totalram) + static_cast<double>(machine.totalswap)) *
-                     static_cast<double>(machine.mem_unit);
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return all;
-  return std::min(all, static_cast<double>(limit.rlim_cur));
+/// Address space that this process uses, by proc(5).
+double mapped_bytes() {
+  std::ifstream stream("/proc/self/statm");
+  double pages = 0;
+  stream >> pages;
+  return pages * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+}
+
+}  // namespace
+
+double MemoryLimits::least() const {
+  return std::min({physical, control_group.value_or(physical), address_space.value_or(physical)});
+}
+
+MemoryLimits memory_limits(const std::filesystem::path& root) {
+  MemoryLimits limits{
+      .physical = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE)),
+      .control_group = control_group_memory(root),
+      .address_space = {}};
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+    limits.address_space = static_cast<double>(space.rlim_cur);
+  return limits;
+}
+
+double available_memory() { return memory_limits().least(); }
+
+double room_for_matrices(int threads) {
+  const MemoryLimits limits = memory_limits();
+  if (!limits.address_space) return limits.least();
+  const auto reserved = static_cast<double>(blas_buffer_bytes + malloc_arena_bytes) * threads;
+  return std::min(limits.least(), std::max(0.0, *limits.address_space - mapped_bytes() - reserved));
 }
 
 std::string memory_text(double bytes) {

@@ -1,13 +1,32 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+/// How much memory this process can have. Containers and batch systems (Slurm's --mem) limit it by control groups,
+/// `ulimit -v` by the address space; the machine's memory is the limit of none of them.
 namespace widelimit::numerics {
 
-/// Bytes that this process can have at most: memory and swap of the machine, or less under a limit of the
-/// address space (ulimit -v).
+/// Bytes; nothing where there is no such limit.
+struct MemoryLimits {
+  double physical = 0;  ///< The machine's memory, swap not counted: computing there is no use.
+  std::optional<double> control_group;  ///< The least limit of the groups that this process is in.
+  std::optional<double> address_space;  ///< RLIMIT_AS.
+
+  [[nodiscard]] double least() const;
+};
+
+/// `root`: where /proc and, for paths in it, /sys are looked for; tests have their own.
+[[nodiscard]] MemoryLimits memory_limits(const std::filesystem::path& root = "/");
+
+/// Bytes that this process can have at most: the least of the limits.
 double available_memory();
+
+/// Bytes that matrices can take while `threads` threads compute: the least of the limits. Of a limited address space,
+/// what is mapped already and what BLAS and the C library reserve for each thread are taken off.
+double room_for_matrices(int threads);
 
 /// "3.2 GiB".
 std::string memory_text(double bytes);

@@ -34,10 +34,11 @@ std::vector<double> contribution(const BlockLayer& layer, const Layer& enlarged,
   const Matrix<double> nothing = Matrix<double>::Zero(gram.rows(), gram.cols());
   RunControl silent = run;
   silent.progress = {};
-  const auto passed = run_tokens({gram, nothing}, parts, silent);
+  const auto passed = run_tokens({gram, nothing}, parts, silent, TokenRule::scaled);
   std::vector<double> means;
-  for (const TokenTap::Passed& one : passed.back())
-    means.push_back(one.tangent.diagonal().mean() / tangent_scale);
+  for (const ScaledNumber& mean :
+       tangent_numbers(passed.back(), [](const auto& tangent) { return tangent.diagonal().mean(); }))
+    means.push_back(mean.value());
   return means;
 }
 

@@ -20,22 +20,24 @@ double mean_product(const Matrix<double>& gram) {
   return (gram.sum() - gram.trace()) / (n * (n - 1));
 }
 
+numerics::Estimate log_gradient(const Passed& passed) {
+  return log_of_mean(tangent_numbers(passed, [](const auto& tangent) { return tangent.diagonal().mean(); }));
+}
+
 PropagatedTokens tokens_of(const Passed& passed) {
   const auto replicates = static_cast<double>(passed.size());
   PropagatedTokens tokens;
   tokens.gram.setZero(passed.front().gram.rows(), passed.front().gram.cols());
-  std::vector<double> norms, cosines, gradients;
+  std::vector<double> norms, cosines;
   for (const TokenTap::Passed& one : passed) {
     tokens.gram += one.gram / replicates;
     norms.push_back(one.gram.diagonal().mean());
     cosines.push_back(mean_product(one.gram) / norms.back());
-    gradients.push_back(one.tangent.diagonal().mean());
   }
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   tokens.squared_norm = mean_over_replicates(norms);
   tokens.cosine = tokens.gram.rows() > 1 ? mean_over_replicates(cosines) : numerics::Estimate{none, 0};
-  tokens.log_gradient = log_of_mean(gradients);
-  tokens.log_gradient.value -= std::log(tangent_scale);
+  tokens.log_gradient = log_gradient(passed);
   return tokens;
 }
 
@@ -48,14 +50,12 @@ std::vector<Layers> repeated(const Network& block, Index depth) {
   return std::vector<Layers>(static_cast<std::size_t>(depth), block.layers());
 }
 
-/// Mean squared difference of tokens' tangents, a replicate.
-std::vector<double> contrasts_of(const Passed& passed) {
-  std::vector<double> result;
-  for (const TokenTap::Passed& one : passed) {
-    const auto n = static_cast<double>(one.tangent.rows());
-    result.push_back((one.tangent.trace() - one.tangent.sum() / n) / (n - 1) / tangent_scale);
-  }
-  return result;
+/// ln of the mean squared difference of tokens' tangents.
+numerics::Estimate log_contrast(const Passed& passed) {
+  return log_of_mean(tangent_numbers(passed, [](const auto& tangent) {
+    const auto n = static_cast<double>(tangent.rows());
+    return (tangent.trace() - tangent.sum() / n) / (n - 1);
+  }));
 }
 
 std::vector<double> norms_of(const Passed& passed) {
@@ -106,8 +106,8 @@ std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<doubl
   require_at_least(where, "depth", depth, 1);
   require_block(block.layers(), start.rows());
   const Matrix<double> tangent = tangent_scale * identity(start.rows());
-  std::vector<PropagatedTokens> tokens{tokens_of({{start, tangent}})};
-  for (const Passed& passed : run_tokens({start, tangent}, repeated(block, depth), run))
+  std::vector<PropagatedTokens> tokens{tokens_of({{start, tangent, 0}})};
+  for (const Passed& passed : run_tokens({start, tangent}, repeated(block, depth), run, TokenRule::scaled))
     tokens.push_back(tokens_of(passed));
   return tokens;
 }
@@ -150,14 +150,15 @@ BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
   exponents.start_norm = start_norm.value_or(fixed.value_or(1));
   exponents.at_fixed_point = fixed.has_value();
   const Matrix<double> start = Matrix<double>::Constant(tokens, tokens, exponents.start_norm);
-  const auto behind = propagate(block, start, depth, part_of(run, 0, 2));
-  exponents.gradient = a_block(behind.back().log_gradient, depth);
-  const Matrix<double> tangent = tangent_scale * contrasts(tokens);
-  const auto passed = run_tokens({start, tangent}, repeated(block, depth), part_of(run, 1, 2));
+  const auto through = [&](const Matrix<double>& tangent, TokenRule rule, std::ptrdiff_t part) {
+    return run_tokens({start, tangent_scale * tangent}, repeated(block, depth), part_of(run, part, 2), rule);
+  };
+  exponents.gradient =
+      a_block(log_gradient(through(identity(tokens), TokenRule::equal_tokens, 0).back()), depth);
+  const auto passed = through(contrasts(tokens), TokenRule::contrasts, 1);
   const auto relative = [&](std::size_t blocks) {
     if (blocks == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};
-    return difference(log_of_mean(contrasts_of(passed[blocks - 1])),
-                      log_of_mean(norms_of(passed[blocks - 1])));
+    return difference(log_contrast(passed[blocks - 1]), log_of_mean(norms_of(passed[blocks - 1])));
   };
   const auto last = static_cast<std::size_t>(depth);
   const numerics::Estimate norm_at_end = log_of_mean(norms_of(passed.back()));

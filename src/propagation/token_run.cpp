@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numbers>
 #include <optional>
 
 #include "kernel/run/gram_plan.hpp"
@@ -59,14 +61,15 @@ class PassCounter {
 }  // namespace
 
 std::vector<std::vector<TokenTap::Passed>> run_tokens(const TokenStart& start,
-                                                      const std::vector<Layers>& parts,
-                                                      const RunControl& run) {
+                                                      const std::vector<Layers>& parts, const RunControl& run,
+                                                      TokenRule rule) {
   const Index tokens = start.gram.rows();
   Layers layers{given_tokens(start)};
   std::vector<std::shared_ptr<const TokenTap>> taps;
   std::optional<PassCounter> counter;
   for (const Layers& part : parts) {
-    taps.push_back(std::make_shared<TokenTap>([&counter] { counter->add(); }));
+    taps.push_back(std::make_shared<TokenTap>(rule, taps.empty() ? nullptr : taps.back(),
+                                              [&counter] { counter->add(); }));
     layers.push_back(layers::repeat(1, part));
     layers.push_back(layers::pair_layer("token tap", taps.back()));
   }
@@ -96,6 +99,19 @@ numerics::Estimate mean_over_replicates(const std::vector<double>& numbers) {
 numerics::Estimate log_of_mean(const std::vector<double>& numbers) {
   const numerics::Estimate mean = mean_over_replicates(numbers);
   return {std::log(mean.value), mean.standard_error / std::abs(mean.value)};
+}
+
+numerics::Estimate log_of_mean(const std::vector<ScaledNumber>& numbers) {
+  const int largest =
+      std::max_element(numbers.begin(), numbers.end(), [](const auto& first, const auto& second) {
+        return first.exponent < second.exponent;
+      })->exponent;
+  std::vector<double> values;
+  for (const ScaledNumber& number : numbers)
+    values.push_back(std::ldexp(number.mantissa, number.exponent - largest));
+  numerics::Estimate logarithm = log_of_mean(values);
+  logarithm.value += largest * std::numbers::ln2;
+  return logarithm;
 }
 
 }  // namespace widelimit::propagation

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -12,21 +13,25 @@ namespace widelimit::propagation {
 
 using Eigen::Index;
 
-/// A start T of the tangent recursion is multiplied by it, and results are divided by it: T' is linear in T but for
-/// what parameters add on the way, which so vanishes in rounding, a factor of 1e-60 away.
-inline constexpr double tangent_scale = 0x1p200;
-
 /// Tokens and their tangent kernel, [n, n] each.
 struct TokenStart {
   const Matrix<double>& gram;
   const Matrix<double>& tangent;
 };
 
+/// mantissa times 2^exponent: of deep networks, beyond the range of double.
+struct ScaledNumber {
+  double mantissa;
+  int exponent;
+  [[nodiscard]] double value() const { return std::ldexp(mantissa, exponent); }
+};
+
 /// What passes behind each part of a network that tokens run through; [part][replicate]. Part k stands as "layers[2 k +
 /// 1]" in errors. Progress counts parts, times replicates.
 [[nodiscard]] std::vector<std::vector<TokenTap::Passed>> run_tokens(const TokenStart& start,
                                                                     const std::vector<Layers>& parts,
-                                                                    const RunControl& run);
+                                                                    const RunControl& run,
+                                                                    TokenRule rule = TokenRule::as_they_are);
 
 /// Throws NetworkError unless n tokens can run through the block and leave it as n tokens.
 void require_block(const Layers& block, Index tokens);
@@ -35,5 +40,16 @@ void require_block(const Layers& block, Index tokens);
 [[nodiscard]] numerics::Estimate mean_over_replicates(const std::vector<double>& numbers);
 /// ln of the mean.
 [[nodiscard]] numerics::Estimate log_of_mean(const std::vector<double>& numbers);
+
+/// What is made of a tangent kernel, number(T), once a replicate: numbers that the start's scale has been taken out of.
+template <typename Number>
+[[nodiscard]] std::vector<ScaledNumber> tangent_numbers(const std::vector<TokenTap::Passed>& passed,
+                                                        const Number& number) {
+  std::vector<ScaledNumber> numbers;
+  for (const TokenTap::Passed& one : passed)
+    numbers.push_back({number(one.tangent) / tangent_scale, one.exponent});
+  return numbers;
+}
+[[nodiscard]] numerics::Estimate log_of_mean(const std::vector<ScaledNumber>& numbers);
 
 }  // namespace widelimit::propagation

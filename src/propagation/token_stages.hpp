@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,10 @@
 
 /// Stages that put tokens of known covariance in front of a network's layers, and that look at them on their way.
 namespace widelimit::propagation {
+
+/// A start T of the tangent recursion is multiplied by it, and results are divided by it: T' is linear in T but for
+/// what parameters add on the way, which so vanishes in rounding, a factor of 1e-60 away.
+inline constexpr double tangent_scale = 0x1p200;
 
 /// Puts a covariance of tokens and a tangent kernel in the place of what comes: the inputs themselves do not matter.
 class GivenTokens final : public PairStageOf<GivenTokens> {
@@ -90,15 +96,26 @@ class NormIntoTangent final : public TangentStageOf<NormIntoTangent> {
   double factor_, bias_;
 };
 
-/// Keeps what passes of one input with itself, once a replicate. Not for several threads.
+/// What a tap does to tokens on their way, beside keeping them.
+enum class TokenRule {
+  as_they_are,  ///< Nothing.
+  scaled,       ///< A power of two is taken out of the tangent kernel, which brings it back to its scale.
+  equal_tokens,  ///< The same, and equal tokens stay equal: a chaotic block would tear them apart by their rounding.
+  contrasts  ///< The same, and the tangent kernel keeps differences between equal tokens only.
+};
+
+/// Keeps what passes of one input with itself, once a replicate. Under every rule but the first the tangent kernel
+/// neither overflows nor vanishes at any depth. Not for several threads.
 class TokenTap final : public PairStageOf<TokenTap> {
  public:
   struct Passed {
     Matrix<double> gram, tangent;
+    int exponent;  ///< The tangent kernel is `tangent` times 2^exponent.
   };
 
-  /// `on_passed` is called whenever something has been kept.
-  explicit TokenTap(std::function<void()> on_passed) : on_passed_{std::move(on_passed)} {}
+  /// `before`: the tap before this one, null for the first. `on_passed` is called whenever something has been kept.
+  TokenTap(TokenRule rule, std::shared_ptr<const TokenTap> before, std::function<void()> on_passed)
+      : rule_{rule}, before_{std::move(before)}, on_passed_{std::move(on_passed)} {}
 
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::anything,
@@ -112,11 +129,16 @@ class TokenTap final : public PairStageOf<TokenTap> {
 
   template <typename Scalar>
   void apply_pair(const PairView<Scalar>& pair, PairResult<Scalar>& result) const {
-    result.nngp = pair.nngp;
+    Matrix<double> gram = pair.nngp.template cast<double>();
+    const bool equal = rule_ >= TokenRule::equal_tokens && equalise(gram);
+    result.nngp = gram.template cast<Scalar>();
     // While states are made an input meets itself without its tangent kernel.
     if (result.ntk.size() == 0) return;
-    result.ntk = pair.ntk;
-    passed_.push_back({pair.nngp.template cast<double>(), pair.ntk.template cast<double>()});
+    Matrix<double> tangent = pair.ntk.template cast<double>();
+    if (equal && rule_ == TokenRule::contrasts) take_means_away(tangent);
+    result.ntk = (tangent * std::ldexp(1.0, -taken_out(tangent))).template cast<Scalar>();
+    const int exponent = before_ ? before_->exponent_after(passed_.size()) : 0;
+    passed_.push_back({std::move(gram), std::move(tangent), exponent});
     if (on_passed_) on_passed_();
   }
 
@@ -124,6 +146,19 @@ class TokenTap final : public PairStageOf<TokenTap> {
   [[nodiscard]] const std::vector<Passed>& passed() const { return passed_; }
 
  private:
+  /// Whether all tokens are equal but for rounding; then they are made so to the last bit.
+  static bool equalise(Matrix<double>& gram);
+  /// P T P, where P takes the mean over tokens away.
+  static void take_means_away(Matrix<double>& tangent);
+  /// The power of two by which the largest entry is above the scale; 0 where tokens go on as they are.
+  int taken_out(const Matrix<double>& tangent) const;
+
+  int exponent_after(std::size_t replicate) const {
+    return passed_[replicate].exponent + taken_out(passed_[replicate].tangent);
+  }
+
+  TokenRule rule_;
+  std::shared_ptr<const TokenTap> before_;
   std::function<void()> on_passed_;
   mutable std::vector<Passed> passed_;
 };

@@ -1,6 +1,9 @@
 #include "numerics/memory.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 
 #include "widelimit/error.hpp"
 
@@ -15,6 +18,43 @@ TEST_CASE("memory: what is more than the machine has is refused with both figure
                                " are available; take fewer inputs";
   CHECK_THROWS_WITH_AS(numerics::require_memory("gram", "the result", 0x1p63, "take fewer inputs"),
                        expected.c_str(), ArgumentError);
+}
+
+/// Lets a limit of the address space stand for as long as it lives.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  AddressSpaceLimit(const AddressSpaceLimit&) = delete;
+  AddressSpaceLimit& operator=(const AddressSpaceLimit&) = delete;
+  ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("memory: a limit of the address space counts, and what is mapped of it is no room for matrices") {
+  const double free = numerics::memory_limits().least();
+  constexpr rlim_t bytes =
+      rlim_t{1} << 42;  // Above what any sanitizer maps is no limit that a test could set.
+  {
+    const AddressSpaceLimit limit(bytes);
+    CHECK(numerics::memory_limits().address_space == static_cast<double>(bytes));
+    CHECK(numerics::available_memory() == free);
+    CHECK(numerics::room_for_matrices(1) <= free);
+  }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  constexpr rlim_t tight = rlim_t{3'000'000} << 10;  // ulimit -v 3000000
+  const AddressSpaceLimit limit(tight);
+  CHECK(numerics::available_memory() == std::min(free, static_cast<double>(tight)));
+  const double one = numerics::room_for_matrices(1), two = numerics::room_for_matrices(2);
+  CHECK(one < static_cast<double>(tight) - 0x1p28);
+  if (free > static_cast<double>(tight)) CHECK(one - two == doctest::Approx(0x1p28));
+  CHECK(numerics::room_for_matrices(1000) == 0);
+#endif
 }
 
 TEST_CASE("memory: figures with three digits and a unit") {

@@ -97,6 +97,52 @@ TEST_CASE("repeated block: the closed forms under a causal mask, where the map i
   CHECK(std::abs(found.last_angle.value - found.angle.value) > 0.05);
 }
 
+TEST_CASE("repeated block: exponents at the fixed point do not depend on depth") {
+  // Angles fall by e^-3.13 a block, and grow by e^1.05 a block beside gradients beyond the range of double.
+  for (const auto& [parameters, depths] :
+       {std::pair{parameters_with(0.9, 0.9, 0.5, 16), std::vector<Index>{8, 24, 64, 300, 1000}},
+        std::pair{parameters_with(0.4, 0.8, 5, 4), std::vector<Index>{8, 100, 1000}},
+        std::pair{parameters_with(0.3, 0.3, 1, 2), std::vector<Index>{8, 1000}}}) {
+    const CollapsedPoint point = collapsed_point(parameters);
+    const auto tokens = static_cast<double>(parameters.tokens);
+    for (const Index depth : depths) {
+      CAPTURE(parameters.alpha_A);
+      CAPTURE(depth);
+      const BlockExponents found =
+          block_exponents(transformer(parameters, uniform), parameters.tokens, depth);
+      CHECK(found.angle.value == Approx(point.lambda_a_log()).epsilon(1e-9).scale(0));
+      CHECK(found.last_angle.value == Approx(point.lambda_a_log()).epsilon(1e-9).scale(0));
+      CHECK(found.gradient.value ==
+            Approx(gradient_exponent(point, tokens, static_cast<double>(depth))).epsilon(1e-9).scale(1));
+    }
+  }
+}
+
+TEST_CASE("repeated block: causal exponents at any depth") {
+  AttentionOptions causal = uniform;
+  causal.mask = AttentionMask::causal;
+  for (const auto& [parameters, depths] :
+       {std::pair{parameters_with(0.9, 0.9, 0.5, 8), std::vector<Index>{8, 50, 200}},
+        std::pair{parameters_with(0.4, 0.8, 5, 4), std::vector<Index>{8, 200}}})
+    for (const Index depth : depths) {
+      CAPTURE(parameters.alpha_A);
+      CAPTURE(depth);
+      const BlockExponents found = block_exponents(transformer(parameters, causal), parameters.tokens, depth);
+      CHECK(found.angle.value == Approx(causal_angle_exponent(parameters, depth)).epsilon(1e-9).scale(0));
+      CHECK(found.gradient.value ==
+            Approx(causal_gradient_exponent(parameters, depth)).epsilon(1e-9).scale(1));
+    }
+}
+
+TEST_CASE("repeated block: gradients beyond the range of double have a logarithm") {
+  const auto found = propagate(Network({layers::dense({.weight_variance = 1e-3})}), gram_of(2, 1, 0.5), 90);
+  CHECK(found.back().log_gradient.value == Approx(90 * std::log(1e-3)).epsilon(1e-12).scale(0));
+  const Parameters parameters = parameters_with(0.4, 0.8, 5, 4);
+  const auto chaotic = propagate(transformer(parameters, uniform), gram_of(4, 1, 0.5), 800);
+  CHECK(std::isfinite(chaotic.back().log_gradient.value));
+  CHECK(chaotic.back().log_gradient.value > 700);
+}
+
 TEST_CASE("repeated block: from equal tokens nothing is drawn") {
   // Draws of so many logits would take hours.
   const Parameters parameters = parameters_with(0.5, 0.5, 2.25, 16);
