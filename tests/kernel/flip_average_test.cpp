@@ -5,7 +5,9 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <type_traits>
 #include <vector>
+#include <xtensor/xview.hpp>
 
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
@@ -82,7 +84,7 @@ TEST_CASE("flip average: the mean of four kernels, whether one side is flipped o
     CAPTURE(stride);
     const Network network = flip_network(stride);
     const FlipAverage<double> average(network, x);
-    CHECK(average.flips_both() == (stride == 2));
+    CHECK(average.flips_both(x) == (stride == 2));
     const auto of_one = average.gram(x), of_two = average.gram(other, x), alone = average.diagonal(x),
                with_kept = average.gram_with(other, average.prepare(x));
     for (const auto kernel : {&GramResult<double>::nngp, &GramResult<double>::ntk}) {
@@ -106,8 +108,107 @@ TEST_CASE("flip average: a causal mask tells left from right, poolings over ever
     options.mask = causal ? AttentionMask::causal : AttentionMask::full;
     return Network({dense(), attention(options), global_average_pool(), dense()});
   };
-  CHECK_FALSE(FlipAverage<double>(network(false), x).flips_both());
-  CHECK(FlipAverage<double>(network(true), x).flips_both());
+  CHECK_FALSE(FlipAverage<double>(network(false), x).flips_both(x));
+  CHECK(FlipAverage<double>(network(true), x).flips_both(x));
+}
+
+TEST_CASE_TEMPLATE("flip average: images that are symmetric say nothing of the network", Scalar, float,
+                   double) {
+  auto images = random_inputs(6, {7, 3, 4, 2});
+  const auto mirrored = flipped(images);
+  for (std::ptrdiff_t k = 0; k < 5 * 24; ++k) images.data()[k] = images.data()[k] + mirrored.data()[k];
+  xt::view(images, 4) = 0;
+  const xt::xarray<Scalar> x = images;
+  const Network network = flip_network(2);
+  for (const xt::xarray<Scalar>& like : {xt::xarray<Scalar>(xt::view(x, xt::range(0, 5))), x}) {
+    const FlipAverage<Scalar> average(network, like);
+    CHECK(average.flips_both(x));
+    for (const auto kernel : {&GramResult<Scalar>::nngp, &GramResult<Scalar>::ntk}) {
+      const auto exact =
+          kernel == &GramResult<Scalar>::nngp ? &GramResult<double>::nngp : &GramResult<double>::ntk;
+      const Matrix<double> expected = four_kernels(network, images, images, exact);
+      constexpr double tolerance = std::is_same_v<Scalar, float> ? 1e-6 : 1e-13;
+      check_close((average.gram(x).*kernel).template cast<double>(), expected, tolerance);
+      check_close((average.gram_with(x, average.prepare(x)).*kernel).template cast<double>(), expected,
+                  tolerance);
+    }
+  }
+}
+
+TEST_CASE("flip average: both kernels decide, whichever is asked for") {
+  const auto x = random_inputs(7, {4, 3, 4, 2});
+  GramOptions options;
+  options.kernels = Kernels::nngp;
+  options.progress = [](const GramProgress&) { FAIL("progress of what nobody asked for"); };
+  CHECK(FlipAverage<double>(flip_network(2), x, options).flips_both(x));
+  CHECK_FALSE(FlipAverage<double>(flip_network(1), x, options).flips_both(x));
+}
+
+TEST_CASE("flip average: one side for the shapes that allow it, both for the others") {
+  // Strides of 2 treat both ends alike on 3 and 5 positions, not on 4.
+  const Network network({conv({{3}, {2}, Padding::same, 1.5, 0.1}), relu(), global_average_pool(), dense()});
+  const auto sequences = [](unsigned seed, const std::vector<Index>& lengths) {
+    std::vector<xt::xarray<double>> arrays;
+    for (const Index length : lengths) arrays.push_back(random_inputs(seed++, {length, 2}));
+    return arrays;
+  };
+  const auto odd = sequences(1, {3, 5, 3, 5, 5}), even = sequences(11, {5, 4, 6, 3});
+  const auto expected = [&](const auto& x1, const auto& x2, auto kernel) {
+    const Inputs<double> a(x1), b(x2), sa = flipped(a), sb = flipped(b);
+    return Matrix<double>((gram(network, a, b).*kernel + gram(network, sa, b).*kernel +
+                           gram(network, a, sb).*kernel + gram(network, sa, sb).*kernel) /
+                          4);
+  };
+  const FlipAverage<double> of_odd(network, odd), of_even(network, even);
+  CHECK_FALSE(of_odd.flips_both(odd));
+  CHECK(of_odd.flips_both(even));
+  CHECK(of_even.flips_both(even));
+  for (const auto kernel : {&GramResult<double>::nngp, &GramResult<double>::ntk}) {
+    check_close(of_odd.gram(odd).*kernel, expected(odd, odd, kernel));
+    for (const auto* average : {&of_odd, &of_even}) {
+      check_close(average->gram(even).*kernel, expected(even, even, kernel));
+      check_close(average->gram(even, odd).*kernel, expected(even, odd, kernel));
+      check_close(average->gram_with(even, average->prepare(odd)).*kernel, expected(even, odd, kernel));
+      check_close(average->gram_with(odd, average->prepare(even)).*kernel, expected(odd, even, kernel));
+      check_close(average->diagonal(even).*kernel, expected(even, even, kernel).diagonal());
+    }
+  }
+  std::vector<Index> nine{3, 5, 7, 9, 11, 13, 15, 17, 19};
+  CHECK(FlipAverage<double>(network, sequences(21, nine)).flips_both(odd));
+  nine.pop_back();
+  CHECK_FALSE(FlipAverage<double>(network, sequences(21, nine)).flips_both(odd));
+}
+
+TEST_CASE("flip average: masks, and networks that refuse numbers of order 1") {
+  const auto images = random_inputs(9, {5, 3, 5, 2});
+  xt::xarray<bool> mask = xt::ones<bool>({5, 3, 5});
+  mask(0, 1, 1) = mask(2, 2, 0) = false;
+  const Inputs<double> masked(Inputs<double>(images), mask);
+  for (const Index stride : {Index{1}, Index{2}}) {
+    const FlipAverage<double> average(flip_network(stride), masked);
+    CHECK_FALSE(average.flips_both(masked));
+    CHECK(FlipAverage<double>(flip_network(stride), images).flips_both(masked));
+  }
+  const Network steep({conv({{3, 3}, {1, 1}, Padding::same, 1e200, 0}), relu(),
+                       conv({{3, 3}, {1, 1}, Padding::same, 1e120, 0}), relu(), flatten(), dense()});
+  const xt::xarray<double> small = 1e-100 * images;
+  const FlipAverage<double> average(steep, small);
+  CHECK(average.flips_both(small));
+  check_close(average.gram(small).nngp, four_kernels(steep, small, small, &GramResult<double>::nngp));
+}
+
+TEST_CASE("flip average: deep networks of both kinds are recognised") {
+  for (const Index stride : {Index{1}, Index{2}}) {
+    std::vector<Layer> layers;
+    for (int depth = 0; depth < 30; ++depth) {
+      layers.push_back(conv({{3, 3}, {1, depth == 29 ? stride : 1}, Padding::same, 2, 0.01}));
+      layers.push_back(relu());
+    }
+    layers.push_back(global_average_pool());
+    layers.push_back(dense());
+    const auto x = random_inputs(10, {2, 8, 8, 3});
+    CHECK(FlipAverage<double>(Network(layers), x).flips_both(x) == (stride == 2));
+  }
 }
 
 TEST_CASE("flip average: one kernel, float, one progress from 0 to all") {
@@ -116,7 +217,7 @@ TEST_CASE("flip average: one kernel, float, one progress from 0 to all") {
   for (const Index stride : {Index{1}, Index{2}}) {
     const Network network = flip_network(stride);
     const FlipAverage<float> average(network, x_float);
-    CHECK(average.flips_both() == (stride == 2));
+    CHECK(average.flips_both(x_float) == (stride == 2));
     std::vector<GramProgress> reports;
     GramOptions options;
     options.kernels = Kernels::nngp;

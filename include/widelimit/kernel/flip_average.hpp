@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <xtensor/xarray.hpp>
 
@@ -9,6 +10,8 @@
 #include "widelimit/network/network.hpp"
 
 namespace widelimit {
+
+class MirrorSymmetry;
 
 /// Every input [spatial..., channels] reversed along its last spatial axis: images with left and right exchanged.
 /// ArgumentError for inputs without spatial axes.
@@ -26,7 +29,8 @@ template <typename Scalar>
 /// The kernel is the mean of K(x, x'), K(sx, x'), K(x, sx') and K(sx, sx'). For most networks K(sx, sx') = K(x, x'),
 /// and then the mean of K(x, x') and K(x, sx') is the same: only one side is flipped. Strides and poolings that do not
 /// fit the width, positional encodings and causal masks break that. The constructor finds out, by computing both sides
-/// of the equation for a few inputs; equality means within 100 roundings of Scalar, relative to the variances.
+/// of the equation for random inputs of the shapes that it is given, three of each, in double; equality means to 1e-11,
+/// relative to the variances. Inputs of other shapes, and batches of more than 8 shapes, are flipped on both sides.
 ///
 /// Cost    for n inputs with themselves three (flipping one side) or four times that of gram(); for two batches twice
 ///         or four times.
@@ -40,12 +44,12 @@ class FlipAverage {
     std::optional<PreparedInputs<Scalar>> mirrored;
   };
 
-  /// `probes`: inputs with a spatial axis, of which the first four are computed. They should be generic, such as
-  /// training inputs. Throws what gram() and flipped() throw.
-  FlipAverage(const Network& network, const Inputs<Scalar>& probes, const GramOptions& options = {});
+  /// `like`: inputs of the shapes and channels, and masked or not, that the kernels are wanted of, such as training
+  /// inputs. Their numbers are not read. ArgumentError for inputs without a spatial axis, or with graphs; Cancelled.
+  FlipAverage(const Network& network, const Inputs<Scalar>& like, const GramOptions& options = {});
 
-  /// Whether all four kernels are computed.
-  [[nodiscard]] bool flips_both() const noexcept { return flips_both_; }
+  /// Whether all four kernels are computed of these inputs: no where the constructor found that two will do.
+  [[nodiscard]] bool flips_both(const Inputs<Scalar>& x) const;
 
   /// [n, n], exactly symmetric. Standard errors of sampled networks are upper bounds: the means of those of the parts.
   /// Throws what gram() throws.
@@ -67,7 +71,7 @@ class FlipAverage {
 
  private:
   Network network_;
-  bool flips_both_ = true;
+  std::shared_ptr<const MirrorSymmetry> symmetry_;
 };
 
 }  // namespace widelimit

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "kernel/copied_inputs.hpp"
-#include "kernel/require_inputs.hpp"
+#include "kernel/run/mirror_symmetry.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -88,6 +87,10 @@ std::vector<xt::xarray<bool>> flipped_mask_list(const Inputs<Scalar>& x) {
       fmt::format("flip: expected inputs [n, spatial..., channels] with a spatial axis, got {} axes", axes));
 }
 
+[[noreturn]] void throw_graphs() {
+  throw ArgumentError("flip: expected inputs without graphs, which have no left and right");
+}
+
 /// Adds up Gram matrices, and reports the progress of all of them as one.
 template <typename Scalar>
 class GramMean {
@@ -138,19 +141,6 @@ GramResult<Scalar> symmetrised(GramResult<Scalar> result) {
   return result;
 }
 
-template <typename Scalar>
-bool are_equal(const Matrix<Scalar>& kernel, const Matrix<Scalar>& flipped_kernel) {
-  constexpr double tolerance = 100 * static_cast<double>(std::numeric_limits<Scalar>::epsilon());
-  for (Index i = 0; i < kernel.rows(); ++i)
-    for (Index j = 0; j < kernel.cols(); ++j) {
-      const double scale = std::sqrt(static_cast<double>(kernel(i, i)) * static_cast<double>(kernel(j, j)));
-      if (!(std::abs(static_cast<double>(kernel(i, j)) - static_cast<double>(flipped_kernel(i, j))) <=
-            tolerance * scale))
-        return false;
-    }
-  return true;
-}
-
 }  // namespace
 
 template <typename Scalar>
@@ -165,8 +155,7 @@ xt::xarray<Scalar> flipped(const xt::xarray<Scalar>& x) {
 template <typename Scalar>
 Inputs<Scalar> flipped(const Inputs<Scalar>& x) {
   if (x.axes() == 0) throw_no_axis(2);
-  if (!x.graphs().empty())
-    throw ArgumentError("flip: expected inputs without graphs, which have no left and right");
+  if (!x.graphs().empty()) throw_graphs();
   const Inputs<Scalar> numbers = flipped_numbers(x);
   if (!x.is_masked()) return numbers;
   return x.is_ragged() ? Inputs<Scalar>(numbers, flipped_mask_list(x))
@@ -174,28 +163,29 @@ Inputs<Scalar> flipped(const Inputs<Scalar>& x) {
 }
 
 template <typename Scalar>
-FlipAverage<Scalar>::FlipAverage(const Network& network, const Inputs<Scalar>& probes,
+FlipAverage<Scalar>::FlipAverage(const Network& network, const Inputs<Scalar>& like,
                                  const GramOptions& options)
     : network_{network} {
-  require_inputs(probes, "FlipAverage", "the batch of probes");
-  constexpr Index probe_count = 4;
-  GramOptions quiet = options;
-  quiet.progress = nullptr;
-  quiet.seconds_per_line = nullptr;
-  const auto x = some_inputs(probes, 0, probe_count);
-  const auto straight = widelimit::gram(network, x, quiet),
-             mirrored = widelimit::gram(network, flipped(x), quiet);
-  flips_both_ = !are_equal(straight.nngp, mirrored.nngp) || !are_equal(straight.ntk, mirrored.ntk);
+  if (like.axes() == 0) throw_no_axis(2);
+  if (!like.graphs().empty()) throw_graphs();
+  const auto flip = [](const Inputs<double>& x) { return flipped(x); };
+  symmetry_ = std::make_shared<const MirrorSymmetry>(network, like, flip, options);
+}
+
+template <typename Scalar>
+bool FlipAverage<Scalar>::flips_both(const Inputs<Scalar>& x) const {
+  return !symmetry_->holds_for(x);
 }
 
 template <typename Scalar>
 GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x, const GramOptions& options) const {
   const Index n = x.size(), triangle = n * (n + 1) / 2;
+  const bool both = flips_both(x);
   const Inputs<Scalar> other = flipped(x);
-  GramMean<Scalar> mean(options, (flips_both_ ? 2 : 1) * triangle + n * n);
-  const double weight = flips_both_ ? 0.25 : 0.5;
+  GramMean<Scalar> mean(options, (both ? 2 : 1) * triangle + n * n);
+  const double weight = both ? 0.25 : 0.5;
   mean.add(triangle, weight, [&](const auto& part) { return widelimit::gram(network_, x, part); });
-  if (flips_both_)
+  if (both)
     mean.add(triangle, weight, [&](const auto& part) { return widelimit::gram(network_, other, part); });
   // K(sx, x') is the transpose of K(x, sx'), or equal to it.
   mean.add(n * n, 0.5,
@@ -208,7 +198,7 @@ GramResult<Scalar> FlipAverage<Scalar>::gram(const Inputs<Scalar>& x1, const Inp
                                              const GramOptions& options) const {
   const Inputs<Scalar> flipped2 = flipped(x2);
   std::vector<Inputs<Scalar>> left{x1};
-  if (flips_both_) left.push_back(flipped(x1));
+  if (flips_both(x1) || flips_both(x2)) left.push_back(flipped(x1));
   const Index pairs = x1.size() * x2.size(), parts = 2 * static_cast<Index>(left.size());
   GramMean<Scalar> mean(options, parts * pairs);
   for (const Inputs<Scalar>& one : left)
@@ -222,7 +212,7 @@ template <typename Scalar>
 typename FlipAverage<Scalar>::Prepared FlipAverage<Scalar>::prepare(const Inputs<Scalar>& x,
                                                                     const GramOptions& options) const {
   Prepared prepared{PreparedInputs<Scalar>(network_, x, options), std::nullopt};
-  if (flips_both_) prepared.mirrored.emplace(network_, flipped(x), options);
+  if (flips_both(x)) prepared.mirrored.emplace(network_, flipped(x), options);
   return prepared;
 }
 
@@ -230,6 +220,7 @@ typename FlipAverage<Scalar>::Prepared FlipAverage<Scalar>::prepare(const Inputs
 template <typename Scalar>
 GramResult<Scalar> FlipAverage<Scalar>::gram_with(const Inputs<Scalar>& x1, const Prepared& prepared,
                                                   const GramOptions& options) const {
+  if (!prepared.mirrored && flips_both(x1)) return gram(x1, prepared.inputs.inputs(), options);
   const Inputs<Scalar> flipped1 = flipped(x1);
   std::vector<const PreparedInputs<Scalar>*> kept{&prepared.inputs};
   if (prepared.mirrored) kept.push_back(&*prepared.mirrored);
