@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "files/replacing_file.hpp"
-#include "gp/inputs_sum.hpp"
+#include "gp/file_sum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/version.hpp"

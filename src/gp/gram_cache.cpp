@@ -3,22 +3,62 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "gp/array_folder.hpp"
-#include "gp/inputs_sum.hpp"
+#include "store/input_facts.hpp"
+#include "store/sha256.hpp"
+#include "store/store_facts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/network_file.hpp"
+#include "widelimit/version.hpp"
 
 namespace widelimit::gp {
 namespace {
 
-FolderFormat gram_format() { return {"widelimit Gram matrix", 2, "gram.json"}; }
+FolderFormat gram_format() { return {"widelimit Gram matrix", 3, "gram.json"}; }
+
+constexpr const char* place_start = "gram-";
+/// The field of a document with what its matrix is of.
+constexpr const char* facts_name = "of";
+
+/// Earlier folders told inputs apart by 32 bits, which others may share.
+void require_no_earlier_format(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) return;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.path().filename().string().starts_with(place_start)) continue;
+    std::ifstream stream(entry.path() / gram_format().document);
+    const auto document = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+    const auto field = [&](const char* name) {
+      return document.is_object() ? document.value(name, nlohmann::json()) : nlohmann::json();
+    };
+    if (field("format") != gram_format().name) continue;
+    const nlohmann::json found = field("format_version");
+    if (found == gram_format().version) continue;
+    throw DataError(
+        fmt::format("{}: holds a Gram matrix in format {}, expected {}; remove {} and it is computed anew",
+                    entry.path().string(), found.dump(), gram_format().version, folder.string()));
+  }
+}
+
+/// Inputs are told apart by SHA-256. What computed a matrix belongs to it as what it is of does: the numbers of another
+/// version may be others.
+void require_same(const std::filesystem::path& place, const nlohmann::json& there,
+                  const nlohmann::json& here) {
+  if (there == here) return;
+  std::vector<const char*> facts;
+  for (const auto& [fact, value] : here.items()) facts.push_back(fact.c_str());
+  const auto difference = store::difference_between(there, here, facts);
+  throw DataError(fmt::format("{}: holds another Gram matrix: {}; remove it and it is computed anew",
+                              place.string(), difference.value_or("it is of more than is known here")));
+}
 
 template <typename Scalar>
 constexpr std::pair<const char*, Matrix<Scalar> GramResult<Scalar>::*> stored_matrices[] = {
@@ -49,9 +89,7 @@ std::optional<GramResult<Scalar>> stored(const std::filesystem::path& place, con
                                          Kernels kernels, Index rows, Index columns) {
   if (!std::filesystem::exists(place)) return std::nullopt;
   const ArrayFolderReader folder(place, gram_format());
-  if (folder.document().at("of").raw() != of)
-    throw DataError(
-        fmt::format("{}: holds a Gram matrix of another network or other inputs; remove it", place.string()));
+  require_same(place, folder.document().at(facts_name).raw(), of);
   const JsonValue files = folder.document().at("files");
   const bool wants_nngp = kernels != Kernels::ntk, wants_ntk = kernels != Kernels::nngp;
   if ((wants_nngp && !files.contains("nngp.npy")) || (wants_ntk && !files.contains("ntk.npy")))
@@ -74,11 +112,14 @@ GramResult<Scalar> GramCache::find(const Network& network, const Inputs<Scalar>&
   nlohmann::json of{{"network", nlohmann::json::parse(to_json(network))},
                     {"precision", std::is_same_v<Scalar, float> ? "float" : "double"},
                     {"pairs", names[static_cast<int>(pairs)]},
-                    {"rows", described_inputs(x1)}};
-  if (x2 != nullptr) of["columns"] = described_inputs(*x2);
+                    {"rows", store::batch_facts(x1)}};
+  if (x2 != nullptr) of["columns"] = store::batch_facts(*x2);
   if (!treatment_.empty()) of["treatment"] = treatment_;
   const std::string key = of.dump();
-  const auto place = folder_ / ("gram-" + sum_text(sum_with(0, key.data(), key.size())));
+  constexpr std::size_t digits = 16;
+  const auto place = folder_ / (place_start + store::sha256_of(key.data(), key.size()).substr(0, digits));
+  of["library_version"] = version;
+  if (read_ + computed_ == 0) require_no_earlier_format(folder_);
   const Index columns = pairs == Pairs::diagonal ? 1 : x2 != nullptr ? x2->size() : x1.size();
   if (auto found = stored<Scalar>(place, of, kernels, x1.size(), columns)) {
     ++read_;
@@ -88,7 +129,7 @@ GramResult<Scalar> GramCache::find(const Network& network, const Inputs<Scalar>&
   ++computed_;
   ArrayFolderWriter folder(place, gram_format());
   for (const auto& [name, matrix] : stored_matrices<Scalar>) write_matrix(folder, name, result.*matrix);
-  folder.commit({{"of", std::move(of)}});
+  folder.commit({{facts_name, std::move(of)}});
   return result;
 }
 

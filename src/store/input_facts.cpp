@@ -1,6 +1,7 @@
 #include "store/input_facts.hpp"
 
 #include <array>
+#include <utility>
 
 #include "store/sha256.hpp"
 
@@ -41,7 +42,22 @@ nlohmann::json input_facts(const Inputs<Scalar>& x, InputRange range) {
   return facts;
 }
 
+template <typename Scalar>
+nlohmann::json batch_facts(const Inputs<Scalar>& x, nlohmann::json steps) {
+  nlohmann::json shape = x.is_ragged() ? nlohmann::json() : nlohmann::json(x.shape(0));
+  return {{"channels", x.channels()}, {"shape", std::move(shape)}, {"steps", std::move(steps)}};
+}
+
+template <typename Scalar>
+nlohmann::json batch_facts(const Inputs<Scalar>& x) {
+  return batch_facts(x, nlohmann::json::array({input_facts(x, {0, x.size()})}));
+}
+
 template nlohmann::json input_facts(const Inputs<float>&, InputRange);
 template nlohmann::json input_facts(const Inputs<double>&, InputRange);
+template nlohmann::json batch_facts(const Inputs<float>&, nlohmann::json);
+template nlohmann::json batch_facts(const Inputs<double>&, nlohmann::json);
+template nlohmann::json batch_facts(const Inputs<float>&);
+template nlohmann::json batch_facts(const Inputs<double>&);
 
 }  // namespace widelimit::store

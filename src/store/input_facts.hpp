@@ -16,4 +16,12 @@ namespace widelimit::store {
 template <typename Scalar>
 [[nodiscard]] nlohmann::json input_facts(const Inputs<Scalar>& x, InputRange range);
 
+/// Of a batch: {channels, shape (null if the inputs may differ), steps}, a step being the input_facts() of a part.
+template <typename Scalar>
+[[nodiscard]] nlohmann::json batch_facts(const Inputs<Scalar>& x, nlohmann::json steps);
+
+/// Of a batch in one step: what tells it from all others.
+template <typename Scalar>
+[[nodiscard]] nlohmann::json batch_facts(const Inputs<Scalar>& x);
+
 }  // namespace widelimit::store

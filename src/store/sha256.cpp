@@ -35,4 +35,10 @@ std::string Sha256::digest() {
   return text;
 }
 
+std::string sha256_of(const void* bytes, std::size_t count) {
+  Sha256 sum;
+  sum.add(bytes, count);
+  return sum.digest();
+}
+
 }  // namespace widelimit::store

@@ -23,4 +23,7 @@ class Sha256 {
   std::unique_ptr<void, Deleter> context_;
 };
 
+/// Of these bytes.
+[[nodiscard]] std::string sha256_of(const void* bytes, std::size_t count);
+
 }  // namespace widelimit::store

@@ -19,12 +19,6 @@
 namespace widelimit::store {
 namespace {
 
-template <typename Scalar>
-nlohmann::json batch_facts(const Inputs<Scalar>& x, nlohmann::json steps) {
-  nlohmann::json shape = x.is_ragged() ? nlohmann::json() : nlohmann::json(x.shape(0));
-  return {{"channels", x.channels()}, {"shape", std::move(shape)}, {"steps", std::move(steps)}};
-}
-
 std::vector<std::string> array_names(Kernels kernels, bool has_errors) {
   std::vector<std::string> names;
   if (kernels != Kernels::ntk) names.emplace_back("nngp");

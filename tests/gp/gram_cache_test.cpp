@@ -6,12 +6,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xarray.hpp>
 
 #include "data/temporary_folder.hpp"
+#include "gp/file_sum.hpp"
 #include "gp/problem.hpp"
+#include "support/equal_checksum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/layers/activations.hpp"
@@ -20,6 +23,7 @@
 #include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/models/named_networks.hpp"
+#include "widelimit/version.hpp"
 
 using namespace widelimit;
 using namespace widelimit::gp;
@@ -105,6 +109,52 @@ TEST_CASE("gram cache: as many inputs with other numbers are others, wherever th
   }
   ask(cache, stored_network(), Inputs<double>(vectors), nullptr, Kernels::nngp, false);
   ask(cache, pooled, sequences(vectors), nullptr, Kernels::nngp, false);
+}
+
+TEST_CASE("gram cache: inputs of equal CRC-32 are others") {
+  const TemporaryFolder folder;
+  GramCache cache(folder.path());
+  const Matrix<double> x = random_matrix(6, 3, 1), test = random_matrix(4, 3, 2);
+  Matrix<double> other = x;
+  other(1, 2) = testing::of_equal_crc32(x(1, 2));
+  REQUIRE((other - x).cwiseAbs().maxCoeff() > 1e-3);
+  REQUIRE(sum_with(0, x.data(), sizeof(double) * 18) == sum_with(0, other.data(), sizeof(double) * 18));
+  const Inputs<double> new_inputs(test), forged_inputs(other), inputs(x);
+  ask(cache, stored_network(), inputs, nullptr, Kernels::both, true);
+  ask(cache, stored_network(), forged_inputs, nullptr, Kernels::both, true);
+  ask(cache, stored_network(), new_inputs, &inputs, Kernels::both, true);
+  ask(cache, stored_network(), new_inputs, &forged_inputs, Kernels::both, true);
+}
+
+TEST_CASE("gram cache: what another version kept is refused, and told how to be made anew") {
+  const TemporaryFolder folder;
+  const Matrix<double> a = random_matrix(8, 3, 1);
+  const Inputs<double> x(a);
+  const auto refused = [&](const std::string& message) {
+    GramCache cache(folder.path());
+    CHECK_THROWS_WITH_AS((void)ask(cache, stored_network(), x, nullptr, Kernels::nngp, false),
+                         doctest::Contains(message.c_str()), DataError);
+  };
+  {
+    GramCache cache(folder.path());
+    ask(cache, stored_network(), x, nullptr, Kernels::nngp, true);
+  }
+  const auto document = std::filesystem::directory_iterator(folder.path())->path() / "gram.json";
+  std::ifstream stream(document);
+  auto json = nlohmann::json::parse(stream);
+  CHECK(json["of"]["library_version"] == version);
+  json["of"]["library_version"] = "0.0.9";
+  json.erase("crc32");
+  const std::string text = json.dump();
+  json["crc32"] = sum_text(sum_with(0, text.data(), text.size()));
+  std::ofstream(document) << json.dump();
+  refused("library_version is \"0.0.9\" there and \"" + std::string(version) +
+          "\" here; remove it and it is computed anew");
+
+  const auto earlier = folder.path() / "gram-0123abcd";
+  std::filesystem::create_directory(earlier);
+  std::ofstream(earlier / "gram.json") << R"({"format": "widelimit Gram matrix", "format_version": 2})";
+  refused("gram-0123abcd: holds a Gram matrix in format 2, expected 3; remove ");
 }
 
 TEST_CASE("gram cache: inputs that differ in masks or graphs only are others") {
