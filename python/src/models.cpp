@@ -81,6 +81,7 @@ void bind_options(nb::module_& module) {
       .def_rw("time", &ModelOptions::time)
       .def_rw("grid", &ModelOptions::grid)
       .def_rw("amplitude", &ModelOptions::amplitude, nb::arg().none())
+      .def_rw("flip", &ModelOptions::flip)
       .def_rw("refit", &ModelOptions::refit)
       .def_rw("class_names", &ModelOptions::class_names)
       .def_rw("preprocessing", &ModelOptions::preprocessing)
@@ -213,6 +214,9 @@ void bind_model_of(nb::class_<Model>& model) {
       .def_static("select", &select<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)
       .def("predict", &predict<Scalar>, "x"_a, "threads"_a)
+      .def(
+          "range_warning",
+          [](const Model& self, const Batch<Scalar>& x) { return self.range_warning(x.inputs); }, "x"_a)
       .def("predict_jointly", &predict_jointly<Scalar>, "x"_a, "threads"_a)
       .def(
           "mean",
@@ -281,6 +285,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("network", &Model::network)
       .def_prop_ro("class_names", &Model::class_names)
+      .def_prop_ro("flips", &Model::flips)
       .def_prop_ro("preprocessing", &Model::preprocessing);
 }
 
@@ -304,9 +309,12 @@ ArrayObject<Scalar> applied(const Preprocessing& self, const Array<Scalar>& arra
 }
 
 template <typename Scalar>
-Preprocessing fitted(const std::string& kind, const Array<Scalar>& train, double zca_regulariser) {
-  return run_or_leave([choice = gp::preprocessing_kind(kind), numbers = copied(train), zca_regulariser](
-                          std::stop_token) { return Preprocessing::fit(choice, numbers, zca_regulariser); });
+Preprocessing fitted(const std::string& kind, const Array<Scalar>& train, double zca_regulariser,
+                     bool mirror_images) {
+  return run_or_leave([choice = gp::preprocessing_kind(kind), numbers = copied(train), zca_regulariser,
+                       mirror_images](std::stop_token) {
+    return Preprocessing::fit(choice, numbers, zca_regulariser, mirror_images);
+  });
 }
 
 void bind_preprocessing(nb::module_& module) {
@@ -320,12 +328,15 @@ void bind_preprocessing(nb::module_& module) {
       "zca_regulariser > 0, relative to the mean eigenvalue of their covariance. Numbers of float32 stay so, "
       "all others are computed as float64.")
       .def(nb::init<>(), "Nothing is done: kind 'none'.")
-      .def_static("fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
-                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser,
-                  "Fitted to training inputs. ArgumentError for another kind, inputs without channels, NaN, "
-                  "and inputs that do not differ.")
+      .def_static(
+          "fit", &fitted<float>, "kind"_a, "train"_a.noconvert(),
+          "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false,
+          "Fitted to training inputs; mirror_images: to them and to all of them reversed along the last "
+          "spatial axis, as models with flip need it. ArgumentError for another kind, inputs without "
+          "channels, NaN, "
+          "and inputs that do not differ.")
       .def_static("fit", &fitted<double>, "kind"_a, "train"_a,
-                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser)
+                  "zca_regulariser"_a = Preprocessing::default_zca_regulariser, "mirror_images"_a = false)
       .def("apply", &applied<float>, "x"_a.noconvert(),
            "The inputs preprocessed, of the same shape. ArgumentError for inputs of another form than in "
            "fit().")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
+import warnings
 from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
 
 import numpy as np
@@ -55,8 +56,8 @@ class Selection(NamedTuple):
     scores: Sequence[dict[str, Any]]
 
 
-def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, refit, class_names, preprocessing,
-             threads):
+def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
+             preprocessing, threads):
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
@@ -70,6 +71,7 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     if grid is not None:
         options.grid = [real(eps, "grid") for eps in grid]
     options.amplitude = None if amplitude is None else real(amplitude, "amplitude")
+    options.flip = flip
     options.refit = refit
     options.class_names = [str(name) for name in class_names]
     options.preprocessing = preprocessing
@@ -85,12 +87,12 @@ def _targets(y, name):
 class _Inputs:
     """Batches of one precision, preprocessed as the training inputs are."""
 
-    def __init__(self, preprocessing, x, precision):
+    def __init__(self, preprocessing, x, precision, flip=False):
         self.dtype = type_of_inputs(precision, x)
         if isinstance(preprocessing, str) and preprocessing == "none":
             preprocessing = Preprocessing()
         elif isinstance(preprocessing, str):
-            preprocessing = Preprocessing.fit(preprocessing, self._array(x))
+            preprocessing = Preprocessing.fit(preprocessing, self._array(x), mirror_images=flip)
         self.preprocessing = preprocessing
 
     def _array(self, x):
@@ -120,8 +122,8 @@ class Model:
     def fit(cls, network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
             labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
             noise_variance: float | None = None, grid: Iterable[float] | None = None, criterion: str = "loo",
-            amplitude: float | None = None, refit: bool = False, class_names: Iterable[str] = (),
-            preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
+            amplitude: float | None = None, flip: bool = False, refit: bool = False,
+            class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
@@ -131,6 +133,7 @@ class Model:
         regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets; with
                        neither the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
         amplitude      factor on the kernel; None: the scale of the targets in closed form
+        flip           average kernels over inputs and mirror images; a Preprocessing is fitted with mirror_images=True
         refit          fit to training and validation data together once the regulariser is chosen
         preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and applied to what is
                        predicted as well
@@ -139,8 +142,8 @@ class Model:
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError where no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
-        inputs = _Inputs(preprocessing, x, precision)
-        options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, refit, class_names,
+        inputs = _Inputs(preprocessing, x, precision, flip)
+        options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
                            inputs.preprocessing, threads)
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:
@@ -156,12 +159,12 @@ class Model:
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
-               kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str = "loo",
+               kind: str = "bayesian", grid: Iterable[float] | None = None, criterion: str = "loo", flip: bool = False,
                preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0) -> Selection:
         """How the regularisers of the grid do with this network, and the best: a Selection, for searches. Arguments, errors
         and cost as of fit(), without the factorisation."""
-        inputs = _Inputs(preprocessing, x, precision)
-        options = _options(kind, np.inf, None, None, grid, criterion, None, False, (), inputs.preprocessing, threads)
+        inputs = _Inputs(preprocessing, x, precision, flip)
+        options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads)
         held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
                                                         _targets(validation[1], "validation"))
         return Selection(*_core.Model.select(network, inputs.batch(x, "x"), _targets(y, "y"), *held, options))
@@ -185,7 +188,10 @@ class Model:
         return _of_files, (files,)
 
     def _batch(self, x, lengths, mask, graphs):
-        return _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
+        new = _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
+        if warning := self._model.range_warning(new):
+            warnings.warn("x: " + warning, stacklevel=3)
+        return new
 
     def predict(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                 graphs: Graphs | None = None) -> Prediction:
@@ -272,6 +278,11 @@ class Model:
     def class_names(self) -> tuple[str, ...]:
         """Empty where targets are numbers."""
         return tuple(self._model.class_names)
+
+    @property
+    def flips(self) -> bool:
+        """Whether kernels are averaged over inputs and mirror images."""
+        return self._model.flips
 
     @property
     def preprocessing(self) -> Preprocessing:

@@ -13,11 +13,13 @@
 #include "cli/model_scores.hpp"
 #include "cli/network_argument.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/output_options.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
 #include "cli/reliability_picture.hpp"
 #include "cli/standard_output.hpp"
-#include "gp/inputs_sum.hpp"
+#include "store/input_facts.hpp"
+#include "store/sha256.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
@@ -99,7 +101,8 @@ gp::Criterion criterion_of(const FitArguments& arguments) {
 
 template <typename Scalar>
 nlohmann::ordered_json described(const gp::LabelledInputs<Scalar>& data) {
-  return {{"x", gp::described_inputs(data.x)}, {"y_crc32", gp::targets_sum(data.y)}};
+  const auto bytes = static_cast<std::size_t>(data.y.size()) * sizeof(double);
+  return {{"x", store::batch_facts(data.x)}, {"y_sha256", store::sha256_of(data.y.data(), bytes)}};
 }
 
 /// What a table of trials belongs to: all that their scores depend on.
@@ -225,7 +228,10 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   require_validation(task, arguments);
   if (arguments.flip) require_images_for_flips(task);
-  preprocess(task, arguments.data.preprocessing);
+  PreprocessingChoice choice = arguments.data.preprocessing;
+  choice.mirror_images = arguments.flip;
+  preprocess(task, choice);
+  warn_of_ranges(task);
   if (arguments.flip) task.description += ", kernels averaged over flips";
   const Shape shape = shape_of(task.train);
   const Network network = network_from_argument(arguments.network, shape.size(), arguments.depth);
@@ -260,7 +266,7 @@ void add_search_options(CLI::App& command, SearchChoice& search) {
       .add_option("--table", search.table,
                   "CSV file of the trials, replaced after each; a search that was ended goes on from it")
       ->type_name("FILE");
-  command.add_option("--plot", search.plot, "Picture of the trials (takes gnuplot)")->type_name("FILE.png");
+  add_picture_option(command, "--plot", search.plot, "Picture of the trials");
 }
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
@@ -291,12 +297,10 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_search_options(command, arguments.search);
   add_flip_option(command, arguments.flip);
   add_gram_option(command, arguments.gram);
-  command
-      .add_option(
-          "--reliability", arguments.reliability,
-          "Picture of how often predictions of a confidence are right, on test data or else validation "
-          "data, with the fitted amplitude and with 1 (takes gnuplot)")
-      ->type_name("FILE.png");
+  add_picture_option(
+      command, "--reliability", arguments.reliability,
+      "Picture of how often predictions of a confidence are right, on test data or else validation "
+      "data, with the fitted amplitude and with 1");
   command
       .add_option("--model", arguments.model, "Folder for the model; one that is there already is replaced")
       ->required()

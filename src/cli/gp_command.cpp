@@ -181,7 +181,10 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
   require_amplitude(task, arguments);
   if (arguments.inference.flip) require_images_for_flips(task);
-  preprocess(task, arguments.data.preprocessing);
+  PreprocessingChoice choice = arguments.data.preprocessing;
+  choice.mirror_images = arguments.inference.flip;
+  preprocess(task, choice);
+  warn_of_ranges(task);
   if (arguments.inference.flip) task.description += ", kernels averaged over flips";
   task.description += ", " + to_string(arguments.kernel.precision);
   return task;

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cli/gp_task.hpp"
+#include "gp/input_range.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
@@ -25,12 +28,27 @@ void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice) {
   if (task.train.mask || task.test.mask || (task.validation && task.validation->mask))
     throw ArgumentError(
         "--preprocess: expected none for inputs with masks, whose other positions hold anything");
-  task.preprocessing = gp::Preprocessing::fit(kind, task.train.x, choice.zca_regulariser);
+  task.preprocessing =
+      gp::Preprocessing::fit(kind, task.train.x, choice.zca_regulariser, choice.mirror_images);
   task.train.x = task.preprocessing.apply(task.train.x);
   if (task.validation) task.validation->x = task.preprocessing.apply(task.validation->x);
   if (task.test.size() > 0) task.test.x = task.preprocessing.apply(task.test.x);
 }
 
+template <typename Scalar>
+void warn_of_ranges(const GpTask<Scalar>& task) {
+  const Inputs<Scalar> train = task.train.inputs();
+  const auto warn = [&](const char* name, const GpSet<Scalar>& set) {
+    if (set.size() == 0) return;
+    const std::string warning = gp::range_warning(train, set.inputs(), task.preprocessing);
+    if (!warning.empty()) fmt::print(stderr, "widelimit: warning: {} data: {}\n", name, warning);
+  };
+  if (task.validation) warn("validation", *task.validation);
+  warn("test", task.test);
+}
+
+template void warn_of_ranges(const GpTask<float>&);
+template void warn_of_ranges(const GpTask<double>&);
 template void preprocess(GpTask<float>&, const PreprocessingChoice&);
 template void preprocess(GpTask<double>&, const PreprocessingChoice&);
 

@@ -83,12 +83,17 @@ struct ImageChoice {
 struct PreprocessingChoice {
   std::optional<gp::PreprocessingKind> kind;  ///< Absent: the default of the task.
   double zca_regulariser = gp::Preprocessing::default_zca_regulariser;
+  bool mirror_images = false;  ///< Fitted to mirror images as well (--flip).
 };
 
 /// Fits a preprocessing to the training inputs and puts all inputs through it; the description says so. Sequences of
 /// different length only take `none`.
 template <typename Scalar>
 void preprocess(GpTask<Scalar>& task, const PreprocessingChoice& choice);
+
+/// Says on standard error where numbers of validation or test inputs lie far outside of those of the training inputs.
+template <typename Scalar>
+void warn_of_ranges(const GpTask<Scalar>& task);
 
 /// ArgumentError unless the inputs are images, which have mirror images.
 template <typename Scalar>

@@ -97,9 +97,11 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   folder.check_inputs(arguments.files.named());
   folder.check_inputs({{"--csv", arguments.table}});
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
+  const std::filesystem::path& file = files.x.empty() ? files.graphs : files.x;
+  if (const std::string warning = model.range_warning(x); !warning.empty())
+    fmt::print(stderr, "widelimit: warning: {}: {}\n", file.string(), warning);
   ProgressBar bar("predict");
   run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
-  const std::filesystem::path& file = files.x.empty() ? files.graphs : files.x;
   const gp::ModelPrediction prediction = naming_errors(file.string(), [&] { return model.predict(x, run); });
   folder.write("mean.npy", prediction.mean);
   folder.write("standard_deviation.npy", prediction.standard_deviation());

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gp/input_range.hpp"
 #include "gp/linear_algebra.hpp"
 #include "gp/model_state.hpp"
 #include "kernel/copied_inputs.hpp"
@@ -281,6 +282,15 @@ const Preprocessing& Model::preprocessing() const { return state_->preprocessing
 const nlohmann::json& Model::preparation() const { return state_->preparation; }
 const std::optional<Selection>& Model::selection() const { return state_->selection; }
 
+template <typename Scalar>
+std::string Model::range_warning(const Inputs<Scalar>& x) const {
+  return std::visit(
+      [&](const auto& kernel) { return gp::range_warning(kernel.train(), x, state_->preprocessing); },
+      state_->kernel);
+}
+
+template std::string Model::range_warning(const Inputs<float>&) const;
+template std::string Model::range_warning(const Inputs<double>&) const;
 template Matrix<double> Model::mean(const Inputs<float>&, const GramOptions&) const;
 template Matrix<double> Model::mean(const Inputs<double>&, const GramOptions&) const;
 template ModelPrediction Model::predict(const Inputs<float>&, const GramOptions&) const;

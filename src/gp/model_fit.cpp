@@ -27,6 +27,11 @@ void require_labelled(const LabelledInputs<Scalar>& data, const char* name) {
 }
 
 void require_options(const ModelOptions& options, Index outputs) {
+  if (options.flip && !options.preprocessing.keeps_mirror_images())
+    throw ArgumentError(fmt::format(
+        "{}: flip averages over mirror images, of which the preprocessing ({}) makes something else; fit it "
+        "with mirror_images",
+        fit_place, to_string(options.preprocessing.kind())));
   if (options.kind == ModelKind::bayesian && options.time != infinite_time)
     throw ArgumentError(fmt::format("{}: a time is for trained networks, got {} for a bayesian model",
                                     fit_place, options.time));

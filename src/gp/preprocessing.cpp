@@ -109,16 +109,39 @@ Matrix<double> whitening(Matrix<double> covariance, double regulariser) {
   return result;
 }
 
+/// Where the numbers of an input [spatial..., C] go when it is reversed along its last spatial axis.
+std::vector<Eigen::Index> mirrored_places(const Extents& input_shape) {
+  const std::size_t channels = input_shape.back(), width = input_shape[input_shape.size() - 2];
+  std::vector<Eigen::Index> places;
+  for (std::size_t i = 0; i < value_count(input_shape); ++i) {
+    const std::size_t position = i / channels, column = position % width;
+    places.push_back(
+        static_cast<Eigen::Index>((position - column + width - 1 - column) * channels + i % channels));
+  }
+  return places;
+}
+
+/// (A + S A S^T) / 2, S being the reversal: exactly as it is in a mirror.
+Matrix<double> mirror_mean(const Matrix<double>& matrix, const std::vector<Eigen::Index>& places) {
+  return (matrix + matrix(places, places)) / 2;
+}
+
+/// `mirrored`: where numbers go in mirror images, which are then fitted to as well; empty: they are not. The covariance
+/// of inputs and mirror images about their common mean is a mean over both, and so is what follows from it.
 template <typename Scalar>
-std::pair<Vector<double>, Matrix<double>> fit_zca(const xt::xarray<Scalar>& train, double regulariser) {
+std::pair<Vector<double>, Matrix<double>> fit_zca(const xt::xarray<Scalar>& train, double regulariser,
+                                                  const std::vector<Eigen::Index>& mirrored) {
   const auto n = static_cast<double>(train.shape(0));
   Vector<double> means = rows_of_inputs(train, 0, train.shape(0)).colwise().sum().transpose() / n;
+  if (!mirrored.empty()) means = ((means + means(mirrored)) / 2).eval();
   Matrix<double> covariance = Matrix<double>::Zero(means.size(), means.size());
   for_each_block(train.shape(0), [&](std::size_t first, std::size_t count) {
     const Matrix<double> rows = rows_of_inputs(train, first, count).rowwise() - means.transpose();
     add_scaled_gram(covariance, 1 / n, rows.transpose());
   });
-  return {std::move(means), whitening(std::move(covariance), regulariser)};
+  if (mirrored.empty()) return {std::move(means), whitening(std::move(covariance), regulariser)};
+  Matrix<double> factors = whitening(mirror_mean(covariance, mirrored), regulariser);
+  return {std::move(means), mirror_mean(factors, mirrored)};
 }
 
 template <typename Scalar>
@@ -231,7 +254,7 @@ PreprocessingKind preprocessing_kind(std::string_view word) {
 
 template <typename Scalar>
 Preprocessing Preprocessing::fit(PreprocessingKind kind, const xt::xarray<Scalar>& train,
-                                 double zca_regulariser) {
+                                 double zca_regulariser, bool mirror_images) {
   Preprocessing result;
   result.kind_ = kind;
   const Extents shape = input_shape_of(train);
@@ -239,14 +262,29 @@ Preprocessing Preprocessing::fit(PreprocessingKind kind, const xt::xarray<Scalar
     throw ArgumentError("preprocessing: there are no training inputs, or they are empty");
   require_channels(kind, shape.back());
   require_finite_inputs(train);
+  if (mirror_images && shape.size() < 2)
+    throw ArgumentError(
+        "preprocessing: mirror images need inputs [n, spatial..., channels] with a spatial axis");
   if (is_fitted(kind)) result.input_shape_ = shape;
   if (kind == PreprocessingKind::channel) std::tie(result.offsets_, result.factors_) = fit_channels(train);
   if (kind == PreprocessingKind::zca) {
     require_regulariser(zca_regulariser);
     result.zca_regulariser_ = zca_regulariser;
-    std::tie(result.offsets_, result.factors_) = fit_zca(train, zca_regulariser);
+    std::tie(result.offsets_, result.factors_) =
+        fit_zca(train, zca_regulariser, mirror_images ? mirrored_places(shape) : std::vector<Eigen::Index>());
   }
   return result;
+}
+
+bool Preprocessing::keeps_mirror_images() const {
+  if (kind_ != PreprocessingKind::zca) return true;
+  if (input_shape_.size() < 2) return false;
+  constexpr double tolerance = 1e-9;
+  const auto places = mirrored_places(input_shape_);
+  const double change = (factors_ - factors_(places, places)).cwiseAbs().maxCoeff(),
+               shift = (offsets_ - offsets_(places)).cwiseAbs().maxCoeff();
+  return change <= tolerance * factors_.cwiseAbs().maxCoeff() &&
+         shift <= tolerance * offsets_.cwiseAbs().maxCoeff();
 }
 
 template <typename Scalar>
@@ -283,8 +321,8 @@ Preprocessing Preprocessing::from_json(const nlohmann::json& json, Vector<double
   return result;
 }
 
-template Preprocessing Preprocessing::fit(PreprocessingKind, const xt::xarray<float>&, double);
-template Preprocessing Preprocessing::fit(PreprocessingKind, const xt::xarray<double>&, double);
+template Preprocessing Preprocessing::fit(PreprocessingKind, const xt::xarray<float>&, double, bool);
+template Preprocessing Preprocessing::fit(PreprocessingKind, const xt::xarray<double>&, double, bool);
 template xt::xarray<float> Preprocessing::apply(const xt::xarray<float>&) const;
 template xt::xarray<double> Preprocessing::apply(const xt::xarray<double>&) const;
 

@@ -96,6 +96,72 @@ TEST_CASE("gp: with --flip mirror images are predicted alike; the first line say
   }
 }
 
+TEST_CASE("gp and fit: with --flip mirrored test images are predicted alike behind every preprocessing") {
+  const TemporaryFolder folder;
+  write_image_arrays(folder);
+  const auto test = data::read_npy<double>(folder / "x_test.npy");
+  const auto mean_of = [&](const xt::xarray<double>& images, const std::string& kind,
+                           const std::string& out) {
+    data::write_npy(folder / "x_test.npy", images);
+    const auto result = run_program(
+        "gp --network conv-flatten:depth=1 --data npy --precision double --kernel nngp --regulariser 0.1 "
+        "--flip --path " +
+        folder.string() + " --preprocess " + kind + " --out " + (folder / out).string());
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    return mean_in(folder / out);
+  };
+  const auto check_same = [](const xt::xarray<double>& one, const xt::xarray<double>& two) {
+    REQUIRE(one.size() == two.size());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      CHECK(one.flat(i) == doctest::Approx(two.flat(i)).epsilon(1e-9).scale(1));
+  };
+  for (const std::string kind : {"none", "pixel", "image", "channel", "zca", "zca --zca-regulariser 0.1"}) {
+    CAPTURE(kind);
+    check_same(mean_of(flipped(test), kind, "a"), mean_of(test, kind, "b"));
+  }
+  const std::string model = (folder / "model").string();
+  REQUIRE(run_program("fit --network conv-flatten:depth=1 --data npy --precision double --regulariser 0.1 "
+                      "--flip --preprocess "
+                      "zca --path " +
+                      folder.string() + " --model " + model)
+              .code == 0);
+  const auto predicted = [&](const xt::xarray<double>& images, const std::string& out) {
+    data::write_npy(folder / "new.npy", images);
+    REQUIRE(run_program("predict --model " + model + " --x " + (folder / "new.npy").string() + " --out " +
+                        (folder / out).string())
+                .code == 0);
+    return data::read_npy<double>(folder / (out + "/mean.npy"));
+  };
+  check_same(predicted(flipped(test), "c"), predicted(test, "d"));
+}
+
+TEST_CASE("gp, fit and predict: inputs of another scale are told, with both ranges") {
+  const TemporaryFolder folder;
+  write_image_arrays(folder);
+  const xt::xarray<double> test = 255 * data::read_npy<double>(folder / "x_test.npy");
+  data::write_npy(folder / "new.npy", test);
+  const std::string network =
+      " --network conv-flatten:depth=1 --data npy --regulariser 0.1 --path " + folder.string();
+  const auto warned = [](const std::string& command, const std::string& start, const std::string& part) {
+    const auto result = run_program(command);
+    CAPTURE(result.errors);
+    CHECK(result.code == 0);
+    CHECK(result.errors.starts_with("widelimit: warning: " + start +
+                                    ": the numbers of the inputs run from -2"));
+    CHECK(result.errors.find(part) != std::string::npos);
+  };
+  const std::string model = (folder / "model").string();
+  CHECK(run_program("fit" + network + " --model " + model).errors == "");
+  warned("predict --model " + model + " --x " + (folder / "new.npy").string() + " --out " +
+             (folder / "p").string(),
+         (folder / "new.npy").string(), "those of the training inputs from -1 to 1: are both scaled alike?");
+  data::write_npy(folder / "x_test.npy", test);
+  warned("gp" + network, "test data", "those of the training inputs from -1 to 1");
+  warned("fit" + network + " --preprocess channel --model " + model, "test data",
+         " after the preprocessing (channel)");
+}
+
 TEST_CASE("gp: preprocessing that does not fit the data is an error") {
   const auto usage = [](const std::string& options, const std::string& message) {
     const auto result = run_program(options);

@@ -90,6 +90,29 @@ TEST_CASE("model with flips: trained networks, validation, kept Gram matrices, f
   CHECK((plain - prediction.mean).cwiseAbs().maxCoeff() > 1e-2);
 }
 
+TEST_CASE("model with flips: mirror images are predicted alike behind every preprocessing") {
+  using gp::PreprocessingKind;
+  const auto x = random_inputs(1, {14, 3, 4, 2}), test = random_inputs(2, {5, 3, 4, 2});
+  const Matrix<double> y = random_matrix(14, 1, 3);
+  gp::ModelOptions options{.noise = gp::RelativeRegulariser(0.02), .flip = true};
+  for (const auto kind : {PreprocessingKind::none, PreprocessingKind::pixel, PreprocessingKind::image,
+                          PreprocessingKind::channel, PreprocessingKind::zca}) {
+    CAPTURE(gp::to_string(kind));
+    options.preprocessing = gp::Preprocessing::fit(kind, x, 0.1, /*mirror_images=*/true);
+    const auto prepared = options.preprocessing.apply(x);
+    const gp::Model model = gp::Model::fit(mirrored_network(2), Inputs<double>(prepared), y, options);
+    const auto mean_of = [&](const xt::xarray<double>& images) {
+      return model.mean(Inputs<double>(options.preprocessing.apply(images)));
+    };
+    check_near(mean_of(flipped(test)), mean_of(test));
+  }
+  options.preprocessing = gp::Preprocessing::fit(PreprocessingKind::zca, x, 0.1);
+  CHECK_THROWS_WITH_AS(
+      (void)gp::Model::fit(mirrored_network(2), Inputs<double>(x), y, options),
+      doctest::Contains("the preprocessing (zca) makes something else; fit it with mirror_images"),
+      ArgumentError);
+}
+
 TEST_CASE("model with flips: vectors and graphs have no mirror images") {
   gp::ModelOptions options{.flip = true};
   const Network dense({layers::dense()});

@@ -7,13 +7,17 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <limits>
+#include <xtensor/xmath.hpp>
 
 #include "gp/problem.hpp"
+#include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/layers/dense.hpp"
+#include "widelimit/layers/pooling.hpp"
 #include "widelimit/models/named_networks.hpp"
 
 using namespace widelimit;
@@ -54,6 +58,36 @@ double whitened_p(const std::vector<Matrix<double>>& samples, const Matrix<doubl
 }
 
 }  // namespace
+
+TEST_CASE("model: inputs of another scale than the training inputs are told") {
+  const auto images = testing::random_inputs(1, {6, 3, 3, 1});
+  const xt::xarray<double> x = xt::abs(images) / xt::amax(xt::abs(images))(), bytes = 255 * x, black = 0 * x;
+  const xt::xarray<float> x_float = x, bytes_float = bytes;
+  const Network network({layers::flatten(), layers::dense()});
+  const Matrix<double> y = random_matrix(6, 1, 2);
+  const gp::ModelOptions options{.noise = gp::RelativeRegulariser(0.1)};
+  const gp::Model model = gp::Model::fit(network, Inputs<double>(x), y, options),
+                  in_float = gp::Model::fit(network, Inputs<float>(x_float), y, options),
+                  of_bytes = gp::Model::fit(network, Inputs<double>(bytes), y, options);
+  for (const gp::Model* one : {&model, &in_float}) {
+    CHECK(one->range_warning(Inputs<double>(x)) == "");
+    CHECK(one->range_warning(Inputs<double>(xt::xarray<double>(3 * x))) == "");
+    CHECK(one->range_warning(Inputs<double>(black)) == "");
+    for (const std::string& warning :
+         {one->range_warning(Inputs<double>(bytes)), one->range_warning(Inputs<float>(bytes_float))}) {
+      CHECK(warning.find(" to 255, those of the training inputs from ") != std::string::npos);
+      CHECK(warning.find(" to 1: are both scaled alike?") != std::string::npos);
+    }
+  }
+  CHECK(of_bytes.range_warning(Inputs<double>(bytes)) == "");
+  CHECK(of_bytes.range_warning(Inputs<double>(x)) != "");
+  // Numbers of a table may be anywhere within their range.
+  const Matrix<double> rows = random_matrix(8, 2, 3), inner = 1e-3 * rows, outer = 1e3 * rows;
+  const gp::Model of_rows =
+      gp::Model::fit(Network({layers::dense()}), Inputs<double>(rows), random_matrix(8, 1, 4), options);
+  CHECK(of_rows.range_warning(Inputs<double>(inner)) == "");
+  CHECK(of_rows.range_warning(Inputs<double>(outer)) != "");
+}
 
 TEST_CASE("model: new inputs are like those of the training") {
   const Matrix<double> x = model_inputs(10, 1);

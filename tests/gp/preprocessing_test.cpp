@@ -7,10 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
 #include "widelimit/data/preprocessing.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/kernel/flip_average.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
 using namespace widelimit;
@@ -116,6 +119,29 @@ TEST_CASE("preprocessing: float differs from double by rounding, and inputs do n
     for (std::size_t i = 0; i < alone.size(); ++i)
       CHECK(alone.data()[i] == doctest::Approx(in_double.data()[i]).epsilon(1e-13));
   }
+}
+
+TEST_CASE("preprocessing: with mirror images, mirror images stay mirror images") {
+  const auto train = preprocessing_images<double>(30, 10), test = preprocessing_images<double>(6, 11);
+  const auto near = [](const xt::xarray<double>& a, const xt::xarray<double>& b) {
+    return xt::amax(xt::abs(a - b))() <= 1e-12 * xt::amax(xt::abs(a))();
+  };
+  for (const PreprocessingKind kind : all_preprocessing_kinds) {
+    CAPTURE(gp::to_string(kind));
+    const auto fitted = Preprocessing::fit(kind, train, 0.3, /*mirror_images=*/true);
+    CHECK(fitted.keeps_mirror_images());
+    CHECK(near(fitted.apply(flipped(test)), flipped(fitted.apply(test))));
+    const xt::xarray<double> both = xt::concatenate(xt::xtuple(train, flipped(train)));
+    CHECK(near(fitted.apply(test), Preprocessing::fit(kind, both, 0.3).apply(test)));
+    const auto again = Preprocessing::from_json(nlohmann::json::parse(fitted.to_json().dump()),
+                                                fitted.offsets(), fitted.factors(), "p.json");
+    CHECK(again.keeps_mirror_images());
+    CHECK(Preprocessing::fit(kind, train, 0.3).keeps_mirror_images() == (kind != PreprocessingKind::zca));
+  }
+  CHECK_THROWS_WITH_AS(
+      Preprocessing::fit(PreprocessingKind::zca, xt::xarray<double>(xt::ones<double>({5, 3})), 1, true),
+      "preprocessing: mirror images need inputs [n, spatial..., channels] with a spatial axis",
+      ArgumentError);
 }
 
 TEST_CASE("preprocessing: saved and read again") {

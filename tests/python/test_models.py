@@ -129,3 +129,22 @@ def test_search_finds_the_lowest_score():
         widelimit.search([("a", 0, 1)], failing)
     with pytest.raises(ValueError, match="scale: expected linear, log, integer, got cubic"):
         widelimit.search([("a", 0, 1, "cubic")], lambda v: 0.0)
+
+
+@pytest.mark.parametrize("preprocessing", ["none", "pixel", "image", "channel", "zca"])
+def test_models_with_flips_predict_mirror_images_alike(random, preprocessing):
+    x, test, y = random.normal(size=(12, 3, 4, 2)), random.normal(size=(5, 3, 4, 2)), random.normal(size=12)
+    convolution = widelimit.Network.named("conv-flatten", {"depth": 1})
+    model = Model.fit(convolution, x, y, regulariser=0.1, flip=True, preprocessing=preprocessing)
+    assert model.flips
+    np.testing.assert_allclose(model.mean(test[:, :, ::-1]), model.mean(test), rtol=1e-9, atol=1e-9)
+    if preprocessing == "zca":
+        with pytest.raises(widelimit.ArgumentError, match="mirror_images"):
+            Model.fit(convolution, x, y, flip=True, preprocessing=widelimit.Preprocessing.fit("zca", x))
+
+
+def test_inputs_of_another_scale_are_a_warning(random):
+    x, y, test = problem(random)
+    model = Model.fit(network(), x, y, noise_variance=0.1)
+    with pytest.warns(UserWarning, match="x: the numbers of the inputs run from .* those of the training inputs from"):
+        model.predict(255 * test)

@@ -49,7 +49,8 @@ struct ModelOptions {
   /// Absent: the scale of the targets in closed form, see Regression and GradientFlow::leave_one_out_amplitude(); with
   /// an AbsoluteNoise 1.
   std::optional<double> amplitude = {};
-  /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work.
+  /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. The preprocessing
+  /// is to be fitted with mirror_images.
   bool flip = false;
   /// With validation data: fit on training and validation data together once the regulariser is chosen.
   bool refit = false;
@@ -128,6 +129,11 @@ class Model {
   /// training (sequences may differ in length) or other channels, and what gram() throws.
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
+
+  /// What to tell people of inputs whose numbers lie far outside of those of the training inputs, or are all far
+  /// smaller: both ranges. Empty where there is nothing to say. Cost: one pass over both.
+  template <typename Scalar>
+  [[nodiscard]] std::string range_warning(const Inputs<Scalar>& x) const;
 
   /// The mean alone, [n_test, outputs], which costs no more than the kernel.
   template <typename Scalar>

@@ -50,15 +50,21 @@ class Preprocessing {
   /// Leaves inputs as they are.
   Preprocessing() = default;
 
+  /// `mirror_images`: fitted to the training inputs and to all of them reversed along the last spatial axis, so that
+  /// preprocessed mirror images are mirror images of preprocessed inputs, as kernels that are averaged over flips need
+  /// it. Costs nothing. ArgumentError where there is no spatial axis.
   template <typename Scalar>
   [[nodiscard]] static Preprocessing fit(PreprocessingKind kind, const xt::xarray<Scalar>& train,
-                                         double zca_regulariser = default_zca_regulariser);
+                                         double zca_regulariser = default_zca_regulariser,
+                                         bool mirror_images = false);
 
   /// The inputs preprocessed, of the same shape.
   template <typename Scalar>
   [[nodiscard]] xt::xarray<Scalar> apply(const xt::xarray<Scalar>& x) const;
 
   [[nodiscard]] PreprocessingKind kind() const noexcept { return kind_; }
+  /// Whether a preprocessed mirror image is, but for roundings, the mirror image of the preprocessed input.
+  [[nodiscard]] bool keeps_mirror_images() const;
   /// [spatial..., channels] that inputs must have; empty where any will do.
   [[nodiscard]] const std::vector<std::size_t>& input_shape() const noexcept { return input_shape_; }
   /// For channel the means, [channels]; for zca m, [d]; else empty.

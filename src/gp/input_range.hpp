@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "widelimit/gp/preprocessing.hpp"
+#include "widelimit/kernel/inputs.hpp"
+
+namespace widelimit::gp {
+
+/// What people should be told of new inputs whose numbers lie far outside of those of the training inputs, as bytes do
+/// beside images from 0 to 1, or of images and sequences whose numbers are all far smaller: both ranges. Empty where
+/// there is nothing to say. Both have been through `preprocessing`, which the text names.
+///
+/// Far outside: ten times as far from the middle of the training range as its ends. Far smaller: all numbers within a
+/// fiftieth of the largest training number.
+template <typename Train, typename Scalar>
+[[nodiscard]] std::string range_warning(const Inputs<Train>& train, const Inputs<Scalar>& x,
+                                        const Preprocessing& preprocessing);
+
+}  // namespace widelimit::gp
