@@ -13,8 +13,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <regex>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "widelimit/error.hpp"
 
@@ -126,6 +129,30 @@ std::string gnuplot_quoted(std::string_view text) {
 
 std::string gnuplot_canvas(int width, int height) {
   return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
+}
+
+PictureFormat picture_format(const std::filesystem::path& file) {
+  const std::string ending = file.extension().string();
+  for (const auto& [known, format] :
+       {std::pair(".png", PictureFormat::png), std::pair(".svg", PictureFormat::svg),
+        std::pair(".pdf", PictureFormat::pdf)})
+    if (ending == known) return format;
+  throw ArgumentError(
+      fmt::format("{}: expected a picture's name that ends in .png, .svg or .pdf", file.string()));
+}
+
+std::string in_format(const std::string& script, PictureFormat format) {
+  if (format == PictureFormat::png) return script;
+  static const std::regex terminal("^set terminal pngcairo( enhanced)? size (\\d+),(\\d+)");
+  std::smatch found;
+  if (!std::regex_search(script, found, terminal))
+    throw std::logic_error("a gnuplot script begins with the terminal of a PNG and its size");
+  const int width = std::stoi(found[2]), height = std::stoi(found[3]);
+  const std::string begin = format == PictureFormat::svg
+                                ? fmt::format("set terminal svg{} size {},{}", found[1].str(), width, height)
+                                : fmt::format("set terminal pdfcairo{} size {}in,{}in", found[1].str(),
+                                              width / 100.0, height / 100.0);
+  return begin + found.suffix().str();
 }
 
 bool Gnuplot::draw(const std::string& script, files::ReplacingFile& picture, std::string_view name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -13,6 +14,15 @@ namespace widelimit::cli {
 
 /// The first line of a script: the terminal of a PNG of this size, in pixels. Names are drawn as they stand.
 [[nodiscard]] std::string gnuplot_canvas(int width, int height);
+
+/// What pictures are files of.
+enum class PictureFormat { png, svg, pdf };
+
+/// By the ending of a file's name: .png, .svg or .pdf. ArgumentError for others.
+[[nodiscard]] PictureFormat picture_format(const std::filesystem::path& file);
+
+/// A script that begins with the terminal of a PNG, for another format. A hundred pixels are an inch of a PDF.
+[[nodiscard]] std::string in_format(const std::string& script, PictureFormat format);
 
 /// Draws the pictures of one run. A picture that cannot be drawn costs one warning on standard error, which
 /// ends the drawing; never the run, whose numbers are worth more.

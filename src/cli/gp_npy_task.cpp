@@ -96,10 +96,12 @@ GpSet<Scalar> read_training_set(const Path& x_file, const Path& y_file, const Pa
   return set;
 }
 
-/// How many inputs a file holds.
+/// How many inputs a file holds. Throws DataError where there are none.
 std::size_t count_in(const Path& file) {
   const auto shape = data::read_npy_header(file).shape;
-  return shape.empty() ? 0 : shape[0];
+  if (shape.empty() || shape[0] == 0)
+    fail_in(file, "expected one training input or more, got an array of shape [{}]", fmt::join(shape, ", "));
+  return shape[0];
 }
 
 /// x_train.npy and its like.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "cli/npy_inputs.hpp"
@@ -17,7 +16,10 @@ namespace {
 
 using Path = std::filesystem::path;
 
+constexpr int most_labels = 100'000;
+
 void check_count(const Path& file, std::size_t count, std::size_t inputs) {
+  if (inputs == 0) fail_in(file, "expected targets of one input or more, there are no inputs");
   if (count != inputs) fail_in(file, "expected {} rows, one for each input, got {}", inputs, count);
 }
 
@@ -31,8 +33,14 @@ std::vector<int> read_labels(const Path& file, std::size_t inputs) {
   std::vector<int> labels;
   for (std::size_t i = 0; i < array.size(); ++i) {
     const double label = array.flat(i);
-    if (!(label >= 0 && label < std::numeric_limits<int>::max()))
-      fail_in(file, "labels must not be negative, got {} at index {}", label, i);
+    if (label < 0)
+      fail_in(file,
+              "labels are counted from 0 and must not be negative, got {} at index {}; store others as 0, 1, "
+              "..., or give --targets numbers",
+              label, i);
+    if (label > most_labels - 1)
+      fail_in(file, "labels must be below {}, got {:.0f} at index {}; store others as 0, 1, ...", most_labels,
+              label, i);
     if (label != std::floor(label))
       fail_in(file, "labels must be whole numbers, got {} at index {}", label, i);
     labels.push_back(static_cast<int>(label));
@@ -92,7 +100,6 @@ TargetReader::TargetReader(Path train_file, std::size_t inputs, std::optional<Ta
   const auto labels = read_labels(train_file_, inputs);
   outputs_ = *std::max_element(labels.begin(), labels.end()) + 1;
   if (outputs_ < 2) fail_in(train_file_, "expected labels of two or more classes, got 0 only");
-  if (outputs_ > 100'000) fail_in(train_file_, "expected at most 100000 classes, got label {}", outputs_ - 1);
 }
 
 Matrix<double> TargetReader::read(const Path& file, std::size_t inputs) const {

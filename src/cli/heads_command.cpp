@@ -17,6 +17,7 @@
 #include "cli/heads_pictures.hpp"
 #include "cli/origin.hpp"
 #include "cli/output_folder.hpp"
+#include "cli/output_options.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
 #include "widelimit/error.hpp"
@@ -126,7 +127,7 @@ void add_heads_command(CLI::App& app, const RunContext& context) {
         ->type_name("FILE");
     command->add_option("--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]")
         ->type_name("FILE");
-    command->add_option("--plot", arguments->plot, "Picture, drawn with gnuplot")->type_name("FILE.png");
+    add_picture_option(*command, "--plot", arguments->plot, "Picture");
     command
         ->add_option("--threads", arguments->threads, "Threads, 0 for all [0]; results do not depend on them")
         ->check(thread_count())

@@ -216,7 +216,7 @@ void check_output_file(const fs::path& file) {
 void draw_output_file(const fs::path& file, const std::string& script, std::stop_token stop) {
   files::ReplacingFile picture(file);
   Gnuplot gnuplot(std::move(stop));
-  if (gnuplot.draw(script, picture, file.string())) picture.commit();
+  if (gnuplot.draw(in_format(script, picture_format(file)), picture, file.string())) picture.commit();
 }
 
 }  // namespace widelimit::cli

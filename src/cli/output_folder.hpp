@@ -126,7 +126,7 @@ class OutputFolder {
 /// Throws DataError now if the file could not be written later.
 void check_output_file(const std::filesystem::path& file);
 
-/// Draws a picture outside of any output folder; see Gnuplot.
+/// Draws a picture outside of any output folder, in the format that its ending names; see Gnuplot.
 void draw_output_file(const std::filesystem::path& file, const std::string& script, std::stop_token stop);
 
 }  // namespace widelimit::cli

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "cli/output_folder.hpp"
+#include "cli/output_options.hpp"
 #include "cli/ranges.hpp"
 #include "cli/text_parts.hpp"
 #include "numerics/count.hpp"
@@ -127,8 +128,7 @@ void check_start(const CLI::App& command) {
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture) {
   command.add_option("--out", output.out, "FILE.json or FILE.csv [JSON on standard output]")
       ->type_name("FILE");
-  if (!picture.empty())
-    command.add_option("--plot", output.plot, picture + ", drawn with gnuplot")->type_name("FILE.png");
+  if (!picture.empty()) add_picture_option(command, "--plot", output.plot, picture);
 }
 
 void check_output(const PropagationOutput& output, const CommandFiles& others) {

@@ -59,7 +59,7 @@ void write_block(const PropagationModel& model, const propagation::Parameters& p
 /// Where results go.
 struct PropagationOutput {
   std::filesystem::path out;   ///< FILE.json or FILE.csv; empty: JSON on standard output.
-  std::filesystem::path plot;  ///< FILE.png, or empty.
+  std::filesystem::path plot;  ///< FILE.png, .svg or .pdf, or empty.
 };
 
 void add_output_options(CLI::App& command, PropagationOutput& output, const std::string& picture);

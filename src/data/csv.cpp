@@ -8,6 +8,7 @@
 #include <set>
 
 #include "data/input_file.hpp"
+#include "data/utf8.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::data {
@@ -19,11 +20,12 @@ class CsvParser {
   CsvParser(const std::filesystem::path& path, std::string_view text) : path_{path}, text_{text} {
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
     if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
-    const std::size_t zero = text_.find('\0');
-    if (zero == std::string_view::npos) return;
-    line_ += static_cast<std::size_t>(
-        std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n'));
-    fail(line_, "expected text, found a zero byte");
+    if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos)
+      fail(line_of(zero), "expected text, found a zero byte");
+    if (const auto invalid = first_invalid_utf8(text_))
+      fail(line_of(*invalid),
+           fmt::format("expected UTF-8, found {} at offset {} of the file; convert the file",
+                       byte_text(text_[*invalid]), *invalid + text.size() - text_.size()));
   }
 
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
@@ -51,6 +53,11 @@ class CsvParser {
   }
 
  private:
+  [[nodiscard]] std::size_t line_of(std::size_t offset) const {
+    const auto before = text_.substr(0, offset);
+    return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+  }
+
   bool take(char c) {
     const bool found = !at_end() && text_[at_] == c;
     if (found) ++at_;

@@ -169,6 +169,8 @@ class HeaderParser {
       ++at_;
     }
     if (at_ == start) fail("a whole number as an extent of the shape");
+    // So Python 2 wrote its long integers.
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;
     return value;
   }
 

@@ -4,7 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "data/text_lines.hpp"
 #include "data/utf8.hpp"
@@ -55,7 +58,6 @@ class Reader {
 
   WordVectorFile read() {
     read_first_lines();
-    if (!vectors_) dimension_unknown();
     while (const auto line = lines_.next()) add(lines_.line(), *line);
     if (header_ && header_->words != lines_.line() - 1) {
       bad(1, fmt::format("expected the number of lines that follow, {}, found {}", lines_.line() - 1,
@@ -66,10 +68,6 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void dimension_unknown() const {
-    throw DataError(fmt::format("{}: line 1: expected a word and its numbers, found none", path_.string()));
-  }
-
   void bad(std::size_t line, std::string reason) {
     if (policy_ == BadLines::reject) {
       throw DataError(fmt::format("{}: line {}: {}; repair the file, or leave such lines out", path_.string(),
@@ -78,29 +76,43 @@ class Reader {
     bad_lines_.push_back({.line = line, .reason = std::move(reason)});
   }
 
-  /// Finds out the dimension and whether there is a header.
+  /// Finds out the dimension and whether there is a header. No single line, which may be a bad one, says how many
+  /// numbers there are: most of the first lines do.
   void read_first_lines() {
-    auto line = lines_.next();
-    if (line && line->starts_with("\xEF\xBB\xBF")) line->remove_prefix(3);
-    std::string first(line.value_or(""));
-    const auto header = header_in(first);
-    line = header ? lines_.next() : std::nullopt;
-    if (line) {
-      const std::size_t numbers = count_numbers(*line);
-      if (numbers == header->dimension && numbers > 0) {
-        header_ = header;
-        vectors_.emplace(numbers);
-      } else if (numbers > 1) {
-        throw DataError(fmt::format("{}: line 2: expected {} numbers as the header says, found {}",
-                                    path_.string(), header->dimension, numbers));
+    constexpr std::size_t looked_at = 100;
+    std::vector<std::string> first;
+    while (first.size() < looked_at) {
+      const auto line = lines_.next();
+      if (!line) break;
+      first.emplace_back(*line);
+    }
+    if (!first.empty() && first[0].starts_with("\xEF\xBB\xBF")) first[0].erase(0, 3);
+    const auto header = first.empty() ? std::nullopt : header_in(first[0]);
+    const std::size_t behind = header ? usual_numbers(std::span(first).subspan(1)) : 0;
+    if (header && behind > 0 && (behind == header->dimension || behind > 1)) {
+      header_ = header;
+      if (behind != header->dimension)
+        bad(1, fmt::format("expected the dimension of most lines that follow, {}, found {}", behind,
+                           header->dimension));
+    }
+    const std::size_t dimension = header_ ? behind : usual_numbers(first);
+    if (dimension == 0)
+      throw DataError(fmt::format("{}: line 1: expected a word and its numbers, found none", path_.string()));
+    vectors_.emplace(dimension);
+    for (std::size_t i = header_ ? 1 : 0; i < first.size(); ++i) add(i + 1, first[i]);
+  }
+
+  /// How many numbers most of the lines have that have any; of several such counts the one that comes first.
+  static std::size_t usual_numbers(std::span<const std::string> lines) {
+    std::map<std::size_t, std::size_t> occurrences;
+    for (const std::string& line : lines) ++occurrences[count_numbers(line)];
+    std::size_t usual = 0, most = 0;
+    for (const std::string& line : lines)
+      if (const std::size_t count = count_numbers(line); count > 0 && occurrences[count] > most) {
+        usual = count;
+        most = occurrences[count];
       }
-    }
-    if (!header_) {
-      if (const std::size_t numbers = count_numbers(first); numbers > 0) vectors_.emplace(numbers);
-      if (!vectors_) dimension_unknown();
-      add(1, first);
-    }
-    if (line) add(2, *line);
+    return usual;
   }
 
   void add(std::size_t number, std::string_view line) {

@@ -87,6 +87,34 @@ TEST_CASE("gnuplot: sde, heads and propagation go on without it") {
   CHECK(fs::exists(folder / "p.csv"));
 }
 
+TEST_CASE("gnuplot: the ending of a picture's name says what it is a file of") {
+  const TemporaryFolder folder;
+  const auto draw = [&](const std::string& ending, const std::string& command) {
+    return run_script("\"$WIDELIMIT\" " + command + (folder / ("picture" + ending)).string());
+  };
+  const std::string trajectory =
+      "propagation trajectory --depth 3 --out " + (folder / "t.csv").string() + " --plot ";
+  struct Case {
+    const char* ending;
+    const char* begin;
+  };
+  for (const Case& given : {Case{".png", "\x89PNG"}, Case{".svg", "<?xml"}, Case{".pdf", "%PDF"}}) {
+    CAPTURE(given.ending);
+    const auto drawn = draw(given.ending, trajectory);
+    CHECK(drawn.code == 0);
+    CHECK(drawn.errors.empty());
+    CHECK(file_text(folder / ("picture" + std::string(given.ending))).starts_with(given.begin));
+  }
+  for (const char* ending : {".eps", ".jpg", ".PNG", ""}) {
+    CAPTURE(ending);
+    const auto refused = draw(ending, trajectory);
+    CHECK(refused.code == 2);
+    CHECK(refused.errors.find("expected a picture's name that ends in .png, .svg or .pdf") !=
+          std::string::npos);
+    CHECK_FALSE(fs::exists(folder / ("picture" + std::string(ending))));
+  }
+}
+
 TEST_CASE("gnuplot: a picture is replaced only by a whole one") {
   const TemporaryFolder folder;
   const std::string arguments = "propagation trajectory --depth 3 --out " + (folder / "p.json").string() +

@@ -86,6 +86,35 @@ TEST_CASE("gp arrays: counts and shapes that do not fit") {
       "/x_train.npy: expected inputs [n, spatial..., channels] with up to three spatial axes, got [6]");
 }
 
+TEST_CASE("gp and fit: no training inputs at all") {
+  const std::vector<std::vector<std::size_t>> shapes{{0, 4}, {0, 2, 2, 3}};
+  for (const auto& shape : shapes)
+    for (const bool labels : {false, true}) {
+      const GoodFolder split, one;
+      for (const auto& [folder, ending] : {std::pair(&split, "_train"), std::pair(&one, "")}) {
+        if (folder == &one) std::filesystem::remove(one / "x_train.npy");
+        const auto file = [&, end = ending](const char* name) {
+          return *folder / (std::string(name) + end + ".npy");
+        };
+        data::write_npy(file("x"), filled<double>(shape, 2));
+        if (labels)
+          data::write_npy(file("y"), filled<std::int64_t>({0}, 2));
+        else
+          data::write_npy(file("y"), filled<double>({0}, 2));
+        for (const char* command : {"gp", "fit"}) {
+          CAPTURE(command);
+          const auto result = run_program(
+              std::string(command) + " --network fcn --data npy --path " + folder->string() +
+              " --regulariser 0.1" + (command[0] == 'f' ? " --model " + (*folder / "model").string() : ""));
+          CHECK(result.code == 1);
+          CHECK(result.errors.find("x" + std::string(ending) +
+                                   ".npy: expected one training input or more, got an array of shape [0, ") !=
+                std::string::npos);
+        }
+      }
+    }
+}
+
 TEST_CASE("gp arrays: values that cannot be") {
   const GoodFolder inputs, targets, negative, unknown, single;
   auto x = filled<double>({6, 4}, 7);
@@ -99,7 +128,15 @@ TEST_CASE("gp arrays: values that cannot be") {
   auto labels = filled<std::int64_t>({6}, 2);
   labels(4) = -1;
   data::write_npy(negative / "y_train.npy", labels);
-  negative.check_fails("/y_train.npy: labels must not be negative, got -1 at index 4");
+  negative.check_fails(
+      "/y_train.npy: labels are counted from 0 and must not be negative, got -1 at index 4; store others as "
+      "0, 1, "
+      "..., or give --targets numbers");
+  const GoodFolder large;
+  labels(4) = 1'000'000'000'000;
+  data::write_npy(large / "y_train.npy", labels);
+  large.check_fails(
+      "/y_train.npy: labels must be below 100000, got 1000000000000 at index 4; store others as 0, 1, ...");
   data::write_npy(unknown / "y_test.npy", filled<std::int64_t>({3}, 3));
   unknown.check_fails(
       "/y_test.npy: labels must be below 2, the number of classes in y_train.npy, got 2 at index 2");

@@ -86,5 +86,9 @@ TEST_CASE("csv: errors name file and line") {
   check_csv_error("a,b\n1,\"x\ny\n", "line 2: expected a closing quote, found the end of the file");
   check_csv_error("a,b\n1,x\ry\n", "line 2: found a carriage return within a line");
   check_csv_error(std::string("a,b\n1,x\n\0,2\n", 12), "line 3: expected text, found a zero byte");
+  check_csv_error("a,b\n1,caf\xe9\n",
+                  "line 2: expected UTF-8, found byte 0xE9 at offset 9 of the file; convert the file");
+  check_csv_error("\xef\xbb\xbf\xff,b\n1,2\n",
+                  "line 1: expected UTF-8, found byte 0xFF at offset 3 of the file; convert the file");
   CHECK_THROWS_AS(static_cast<void>(read_csv("/nowhere/t.csv")), DataError);
 }

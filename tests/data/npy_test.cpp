@@ -107,6 +107,20 @@ TEST_CASE("npy: versions 2.0 and 3.0, other key orders, quotes and blanks are re
   }
 }
 
+TEST_CASE("npy: extents as Python 2 wrote its long integers") {
+  const TemporaryFolder folder;
+  const std::string values(3 * 8, '\0');
+  const auto shape_of = [&](const char* shape) {
+    const std::string dictionary =
+        std::string("{'descr': '<f8', 'fortran_order': False, 'shape': ") + shape + "}";
+    return read_npy_header(folder.write("x.npy", npy(dictionary, values))).shape;
+  };
+  CHECK(shape_of("(3L,)") == std::vector<std::size_t>{3});
+  CHECK(shape_of("(1L, 3)") == std::vector<std::size_t>{1, 3});
+  CHECK_THROWS_AS(static_cast<void>(shape_of("(3LL,)")), DataError);
+  CHECK_THROWS_AS(static_cast<void>(shape_of("(L,)")), DataError);
+}
+
 TEST_CASE("npy: any element type converts to floating point") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.npy";

@@ -115,6 +115,17 @@ TEST_CASE("word vectors: lines left out do not hide the ones behind; the first o
   CHECK(file.bad_lines[2].reason == "expected the number of lines that follow, 4, found 3");
 }
 
+TEST_CASE("word vectors: a bad first line is one of many, and says nothing of the others") {
+  const std::string rest = "b 3 4\nlast 7 8\n";
+  check_bad("a 1\n" + rest, 1, "expected 2 numbers behind 'a', found 1");
+  check_bad("a 1 2 3\n" + rest, 1, "expected 2 numbers behind 'a', found 3");
+  check_bad("a\n" + rest, 1, "expected 2 numbers behind 'a', found 0");
+  check_bad("\n" + rest, 1, "expected a word and its numbers, found an empty line");
+  check_bad("2 3\n" + rest, 1, "expected the dimension of most lines that follow, 2, found 3");
+  check_bad("3 2\na 1\n" + rest, 2, "expected 2 numbers behind 'a', found 1");
+  check_bad("3 2\na\n" + rest, 2, "expected 2 numbers behind 'a', found 0");
+}
+
 TEST_CASE("word vectors: numbers too small for a float are 0") {
   CHECK(vector_of(read_text("a 1e-60 -1e-46\n").vectors, "a") == std::vector<float>{0, 0});
 }
@@ -122,8 +133,7 @@ TEST_CASE("word vectors: numbers too small for a float are 0") {
 TEST_CASE("word vectors: files without vectors") {
   for (const BadLines policy : {BadLines::reject, BadLines::skip}) {
     check_fails("", policy, "line 1: expected a word and its numbers, found none");
-    check_fails("word\nother 1 2\n", policy, "line 1: expected a word and its numbers, found none");
-    check_fails("5 3\na 1 2\n", policy, "line 2: expected 3 numbers as the header says, found 2");
+    check_fails("word\nother\n", policy, "line 1: expected a word and its numbers, found none");
     check_fails(std::string((1 << 24) + 1000, 'x'), policy,
                 "line 1: expected text, found 16778216 bytes without a newline");
   }

@@ -70,10 +70,11 @@ struct WordVectorFile {
 
 /// Reads a text file of word vectors in the GloVe format, "WORD v1 v2 ... vD" on every line, separated by spaces or
 /// tabs; UTF-8, lines may end in a carriage return. A first line of two integers is the header "WORDS DIMENSION" of
-/// word2vec if the next line has that many numbers; else the dimension is that of the first line.
+/// word2vec if most of the next 100 lines have as many numbers as one another, and more than one, or DIMENSION. The
+/// dimension is that of most of the first 100 lines.
 ///
 /// A line is bad if it has another count of numbers, a field that is no finite number, a word that came before (the
-/// first one stays), bytes that are not UTF-8, or is empty; so is a header that counts other than the lines there are.
+/// first one stays), bytes that are not UTF-8, or is empty; so is a header that says other counts than there are.
 ///
 /// Errors  DataError "FILE: line N: expected ..., found ..." for a bad line (see BadLines), a missing or empty file and
 ///         one without any usable line.
