@@ -45,20 +45,24 @@ Layers joined(const Layers& front, const Layer& layer, const Layers& back) {
 
 /// The networks to try a layer in, from plain to deep: every list ends with the first variant that can be
 /// lowered.
-std::vector<std::vector<Network>> candidates(const Layer& layer) {
+std::vector<std::vector<Network>> candidates(const Layer& layer, Index channels) {
   using namespace layers;
   const Layer front = dense({1.2, 0.1}), inner = dense({1.6, 0.1}), readout = dense({1.1, 0.2});
   const Layers deep{front, relu(), inner};
+  // Zeros have no variance behind biases that begin at 0, but an NTK of 1.
+  const Layer zero_biases = dense({1.2, 0, {{.input_width = channels, .zero_biases = true}}});
   const std::string kind = layer.kind();
   return {{Network(kind + " between dense layers", joined({front}, layer, {readout})),
            Network(kind + " between dense layers", joined({front}, layer, {global_average_pool(), readout}))},
+          {Network(kind + " behind biases of 0", joined({zero_biases}, layer, {dense()})),
+           Network(kind + " behind biases of 0", joined({zero_biases}, layer, {global_average_pool(), dense()}))},
           {Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), readout})),
            Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), flatten(), readout}))}};
 }
 
 std::vector<Subject> subjects_of(const Layer& layer, const LimitOptions& options) {
   std::vector<Subject> subjects;
-  for (const auto& variants : candidates(layer)) {
+  for (const auto& variants : candidates(layer, options.channels)) {
     std::optional<Subject> found;
     for (const Shape& shape : options.shapes)
       for (const Network& network : variants)
@@ -73,17 +77,21 @@ std::vector<Subject> subjects_of(const Layer& layer, const LimitOptions& options
   return subjects;
 }
 
-/// Standard normal inputs; the second is close to the first.
+/// Standard normal inputs, of which the second is close to the first; then a duplicate, a constant and zeros.
 xt::xarray<double> inputs_of(const Shape& shape, const LimitOptions& options) {
-  std::vector<Index> dimensions{options.inputs};
+  std::vector<Index> dimensions{options.inputs + 3};
   dimensions.insert(dimensions.end(), shape.begin(), shape.end());
   dimensions.push_back(options.channels);
   auto x =
       numerics::standard_normal<double>(dimensions, numerics::RandomStream(options.seed, ~std::uint64_t{0}));
-  const std::size_t numbers = x.size() / static_cast<std::size_t>(options.inputs);
+  const std::size_t numbers = x.size() / static_cast<std::size_t>(options.inputs + 3);
   if (options.inputs > 1)
     for (std::size_t k = 0; k < numbers; ++k)
       x.data()[numbers + k] = 0.8 * x.data()[k] + 0.6 * x.data()[numbers + k];
+  double* const added = x.data() + static_cast<std::size_t>(options.inputs) * numbers;
+  std::copy_n(x.data(), numbers, added);
+  std::fill_n(added + numbers, numbers, 0.7);
+  std::fill_n(added + 2 * numbers, numbers, 0.0);
   return x;
 }
 
@@ -154,7 +162,9 @@ double z_score(const std::vector<WidthSample>& samples, const Limit& limit, cons
   const Estimate extrapolated = fit_line(points).intercept;
   const double error =
       std::hypot(extrapolated.standard_error, limit.error.size() > 0 ? limit.error(i, j) : 0.0);
-  return std::abs(extrapolated.value - limit.value(i, j)) / error;
+  const double distance = std::abs(extrapolated.value - limit.value(i, j));
+  // Zeros do not scatter, and have no rounding either.
+  return distance == 0 ? 0 : distance / error;
 }
 
 LimitRow row_of(const Subject& subject, const std::string& kernel, const std::vector<WidthSample>& samples,

@@ -11,6 +11,7 @@
 
 #include "kernel/adjoint_laws.hpp"
 #include "kernel/graph_inputs.hpp"
+#include "kernel/zero_variance_law.hpp"
 #include "network/lowering.hpp"
 #include "numerics/eigen_solver.hpp"
 #include "numerics/standard_normal.hpp"
@@ -81,6 +82,9 @@ xt::xarray<double> make_inputs(const std::vector<Index>& dimensions, std::uint64
   const auto size = static_cast<std::ptrdiff_t>(inputs.size()) / dimensions[0];
   double* data = inputs.data();
   for (std::ptrdiff_t i = 0; i < size; ++i) data[size + i] = 0.9 * data[i] + 0.2 * data[size + i];
+  // A duplicate, a constant and zeros.
+  std::copy_n(data, size, data + (dimensions[0] - 3) * size);
+  std::fill_n(data + (dimensions[0] - 2) * size, size, 0.7);
   std::fill_n(data + (dimensions[0] - 1) * size, size, 0.0);
   return inputs;
 }
@@ -98,7 +102,7 @@ std::optional<std::string> lowering_error(const Network& network, const Shape& s
 
 Subject make_subject(Network network, const Shape& shape, const LawOptions& options) {
   std::string name = network.name() + ", inputs of " + shape_name(shape);
-  std::vector<Index> dimensions{options.inputs + 1};
+  std::vector<Index> dimensions{options.inputs + 3};
   dimensions.insert(dimensions.end(), shape.begin(), shape.end());
   dimensions.push_back(options.channels);
   auto x = make_inputs(dimensions, options.seed, 0), y = make_inputs(dimensions, options.seed, 1);
@@ -110,8 +114,11 @@ struct Surrounding {
   Layers layers;
 };
 
-std::vector<Surrounding> prefixes(const Shape& shape) {
-  std::vector<Surrounding> list{{"raw inputs", {}}, {"dense", {layers::dense({1.5, 0})}}};
+std::vector<Surrounding> prefixes(const Shape& shape, Index channels) {
+  // Zeros have an NTK of 1 behind biases that begin at 0.
+  const Layer standard = layers::dense({1.5, 0, {{.input_width = channels, .zero_biases = true}}});
+  std::vector<Surrounding> list{
+      {"raw inputs", {}}, {"dense", {layers::dense({1.5, 0})}}, {"standard dense", {standard}}};
   const std::vector<Index> filter(shape.size(), 2);
   if (shape.empty()) return list;
   const Layer conv = layers::conv({.filter = filter,
@@ -156,7 +163,7 @@ class Checker {
   /// Adds networks around the layers; `probe` stands directly behind them.
   void add_around(const std::string& name, const Layers& layers, const Layers& probe) {
     for (const Shape& shape : options_.shapes)
-      for (const Surrounding& before : prefixes(shape))
+      for (const Surrounding& before : prefixes(shape, options_.channels))
         for (const Surrounding& behind : suffixes()) {
           Network network(fmt::format("{} - {} - {}", before.name, name, behind.name),
                           joined(before.layers, joined(layers, probe, {}), behind.layers));
@@ -334,13 +341,20 @@ double finite_deviation(const Subject& subject) {
   return 0;
 }
 
+Shape shape_of(const Subject& subject) {
+  return {subject.dimensions.begin() + 1, subject.dimensions.end() - 1};
+}
+
 /// Readouts as they are written, so that no layer hides in one that was pulled back.
+Graph graph_as_written(const Subject& subject) {
+  return Lowering::lower(subject.network, shape_of(subject), {}, {.channels = subject.dimensions.back()},
+                         Readouts::as_written);
+}
+
+double zero_deviation(const Subject& subject) { return zero_variance_deviation(graph_as_written(subject)); }
+
 double way_back_deviation(const Subject& subject) {
-  const std::vector<Index>& dimensions = subject.dimensions;
-  const Shape shape(dimensions.begin() + 1, dimensions.end() - 1);
-  return adjoint_deviation(
-      Lowering::lower(subject.network, shape, {}, {.channels = dimensions.back()}, Readouts::as_written),
-      shape);
+  return adjoint_deviation(graph_as_written(subject), shape_of(subject));
 }
 
 void Checker::check_all(const SelfProbe* probe) {
@@ -354,6 +368,7 @@ void Checker::check_all(const SelfProbe* probe) {
   });
   check("precision", options_.float_tolerance, precision_deviation);
   check("finite", 0, finite_deviation);
+  check("zero variance", 2e-3, zero_deviation);
   check("adjoints", options_.adjoint_tolerance, way_back_deviation);
 }
 

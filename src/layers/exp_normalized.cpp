@@ -12,7 +12,7 @@
 namespace widelimit::layers {
 namespace {
 
-/// The auxiliary number of a position is the root of its variance.
+/// The auxiliary numbers of a position are the root of its variance and 1, which tells it from the guards of planes.
 class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
  public:
   ExpNormalizedStage(double gamma, double shift) : gamma_{gamma}, shift_{shift} {}
@@ -22,13 +22,14 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
             .leaves = StageRules::Leaves::not_gaussian,
             .fresh_weights = false};
   }
-  std::size_t auxiliary_count() const override { return 1; }
+  std::size_t auxiliary_count() const override { return 2; }
   bool clears_gaps() const override { return true; }
   Multiples multiples() const override { return Multiples::kept; }
 
   template <typename Scalar>
   void prepare_row(const Scalar* variance, std::size_t positions, Scalar* const* auxiliary) const {
     for (std::size_t i = 0; i < positions; ++i) auxiliary[0][i] = std::sqrt(variance[i]);
+    std::fill_n(auxiliary[1], positions, Scalar{1});
   }
 
   template <typename Scalar>
@@ -36,9 +37,9 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
     const auto gamma = static_cast<Scalar>(gamma_), shift = static_cast<Scalar>(shift_);
     for (std::size_t i = 0; i < row.size; ++i) {
       const Scalar roots = row.left[0][i] * row.right[0][i];
-      // Rounding must not leave the range of correlations; a position without variance stays without.
+      // Rounding must not leave the range of correlations; a position without variance is uncorrelated.
       const Scalar rho = roots > 0 ? std::clamp<Scalar>(row.nngp[i] / roots, -1, 1) : Scalar{0};
-      const Scalar factor = roots > 0 ? std::exp(gamma * (rho + shift)) : Scalar{0};
+      const Scalar factor = row.left[1][i] * row.right[1][i] * std::exp(gamma * (rho + shift));
       row.nngp[i] = roots * factor;
       if (row.ntk != nullptr) row.ntk[i] *= gamma * factor;
     }
@@ -51,7 +52,10 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
     for (std::size_t i = 0; i < row.size; ++i) {
       const double roots = static_cast<double>(row.left[0][i]) * static_cast<double>(row.right[0][i]);
       numerics::DualSlopes slopes{};
-      if (roots > 0) {
+      if (!(roots > 0)) {
+        slopes.value_in_c = slopes.dual.derivative =
+            static_cast<double>(row.left[1][i] * row.right[1][i]) * gamma_ * std::exp(gamma_ * shift_);
+      } else {
         const auto p = static_cast<double>(row.left_variance[i]),
                    q = static_cast<double>(row.right_variance[i]);
         const double rho = std::clamp(static_cast<double>(row.nngp[i]) / roots, -1.0, 1.0);
@@ -68,11 +72,13 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage> {
   }
   template <typename Scalar>
   void self_adjoint_row(const numerics::AdjointRow<Scalar>& row) const {
-    const double factor = std::exp(gamma_ * (1 + shift_));
+    const double factor = std::exp(gamma_ * (1 + shift_)), uncorrelated = std::exp(gamma_ * shift_);
     for (std::size_t i = 0; i < row.size; ++i) {
-      const bool there = row.left[0][i] > 0 && row.right[0][i] > 0;
-      row.nngp_adjoint[i] *= static_cast<Scalar>(there ? factor : 0);
-      if (row.ntk_adjoint != nullptr) row.ntk_adjoint[i] *= static_cast<Scalar>(there ? gamma_ * factor : 0);
+      const Scalar there = row.left[1][i] * row.right[1][i];
+      row.nngp_adjoint[i] *= there * static_cast<Scalar>(factor);
+      if (row.ntk_adjoint == nullptr) continue;
+      const bool varies = row.left[0][i] > 0 && row.right[0][i] > 0;
+      row.ntk_adjoint[i] *= there * static_cast<Scalar>(gamma_ * (varies ? factor : uncorrelated));
     }
   }
 

@@ -48,8 +48,11 @@ class Homogeneous final : public Activation {
               .opposed = negative * positive,
               .weight = (positive - negative) * (positive - negative) / (2 * std::numbers::pi)} {}
 
-  [[nodiscard]] double value(double x) const override { return derivative(x) * x; }
-  [[nodiscard]] double derivative(double x) const override { return x < 0 ? negative_ : positive_; }
+  [[nodiscard]] double value(double x) const override { return x < 0 ? negative_ * x : positive_ * x; }
+  [[nodiscard]] double derivative(double x) const override {
+    if (x == 0) return (negative_ + positive_) / 2;
+    return x < 0 ? negative_ : positive_;
+  }
   [[nodiscard]] std::optional<HomogeneousSlopes> homogeneous() const override {
     return HomogeneousSlopes{negative_, positive_};
   }

@@ -44,6 +44,17 @@ FunctionValues values_of(const std::function<double(double)>& function) {
   };
 }
 
+/// phi' with the mean of both sides at 0 where phi has a kink there, as a variance of 0 has it: the average of both sides
+/// at two small distances, extrapolated to none.
+std::function<double(double)> with_mean_at_zero(std::function<double(double)> derivative,
+                                                const std::vector<double>& breakpoints) {
+  if (std::ranges::find(breakpoints, 0.0) == breakpoints.end()) return derivative;
+  constexpr double near = 1e-6;
+  const auto mean = [&](double distance) { return (derivative(distance) + derivative(-distance)) / 2; };
+  const double at_zero = 2 * mean(near) - mean(2 * near);
+  return [derivative = std::move(derivative), at_zero](double x) { return x == 0 ? at_zero : derivative(x); };
+}
+
 /// Options that know the kinks of all functions, if those are to be found.
 QuadratureOptions completed(std::initializer_list<const std::function<double(double)>*> functions,
                             QuadratureOptions options) {
@@ -58,8 +69,8 @@ QuadratureOptions completed(std::initializer_list<const std::function<double(dou
 class QuadratureActivation::Implementation {
  public:
   Implementation(const Function& value, Function derivative, const QuadratureOptions& options)
-      : phi{value, std::move(derivative), cusps_among(options.breakpoints, value, options.name),
-            options.name},
+      : phi{value, with_mean_at_zero(std::move(derivative), options.breakpoints),
+            cusps_among(options.breakpoints, value, options.name), options.name},
         mesh{phi, options.breakpoints, options.reach},
         table{phi, mesh, series_truncations.back()},
         series_slopes{table},

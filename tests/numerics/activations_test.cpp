@@ -13,6 +13,7 @@
 #include "numerics/gaussian_oracle.hpp"
 #include "numerics/relative.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/numerics/quadrature_activation.hpp"
 
 using namespace widelimit;
 using namespace widelimit::numerics;
@@ -147,6 +148,56 @@ TEST_CASE("closed forms: symmetric in the pair") {
       const auto other = activation->dual(1.4, 0.6, c);
       CHECK(one.value == testing::relative(other.value, 1e-14));
       CHECK(one.derivative == testing::relative(other.derivative, 1e-14));
+    }
+  }
+}
+
+/// E[phi'(v)] phi'(0) in the rows of float and double, from an incoming NTK of 1.
+template <typename Scalar>
+Scalar derivative_in_rows(const Activation& activation, double p, double q) {
+  const auto count = activation.auxiliary_count();
+  std::vector<Scalar> left(count), right(count);
+  std::vector<Scalar*> on_left, on_right;
+  for (std::size_t k = 0; k < count; ++k) {
+    on_left.push_back(&left[k]);
+    on_right.push_back(&right[k]);
+  }
+  const auto narrow_p = static_cast<Scalar>(p), narrow_q = static_cast<Scalar>(q);
+  activation.prepare(&narrow_p, on_left.data(), 1);
+  activation.prepare(&narrow_q, on_right.data(), 1);
+  Scalar nngp = 0, ntk = 1;
+  activation.apply(DualRow<Scalar>{&nngp, &ntk, on_left.data(), on_right.data(), 1});
+  return ntk;
+}
+
+TEST_CASE(
+    "closed forms and quadrature: a zero variance has the derivative phi'(0), at a kink the mean of both "
+    "sides") {
+  std::vector<Case> cases = closed_forms();
+  cases.push_back({"tanh", numerics::tanh()});
+  cases.push_back({"silu", silu()});
+  cases.push_back(
+      {"exponential unit", quadrature_activation([](double x) { return x < 0 ? std::expm1(2 * x) : x; })});
+  cases.push_back({"ReLU by quadrature", quadrature_activation([](double x) { return x > 0 ? x : 0; },
+                                                               [](double x) { return x >= 0 ? 1.0 : 0.0; })});
+  for (const auto& [name, activation, jump] : cases) {
+    const std::string& tested = name;
+    CAPTURE(tested);
+    const auto slope = [&a = *activation](double x) { return a.derivative(x); };
+    const double sides = (activation->derivative(-1e-9) + activation->derivative(1e-9)) / 2;
+    CHECK(std::abs(activation->derivative(0) - sides) <= 1e-6);
+    for (const double q : {0.0, 1e-6, 0.7, 3.0}) {
+      CAPTURE(q);
+      const double size = 1 + testing::gaussian_mean([&](double x) { return slope(x) * slope(x); }, q);
+      const double expected = slope(0) * (q > 0 ? testing::gaussian_mean(slope, q) : slope(0));
+      for (const auto& [left, right] : {std::pair{0.0, q}, std::pair{q, 0.0}}) {
+        CHECK(std::abs(activation->dual(left, right, 0).derivative - expected) <= 1e-8 * size);
+        CHECK(std::abs(derivative_in_rows<double>(*activation, left, right) - expected) <= 1e-8 * size);
+        CHECK(std::abs(static_cast<double>(derivative_in_rows<float>(*activation, left, right)) - expected) <=
+              1e-6 * size);
+        CHECK(activation->slopes(left, right, 0).dual.derivative ==
+              doctest::Approx(activation->dual(left, right, 0).derivative));
+      }
     }
   }
 }

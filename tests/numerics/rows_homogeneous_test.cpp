@@ -26,6 +26,7 @@ TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included"
   const std::array<Scalar*, 2> auxiliary{left.data(), left.data() + size};
   const std::array<const Scalar*, 2> packed{left.data(), left.data() + size};
   homogeneous_rows<Scalar>().prepare(variance.data(), auxiliary.data(), size);
+  left.back() = 0;
   const HomogeneousDual relu{.aligned = 0.5, .opposed = 0, .weight = 0.5 / std::numbers::pi};
   homogeneous_rows<Scalar>().apply(relu, {mapped.data(), ntk.data(), packed.data(), packed.data(), size});
   const double bound = sizeof(Scalar) == 4 ? 3e-7 : 1e-15;
@@ -56,6 +57,7 @@ TEST_CASE_TEMPLATE("rows: the way back through ReLU on the whole arc, ends and g
   const std::array<Scalar*, 2> auxiliary{packed.data(), packed.data() + size};
   const std::array<const Scalar*, 2> prepared{packed.data(), packed.data() + size};
   homogeneous_rows<Scalar>().prepare(variance.data(), auxiliary.data(), size);
+  packed[size + 2] = 0;
   homogeneous_rows<Scalar>().apply_adjoint(
       {.aligned = 0.5, .opposed = 0, .weight = 0.5 / std::numbers::pi},
       {c.data(), ntk.data(), variance.data(), variance.data(), prepared.data(), prepared.data(), above.data(),
@@ -77,5 +79,48 @@ TEST_CASE_TEMPLATE("rows: the way back through ReLU on the whole arc, ends and g
     CHECK(std::abs(static_cast<double>(ntk_above[i]) - 5 * derivative) <= bound);
     CHECK(std::abs(static_cast<double>(left[i]) - in_variance) <= bound);
     CHECK(right[i] == left[i]);
+  }
+}
+
+TEST_CASE_TEMPLATE("rows: a position without variance is uncorrelated, there and back", Scalar, float,
+                   double) {
+  // Either, both or none without variance.
+  const std::vector<Scalar> p{0, 0, 2, 2}, q{0, 3, 0, 3};
+  const std::size_t size = p.size();
+  for (const auto& [negative, positive] :
+       {std::array{0.0, 1.0}, std::array{0.5, 1.0}, std::array{-1.0, 1.0}}) {
+    CAPTURE(negative);
+    const HomogeneousDual dual{
+        .aligned = (negative * negative + positive * positive) / 2,
+        .opposed = negative * positive,
+        .weight = (positive - negative) * (positive - negative) / (2 * std::numbers::pi)};
+    const double at_zero = (negative + positive) / 2, bound = 4 * epsilon<Scalar>;
+    for (const Scalar zero : {Scalar{0}, -Scalar{0}}) {
+      std::vector<Scalar> left(2 * size), right(2 * size), c(size, zero), ntk(size, Scalar{2}),
+          mapped = c, mapped_ntk = ntk, above(size, Scalar{3}), ntk_above(size, Scalar{5}), p_bar(size),
+          q_bar(size);
+      const std::array<Scalar*, 2> on_left{left.data(), left.data() + size},
+          on_right{right.data(), right.data() + size};
+      homogeneous_rows<Scalar>().prepare(p.data(), on_left.data(), size);
+      homogeneous_rows<Scalar>().prepare(q.data(), on_right.data(), size);
+      const std::array<const Scalar*, 2> from_left{on_left[0], on_left[1]},
+          from_right{on_right[0], on_right[1]};
+      homogeneous_rows<Scalar>().apply(
+          dual, {mapped.data(), mapped_ntk.data(), from_left.data(), from_right.data(), size});
+      homogeneous_rows<Scalar>().apply_adjoint(
+          dual, {c.data(), ntk.data(), p.data(), q.data(), from_left.data(), from_right.data(), above.data(),
+                 ntk_above.data(), p_bar.data(), q_bar.data(), size});
+      for (std::size_t i = 0; i < size; ++i) {
+        CAPTURE(i);
+        const double derivative = at_zero * at_zero;
+        CHECK(std::abs(static_cast<double>(mapped_ntk[i]) - 2 * derivative) <= bound);
+        CHECK(std::abs(static_cast<double>(ntk_above[i]) - 5 * derivative) <= 3 * bound);
+        if (p[i] * q[i] > 0) continue;
+        CHECK(mapped[i] == 0);
+        CHECK(std::abs(static_cast<double>(above[i]) - 3 * derivative) <= 2 * bound);
+        CHECK(p_bar[i] == 0);
+        CHECK(q_bar[i] == 0);
+      }
+    }
   }
 }

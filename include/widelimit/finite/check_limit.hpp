@@ -22,7 +22,7 @@ struct LimitOptions {
   /// Shapes of inputs; a layer is checked on the first that it can take.
   std::vector<Shape> shapes = {{}, {4}, {2, 2}, {2, 2, 2}};
   Index channels = 3;      ///< Of the inputs.
-  Index inputs = 3;        ///< Random ones; two of them are close.
+  Index inputs = 3;  ///< Random ones; two of them are close. A duplicate, a constant and zeros are added.
   std::uint64_t seed = 0;  ///< Of inputs and networks.
   int threads = 0;         ///< 0: one a core. Results do not depend on it.
   /// Largest distance allowed between limit and extrapolated mean, in standard errors.
@@ -65,8 +65,8 @@ struct LimitReport {
 /// A table, one line a kernel.
 [[nodiscard]] std::string to_string(const LimitReport& report);
 
-/// Checks the layer between dense layers and in a deeper network with nonlinearities around it, as far as the rules of
-/// what may follow what allow. Throws NetworkError if the layer can be used with none of the shapes or has no finite
+/// Checks the layer between dense layers, behind one in the standard parametrisation whose biases begin at 0, and in a
+/// deeper network with nonlinearities around it, as far as the rules of what may follow what allow. Throws NetworkError if the layer can be used with none of the shapes or has no finite
 /// counterpart; ArgumentError for options out of range.
 ///
 /// Cost  draws networks of every width: seconds for the defaults.

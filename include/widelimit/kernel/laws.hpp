@@ -36,14 +36,14 @@ struct LawOptions {
   /// Shapes of inputs to try; those that the layer or network cannot take are left out. Keep them small.
   std::vector<Shape> shapes = {{}, {5}, {3, 2}, {2, 3, 2}};
   Index channels = 3;
-  Index inputs = 4;        ///< Random ones, at least 2; two of them are close, and one of zeros is added.
+  Index inputs = 4;  ///< Random ones, at least 2; two of them are close. A duplicate, a constant and zeros are added.
   std::uint64_t seed = 0;  ///< Of the inputs.
   double double_tolerance = 1e-11;  ///< Rounding allowed in double, relative to the inputs' own kernels.
   double float_tolerance = 1e-4;    ///< Deviation of float from double allowed, likewise.
   double adjoint_tolerance = 1e-7;  ///< Of adjoints from differences, relative to the terms that they add up.
 };
 
-/// Checks, with the layer behind raw inputs, a dense layer, a convolution with a nonlinearity and a global
+/// Checks, with the layer behind raw inputs, a dense layer in either parametrisation, a convolution with a nonlinearity and a global
 /// average, and in front of a flatten and a global average readout (as far as the rules of what may follow
 /// what allow each):
 /// - exchange: gram(x, y) is the transpose of gram(y, x), within rounding;
@@ -55,8 +55,10 @@ struct LawOptions {
 ///   the diagonal of gram, bit for bit;
 /// - precision: float agrees with double;
 /// - finite: results are finite, with an input of zeros too;
+/// - zero variance: at a position without variance row stages are what they come to as the variance of an uncorrelated
+///   position goes to 0, in both kernels, if they come to anything;
 /// - adjoints: row and pair stages that have a way back (has_adjoint()) agree with differences of themselves, at pairs of
-///   inputs and at an input with itself. Stages without one pass.
+///   inputs, at an input with itself and, row stages, at positions without variance. Stages without one pass.
 ///
 /// Throws NetworkError if the layer can be used with none of the shapes; ArgumentError for options out of
 /// range. Cost: some twenty small Gram matrices a network: milliseconds, or seconds for layers of slow

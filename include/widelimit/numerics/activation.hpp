@@ -22,11 +22,11 @@ struct HomogeneousSlopes {
 ///   2. Symmetry: dual(p, q, c) = dual(q, p, c).
 ///   3. Price's theorem: the slope of .value in c is .derivative (except where phi jumps, as in sign, whose
 ///      derivative dual is 0 by convention).
-///   4. A zero variance means the constant 0: dual(0, q, 0).value = phi(0) E[phi(v)]; never NaN.
+///   4. A zero variance means the constant 0: dual(0, q, 0).value = phi(0) E[phi(v)], .derivative = phi'(0) E[phi'(v)],
+///      where phi'(0) is the mean of both sides at a kink, as if u were uncorrelated with anything; never NaN.
 ///   5. Perfect correlation is exact: dual(p, p, p).value = E[phi(u)^2] to rounding, also where the closed
 ///      form is singular there, and c^2 > pq by rounding counts as perfect correlation.
-///   6. The row functions agree with dual() to the precision of their scalar type; at a zero variance, where
-///      the incoming ntk is 0, the ntk stays 0.
+///   6. The row functions agree with dual() to the precision of their scalar type.
 ///
 /// Implementations are immutable and safe to call from any number of threads.
 class Activation {
@@ -36,7 +36,7 @@ class Activation {
   /// phi(x).
   [[nodiscard]] virtual double value(double x) const = 0;
 
-  /// phi'(x) almost everywhere; at a kink the value from the right. Finite networks use it.
+  /// phi'(x) almost everywhere; at a kink in 0 the mean of both sides, at others either. Finite networks use it.
   [[nodiscard]] virtual double derivative(double x) const = 0;
 
   /// The dual activation of one entry.
@@ -79,8 +79,7 @@ class Activation {
 
   /// The way back through apply(): with f the value and g the derivative of the dual, K' and T' behind the stage,
   ///     c-bar = K'-bar df/dc + T'-bar T dg/dc,  T-bar = T'-bar g,  p-bar = K'-bar df/dp + T'-bar T dg/dp,
-  /// and q-bar likewise. The default calls slopes() entry by entry. Where apply() clears a position without variance, so
-  /// does this.
+  /// and q-bar likewise. The default calls slopes() entry by entry. Where apply() clears a gap, so does this.
   virtual void apply_adjoint(const AdjointRow<float>& row) const;
   virtual void apply_adjoint(const AdjointRow<double>& row) const;
 };

@@ -49,7 +49,8 @@ struct DualEstimate {
 ///
 /// Expects   phi and phi_derivative finite near 0, smooth between breakpoints, callable from any thread; breakpoints are
 ///           those of the options and what find_kinks() finds of phi and phi_derivative; phi_derivative
-///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual). The NTK
+///           is phi' almost everywhere (a jump of phi adds nothing to the derivative dual; at a kink in 0 phi'(0) is the
+///           mean of both sides, whatever phi_derivative says). The NTK
 ///           and finite networks use phi'. Cusps steeper than |x - b|^0.8 at a breakpoint b, logarithms too, have no
 ///           derivative dual: dual() has NaN for it, and rows with an NTK, slopes and ways back throw ArgumentError.
 /// Method    Where it converges, the Hermite series of Mehler, E[phi phi] = a_0(p) a_0(q) + c sum_k d_k(p) d_k(q)

@@ -5,14 +5,16 @@
 namespace widelimit::finite {
 namespace {
 
-/// With u = x / r and e = y / r, dy = sqrt(gamma) e dx + e (1 - sqrt(gamma) u) dr and dr = mean(u dx). Tape: u, e.
+/// With u = x / r and e = y / r, dy = sqrt(gamma) e dx + e (1 - sqrt(gamma) u) dr and dr = mean(u dx). Tape: u, e. What is
+/// all zeros has no direction u: it counts as 0, and e as its mean.
 template <typename Scalar>
 class ExpNormalised final : public FiniteLayer<Scalar> {
  public:
   ExpNormalised(const Site& site, double gamma, double shift)
       : form_{site.input},
         root_{static_cast<Scalar>(std::sqrt(gamma))},
-        exponent_{static_cast<Scalar>(gamma * (shift - 1) / 2)} {}
+        exponent_{static_cast<Scalar>(gamma * (shift - 1) / 2)},
+        mean_{static_cast<Scalar>(std::exp(gamma * shift / 2))} {}
 
   Form output() const override { return form_; }
 
@@ -23,7 +25,7 @@ class ExpNormalised final : public FiniteLayer<Scalar> {
       const Scalar r = std::sqrt(units.row(i).squaredNorm() / static_cast<Scalar>(units.cols()));
       if (r > 0) units.row(i) /= r;
       exponentials.row(i) = (root_ * units.row(i).array() + exponent_).exp();
-      if (!(r > 0)) exponentials.row(i).setZero();
+      if (!(r > 0)) exponentials.row(i).setConstant(mean_);
       output.row(i) = r * exponentials.row(i);
     }
     tape.saved = {std::move(units), std::move(exponentials)};
@@ -56,6 +58,7 @@ class ExpNormalised final : public FiniteLayer<Scalar> {
   Form form_;
   Scalar root_;      ///< sqrt(gamma)
   Scalar exponent_;  ///< gamma (shift - 1) / 2
+  Scalar mean_;      ///< E[exp(sqrt(gamma) z)] exp(exponent)
 };
 
 }  // namespace

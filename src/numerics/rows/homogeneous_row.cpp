@@ -25,9 +25,10 @@ struct HomogeneousRowLoops {
   static void prepare(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) {
     for_each_vector<Scalar>(size, [&](auto d, auto block) {
       const V p = block.load(d, variance);
-      const V root = hn::Div(hn::Set(d, Scalar{1}), hn::Sqrt(p));
+      const V one = hn::Set(d, Scalar{1}), root = hn::Div(one, hn::Sqrt(p));
       block.store(d, p, auxiliary[0]);
-      block.store(d, hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), root), auxiliary[1]);
+      // A negative number tells positions without variance from the guards of planes, which have 0.
+      block.store(d, hn::IfThenElse(hn::Gt(p, hn::Zero(d)), root, hn::Neg(one)), auxiliary[1]);
     });
   }
 
@@ -44,22 +45,25 @@ struct HomogeneousRowLoops {
   };
 
   struct Mapped {
-    V root;      ///< sqrt(pq - c^2)
-    V distance;  ///< Of the correlation from the nearer of 1 and -1.
+    V root;           ///< sqrt(pq - c^2)
+    V weighted_root;  ///< Times the weight.
+    V distance;       ///< Of the correlation from the nearer of 1 and -1.
     V derivative;
   };
 
-  /// p, q: variances; inverse: 1 / sqrt(pq), or 0.
-  static HWY_INLINE Mapped map(const Constants& k, V c, V p, V q, V inverse) {
+  /// p, q: variances; left, right: what prepare() makes of them.
+  static HWY_INLINE Mapped map(const Constants& k, V c, V p, V q, V left, V right) {
+    const V inverse = hn::Mul(left, right);
     const V root = hn::Sqrt(hn::Max(Arc<Scalar>::determinant(k.d, p, q, c), k.zero));
-    // The angle from there, exact to the last digits where its sine is.
-    const V sine = hn::Mul(root, inverse), distance = hn::NegMulAdd(hn::Abs(c), inverse, k.one);
-    const V angle = hn::Mul(sine, Arc<Scalar>::angle_over_sine(k.d, distance));
-    const V derivative = hn::IfThenElse(hn::Lt(c, k.zero), hn::MulAdd(k.weight, angle, k.opposed),
-                                        hn::NegMulAdd(k.weight, angle, k.aligned));
-    // Positions without variance have no slope either; guards of planes stay zero by it.
-    const V slope = hn::IfThenElseZero(hn::Gt(inverse, k.zero), derivative);
-    return {root, distance, slope};
+    const V weighted_root = hn::Mul(k.weight, root), distance = hn::NegMulAdd(hn::Abs(c), inverse, k.one);
+    // The weight times the sine, 1 without a variance. The angle is exact to the last digits where its sine is.
+    const V sine = hn::IfNegativeThenElse(hn::Or(left, right), k.weight, hn::Mul(weighted_root, inverse));
+    const V over_sine = Arc<Scalar>::angle_over_sine(k.d, distance);
+    const V derivative = hn::IfNegativeThenElse(c, hn::MulAdd(sine, over_sine, k.opposed),
+                                                hn::NegMulAdd(sine, over_sine, k.aligned));
+    // Guards of planes stay zero by it.
+    const V slope = hn::IfThenElseZero(hn::Ne(inverse, k.zero), derivative);
+    return {root, weighted_root, distance, slope};
   }
 
   template <bool with_ntk>
@@ -69,10 +73,10 @@ struct HomogeneousRowLoops {
     const Scalar *p = row.left[0], *p_inverse = row.left[1], *q = row.right[0], *q_inverse = row.right[1];
     Scalar *nngp = row.nngp, *ntk = row.ntk;
     for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
-      const V inverse = hn::Mul(block.load(d, p_inverse), block.load(d, q_inverse));
       const V c = block.load(d, nngp);
-      const Mapped mapped = map(constants, c, block.load(d, p), block.load(d, q), inverse);
-      block.store(d, hn::MulAdd(mapped.derivative, c, hn::Mul(constants.weight, mapped.root)), nngp);
+      const Mapped mapped = map(constants, c, block.load(d, p), block.load(d, q), block.load(d, p_inverse),
+                                block.load(d, q_inverse));
+      block.store(d, hn::MulAdd(mapped.derivative, c, mapped.weighted_root), nngp);
       if constexpr (with_ntk) block.store(d, hn::Mul(mapped.derivative, block.load(d, ntk)), ntk);
     });
   }
@@ -84,10 +88,11 @@ struct HomogeneousRowLoops {
       apply_to<false>(dual, row);
   }
 
-  /// weight / sqrt(pq - c^2), the slope of the derivative in c; 0 at perfect correlation, where it is infinite.
-  static HWY_INLINE V derivative_in_c(const Constants& k, const Mapped& mapped, V inverse) {
+  /// weight / sqrt(pq - c^2), the slope of the derivative in c; 0 at perfect correlation and without a variance, where it
+  /// is infinite.
+  static HWY_INLINE V derivative_in_c(const Constants& k, const Mapped& mapped) {
     const V nearest = hn::Set(k.d, 32 * std::numeric_limits<Scalar>::epsilon());
-    const auto finite = hn::And(hn::Gt(mapped.distance, nearest), hn::Gt(inverse, k.zero));
+    const auto finite = hn::And(hn::Gt(mapped.distance, nearest), hn::Gt(mapped.root, k.zero));
     return hn::IfThenElseZero(finite, hn::Div(k.weight, mapped.root));
   }
 
@@ -101,16 +106,13 @@ struct HomogeneousRowLoops {
     Scalar *nngp_adjoint = row.nngp_adjoint, *ntk_adjoint = row.ntk_adjoint;
     Scalar *left_adjoint = row.left_adjoint, *right_adjoint = row.right_adjoint;
     for_each_vector<Scalar>(row.size, [&](auto d, auto block) {
-      const V left = block.load(d, p_inverse), right = block.load(d, q_inverse),
-              inverse = hn::Mul(left, right);
+      const V left = block.load(d, p_inverse), right = block.load(d, q_inverse);
       const V c = block.load(d, nngp), above = block.load(d, nngp_adjoint);
-      const Mapped mapped = map(k, c, block.load(d, p), block.load(d, q), inverse);
-      V in_c = hn::Mul(above, mapped.derivative),
-        in_variances = hn::Mul(above, hn::Mul(k.weight, mapped.root));
+      const Mapped mapped = map(k, c, block.load(d, p), block.load(d, q), left, right);
+      V in_c = hn::Mul(above, mapped.derivative), in_variances = hn::Mul(above, mapped.weighted_root);
       if constexpr (with_ntk) {
         const V ntk_above = block.load(d, ntk_adjoint);
-        const V product =
-            hn::Mul(hn::Mul(ntk_above, block.load(d, ntk)), derivative_in_c(k, mapped, inverse));
+        const V product = hn::Mul(hn::Mul(ntk_above, block.load(d, ntk)), derivative_in_c(k, mapped));
         in_c = hn::Add(in_c, product);
         in_variances = hn::NegMulAdd(c, product, in_variances);
         block.store(d, hn::Mul(ntk_above, mapped.derivative), ntk_adjoint);
