@@ -52,12 +52,13 @@ std::vector<std::vector<Network>> candidates(const Layer& layer, Index channels)
   // Zeros have no variance behind biases that begin at 0, but an NTK of 1.
   const Layer zero_biases = dense({1.2, 0, {{.input_width = channels, .zero_biases = true}}});
   const std::string kind = layer.kind();
-  return {{Network(kind + " between dense layers", joined({front}, layer, {readout})),
-           Network(kind + " between dense layers", joined({front}, layer, {global_average_pool(), readout}))},
-          {Network(kind + " behind biases of 0", joined({zero_biases}, layer, {dense()})),
-           Network(kind + " behind biases of 0", joined({zero_biases}, layer, {global_average_pool(), dense()}))},
-          {Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), readout})),
-           Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), flatten(), readout}))}};
+  return {
+      {Network(kind + " between dense layers", joined({front}, layer, {readout})),
+       Network(kind + " between dense layers", joined({front}, layer, {global_average_pool(), readout}))},
+      {Network(kind + " behind biases of 0", joined({zero_biases}, layer, {dense()})),
+       Network(kind + " behind biases of 0", joined({zero_biases}, layer, {global_average_pool(), dense()}))},
+      {Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), readout})),
+       Network(kind + " in a deep network", joined(deep, layer, {inner, relu(), flatten(), readout}))}};
 }
 
 std::vector<Subject> subjects_of(const Layer& layer, const LimitOptions& options) {

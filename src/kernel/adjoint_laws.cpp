@@ -88,7 +88,8 @@ class RowTrial {
   [[nodiscard]] RowPoint draw_zero() {
     const std::size_t size = nngp_weights_.size();
     RowPoint point{LawNumbers(size), LawNumbers(size), LawNumbers(size), LawNumbers(size), false};
-    for (std::size_t i = 0; i < size; ++i) (i % 2 == 0 ? point.right : point.left)[i] = 0.4 + random_.uniform();
+    for (std::size_t i = 0; i < size; ++i)
+      (i % 2 == 0 ? point.right : point.left)[i] = 0.4 + random_.uniform();
     return point;
   }
   /// What is nearly uncorrelated, as a zero variance counts.

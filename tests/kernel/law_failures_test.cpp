@@ -32,7 +32,19 @@ TEST_CASE("what cannot be checked is an error") {
 
 // Negative controls: stages that break a law on purpose.
 
-enum class Fault { none, exchange, negative, demand, unrepeatable, tiles, self, precision, not_finite, gaps };
+enum class Fault {
+  none,
+  exchange,
+  negative,
+  demand,
+  unrepeatable,
+  tiles,
+  self,
+  precision,
+  not_finite,
+  gaps,
+  zero_variance
+};
 
 class FaultyPair final : public PairStageOf<FaultyPair> {
  public:
@@ -83,6 +95,9 @@ class FaultyRow final : public RowStageOf<FaultyRow> {
     for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] *= factor(row, i);
     if (fault_ == Fault::gaps)
       for (std::size_t i = 0; i < row.size; ++i) row.nngp[i] += 1;
+    if (fault_ == Fault::zero_variance && row.ntk != nullptr)
+      for (std::size_t i = 0; i < row.size; ++i)
+        if (!(row.left[0][i] > 0 && row.right[0][i] > 0)) row.ntk[i] = 0;
   }
 
  private:
@@ -135,6 +150,7 @@ TEST_CASE("a row stage that breaks a law fails it") {
   CHECK(fails(faulty_row(Fault::unrepeatable), "threads"));
   CHECK(fails(faulty_row(Fault::precision), "precision"));
   CHECK(fails(faulty_row(Fault::not_finite), "finite"));
+  CHECK(fails(faulty_row(Fault::zero_variance), "zero variance"));
 }
 
 TEST_CASE("a report prints one line a law") {

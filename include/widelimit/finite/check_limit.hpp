@@ -21,8 +21,8 @@ struct LimitOptions {
   Index draws = 64;  ///< Networks of every width, at least 8.
   /// Shapes of inputs; a layer is checked on the first that it can take.
   std::vector<Shape> shapes = {{}, {4}, {2, 2}, {2, 2, 2}};
-  Index channels = 3;      ///< Of the inputs.
-  Index inputs = 3;  ///< Random ones; two of them are close. A duplicate, a constant and zeros are added.
+  Index channels = 3;  ///< Of the inputs.
+  Index inputs = 3;    ///< Random ones; two of them are close. A duplicate, a constant and zeros are added.
   std::uint64_t seed = 0;  ///< Of inputs and networks.
   int threads = 0;         ///< 0: one a core. Results do not depend on it.
   /// Largest distance allowed between limit and extrapolated mean, in standard errors.

@@ -36,8 +36,9 @@ struct LawOptions {
   /// Shapes of inputs to try; those that the layer or network cannot take are left out. Keep them small.
   std::vector<Shape> shapes = {{}, {5}, {3, 2}, {2, 3, 2}};
   Index channels = 3;
-  Index inputs = 4;  ///< Random ones, at least 2; two of them are close. A duplicate, a constant and zeros are added.
-  std::uint64_t seed = 0;  ///< Of the inputs.
+  Index inputs =
+      4;  ///< Random ones, at least 2; two of them are close. A duplicate, a constant and zeros are added.
+  std::uint64_t seed = 0;           ///< Of the inputs.
   double double_tolerance = 1e-11;  ///< Rounding allowed in double, relative to the inputs' own kernels.
   double float_tolerance = 1e-4;    ///< Deviation of float from double allowed, likewise.
   double adjoint_tolerance = 1e-7;  ///< Of adjoints from differences, relative to the terms that they add up.
