@@ -48,22 +48,50 @@ AxisMap banded(const std::vector<BandRow>& rows, Index columns) {
   return map;
 }
 
-/// The kernel around the place `centre`, normalised; nothing if it sees no position.
-BandRow resize_row(double centre, double scale, ResizeMethod method, Index size) {
-  constexpr double least_total = 1000 * std::numeric_limits<double>::epsilon();
-  const double reach = scale * (method == ResizeMethod::cubic ? 2 : 1);
-  BandRow row{.first = std::clamp<Index>(static_cast<Index>(std::ceil(centre - reach)), 0, size - 1)};
-  const Index end =
-      std::clamp<Index>(static_cast<Index>(std::floor(centre + reach)) + 1, row.first + 1, size);
-  double total = 0;
-  for (Index i = row.first; i < end; ++i) {
-    const double x = std::abs(centre - static_cast<double>(i)) / scale;
-    row.weights.push_back(method == ResizeMethod::cubic ? cubic(x) : triangle(x));
-    total += row.weights.back();
+/// Row a of a resized axis. Distances are ratios of integers: position i lies |n| / (2 size) steps of the new axis, or
+/// |n| / (2 new_size) of the old one, from the place of a, n = (2 a + 1) size - (2 i + 1) new_size. Weights are
+/// exactly 0 where the kernel is then, so that rounding never decides whether a row reads a position.
+class ResizedRow {
+ public:
+  ResizedRow(Index a, Index size, Index new_size, ResizeMethod method, bool antialias)
+      : size_{size},
+        new_size_{new_size},
+        place_{(2 * a + 1) * size},
+        unit_{2 * (antialias ? std::max(size, new_size) : new_size)},
+        method_{method} {}
+
+  /// Normalised; all 0 if it sees no position.
+  [[nodiscard]] BandRow weights() const {
+    constexpr double least_total = 1000 * std::numeric_limits<double>::epsilon();
+    const Index reach = unit_ * (method_ == ResizeMethod::cubic ? 2 : 1);
+    BandRow row{.first = std::clamp<Index>(position_before(place_ - reach), 0, size_ - 1)};
+    Index end = std::clamp<Index>(position_before(place_ + reach) + 2, row.first + 1, size_);
+    while (end > row.first + 1 && weight(end - 1) == 0) --end;
+    while (end > row.first + 1 && weight(row.first) == 0) ++row.first;
+    double total = 0;
+    for (Index i = row.first; i < end; ++i) {
+      row.weights.push_back(weight(i));
+      total += row.weights.back();
+    }
+    for (double& weight : row.weights) weight = std::abs(total) > least_total ? weight / total : 0;
+    return row;
   }
-  for (double& weight : row.weights) weight = std::abs(total) > least_total ? weight / total : 0;
-  return row;
-}
+
+ private:
+  /// The last position whose centre lies at `place` or before, or one less.
+  [[nodiscard]] Index position_before(Index place) const { return (place - new_size_) / (2 * new_size_) - 1; }
+
+  [[nodiscard]] double weight(Index i) const {
+    const Index distance = std::abs(place_ - (2 * i + 1) * new_size_);
+    const double x = static_cast<double>(distance) / static_cast<double>(unit_);
+    return method_ == ResizeMethod::cubic ? cubic(x) : triangle(x);
+  }
+
+  Index size_, new_size_;
+  Index place_;  ///< Of the row, in halves of a new axis' step times the sizes.
+  Index unit_;   ///< Of distances.
+  ResizeMethod method_;
+};
 
 /// What a window sees that begins at `begin`, which may lie in front of the axis: how often it sees each position.
 BandRow window_row(Index begin, Index taps, Index size, Padding padding) {
@@ -120,11 +148,9 @@ AxisMap resize_map(Index size, Index new_size, ResizeMethod method, bool antiali
     for (Index a = 0; a < new_size; ++a) positions.push_back((2 * a + 1) * size / (2 * new_size));
     return selection(std::move(positions), size);
   }
-  const double shrinking = static_cast<double>(size) / static_cast<double>(new_size);
-  const double scale = antialias ? std::max(shrinking, 1.0) : 1.0;
   std::vector<BandRow> rows;
   for (Index a = 0; a < new_size; ++a)
-    rows.push_back(resize_row((static_cast<double>(a) + 0.5) * shrinking - 0.5, scale, method, size));
+    rows.push_back(ResizedRow(a, size, new_size, method, antialias).weights());
   return banded(rows, size);
 }
 

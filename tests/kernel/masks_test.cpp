@@ -374,5 +374,31 @@ TEST_CASE("a mask of what is not a constant") {
       "positions_other_than: expected [n, spatial..., C], got 1 dimensions", ArgumentError);
 }
 
+TEST_CASE("masks behind resized axes: a position that the method weighs by 0 is not read") {
+  // Rounding gave such positions weights of 1e-17, and mirror images of a constant other kernels.
+  const auto kernel = [](const ImageResizeOptions& options, const std::vector<bool>& kept) {
+    const std::size_t size = kept.size();
+    const xt::xarray<double> ones = xt::ones<double>({std::size_t{1}, size, std::size_t{1}});
+    xt::xarray<bool> mask = xt::zeros<bool>({std::size_t{1}, size});
+    for (std::size_t i = 0; i < size; ++i) mask(0, i) = kept[i];
+    return gram<double>(Network({image_resize(options), global_average_pool()}), Inputs<double>(ones, mask))
+        .nngp(0, 0);
+  };
+  for (const ResizeMethod method : {ResizeMethod::nearest, ResizeMethod::linear, ResizeMethod::cubic})
+    for (const bool antialias : {false, true})
+      for (const Index new_size : {2, 3, 4, 7, 10, 15})
+        for (unsigned bits = 1; bits < 32; ++bits) {
+          std::vector<bool> kept, mirrored;
+          for (unsigned i = 0; i < 5; ++i) kept.push_back((bits >> i & 1) != 0);
+          mirrored.assign(kept.rbegin(), kept.rend());
+          // Of an even number of places, nearest neighbours at half steps have a side.
+          if (method == ResizeMethod::nearest && new_size % 2 == 0) continue;
+          const ImageResizeOptions options{.size = {new_size}, .method = method, .antialias = antialias};
+          CAPTURE(new_size);
+          CAPTURE(bits);
+          CHECK(kernel(options, kept) == doctest::Approx(kernel(options, mirrored)).epsilon(1e-12).scale(1));
+        }
+}
+
 }  // namespace
 }  // namespace widelimit::testing

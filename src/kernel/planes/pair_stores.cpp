@@ -180,7 +180,10 @@ void PairStores<Scalar>::load(NodeId node, const PlacedPlane& placed, Index firs
     if (plane.ntk != nullptr) copy(kept.ntk, plane.ntk);
   }
   clear_guards(placed.layout, count, written);
-  if (target.ntk != nullptr && written.ntk == nullptr) std::fill_n(target.ntk, count * length, Scalar{0});
+  // Row stages take whole vectors: what they see behind the last plane must be numbers, whatever stood there.
+  const Index size = count * length, rest = padded(size) - size;
+  fill_plane(written + size, static_cast<std::size_t>(rest), Scalar{0}, Scalar{0});
+  if (target.ntk != nullptr && written.ntk == nullptr) std::fill_n(target.ntk, size + rest, Scalar{0});
 }
 
 /// With zeros behind it, as far as a vector reaches.

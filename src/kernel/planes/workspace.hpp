@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "kernel/planes/aligned_buffer.hpp"
@@ -48,6 +49,13 @@ struct WorkspaceLayout {
 /// True if an instruction reads auxiliary arrays of the inputs, though there may be none.
 [[nodiscard]] bool reads_arrays(const Program& program, const Instruction& instruction);
 
+/// In builds with assertions or the address sanitizer, what nobody has written is not a number: who reads it shows.
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool poisons_workspace = true;
+#else
+inline constexpr bool poisons_workspace = false;
+#endif
+
 /// The memory of a thread: one buffer, carved by a layout.
 template <typename Scalar>
 class Workspace {
@@ -59,6 +67,8 @@ class Workspace {
     planes_ = planes;
     with_ntk_ = with_ntk;
     buffer_.grow(layout.total());
+    if constexpr (poisons_workspace)
+      std::fill_n(buffer_.data(), layout.total(), std::numeric_limits<Scalar>::quiet_NaN());
     for (const WorkspacePart cleared : {WorkspacePart::slots, WorkspacePart::products})
       std::fill_n(part(cleared), layout.of(cleared), Scalar{0});
   }
