@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+#include <cstdint>
+#include <limits>
 #include <string>
 
+#include "kernel/naive_activations.hpp"
 #include "kernel/naive_layers.hpp"
+#include "kernel/naive_positions.hpp"
 #include "widelimit/network/network_file.hpp"
 
 namespace widelimit::testing {
 namespace {
 
 using nlohmann::json;
-
-const Real pi = std::acos(Real{-1});
 
 Real count_of(const NaiveMask& mask) { return static_cast<Real>(std::count(mask.begin(), mask.end(), true)); }
 
@@ -34,55 +35,50 @@ NaiveState readout(const NaiveState& state, const std::string& kind) {
   return result;
 }
 
-struct DualValue {
-  Real value, derivative;
+/// What a run notes, and the errors that it makes.
+struct Run {
+  NaiveValues noted;
+  NaiveRoundings roundings;
+  unsigned layers = 0;  ///< So far.
 };
 
-/// The function and its dual, from the theory's formulas.
-DualValue dual(const json& layer, Real p, Real q, Real c) {
-  const std::string kind = layer["layer"];
-  if (kind == "erf") {
-    const Real s = (1 + 2 * p) * (1 + 2 * q);
-    return {2 / pi * std::asin(2 * c / std::sqrt(s)), 4 / pi / std::sqrt(s - 4 * c * c)};
-  }
-  if (kind == "cos") {  // a cos(x)
-    const Real scale = std::pow(Real(layer["a"].get<double>()), 2) / 2;
-    const Real difference = std::exp(-(p + q - 2 * c) / 2), sum = std::exp(-(p + q + 2 * c) / 2);
-    return {scale * (difference + sum), scale * (difference - sum)};
-  }
-  const Real below = kind == "relu" ? 0 : kind == "abs" ? -1 : Real(layer["slope"].get<double>()), above = 1;
-  const Real theta = std::atan2(std::sqrt(std::max<Real>(p * q - c * c, 0)), c);
-  const Real size = std::sqrt(p * q);
-  const Real k1 = size * (std::sin(theta) + (pi - theta) * std::cos(theta)) / (2 * pi),
-             k0 = (pi - theta) / (2 * pi);
-  const Real linear = above * above + above * (below - above), kink = (below - above) * (below - above);
-  return {linear * c + kink * k1, linear + kink * k0};
-}
-
-NaiveState nonlinearity(const NaiveState& state, const json& layer) {
-  return map_each(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
-    NaivePair result = pair;
+NaiveState nonlinearity(const NaiveState& state, const json& layer, Run& run) {
+  const bool kink = has_kink(layer);
+  bool met = false;
+  NaiveState result = map_each(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
+    NaivePair behind = pair;
     for (Index a = 0; a < pair.k.rows(); ++a)
       for (Index b = 0; b < pair.k.cols(); ++b) {
-        const DualValue value = dual(layer, left.variances[static_cast<std::size_t>(a)],
-                                     right.variances[static_cast<std::size_t>(b)], pair.k(a, b));
-        result.k(a, b) = value.value;
-        result.t(a, b) = pair.t(a, b) * value.derivative;
+        const NaiveGaussian gaussian = snapped(left.variances[static_cast<std::size_t>(a)],
+                                               right.variances[static_cast<std::size_t>(b)], pair.k(a, b));
+        met = met || (kink && gaussian.determinant == 0 && gaussian.p * gaussian.q != 0 && !(pair.same_input && a == b));
+        if (gaussian.p * gaussian.q == 0 && pair.t(a, b) != 0) run.noted.tangent_at_zero = true;
+        const DualValue value = naive_dual(layer, gaussian);
+        behind.k(a, b) = value.value;
+        behind.t(a, b) = pair.t(a, b) * value.derivative;
       }
-    return result;
+    return behind;
   });
+  run.noted.perfectly_correlated += met ? 1 : 0;
+  return result;
+}
+
+/// The spatial axes that a norm averages over.
+std::vector<Index> normed_axes(const json& layer, const Shape& shape) {
+  std::vector<Index> axes;
+  for (std::size_t i = 1; i < layer["axes"].size(); ++i) {
+    const bool all = layer["axes"][i] == "space";
+    for (Index axis = 0; all && axis < std::ssize(shape); ++axis) axes.push_back(axis);
+    if (!all) axes.push_back(layer["axes"][i]);
+  }
+  return axes;
 }
 
 NaiveState norm(const NaiveState& state, const json& layer) {
   const Real epsilon = layer["epsilon"].get<double>();
   const auto prepared = [&](const Side& side) {
     const Shape& shape = state.shapes[side.number];
-    std::vector<Index> axes;
-    for (std::size_t i = 1; i < layer["axes"].size(); ++i) {
-      const bool all = layer["axes"][i] == "space";
-      for (Index axis = 0; all && axis < std::ssize(shape); ++axis) axes.push_back(axis);
-      if (!all) axes.push_back(layer["axes"][i]);
-    }
+    const std::vector<Index> axes = normed_axes(layer, shape);
     Variances values = side.variances;
     for (const std::vector<Index>& group : groups_along(shape, axes)) {
       Real sum = 0, count = 0;
@@ -142,7 +138,7 @@ NaiveState aggregate(const NaiveState& state, const json& layer) {
   });
 }
 
-NaiveState sequence(NaiveState state, const json& layers, const std::string& path, Real& largest_variance);
+NaiveState sequence(NaiveState state, const json& layers, const std::string& path, Run& run);
 
 NaivePair product_of(const std::vector<NaivePair>& pairs, Real factor) {
   NaivePair result{RealMatrix::Constant(pairs[0].k.rows(), pairs[0].k.cols(), factor),
@@ -164,15 +160,18 @@ void join(NaiveMask& counts, const NaiveMask& of_branch) {
 }
 
 NaiveState branches(const NaiveState& state, const json& layer, const std::string& path,
-                    Real& largest_variance) {
+                    Run& run) {
   const std::string kind = layer["layer"];
   NaiveState result;
+  std::vector<NaiveState> ends;
   std::vector<NaivePair> left, cross, right;
   Real factor = 1;
   for (std::size_t i = 0; i < layer["branches"].size(); ++i) {
     const json& branch = layer["branches"][i];
     const NaiveState end = sequence(state, branch["layers"],
-                                    path + ".branches[" + std::to_string(i) + "].layers", largest_variance);
+                                    path + ".branches[" + std::to_string(i) + "].layers", run);
+    ends.push_back(end);
+    if (layer.contains("axis")) continue;
     const Real weight = branch[kind == "concat" ? "share" : "scale"].get<double>();
     result.shapes = end.shapes;
     result.adjacency = end.adjacency;
@@ -194,6 +193,7 @@ NaiveState branches(const NaiveState& state, const json& layer, const std::strin
       }
     }
   }
+  if (layer.contains("axis")) return concatenated(ends, layer["axis"]);
   if (kind == "sum") result.groups = {merged(result)};
   if (kind == "product")
     result.groups = {{1, product_of(left, factor), product_of(cross, factor), product_of(right, factor)}};
@@ -201,21 +201,21 @@ NaiveState branches(const NaiveState& state, const json& layer, const std::strin
 }
 
 NaiveState one_layer(const NaiveState& state, const json& layer, const std::string& path,
-                     Real& largest_variance) {
+                     Run& run) {
   const std::string kind = layer["layer"];
   const auto is = [&](std::initializer_list<const char*> kinds) {
     return std::any_of(kinds.begin(), kinds.end(), [&](const char* name) { return kind == name; });
   };
-  if (is({"dense", "conv", "local_conv"})) return affine(state, layer);
+  if (is({"dense", "conv", "local_conv", "conv_transpose"})) return affine(state, layer);
   if (is({"average_pool", "sum_pool"})) return pool(state, layer);
   if (is({"flatten", "global_average_pool", "global_sum_pool"})) return readout(state, kind);
-  if (is({"relu", "abs", "leaky_relu", "erf", "cos"})) return nonlinearity(state, layer);
   if (is({"layer_norm", "rms_norm"})) return norm(state, layer);
   if (is({"dropout"})) return dropout(state, layer);
   if (is({"attention"})) return attention(state, layer);
   if (is({"aggregate"})) return aggregate(state, layer);
-  if (is({"sum", "product", "concat"})) return branches(state, layer, path, largest_variance);
-  throw std::logic_error("the naive kernel does not know " + kind);
+  if (is({"slice", "index", "image_resize", "positions_map"})) return map_positions(state, layer);
+  if (is({"sum", "product", "concat"})) return branches(state, layer, path, run);
+  return nonlinearity(state, layer, run);
 }
 
 /// Zeros where nothing counts. Throws NoPositionLeft if that is everywhere.
@@ -234,19 +234,60 @@ void mask(NaiveState& state, const std::string& path) {
   state = map_each(state, zeros);
 }
 
-NaiveState sequence(NaiveState state, const json& layers, const std::string& path, Real& largest_variance) {
+void note_variances(const NaiveState& state, NaiveValues& noted) {
+  for (const NaiveGroup& group : state.groups)
+    for (const NaivePair* self : {&group.left, &group.right})
+      for (const Real variance : self->k.diagonal()) {
+        noted.largest_variance = std::max(noted.largest_variance, variance);
+        if (variance > 0) noted.smallest_variance = std::min(noted.smallest_variance, variance);
+      }
+}
+
+/// -1 or 1; the same for a pair whichever is the left one.
+Real any_sign(unsigned seed, std::size_t left, Index a, std::size_t right, Index b) {
+  const auto first = static_cast<std::uint64_t>(a) * 2 + left, second = static_cast<std::uint64_t>(b) * 2 + right;
+  std::uint64_t mixed = seed * 0x9e3779b97f4a7c15U + std::min(first, second) * 0xbf58476d1ce4e5b9U +
+                        std::max(first, second) * 0x94d049bb133111ebU;
+  for (int i = 0; i < 3; ++i) mixed = (mixed ^ (mixed >> 29U)) * 0xbf58476d1ce4e5b9U;
+  return (mixed >> 40U) % 2 == 0 ? -1 : 1;
+}
+
+/// An input with itself keeps the bits of its own covariances.
+void round_off(NaiveState& state, Run& run) {
+  const unsigned seed = run.roundings.seed * 1000 + ++run.layers;
+  if (run.roundings.size == 0) return;
+  const auto rounded = [&](RealMatrix& k, const RealMatrix& of_left, const RealMatrix& of_right, std::size_t left,
+                           std::size_t right) {
+    const Vector<Real> rows = of_left.diagonal().cwiseAbs().cwiseSqrt(),
+                       columns = of_right.diagonal().cwiseAbs().cwiseSqrt();
+    for (Index a = 0; a < k.rows(); ++a)
+      for (Index b = 0; b < k.cols(); ++b)
+        k(a, b) += run.roundings.size * any_sign(seed, left, a, right, b) *
+                   std::max(rows(a) * columns(b), std::abs(k(a, b)));
+  };
+  for (NaiveGroup& group : state.groups) {
+    const NaiveGroup exact = group;
+    for (RealMatrix NaivePair::*kernel : {&NaivePair::k, &NaivePair::t}) {
+      rounded(group.left.*kernel, exact.left.*kernel, exact.left.*kernel, 0, 0);
+      rounded(group.right.*kernel, exact.right.*kernel, exact.right.*kernel, 1, 1);
+      rounded(group.cross.*kernel, exact.left.*kernel, exact.right.*kernel, 0, 1);
+    }
+    if (group.cross.same_input) group.cross = group.right = group.left;
+  }
+}
+
+NaiveState sequence(NaiveState state, const json& layers, const std::string& path, Run& run) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const json& layer = layers[i];
     const std::string here = path + "[" + std::to_string(i) + "]";
     if (layer["layer"] == "repeat")
       for (Index time = 0; time < layer["times"].get<Index>(); ++time)
-        state = sequence(std::move(state), layer["layers"], here + ".layers", largest_variance);
+        state = sequence(std::move(state), layer["layers"], here + ".layers", run);
     else
-      state = one_layer(state, layer, here, largest_variance);
+      state = one_layer(state, layer, here, run);
     mask(state, here);
-    for (const NaiveGroup& group : state.groups)
-      largest_variance = std::max(
-          {largest_variance, group.left.k.diagonal().maxCoeff(), group.right.k.diagonal().maxCoeff()});
+    note_variances(state, run.noted);
+    round_off(state, run);
   }
   return state;
 }
@@ -260,20 +301,43 @@ NaiveMask mask_of(const NaiveInput& input) {
   return input.mask.empty() ? NaiveMask(static_cast<std::size_t>(input.features.rows()), true) : input.mask;
 }
 
+/// A layer norm of raw inputs removes their mean, over the channels and the positions that it averages over.
+RealMatrix centred(const NaiveInput& input, const json& norm) {
+  RealMatrix features = input.features;
+  const NaiveMask counts = mask_of(input);
+  for (const std::vector<Index>& group : groups_along(input.shape, normed_axes(norm, input.shape))) {
+    Real sum = 0, count = 0;
+    for (const Index a : group)
+      if (counts[static_cast<std::size_t>(a)]) {
+        sum += features.row(a).sum();
+        count += static_cast<Real>(features.cols());
+      }
+    for (const Index a : group)
+      if (counts[static_cast<std::size_t>(a)]) features.row(a).array() -= sum / count;
+  }
+  return features;
+}
+
 }  // namespace
 
 NaiveKernel::NaiveKernel(const Network& network) : layers_(json::parse(to_json(network))["layers"]) {}
 
-NaiveValues NaiveKernel::operator()(const NaiveInput& left, const NaiveInput& right, bool same_input) const {
-  NaiveState state{
-      {left.shape, right.shape},
-      {{1, raw(left.features, left.features, true), raw(left.features, right.features, same_input),
-        raw(right.features, right.features, true)}},
-      {left.adjacency, right.adjacency},
-      {mask_of(left), mask_of(right)}};
-  Real largest_variance = 0;
-  const NaiveGroup end = merged(sequence(std::move(state), layers_, "layers", largest_variance));
-  return {end.cross.k(0, 0), end.cross.t(0, 0), largest_variance};
+NaiveValues NaiveKernel::operator()(const NaiveInput& left, const NaiveInput& right, bool same_input,
+                                    const NaiveRoundings& roundings) const {
+  const bool centre = layers_[0]["layer"] == "layer_norm";
+  const RealMatrix x = centre ? centred(left, layers_[0]) : left.features,
+                   y = centre ? centred(right, layers_[0]) : right.features;
+  NaiveState state{{left.shape, right.shape},
+                   {{1, raw(x, x, true), raw(x, y, same_input), raw(y, y, true)}},
+                   {left.adjacency, right.adjacency},
+                   {mask_of(left), mask_of(right)}};
+  Run run{.noted = {0, 0, 0, std::numeric_limits<Real>::max()}, .roundings = roundings};
+  note_variances(state, run.noted);
+  round_off(state, run);
+  const NaiveGroup end = merged(sequence(std::move(state), layers_, "layers", run));
+  run.noted.nngp = end.cross.k(0, 0);
+  run.noted.ntk = end.cross.t(0, 0);
+  return run.noted;
 }
 
 }  // namespace widelimit::testing

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/naive_activations.hpp"
 #include "kernel/naive_windows.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/network.hpp"
@@ -15,7 +16,6 @@
 /// driven by the network file's fields. Shares nothing with the engine; slow, for small networks only.
 namespace widelimit::testing {
 
-using Real = long double;
 using RealMatrix = Matrix<Real>;
 
 /// Nngp and ntk of a pair of inputs at some layer.
@@ -55,7 +55,19 @@ struct NoPositionLeft {
 struct NaiveValues {
   Real nngp;
   Real ntk;
-  Real largest_variance;  ///< Of the two inputs behind any layer.
+  Real largest_variance;   ///< Of the two inputs behind any layer.
+  Real smallest_variance;  ///< The same, of those above 0.
+  /// How many nonlinearities with a kink or a jump met different positions that are perfectly correlated.
+  int perfectly_correlated = 0;
+  /// Whether an NTK other than 0 came to a nonlinearity where a variance is 0.
+  bool tangent_at_zero = false;
+};
+
+/// Errors of about `size` standard deviations of what stands at two positions, added to their covariances and tangents
+/// behind every layer: what an engine of this precision makes of a network. Equal seeds give equal errors.
+struct NaiveRoundings {
+  Real size = 0;
+  unsigned seed = 0;
 };
 
 class NaiveKernel {
@@ -63,8 +75,8 @@ class NaiveKernel {
   explicit NaiveKernel(const Network& network);
 
   /// Of two inputs, of equal shape or not; `same_input` if they are one and the same. Throws NoPositionLeft.
-  [[nodiscard]] NaiveValues operator()(const NaiveInput& left, const NaiveInput& right,
-                                       bool same_input) const;
+  [[nodiscard]] NaiveValues operator()(const NaiveInput& left, const NaiveInput& right, bool same_input,
+                                       const NaiveRoundings& roundings = {}) const;
 
  private:
   nlohmann::json layers_;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
+
+#include "kernel/naive_positions.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -26,6 +29,13 @@ NaivePair scaled_sum(const std::vector<const NaivePair*>& pairs, const std::vect
 }
 
 }  // namespace
+
+NaiveGaussian snapped(Real p, Real q, Real c) {
+  constexpr Real roundings = 5e-17L;
+  const Real size = std::sqrt(p) * std::sqrt(q);
+  if (std::abs(c) < (1 - roundings) * size) return {p, q, c, p * q - c * c};
+  return {p, q, c < 0 ? -size : size, 0};
+}
 
 NaiveGroup map_group(const NaiveGroup& group, const PairMap& map) {
   const Side left{0, variances(group.left)}, right{1, variances(group.right)};
@@ -117,27 +127,58 @@ Vector<Real> pool_weights(const Cover& windows, const json& layer) {
 
 }  // namespace
 
-NaiveState affine(const NaiveState& state, const json& layer) {
+namespace {
+
+/// A transposed convolution leaves a position masked if one that it reads is.
+NaiveMask mask_behind_transposed(const Cover& taps, const NaiveMask& before) {
+  NaiveMask counts;
+  for (const auto& members : taps.members)
+    counts.push_back(std::none_of(members.begin(), members.end(), [&](Index i) {
+      return i >= 0 && !before[static_cast<std::size_t>(i)];
+    }));
+  return counts;
+}
+
+/// What becomes of the means of K and T over the filter's taps.
+NaivePair weighed(const RealMatrix& mean_k, const RealMatrix& mean_t, const json& layer, Real taps, bool same_input) {
   const Real w = layer["weight_variance"].get<double>(), b = layer["bias_variance"].get<double>();
+  const RealMatrix k = (w * mean_k.array() + b).matrix();
+  if (layer.value("parametrisation", "ntk") == "ntk") return {k, k + w * mean_t, same_input};
+  const Real weights = layer["input_width"].get<double>() / Real(layer["width_scale"].get<double>());
+  const Real biases = layer["zero_biases"] == true || b > 0 ? 1 : 0;
+  return {k, (weights * taps * mean_k.array() + biases + w * mean_t.array()).matrix(), same_input};
+}
+
+}  // namespace
+
+NaiveState affine(const NaiveState& state, const json& layer) {
   if (layer["layer"] == "dense")
-    return replace(state, [=](const NaivePair& pair, const Side&, const Side&) -> NaivePair {
-      const RealMatrix k = (w * pair.k.array() + b).matrix();
-      return {k, k + w * pair.t, pair.same_input};
+    return replace(state, [&](const NaivePair& pair, const Side&, const Side&) {
+      return weighed(pair.k, pair.t, layer, 1, pair.same_input);
     });
-  const Covers windows = covers(state, layer["filter"], layer);
+  const bool local = layer["layer"] == "local_conv", transposed = layer["layer"] == "conv_transpose";
+  const Covers windows = transposed ? Covers{transposed_cover(state.shapes[0], layer),
+                                             transposed_cover(state.shapes[1], layer)}
+                                    : covers(state, layer["filter"], layer);
   const auto taps = static_cast<Real>(windows[0].members[0].size());
-  const bool local = layer["layer"] == "local_conv";
   NaiveState result = replace(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
     const Cover &left = windows[l.number], &right = windows[r.number];
-    RealMatrix k = (w / taps * gather(pair.k, left, right, Match::same_tap).array() + b).matrix();
-    RealMatrix t = k + w / taps * gather(pair.t, left, right, Match::same_tap);
+    NaivePair behind = weighed(gather(pair.k, left, right, Match::same_tap) / taps,
+                               gather(pair.t, left, right, Match::same_tap) / taps, layer, taps, pair.same_input);
     if (local) {
-      k = same_positions_only(k, left.shape, right.shape);
-      t = same_positions_only(t, left.shape, right.shape);
+      behind.k = same_positions_only(behind.k, left.shape, right.shape);
+      behind.t = same_positions_only(behind.t, left.shape, right.shape);
     }
-    return {k, t, pair.same_input};
+    return behind;
   });
-  move_on(result, windows);
+  if (!transposed) {
+    move_on(result, windows);
+    return result;
+  }
+  for (std::size_t side = 0; side < 2; ++side) {
+    result.shapes[side] = windows[side].shape;
+    result.masks[side] = mask_behind_transposed(windows[side], state.masks[side]);
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "kernel/naive_activations.hpp"
 #include "kernel/naive_kernel.hpp"
 
 /// What the layers of the naive kernel are made of.
@@ -16,6 +17,9 @@ struct Side {
   std::size_t number;
   Variances variances;
 };
+
+/// Two numbers of these variances whose correlation is 1 or -1 up to roundings of a Real are perfectly correlated.
+NaiveGaussian snapped(Real p, Real q, Real c);
 
 /// Transforms one pair.
 using PairMap = std::function<NaivePair(const NaivePair&, const Side& left, const Side& right)>;
@@ -35,7 +39,7 @@ NaiveState affine(const NaiveState& state, const nlohmann::json& layer);
 /// Poolings over windows.
 NaiveState pool(const NaiveState& state, const nlohmann::json& layer);
 
-/// Of scaling 1 / width.
+/// Of either scaling, but for sampled softmax.
 NaiveState attention(const NaiveState& state, const nlohmann::json& layer);
 
 }  // namespace widelimit::testing

@@ -1,0 +1,277 @@
+// Random networks of every layer on inputs of every kind, against plain loops over positions. A failure prints its seed;
+// WIDELIMIT_CASES=FIRST-LAST runs other seeds, and prints the worst errors of every kind.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernel/case_composer.hpp"
+#include "kernel/naive_check.hpp"
+#include "kernel/random_cases.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/kernel/gram.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+/// What a kernel's precision is, and beyond which variances nothing is asked of it.
+struct Precision {
+  double floor;          ///< Errors relative to the two inputs' own kernels that no network explains.
+  double epsilon;        ///< Of roundings.
+  double largest, smallest;  ///< Variances.
+};
+
+constexpr Precision in_double{1e-10, 1.1e-16, 1e120, 1e-120};
+constexpr Precision of_float{5e-5, 6e-8, 1e25, 1e-25};
+
+/// Errors that such roundings explain: those of naive kernels that make them, times this.
+constexpr double most_roundings = 100;
+
+struct Errors {
+  double nngp = 0, ntk = 0;
+};
+
+/// The naive kernels of all pairs that are asked for, each once.
+class NaivePairs {
+ public:
+  NaivePairs(const Network& network, std::vector<NaiveInput> inputs) : naive_{network}, inputs_{std::move(inputs)} {}
+
+  const NaiveValues& exact(std::size_t i, std::size_t j) {
+    const auto found = pairs_.find({i, j});
+    if (found != pairs_.end()) return found->second;
+    return pairs_[{i, j}] = naive_(inputs_[i], inputs_[j], i == j);
+  }
+
+  /// Of K and T, relative to the inputs' own kernels; those of a kernel that vanishes are infinite if it does not.
+  Errors relative(std::size_t i, std::size_t j, Real nngp, Real ntk) {
+    const NaiveValues pair = exact(i, j), left = exact(i, i), right = exact(j, j);
+    const auto ratio = [](Real difference, Real square_of_scale) {
+      if (difference == 0) return 0.0;
+      return static_cast<double>(std::abs(difference) / std::sqrt(square_of_scale));
+    };
+    return {ratio(nngp - pair.nngp, left.nngp * right.nngp), ratio(ntk - pair.ntk, left.ntk * right.ntk)};
+  }
+
+  /// What roundings make of the pair, at worst of some draws.
+  Errors by_roundings(std::size_t i, std::size_t j, double epsilon) {
+    Errors worst;
+    for (unsigned seed = 1; seed <= 12; ++seed) {
+      const NaiveValues rounded = naive_(inputs_[i], inputs_[j], i == j, {epsilon, seed});
+      const Errors errors = relative(i, j, rounded.nngp, rounded.ntk);
+      worst = {std::max(worst.nngp, errors.nngp), std::max(worst.ntk, errors.ntk)};
+    }
+    return worst;
+  }
+
+ private:
+  NaiveKernel naive_;
+  std::vector<NaiveInput> inputs_;
+  std::map<std::pair<std::size_t, std::size_t>, NaiveValues> pairs_;
+};
+
+/// Of many cases, kind by kind.
+class Tally {
+ public:
+  void add(const RandomCase& of, const char* precision, double error, double unexplained) {
+    for (const std::string& tag : of.tags) add(tag + " " + precision, error, unexplained);
+    add(std::string("all ") + precision, error, unexplained);
+  }
+  void count(const std::string& what) { ++counts_[what]; }
+  [[nodiscard]] int counted(const std::string& what) const {
+    const auto found = counts_.find(what);
+    return found == counts_.end() ? 0 : found->second;
+  }
+  void print() const {
+    for (const auto& [tag, row] : rows_)
+      std::printf("%-40s %5d cases, worst error %.1e, %.1e of what is allowed\n", tag.c_str(), row.cases, row.error,
+                  row.share);
+    for (const auto& [what, number] : counts_) std::printf("%-40s %5d\n", what.c_str(), number);
+  }
+
+ private:
+  struct Row {
+    int cases = 0;
+    double error = 0, share = 0;
+  };
+  void add(const std::string& name, double error, double share) {
+    Row& row = rows_[name];
+    row = {row.cases + 1, std::max(row.error, error), std::max(row.share, share)};
+  }
+  std::map<std::string, Row> rows_;
+  std::map<std::string, int> counts_;
+};
+
+/// The worst error of a Gram matrix, and its share of what is allowed.
+struct Worst {
+  double error = 0, share = 0;
+  bool loosened = false;  ///< Roundings explain more than the floor.
+};
+
+template <typename Scalar>
+void compare(NaivePairs& naive, const GramResult<Scalar>& computed, std::size_t second_begins, Index quadrature,
+             const Precision& precision, Worst& worst) {
+  const double floor = quadrature > 0 ? std::max(precision.floor, 1e-8) : precision.floor;
+  for (Index i = 0; i < computed.nngp.rows(); ++i)
+    for (Index j = 0; j < computed.nngp.cols(); ++j) {
+      const auto left = static_cast<std::size_t>(i), right = second_begins + static_cast<std::size_t>(j);
+      const Errors errors = naive.relative(left, right, computed.nngp(i, j), computed.ntk(i, j));
+      Errors allowed{floor, floor};
+      if (!(errors.nngp < floor && errors.ntk < floor)) {
+        const Errors explained = naive.by_roundings(left, right, precision.epsilon);
+        allowed = {std::max(floor, most_roundings * explained.nngp), std::max(floor, most_roundings * explained.ntk)};
+        worst.loosened = true;
+      }
+      const double share = std::max(errors.nngp / allowed.nngp, errors.ntk / allowed.ntk);
+      worst.error = std::max({worst.error, errors.nngp, errors.ntk});
+      if (share > worst.share || std::isnan(share)) worst.share = share;
+      if (share < 1) continue;
+      CAPTURE(i);
+      CAPTURE(right);
+      CAPTURE(static_cast<double>(naive.exact(left, right).nngp));
+      CAPTURE(static_cast<double>(naive.exact(left, right).ntk));
+      CAPTURE(static_cast<double>(naive.exact(left, right).nngp - computed.nngp(i, j)));
+      CAPTURE(computed.nngp(i, j));
+      CAPTURE(computed.ntk(i, j));
+      CHECK(errors.nngp < allowed.nngp);
+      CHECK(errors.ntk < allowed.ntk);
+    }
+}
+
+struct Range {
+  Real largest = 0, smallest = std::numeric_limits<Real>::max();
+  bool tangent_at_zero = false;
+};
+
+Range range_of(NaivePairs& naive, std::size_t count) {
+  Range range;
+  for (std::size_t i = 0; i < count; ++i) {
+    const NaiveValues& values = naive.exact(i, i);
+    range.largest = std::max({range.largest, values.largest_variance, values.ntk});
+    range.smallest = std::min(range.smallest, values.smallest_variance);
+    range.tangent_at_zero = range.tangent_at_zero || values.tangent_at_zero;
+    if (!std::isfinite(values.nngp) || !std::isfinite(values.ntk)) range.largest = std::numeric_limits<Real>::infinity();
+  }
+  return range;
+}
+
+bool has_tag(const RandomCase& of, std::initializer_list<const char*> tags) {
+  return std::any_of(tags.begin(), tags.end(), [&](const char* tag) {
+    return std::find(of.tags.begin(), of.tags.end(), tag) != of.tags.end();
+  });
+}
+
+std::vector<NaiveInput> inputs_of(const RandomCase& of) {
+  std::vector<NaiveInput> inputs;
+  for (Index i = 0; i < of.x1.size(); ++i) inputs.push_back(naive_input(of.x1, i));
+  for (Index i = 0; i < of.x2.size(); ++i) inputs.push_back(naive_input(of.x2, i));
+  return inputs;
+}
+
+template <typename Scalar>
+void check_grams(const RandomCase& of, NaivePairs& naive, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
+                 const Precision& precision, const char* name, Tally& tally) {
+  CAPTURE(std::string(name));
+  const Index quadrature = has_tag(of, {"tanh", "sigmoid", "silu", "softplus", "erf"}) ? 1 : 0;
+  const auto all = static_cast<std::size_t>(x1.size() + x2.size());
+  const Range range = range_of(naive, all);
+  // Logits have variances that are products of two.
+  const Real largest = has_tag(of, {"attention inverse_sqrt_width"}) ? range.largest * range.largest : range.largest;
+  const bool in_range = largest < precision.largest && range.smallest > precision.smallest;
+  Worst worst;
+  try {
+    const auto one = gram<Scalar>(of.network, x1), two = gram<Scalar>(of.network, x1, x2);
+    if (!in_range) {
+      tally.count(std::string("out of range ") + name);
+      return;
+    }
+    compare(naive, one, 0, quadrature, precision, worst);
+    compare(naive, two, static_cast<std::size_t>(x1.size()), quadrature, precision, worst);
+  } catch (const NumericalError& error) {
+    CAPTURE(std::string(error.what()));
+    CHECK_FALSE(in_range);
+    tally.count(std::string("out of range ") + name);
+    return;
+  } catch (const Error& error) {
+    CAPTURE(std::string(error.what()));
+    FAIL_CHECK("refused");
+    return;
+  }
+  tally.count(std::string(worst.loosened ? "allowed more than the floor " : "below the floor ") + name);
+  tally.add(of, name, worst.error, worst.share);
+}
+
+/// Of a network of which a mask leaves an input nothing, the error says where.
+bool check_masks(const RandomCase& of, const NoPositionLeft& none) {
+  try {
+    static_cast<void>(gram<double>(of.network, of.x1));
+    static_cast<void>(gram<double>(of.network, of.x1, of.x2));
+  } catch (const NetworkError& error) {
+    CHECK(std::string(error.what()).find(none.path + " (") == 0);
+    return true;
+  }
+  CHECK_MESSAGE(false, "a mask that leaves no position must be an error");
+  return false;
+}
+
+void check_case(unsigned seed, Tally& tally) {
+  CAPTURE(seed);
+  const RandomCase of = random_case(seed);
+  std::ostringstream printed;
+  printed << of.network;
+  CAPTURE(printed.str());
+  std::string tags;
+  for (const std::string& tag : of.tags) tags += tag + ", ";
+  CAPTURE(tags);
+  try {
+    NaivePairs naive(of.network, inputs_of(of));
+    const Range range = range_of(naive, static_cast<std::size_t>(of.x1.size() + of.x2.size()));
+    if (pending::tangents_at_zero_variance && range.tangent_at_zero) {
+      tally.count("pending: tangents at zero variance");
+      return;
+    }
+    check_grams(of, naive, of.x1, of.x2, in_double, "double", tally);
+    check_grams(of, naive, in_float(of.x1), in_float(of.x2), of_float, "float", tally);
+  } catch (const NoPositionLeft& none) {
+    tally.count("masks that leave nothing");
+    check_masks(of, none);
+  } catch (const BeyondNaive&) {
+    tally.count("beyond the trapezium rule");
+  }
+}
+
+Tally check_cases(unsigned first, unsigned last) {
+  const char* wanted = std::getenv("WIDELIMIT_CASES");
+  if (wanted != nullptr) std::sscanf(wanted, "%u-%u", &first, &last);
+  Tally tally;
+  for (unsigned seed = first; seed <= last; ++seed) check_case(seed, tally);
+  if (wanted != nullptr) tally.print();
+  return tally;
+}
+
+/// Nearly all cases are compared, and nearly all of them to the floor.
+void check_shares(const Tally& tally, int cases) {
+  if (std::getenv("WIDELIMIT_CASES") != nullptr) return;
+  CHECK(tally.counted("below the floor double") > cases * 8 / 10);
+  CHECK(tally.counted("below the floor float") > cases * 8 / 10);
+  CHECK(tally.counted("allowed more than the floor double") < cases / 10);
+  CHECK(tally.counted("beyond the trapezium rule") < cases / 20);
+  CHECK(tally.counted("out of range double") < cases / 20);
+  CHECK(tally.counted("out of range float") < cases / 20);
+}
+
+TEST_CASE("random networks of every kind agree with the naive kernel") { check_shares(check_cases(1, 200), 200); }
+
+TEST_CASE("many random networks of every kind agree with the naive kernel [slow]") {
+  check_shares(check_cases(10'000, 12'999), 3000);
+}
+
+}  // namespace
+}  // namespace widelimit::testing

@@ -1,0 +1,166 @@
+// What random networks of every layer must not notice, and their derivatives by the inputs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernel/naive_check.hpp"
+#include "kernel/random_cases.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/gram_vjp.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+Json layers_of(const Network& network) { return Json::parse(to_json(network))["layers"]; }
+
+/// Whether `holds` does of all layers, in branches and repeats too.
+template <typename Holds>
+bool all_layers(const Json& layers, const Holds& holds) {
+  return std::all_of(layers.begin(), layers.end(), [&](const Json& layer) {
+    if (!holds(layer)) return false;
+    if (layer.contains("layers") && !all_layers(layer["layers"], holds)) return false;
+    if (!layer.contains("branches")) return true;
+    return std::all_of(layer["branches"].begin(), layer["branches"].end(),
+                       [&](const Json& branch) { return all_layers(branch["layers"], holds); });
+  });
+}
+
+bool is_one_of(const Json& layer, const std::set<std::string>& kinds) { return kinds.contains(layer["layer"]); }
+
+/// K(a x, b y) = ab K(x, y), and the same of T.
+bool is_homogeneous(const Json& layer) {
+  if (layer.value("bias_variance", 0.0) != 0 || layer.value("zero_biases", false)) return false;
+  return !is_one_of(layer, {"rms_norm", "layer_norm", "product", "attention", "sign", "erf", "sigmoid_like", "gabor", "gelu",
+                            "sin", "cos", "exp", "gaussian", "rbf", "monomial", "rectified_monomial", "polynomial",
+                            "hermite", "tanh", "sigmoid", "silu", "softplus"});
+}
+
+/// Positions read backwards give what stands at them backwards.
+bool keeps_mirror_images(const Json& layer) {
+  if (is_one_of(layer, {"slice", "index", "positions_map", "conv_transpose", "image_resize", "aggregate"})) return false;
+  if (layer["layer"] == "concat" && layer.contains("axis")) return false;
+  const Json& window = layer.contains("filter") ? layer["filter"] : layer.contains("window") && layer["window"].is_array() ? layer["window"] : Json();
+  for (std::size_t axis = 0; axis < window.size(); ++axis)
+    if (window[axis].get<Index>() % 2 == 0 || layer["strides"][axis] != 1) return false;
+  if (layer["layer"] != "attention") return true;
+  if (layer["causal"] == true || layer.contains("mask")) return false;
+  return !layer.contains("positions") || layer["positions"]["kind"] == "identity" || layer["positions"]["kind"] == "decay";
+}
+
+bool same_bits(const Matrix<double>& left, const Matrix<double>& right) {
+  return left.rows() == right.rows() && left.cols() == right.cols() && (left.array() == right.array()).all();
+}
+
+/// A case with its network's text for failures, of which kernels exist; others are passed over.
+template <typename Check>
+bool with_kernels(unsigned seed, const RandomCase& of, const Check& check) {
+  CAPTURE(seed);
+  std::ostringstream printed;
+  printed << of.network;
+  CAPTURE(printed.str());
+  try {
+    const auto kernels = gram<double>(of.network, of.x1, of.x2);
+    check(kernels);
+    return true;
+  } catch (const NumericalError&) {  // Beyond the range of double: random_cases_test.cpp asks whether rightly.
+  } catch (const NetworkError&) {    // A mask that leaves nothing, as well.
+  }
+  return false;
+}
+
+/// Calls check(case, kernels) for cases that fit, until `wanted` have been checked.
+template <typename Fits, typename Check>
+void check_cases(unsigned first_seed, int wanted, const Fits& fits, const Check& check) {
+  int checked = 0;
+  for (unsigned seed = first_seed; checked < wanted; ++seed) {
+    REQUIRE(seed < first_seed + 100 * static_cast<unsigned>(wanted));
+    const RandomCase of = random_case(seed);
+    if (fits(of) && with_kernels(seed, of, [&](const GramResult<double>& kernels) { check(of, kernels); })) ++checked;
+  }
+}
+
+bool any(const RandomCase&) { return true; }
+
+TEST_CASE("a pair of random inputs has the same bits alone, and in any order of the batch") {
+  check_cases(1, 60, any, [](const RandomCase& of, const GramResult<double>& kernels) {
+    for (Index i = 0; i < of.x1.size(); ++i)
+      for (Index j = 0; j < of.x2.size(); ++j) {
+        const auto alone = gram<double>(of.network, of.x1.single(i), of.x2.single(j));
+        CHECK(alone.nngp(0, 0) == kernels.nngp(i, j));
+        CHECK(alone.ntk(0, 0) == kernels.ntk(i, j));
+      }
+  });
+}
+
+TEST_CASE("one kernel alone, one thread, all offsets: the same bits") {
+  check_cases(1, 60, any, [](const RandomCase& of, const GramResult<double>& kernels) {
+    CHECK(same_bits(gram<double>(of.network, of.x1, of.x2, {.kernels = Kernels::nngp}).nngp, kernels.nngp));
+    CHECK(same_bits(gram<double>(of.network, of.x1, of.x2, {.kernels = Kernels::ntk}).ntk, kernels.ntk));
+    const auto everything = gram<double>(
+        of.network, of.x1, of.x2, {.threads = 1, .tile_size = 1, .demand = GramOptions::Demand::everything});
+    CHECK(same_bits(everything.nngp, kernels.nngp));
+    CHECK(same_bits(everything.ntk, kernels.ntk));
+  });
+}
+
+TEST_CASE("equal random inputs have equal bits") {
+  const auto plain = [](const RandomCase& of) {
+    return of.x1.graphs().empty() && !of.x1.is_masked() && !of.x2.is_masked();
+  };
+  check_cases(300, 60, plain, [](const RandomCase& of, const GramResult<double>&) {
+    const Inputs<double> twice = with_numbers<double>(
+        of.x1, [&](Index, Index entry) { return of.x1[0][static_cast<std::size_t>(entry) % of.x1[0].size()]; });
+    if (of.x1.shape(1) != of.x1.shape(0)) return;
+    const auto one = gram<double>(of.network, twice, of.x2);
+    CHECK(same_bits(one.nngp.row(0), one.nngp.row(1)));
+    CHECK(same_bits(one.ntk.row(0), one.ntk.row(1)));
+  });
+}
+
+TEST_CASE("homogeneous random networks scale with powers of two, bit for bit") {
+  const auto fits = [](const RandomCase& of) { return all_layers(layers_of(of.network), is_homogeneous); };
+  check_cases(1, 40, fits, [](const RandomCase& of, const GramResult<double>& kernels) {
+    const auto scaled = [](const Inputs<double>& x, double factor) {
+      return with_numbers<double>(x, [&](Index i, Index entry) { return factor * x[i][static_cast<std::size_t>(entry)]; });
+    };
+    const auto larger = gram<double>(of.network, scaled(of.x1, 8), scaled(of.x2, 0.25));
+    CHECK(same_bits(larger.nngp, 2 * kernels.nngp));
+  });
+}
+
+TEST_CASE("random networks without a direction treat mirror images alike") {
+  const auto fits = [](const RandomCase& of) {
+    return of.x1.axes() > 0 && of.x1.graphs().empty() && !of.x1.is_masked() && !of.x2.is_masked() &&
+           all_layers(layers_of(of.network), keeps_mirror_images);
+  };
+  check_cases(1, 30, fits, [](const RandomCase& of, const GramResult<double>& kernels) {
+    const auto mirrored = [](const Inputs<double>& x) {
+      return with_numbers<double>(x, [&](Index i, Index entry) {
+        const Index channels = x.channels(), last = static_cast<Index>(x[i].size()) / channels - 1;
+        const Index at = (last - entry / channels) * channels + entry % channels;
+        return x[i][static_cast<std::size_t>(at)];
+      });
+    };
+    const auto found = gram<double>(of.network, mirrored(of.x1), mirrored(of.x2));
+    const auto first = gram_diagonal<double>(of.network, of.x1), second = gram_diagonal<double>(of.network, of.x2);
+    for (Index i = 0; i < kernels.nngp.rows(); ++i)
+      for (Index j = 0; j < kernels.nngp.cols(); ++j) {
+        CHECK(std::abs(found.nngp(i, j) - kernels.nngp(i, j)) <=
+              1e-7 * std::sqrt(first.nngp(i, 0) * second.nngp(j, 0)));
+        CHECK(std::abs(found.ntk(i, j) - kernels.ntk(i, j)) <= 1e-6 * std::sqrt(first.ntk(i, 0) * second.ntk(j, 0)));
+      }
+  });
+}
+
+}  // namespace
+}  // namespace widelimit::testing
