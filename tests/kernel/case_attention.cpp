@@ -92,7 +92,13 @@ Json CaseComposer::attention() {
   const bool gaussian_logits = most_positions() <= most_positions_of_sums && draws_.one_in(2);
   if (gaussian_logits) {
     layer["scaling"] = "inverse_sqrt_width";
-    layer["weights"] = draws_.one_of<Json>({"relu", "identity", "abs", "erf", "gelu", "cos", "relu",
+    layer["weights"] = draws_.one_of<Json>({"relu",
+                                            "identity",
+                                            "abs",
+                                            "erf",
+                                            "gelu",
+                                            "cos",
+                                            "relu",
                                             {{"layer", "leaky_relu"}, {"slope", 0.3}},
                                             {{"layer", "polynomial"}, {"coefficients", {0.3, 0.7}}}});
     if (draws_.one_in(4)) layer["query_bias_variance"] = draws_.number(0.1, 0.6);
@@ -100,8 +106,17 @@ Json CaseComposer::attention() {
   } else {
     layer["scaling"] = "inverse_width";
     // A sign of logits that are 0 would be one of roundings.
-    layer["weights"] = draws_.one_of<Json>({"softmax", "softmax", "softmax", "softmax1", "relu", "identity", "abs", "erf",
-                                            "gelu", "sigmoid", "tanh",
+    layer["weights"] = draws_.one_of<Json>({"softmax",
+                                            "softmax",
+                                            "softmax",
+                                            "softmax1",
+                                            "relu",
+                                            "identity",
+                                            "abs",
+                                            "erf",
+                                            "gelu",
+                                            "sigmoid",
+                                            "tanh",
                                             {{"layer", "leaky_relu"}, {"slope", -0.3}},
                                             {{"layer", "exp"}, {"a", 0.5}, {"b", 0.3}}});
     const bool softmax = layer["weights"] == "softmax" || layer["weights"] == "softmax1";

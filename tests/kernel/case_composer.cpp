@@ -17,7 +17,8 @@ Index output_size(Index size, Index window, Index stride, const std::string& pad
 std::vector<Shape> behind(std::vector<Shape> shapes, const std::vector<Index>& window,
                           const std::vector<Index>& strides, const std::string& padding) {
   for (Shape& shape : shapes)
-    for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = output_size(shape[i], window[i], strides[i], padding);
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      shape[i] = output_size(shape[i], window[i], strides[i], padding);
   return shapes;
 }
 
@@ -33,7 +34,8 @@ CaseComposer::CaseComposer(Draws& draws, CaseSetting setting)
       on_nodes_{setting_.graphs} {}
 
 bool CaseComposer::equal_shapes() const {
-  return std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& shape) { return shape == shapes_.front(); });
+  return std::all_of(shapes_.begin(), shapes_.end(),
+                     [&](const Shape& shape) { return shape == shapes_.front(); });
 }
 
 Index CaseComposer::shortest(std::size_t axis) const {
@@ -86,7 +88,8 @@ void CaseComposer::to_one_position(Json& layers) {
   const std::vector<Index> strides(axes(), 1 + draws_.below(2));
   if (draws_.one_in(6)) {
     centred_ = false;
-    layers.push_back({{"layer", "average_pool"}, {"window", window}, {"strides", strides}, {"padding", "valid"}});
+    layers.push_back(
+        {{"layer", "average_pool"}, {"window", window}, {"strides", strides}, {"padding", "valid"}});
     take(behind(shapes_, window, strides, "valid"));
     return;
   }
@@ -94,20 +97,24 @@ void CaseComposer::to_one_position(Json& layers) {
 }
 
 Json CaseComposer::any_layer() {
-  if ((channels_ == Channels::gaussian || channels_ == Channels::groups) && draws_.below(5) < 2) return activation();
+  if ((channels_ == Channels::gaussian || channels_ == Channels::groups) && draws_.below(5) < 2)
+    return activation();
   if (axes() == 0) {
-    const Maker makers[] = {&CaseComposer::weights,  &CaseComposer::weights,  &CaseComposer::norm,
-                            &CaseComposer::residual, &CaseComposer::repeated, &CaseComposer::dropout,
+    const Maker makers[] = {&CaseComposer::weights,  &CaseComposer::weights,       &CaseComposer::norm,
+                            &CaseComposer::residual, &CaseComposer::repeated,      &CaseComposer::dropout,
                             &CaseComposer::gate,     &CaseComposer::channel_groups};
     return (this->*makers[draws_.below(8)])();
   }
-  const Maker makers[] = {&CaseComposer::pooling,         &CaseComposer::norm,          &CaseComposer::attention,
-                          &CaseComposer::attention,       &CaseComposer::residual,      &CaseComposer::residual,
-                          &CaseComposer::channel_groups,  &CaseComposer::gate,          &CaseComposer::dropout,
-                          &CaseComposer::slice,           &CaseComposer::image_resize,  &CaseComposer::positions_map,
-                          &CaseComposer::concat_positions, &CaseComposer::repeated,     &CaseComposer::conv_transpose,
-                          &CaseComposer::index,           &CaseComposer::weights,       &CaseComposer::weights,
-                          &CaseComposer::weights,         &CaseComposer::weights};
+  const Maker makers[] = {&CaseComposer::pooling,          &CaseComposer::norm,
+                          &CaseComposer::attention,        &CaseComposer::attention,
+                          &CaseComposer::residual,         &CaseComposer::residual,
+                          &CaseComposer::channel_groups,   &CaseComposer::gate,
+                          &CaseComposer::dropout,          &CaseComposer::slice,
+                          &CaseComposer::image_resize,     &CaseComposer::positions_map,
+                          &CaseComposer::concat_positions, &CaseComposer::repeated,
+                          &CaseComposer::conv_transpose,   &CaseComposer::index,
+                          &CaseComposer::weights,          &CaseComposer::weights,
+                          &CaseComposer::weights,          &CaseComposer::weights};
   return (this->*makers[draws_.below(20)])();
 }
 
@@ -132,7 +139,11 @@ Json CaseComposer::activation() {
       return {{"layer", "erf"}, {"a", a}, {"b", b}, {"c", 0.0}, {"d", draws_.number(-0.5, 0.5)}};
     case 7:
       if (most_positions() > 12) return {{"layer", "gelu"}};
-      return {{"layer", "erf"}, {"a", a}, {"b", b}, {"c", draws_.number(0.1, 0.6)}, {"d", draws_.number(-0.5, 0.5)}};
+      return {{"layer", "erf"},
+              {"a", a},
+              {"b", b},
+              {"c", draws_.number(0.1, 0.6)},
+              {"d", draws_.number(-0.5, 0.5)}};
     case 8:
       return {{"layer", "sigmoid_like"}};
     case 9:
@@ -174,7 +185,9 @@ Json CaseComposer::activation() {
 void CaseComposer::add_variances(Json& layer, Index channels) {
   layer["weight_variance"] = draws_.one_in(25) ? 0 : draws_.number(0.5, 2);
   const int biases = draws_.below(10);
-  layer["bias_variance"] = biases < 5 ? 0.0 : biases == 5 ? std::pow(10.0, -6 - draws_.below(8)) : draws_.number(0, 0.5);
+  layer["bias_variance"] = biases < 5    ? 0.0
+                           : biases == 5 ? std::pow(10.0, -6 - draws_.below(8))
+                                         : draws_.number(0, 0.5);
   if (draws_.below(3) != 0) return;
   layer["parametrisation"] = "standard";
   layer["input_width"] = channels == 0 ? 1 + draws_.below(9) : channels;
@@ -203,7 +216,6 @@ Json CaseComposer::weights() {
 
 Json CaseComposer::convolution() {
   std::string padding = draws_.one_of({"same", "valid", "circular"});
-  if (pending::circular_convolutions_of_graphs && setting_.graphs) padding = "same";
   std::vector<Index> filter, strides;
   for (std::size_t axis = 0; axis < axes(); ++axis) {
     const Index size = 1 + draws_.below(draws_.one_in(4) ? 6 : 3);
@@ -225,8 +237,8 @@ Json CaseComposer::keeping_weights() {
   std::vector<Index> filter;
   for (std::size_t axis = 0; axis < axes(); ++axis) filter.push_back(1 + draws_.below(3));
   std::string padding = draws_.one_of({"same", "circular"});
-  if (pending::circular_convolutions_of_graphs && setting_.graphs) padding = "same";
-  return shaped_weights(draws_.one_in(6) ? "local_conv" : "conv", filter, std::vector<Index>(axes(), 1), padding);
+  return shaped_weights(draws_.one_in(6) ? "local_conv" : "conv", filter, std::vector<Index>(axes(), 1),
+                        padding);
 }
 
 Json CaseComposer::conv_transpose() {
@@ -274,8 +286,10 @@ Json CaseComposer::slice() {
     const bool from_begin = draws_.one_in(2);
     const Json dropped = drop == 0 ? Json() : Json(drop), kept_end = drop == 0 ? Json() : Json(-drop);
     // Backwards a slice begins with the last position.
-    begin.push_back(stride > 0 ? (from_begin ? dropped : Json()) : (from_begin || drop == 0 ? Json() : Json(-1 - drop)));
-    end.push_back(stride > 0 ? (from_begin ? Json() : kept_end) : (from_begin && drop > 0 ? Json(drop - 1) : Json()));
+    begin.push_back(stride > 0 ? (from_begin ? dropped : Json())
+                               : (from_begin || drop == 0 ? Json() : Json(-1 - drop)));
+    end.push_back(stride > 0 ? (from_begin ? Json() : kept_end)
+                             : (from_begin && drop > 0 ? Json(drop - 1) : Json()));
     step.push_back(stride);
     for (Shape& shape : cut) {
       const Index left = shape[axis] - drop, size = std::abs(stride);
@@ -439,7 +453,8 @@ Json CaseComposer::channel_groups() {
 }
 
 Json CaseComposer::concat_positions() {
-  if (pending::concat_of_ragged_positions && !equal_shapes()) return weights();
+  // Inputs of several shapes are refused: the place of one branch depends on the sizes of the others.
+  if (!equal_shapes()) return weights();
   const auto axis = static_cast<std::size_t>(draws_.below(static_cast<int>(axes())));
   const std::vector<Shape> before_shapes = shapes_;
   const Channels before = channels_;

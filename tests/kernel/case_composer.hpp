@@ -11,13 +11,6 @@
 
 namespace widelimit::testing {
 
-/// Kinds that the kernel is known to get wrong, and that are left out until it no longer does.
-namespace pending {
-inline constexpr bool concat_of_ragged_positions = true;      ///< Refused.
-inline constexpr bool circular_convolutions_of_graphs = true;  ///< Branches lost.
-inline constexpr bool tangents_at_zero_variance = true;        ///< NTKs of 0 behind ReLU.
-}  // namespace pending
-
 /// Draws from a seed, the same on every machine.
 class Draws {
  public:
@@ -102,9 +95,9 @@ class CaseComposer {
   CaseSetting setting_;
   std::vector<Shape> shapes_;  ///< Behind the layers so far.
   Channels channels_ = Channels::raw;
-  Index width_;                   ///< Channels where they are known, of inputs; else 0.
-  bool on_nodes_;                 ///< Whether positions are still the nodes of graphs.
-  bool centred_ = true;           ///< Whether a layer norm may stand first.
+  Index width_;          ///< Channels where they are known, of inputs; else 0.
+  bool on_nodes_;        ///< Whether positions are still the nodes of graphs.
+  bool centred_ = true;  ///< Whether a layer norm may stand first.
 };
 
 }  // namespace widelimit::testing

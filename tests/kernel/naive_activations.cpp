@@ -78,7 +78,8 @@ DualValue gabor(const NaiveGaussian& g) {
   const Real p = (g.p + 2 * g.determinant) / size, q = (g.q + 2 * g.determinant) / size, c = g.c / size;
   const Real of_p = (-4 * g.c - p * slope) / size, of_q = (-4 * g.c - q * slope) / size,
              of_c = (1 - c * slope) / size;
-  const Real near = std::exp(-(p + q - 2 * c) / 2), far = std::exp(-(p + q + 2 * c) / 2), root = std::sqrt(size);
+  const Real near = std::exp(-(p + q - 2 * c) / 2), far = std::exp(-(p + q + 2 * c) / 2),
+             root = std::sqrt(size);
   const Real value = (near - far) / (2 * root);
   const Real of_near = -near * (of_p + of_q - 2 * of_c) / 2, of_far = -far * (of_p + of_q + 2 * of_c) / 2;
   return {value, (of_near - of_far) / (2 * root) - value * slope / (2 * size)};
@@ -165,12 +166,16 @@ SmoothFunction smooth(const json& layer, double x) {
 /// exp(-pi^2 / (h sqrt(p))).
 DualValue by_quadrature(const json& layer, const NaiveGaussian& g) {
   constexpr Real reach = 9, largest_variance = 150;
-  if (g.p > largest_variance || g.q > largest_variance) throw BeyondNaive("a variance for the trapezium rule");
-  const auto spacing = [](Real variance) { return std::min<Real>(0.45L, 0.29L / std::sqrt(variance + 1e-30L)); };
+  if (g.p > largest_variance || g.q > largest_variance)
+    throw BeyondNaive("a variance for the trapezium rule");
+  const auto spacing = [](Real variance) {
+    return std::min<Real>(0.45L, 0.29L / std::sqrt(variance + 1e-30L));
+  };
   const Real root = std::sqrt(g.p), along = g.p == 0 ? 0 : g.c / root,
              across = g.p == 0 ? std::sqrt(g.q) : std::sqrt(std::max<Real>(g.determinant, 0) / g.p);
   const Real first_step = spacing(std::max(g.p, g.q)), second_step = spacing(across * across);
-  const auto first_count = static_cast<int>(reach / first_step), second_count = static_cast<int>(reach / second_step);
+  const auto first_count = static_cast<int>(reach / first_step),
+             second_count = static_cast<int>(reach / second_step);
   DualValue sum{0, 0};
   for (int i = -first_count; i <= first_count; ++i) {
     const Real x = static_cast<Real>(i) * first_step;
@@ -230,8 +235,7 @@ DualValue naive_dual(const json& layer, const NaiveGaussian& g) {
   if (kind == "sin") return sine(number(layer, "a", 1), number(layer, "b", 1), number(layer, "c", 0), g);
   if (kind == "cos")
     return sine(number(layer, "a", 1), number(layer, "b", 1), number(layer, "c", 0) + pi / 2, g);
-  if (kind == "rbf")
-    return sine(std::sqrt(Real{2}), std::sqrt(2 * number(layer, "gamma", 1)), pi / 4, g);
+  if (kind == "rbf") return sine(std::sqrt(Real{2}), std::sqrt(2 * number(layer, "gamma", 1)), pi / 4, g);
   if (kind == "gelu") return gelu(g);
   if (kind == "gabor") return gabor(g);
   if (kind == "exp") {
@@ -250,8 +254,7 @@ DualValue naive_dual(const json& layer, const NaiveGaussian& g) {
     const Real factor = std::exp(gamma * ((size == 0 ? 0 : g.c / size) + shift));
     return {size * factor, gamma * factor};
   }
-  if (kind == "sigmoid_like")
-    return of_erf({{"a", 0.5}, {"b", 1 / 2.4020563531719796}, {"d", 0.5}}, g);
+  if (kind == "sigmoid_like") return of_erf({{"a", 0.5}, {"b", 1 / 2.4020563531719796}, {"d", 0.5}}, g);
   if (kind == "erf" && number(layer, "c", 0) == 0) return of_erf(layer, g);
   return kept_quadrature(layer, g);
 }
@@ -265,8 +268,10 @@ Real naive_function(const json& layer, Real x) {
     return value;
   }
   if (kind == "rectified_monomial") return x > 0 ? std::pow(x, Real(layer["degree"].get<int>())) : 0;
-  if (kind == "sin") return number(layer, "a", 1) * std::sin(number(layer, "b", 1) * x + number(layer, "c", 0));
-  if (kind == "cos") return number(layer, "a", 1) * std::cos(number(layer, "b", 1) * x + number(layer, "c", 0));
+  if (kind == "sin")
+    return number(layer, "a", 1) * std::sin(number(layer, "b", 1) * x + number(layer, "c", 0));
+  if (kind == "cos")
+    return number(layer, "a", 1) * std::cos(number(layer, "b", 1) * x + number(layer, "c", 0));
   if (kind == "rbf")
     return std::sqrt(Real{2}) * std::sin(std::sqrt(2 * number(layer, "gamma", 1)) * x + pi / 4);
   if (kind == "gelu") return x * std::erfc(-x / std::sqrt(Real{2})) / 2;

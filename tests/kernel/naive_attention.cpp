@@ -55,7 +55,9 @@ RealMatrix position_covariance(const json& positions, const Shape& left_shape, c
       if (kind == "matrix")
         r(a, b) = positions["matrix"][static_cast<std::size_t>(a)][static_cast<std::size_t>(b)].get<double>();
       if (kind == "decay")
-        r(a, b) = positions["values"].at(static_cast<std::size_t>(distance(left, right, positions["power"]))).get<double>();
+        r(a, b) = positions["values"]
+                      .at(static_cast<std::size_t>(distance(left, right, positions["power"])))
+                      .get<double>();
       if (kind == "structured")
         r(a, b) = std::exp(-Real(positions["phi"].get<double>()) *
                            relative_distance(left, right, left_shape, right_shape));
@@ -102,7 +104,8 @@ void weigh_row(RealMatrix& logits, Index a, const json& layer, const NaiveMask& 
     if (!sees(layer, counts, a, c))
       logit = 0;
     else
-      sum += logit = is_softmax(layer) ? std::exp(logit - largest) : naive_function(weights_layer(layer), logit);
+      sum += logit =
+          is_softmax(layer) ? std::exp(logit - largest) : naive_function(weights_layer(layer), logit);
   }
   if (is_softmax(layer) && counts[static_cast<std::size_t>(a)]) logits.row(a) /= sum;
 }
@@ -121,8 +124,8 @@ RealMatrix attention_weights(const RealMatrix& seen, const json& layer, const Na
 }
 
 struct Encoded {
-  RealMatrix k, t;            ///< K~ and T~ of a pair.
-  Variances left, right;      ///< Of K~.
+  RealMatrix k, t;        ///< K~ and T~ of a pair.
+  Variances left, right;  ///< Of K~.
   RealMatrix values, values_t;
 };
 
@@ -134,9 +137,11 @@ struct Entry {
 Entry elementwise_entry(const Encoded& x, Index a, Index b, const json& layer, const NaiveMask& left_counts,
                         const NaiveMask& right_counts) {
   const json weights = weights_layer(layer);
-  const Real scale = layer["query_key_std"].get<double>(), of_values = layer["output_value_variance"].get<double>(),
+  const Real scale = layer["query_key_std"].get<double>(),
+             of_values = layer["output_value_variance"].get<double>(),
              bias = layer["bias_variance"].get<double>();
-  const Real of_queries = layer.value("query_bias_variance", 0.0), of_keys = layer.value("key_bias_variance", 0.0);
+  const Real of_queries = layer.value("query_bias_variance", 0.0),
+             of_keys = layer.value("key_bias_variance", 0.0);
   const auto at = [](const Variances& values, Index i) { return values[static_cast<std::size_t>(i)]; };
   const Real query = x.k(a, b) + of_queries, k2 = scale * scale;
   Real s = 0, s_of_t = 0, through_queries = 0, through_keys = 0;
@@ -153,9 +158,10 @@ Entry elementwise_entry(const Encoded& x, Index a, Index b, const json& layer, c
       through_queries += x.values(i, j) * key * e.derivative;
       through_keys += x.values(i, j) * turned * x.t(i, j) * e.derivative;
     }
-  return {of_values * s + bias,
-          of_values * (2 * s + s_of_t + k2 * ((2 * query + x.t(a, b)) * through_queries + query * through_keys)) +
-              bias};
+  return {
+      of_values * s + bias,
+      of_values * (2 * s + s_of_t + k2 * ((2 * query + x.t(a, b)) * through_queries + query * through_keys)) +
+          bias};
 }
 
 NaiveState inverse_sqrt_width(const NaiveState& state, const json& layer) {

@@ -45,20 +45,22 @@ struct Run {
 NaiveState nonlinearity(const NaiveState& state, const json& layer, Run& run) {
   const bool kink = has_kink(layer);
   bool met = false;
-  NaiveState result = map_each(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
-    NaivePair behind = pair;
-    for (Index a = 0; a < pair.k.rows(); ++a)
-      for (Index b = 0; b < pair.k.cols(); ++b) {
-        const NaiveGaussian gaussian = snapped(left.variances[static_cast<std::size_t>(a)],
-                                               right.variances[static_cast<std::size_t>(b)], pair.k(a, b));
-        met = met || (kink && gaussian.determinant == 0 && gaussian.p * gaussian.q != 0 && !(pair.same_input && a == b));
-        if (gaussian.p * gaussian.q == 0 && pair.t(a, b) != 0) run.noted.tangent_at_zero = true;
-        const DualValue value = naive_dual(layer, gaussian);
-        behind.k(a, b) = value.value;
-        behind.t(a, b) = pair.t(a, b) * value.derivative;
-      }
-    return behind;
-  });
+  NaiveState result =
+      map_each(state, [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
+        NaivePair behind = pair;
+        for (Index a = 0; a < pair.k.rows(); ++a)
+          for (Index b = 0; b < pair.k.cols(); ++b) {
+            const NaiveGaussian gaussian =
+                snapped(left.variances[static_cast<std::size_t>(a)],
+                        right.variances[static_cast<std::size_t>(b)], pair.k(a, b));
+            met = met || (kink && gaussian.determinant == 0 && gaussian.p * gaussian.q != 0 &&
+                          !(pair.same_input && a == b));
+            const DualValue value = naive_dual(layer, gaussian);
+            behind.k(a, b) = value.value;
+            behind.t(a, b) = pair.t(a, b) * value.derivative;
+          }
+        return behind;
+      });
   run.noted.perfectly_correlated += met ? 1 : 0;
   return result;
 }
@@ -159,8 +161,7 @@ void join(NaiveMask& counts, const NaiveMask& of_branch) {
   for (std::size_t a = 0; a < counts.size(); ++a) counts[a] = counts[a] || of_branch[a];
 }
 
-NaiveState branches(const NaiveState& state, const json& layer, const std::string& path,
-                    Run& run) {
+NaiveState branches(const NaiveState& state, const json& layer, const std::string& path, Run& run) {
   const std::string kind = layer["layer"];
   NaiveState result;
   std::vector<NaiveState> ends;
@@ -168,8 +169,8 @@ NaiveState branches(const NaiveState& state, const json& layer, const std::strin
   Real factor = 1;
   for (std::size_t i = 0; i < layer["branches"].size(); ++i) {
     const json& branch = layer["branches"][i];
-    const NaiveState end = sequence(state, branch["layers"],
-                                    path + ".branches[" + std::to_string(i) + "].layers", run);
+    const NaiveState end =
+        sequence(state, branch["layers"], path + ".branches[" + std::to_string(i) + "].layers", run);
     ends.push_back(end);
     if (layer.contains("axis")) continue;
     const Real weight = branch[kind == "concat" ? "share" : "scale"].get<double>();
@@ -200,8 +201,7 @@ NaiveState branches(const NaiveState& state, const json& layer, const std::strin
   return result;
 }
 
-NaiveState one_layer(const NaiveState& state, const json& layer, const std::string& path,
-                     Run& run) {
+NaiveState one_layer(const NaiveState& state, const json& layer, const std::string& path, Run& run) {
   const std::string kind = layer["layer"];
   const auto is = [&](std::initializer_list<const char*> kinds) {
     return std::any_of(kinds.begin(), kinds.end(), [&](const char* name) { return kind == name; });
@@ -245,7 +245,8 @@ void note_variances(const NaiveState& state, NaiveValues& noted) {
 
 /// -1 or 1; the same for a pair whichever is the left one.
 Real any_sign(unsigned seed, std::size_t left, Index a, std::size_t right, Index b) {
-  const auto first = static_cast<std::uint64_t>(a) * 2 + left, second = static_cast<std::uint64_t>(b) * 2 + right;
+  const auto first = static_cast<std::uint64_t>(a) * 2 + left,
+             second = static_cast<std::uint64_t>(b) * 2 + right;
   std::uint64_t mixed = seed * 0x9e3779b97f4a7c15U + std::min(first, second) * 0xbf58476d1ce4e5b9U +
                         std::max(first, second) * 0x94d049bb133111ebU;
   for (int i = 0; i < 3; ++i) mixed = (mixed ^ (mixed >> 29U)) * 0xbf58476d1ce4e5b9U;
@@ -256,8 +257,8 @@ Real any_sign(unsigned seed, std::size_t left, Index a, std::size_t right, Index
 void round_off(NaiveState& state, Run& run) {
   const unsigned seed = run.roundings.seed * 1000 + ++run.layers;
   if (run.roundings.size == 0) return;
-  const auto rounded = [&](RealMatrix& k, const RealMatrix& of_left, const RealMatrix& of_right, std::size_t left,
-                           std::size_t right) {
+  const auto rounded = [&](RealMatrix& k, const RealMatrix& of_left, const RealMatrix& of_right,
+                           std::size_t left, std::size_t right) {
     const Vector<Real> rows = of_left.diagonal().cwiseAbs().cwiseSqrt(),
                        columns = of_right.diagonal().cwiseAbs().cwiseSqrt();
     for (Index a = 0; a < k.rows(); ++a)

@@ -133,14 +133,14 @@ namespace {
 NaiveMask mask_behind_transposed(const Cover& taps, const NaiveMask& before) {
   NaiveMask counts;
   for (const auto& members : taps.members)
-    counts.push_back(std::none_of(members.begin(), members.end(), [&](Index i) {
-      return i >= 0 && !before[static_cast<std::size_t>(i)];
-    }));
+    counts.push_back(std::none_of(members.begin(), members.end(),
+                                  [&](Index i) { return i >= 0 && !before[static_cast<std::size_t>(i)]; }));
   return counts;
 }
 
 /// What becomes of the means of K and T over the filter's taps.
-NaivePair weighed(const RealMatrix& mean_k, const RealMatrix& mean_t, const json& layer, Real taps, bool same_input) {
+NaivePair weighed(const RealMatrix& mean_k, const RealMatrix& mean_t, const json& layer, Real taps,
+                  bool same_input) {
   const Real w = layer["weight_variance"].get<double>(), b = layer["bias_variance"].get<double>();
   const RealMatrix k = (w * mean_k.array() + b).matrix();
   if (layer.value("parametrisation", "ntk") == "ntk") return {k, k + w * mean_t, same_input};
@@ -157,14 +157,15 @@ NaiveState affine(const NaiveState& state, const json& layer) {
       return weighed(pair.k, pair.t, layer, 1, pair.same_input);
     });
   const bool local = layer["layer"] == "local_conv", transposed = layer["layer"] == "conv_transpose";
-  const Covers windows = transposed ? Covers{transposed_cover(state.shapes[0], layer),
-                                             transposed_cover(state.shapes[1], layer)}
-                                    : covers(state, layer["filter"], layer);
+  const Covers windows =
+      transposed ? Covers{transposed_cover(state.shapes[0], layer), transposed_cover(state.shapes[1], layer)}
+                 : covers(state, layer["filter"], layer);
   const auto taps = static_cast<Real>(windows[0].members[0].size());
   NaiveState result = replace(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
     const Cover &left = windows[l.number], &right = windows[r.number];
-    NaivePair behind = weighed(gather(pair.k, left, right, Match::same_tap) / taps,
-                               gather(pair.t, left, right, Match::same_tap) / taps, layer, taps, pair.same_input);
+    NaivePair behind =
+        weighed(gather(pair.k, left, right, Match::same_tap) / taps,
+                gather(pair.t, left, right, Match::same_tap) / taps, layer, taps, pair.same_input);
     if (local) {
       behind.k = same_positions_only(behind.k, left.shape, right.shape);
       behind.t = same_positions_only(behind.t, left.shape, right.shape);

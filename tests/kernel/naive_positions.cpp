@@ -76,7 +76,8 @@ RealMatrix along_axis(Index size, const json& layer, std::size_t axis) {
                         : resize_of(size, wanted, layer["method"], layer["antialias"]);
   }
   const auto field = [&](const char* name) { return layer.contains(name) ? layer[name][axis] : json(); };
-  return slice_of(size, field("begin"), field("end"), field("step").is_null() ? 1 : field("step").get<Index>());
+  return slice_of(size, field("begin"), field("end"),
+                  field("step").is_null() ? 1 : field("step").get<Index>());
 }
 
 /// A position is masked if all that it reads are.
@@ -121,7 +122,8 @@ PositionMap position_map(const Shape& shape, const json& layer) {
 }
 
 NaiveState map_positions(const NaiveState& state, const json& layer) {
-  const std::array<PositionMap, 2> maps{position_map(state.shapes[0], layer), position_map(state.shapes[1], layer)};
+  const std::array<PositionMap, 2> maps{position_map(state.shapes[0], layer),
+                                        position_map(state.shapes[1], layer)};
   NaiveState result = map_each(state, [&](const NaivePair& pair, const Side& l, const Side& r) -> NaivePair {
     const RealMatrix &left = maps[l.number].matrix, &right = maps[r.number].matrix;
     return {left * pair.k * right.transpose(), left * pair.t * right.transpose(), pair.same_input};
@@ -156,8 +158,7 @@ Cover transposed_cover(const Shape& shape, const json& layer) {
       Index flat = 0;
       for (std::size_t i = 0; i < shape.size() && flat >= 0; ++i) {
         Index place = at[i] + front[i] - offset[i];
-        if (padding == "circular")
-          place = ((place % cover.shape[i]) + cover.shape[i]) % cover.shape[i];
+        if (padding == "circular") place = ((place % cover.shape[i]) + cover.shape[i]) % cover.shape[i];
         const bool reads = place >= 0 && place % stride[i] == 0 && place / stride[i] < shape[i];
         flat = reads ? flat * shape[i] + place / stride[i] : -1;
       }
@@ -208,8 +209,8 @@ NaiveState concatenated(const std::vector<NaiveState>& ends, std::size_t axis) {
     }
     return whole;
   };
-  result.groups = {
-      {1, blocks(&NaiveGroup::left, 0, 0), blocks(&NaiveGroup::cross, 0, 1), blocks(&NaiveGroup::right, 1, 1)}};
+  result.groups = {{1, blocks(&NaiveGroup::left, 0, 0), blocks(&NaiveGroup::cross, 0, 1),
+                    blocks(&NaiveGroup::right, 1, 1)}};
   return result;
 }
 

@@ -31,7 +31,8 @@ Shape any_shape(Draws& draws, int axes) {
     case 1:
       return {1 + draws.below(12)};
     case 2:
-      return draws.one_of<Shape>({{4, 5}, {5, 3}, {1, 6}, {6, 1}, {3, 3}, {2, 2}, {5, 5}, {1, 1}, {4, 4}, {6, 6}});
+      return draws.one_of<Shape>(
+          {{4, 5}, {5, 3}, {1, 6}, {6, 1}, {3, 3}, {2, 2}, {5, 5}, {1, 1}, {4, 4}, {6, 6}});
     default:
       return draws.one_of<Shape>({{2, 3, 3}, {2, 2, 2}, {3, 1, 4}, {1, 2, 3}});
   }
@@ -113,7 +114,8 @@ void apply_kinds(Draws& draws, const InputKinds& kinds, const std::vector<Shape>
                  std::vector<Matrix<double>>& inputs) {
   if (kinds.constant) inputs[1].rowwise() = inputs[1].row(0).eval();
   if (kinds.symmetric)
-    for (Index a = 0; a < inputs[0].rows() / 2; ++a) inputs[0].row(inputs[0].rows() - 1 - a) = inputs[0].row(a);
+    for (Index a = 0; a < inputs[0].rows() / 2; ++a)
+      inputs[0].row(inputs[0].rows() - 1 - a) = inputs[0].row(a);
   if (kinds.repeated && inputs[4].rows() > 2) {
     inputs[4].row(1) = inputs[4].row(0);
     inputs[4].row(2) = 2 * inputs[4].row(0);
@@ -194,7 +196,8 @@ Inputs<double> batch_of(Draws& draws, const Batches& batches, const std::vector<
   const Inputs<double> plain(std::move(array));
   if (setting.graphs) return {plain, any_graphs(draws, batches, begin, end)};
   // One batch in four has no mask beside one that has.
-  if (setting.masked && (begin == 0 || draws.below(4) != 0)) return with_mask(draws, plain, setting.shapes.front());
+  if (setting.masked && (begin == 0 || draws.below(4) != 0))
+    return with_mask(draws, plain, setting.shapes.front());
   return plain;
 }
 
@@ -207,7 +210,8 @@ void add_layer_tags(const Json& layers, std::set<std::string>& tags) {
     if (layer.value("parametrisation", "ntk") == "standard") tags.insert("standard parametrisation");
     if (layer.value("weight_variance", 1.0) == 0) tags.insert("weight_variance 0");
     for (const char* option : {"rotary", "alibi", "window", "prefix", "mask", "positions"})
-      if (layer["layer"] == "attention" && layer.contains(option)) tags.insert(std::string("attention ") + option);
+      if (layer["layer"] == "attention" && layer.contains(option))
+        tags.insert(std::string("attention ") + option);
     if (layer.contains("layers")) add_layer_tags(layer["layers"], tags);
     if (!layer.contains("branches")) continue;
     for (const Json& branch : layer["branches"]) add_layer_tags(branch["layers"], tags);
@@ -216,12 +220,18 @@ void add_layer_tags(const Json& layers, std::set<std::string>& tags) {
 
 std::vector<std::string> tags_of(const Batches& batches, const InputKinds& kinds, const Json& layers) {
   const CaseSetting& setting = batches.setting;
-  const std::pair<bool, const char*> of_inputs[] = {
-      {setting.graphs, "graphs"},       {setting.masked, "masks"},         {batches.ragged, "ragged"},
-      {setting.channels == 1, "one channel"}, {setting.to_one_position, "to one position"},
-      {kinds.zeros, "zeros"},           {kinds.constant, "constant"},      {kinds.symmetric, "symmetric"},
-      {kinds.duplicates, "duplicates"}, {kinds.multiples, "multiples"},    {kinds.repeated, "repeated positions"},
-      {kinds.scales, "scales apart"}};
+  const std::pair<bool, const char*> of_inputs[] = {{setting.graphs, "graphs"},
+                                                    {setting.masked, "masks"},
+                                                    {batches.ragged, "ragged"},
+                                                    {setting.channels == 1, "one channel"},
+                                                    {setting.to_one_position, "to one position"},
+                                                    {kinds.zeros, "zeros"},
+                                                    {kinds.constant, "constant"},
+                                                    {kinds.symmetric, "symmetric"},
+                                                    {kinds.duplicates, "duplicates"},
+                                                    {kinds.multiples, "multiples"},
+                                                    {kinds.repeated, "repeated positions"},
+                                                    {kinds.scales, "scales apart"}};
   std::set<std::string> tags;
   for (const auto& [holds, name] : of_inputs)
     if (holds) tags.insert(name);
@@ -276,7 +286,8 @@ template Inputs<float> with_numbers(const Inputs<double>& inputs, const InputNum
 template Inputs<double> with_numbers(const Inputs<double>& inputs, const InputNumber& number);
 
 Inputs<float> in_float(const Inputs<double>& inputs) {
-  return with_numbers<float>(inputs, [&](Index i, Index entry) { return inputs[i][static_cast<std::size_t>(entry)]; });
+  return with_numbers<float>(
+      inputs, [&](Index i, Index entry) { return inputs[i][static_cast<std::size_t>(entry)]; });
 }
 
 }  // namespace widelimit::testing

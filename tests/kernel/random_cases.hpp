@@ -12,8 +12,8 @@ namespace widelimit::testing {
 
 /// What the inputs of a batch are, besides normal numbers; drawn one by one, so that a case may have several.
 struct InputKinds {
-  bool zeros = false;       ///< One input is 0 everywhere, another along its border or in half of its channels.
-  bool constant = false;    ///< One input is the same at all positions.
+  bool zeros = false;     ///< One input is 0 everywhere, another along its border or in half of its channels.
+  bool constant = false;  ///< One input is the same at all positions.
   bool symmetric = false;   ///< One input reads the same backwards.
   bool duplicates = false;  ///< Two inputs are equal, in one batch and between both.
   bool multiples = false;   ///< One input is a multiple of another.
@@ -26,7 +26,8 @@ struct RandomCase {
   Network network;
   Inputs<double> x1, x2;  ///< Their numbers are those of floats.
   InputKinds kinds;
-  std::vector<std::string> tags;  ///< Of the case: "graphs", "masks", "one channel", and every kind of layer in it.
+  std::vector<std::string>
+      tags;  ///< Of the case: "graphs", "masks", "one channel", and every kind of layer in it.
 };
 
 RandomCase random_case(unsigned seed);

@@ -35,26 +35,35 @@ bool all_layers(const Json& layers, const Holds& holds) {
   });
 }
 
-bool is_one_of(const Json& layer, const std::set<std::string>& kinds) { return kinds.contains(layer["layer"]); }
+bool is_one_of(const Json& layer, const std::set<std::string>& kinds) {
+  return kinds.contains(layer["layer"]);
+}
 
 /// K(a x, b y) = ab K(x, y), and the same of T.
 bool is_homogeneous(const Json& layer) {
   if (layer.value("bias_variance", 0.0) != 0 || layer.value("zero_biases", false)) return false;
-  return !is_one_of(layer, {"rms_norm", "layer_norm", "product", "attention", "sign", "erf", "sigmoid_like", "gabor", "gelu",
-                            "sin", "cos", "exp", "gaussian", "rbf", "monomial", "rectified_monomial", "polynomial",
-                            "hermite", "tanh", "sigmoid", "silu", "softplus"});
+  return !is_one_of(layer, {"rms_norm",   "layer_norm", "product",      "attention",
+                            "sign",       "erf",        "sigmoid_like", "gabor",
+                            "gelu",       "sin",        "cos",          "exp",
+                            "gaussian",   "rbf",        "monomial",     "rectified_monomial",
+                            "polynomial", "hermite",    "tanh",         "sigmoid",
+                            "silu",       "softplus"});
 }
 
 /// Positions read backwards give what stands at them backwards.
 bool keeps_mirror_images(const Json& layer) {
-  if (is_one_of(layer, {"slice", "index", "positions_map", "conv_transpose", "image_resize", "aggregate"})) return false;
+  if (is_one_of(layer, {"slice", "index", "positions_map", "conv_transpose", "image_resize", "aggregate"}))
+    return false;
   if (layer["layer"] == "concat" && layer.contains("axis")) return false;
-  const Json& window = layer.contains("filter") ? layer["filter"] : layer.contains("window") && layer["window"].is_array() ? layer["window"] : Json();
+  const Json& window = layer.contains("filter")                                 ? layer["filter"]
+                       : layer.contains("window") && layer["window"].is_array() ? layer["window"]
+                                                                                : Json();
   for (std::size_t axis = 0; axis < window.size(); ++axis)
     if (window[axis].get<Index>() % 2 == 0 || layer["strides"][axis] != 1) return false;
   if (layer["layer"] != "attention") return true;
   if (layer["causal"] == true || layer.contains("mask")) return false;
-  return !layer.contains("positions") || layer["positions"]["kind"] == "identity" || layer["positions"]["kind"] == "decay";
+  return !layer.contains("positions") || layer["positions"]["kind"] == "identity" ||
+         layer["positions"]["kind"] == "decay";
 }
 
 bool same_bits(const Matrix<double>& left, const Matrix<double>& right) {
@@ -72,8 +81,9 @@ bool with_kernels(unsigned seed, const RandomCase& of, const Check& check) {
     const auto kernels = gram<double>(of.network, of.x1, of.x2);
     check(kernels);
     return true;
-  } catch (const NumericalError&) {  // Beyond the range of double: random_cases_test.cpp asks whether rightly.
-  } catch (const NetworkError&) {    // A mask that leaves nothing, as well.
+  } catch (
+      const NumericalError&) {     // Beyond the range of double: random_cases_test.cpp asks whether rightly.
+  } catch (const NetworkError&) {  // A mask that leaves nothing, as well.
   }
   return false;
 }
@@ -85,7 +95,8 @@ void check_cases(unsigned first_seed, int wanted, const Fits& fits, const Check&
   for (unsigned seed = first_seed; checked < wanted; ++seed) {
     REQUIRE(seed < first_seed + 100 * static_cast<unsigned>(wanted));
     const RandomCase of = random_case(seed);
-    if (fits(of) && with_kernels(seed, of, [&](const GramResult<double>& kernels) { check(of, kernels); })) ++checked;
+    if (fits(of) && with_kernels(seed, of, [&](const GramResult<double>& kernels) { check(of, kernels); }))
+      ++checked;
   }
 }
 
@@ -118,8 +129,9 @@ TEST_CASE("equal random inputs have equal bits") {
     return of.x1.graphs().empty() && !of.x1.is_masked() && !of.x2.is_masked();
   };
   check_cases(300, 60, plain, [](const RandomCase& of, const GramResult<double>&) {
-    const Inputs<double> twice = with_numbers<double>(
-        of.x1, [&](Index, Index entry) { return of.x1[0][static_cast<std::size_t>(entry) % of.x1[0].size()]; });
+    const Inputs<double> twice = with_numbers<double>(of.x1, [&](Index, Index entry) {
+      return of.x1[0][static_cast<std::size_t>(entry) % of.x1[0].size()];
+    });
     if (of.x1.shape(1) != of.x1.shape(0)) return;
     const auto one = gram<double>(of.network, twice, of.x2);
     CHECK(same_bits(one.nngp.row(0), one.nngp.row(1)));
@@ -131,7 +143,8 @@ TEST_CASE("homogeneous random networks scale with powers of two, bit for bit") {
   const auto fits = [](const RandomCase& of) { return all_layers(layers_of(of.network), is_homogeneous); };
   check_cases(1, 40, fits, [](const RandomCase& of, const GramResult<double>& kernels) {
     const auto scaled = [](const Inputs<double>& x, double factor) {
-      return with_numbers<double>(x, [&](Index i, Index entry) { return factor * x[i][static_cast<std::size_t>(entry)]; });
+      return with_numbers<double>(
+          x, [&](Index i, Index entry) { return factor * x[i][static_cast<std::size_t>(entry)]; });
     };
     const auto larger = gram<double>(of.network, scaled(of.x1, 8), scaled(of.x2, 0.25));
     CHECK(same_bits(larger.nngp, 2 * kernels.nngp));
@@ -152,12 +165,14 @@ TEST_CASE("random networks without a direction treat mirror images alike") {
       });
     };
     const auto found = gram<double>(of.network, mirrored(of.x1), mirrored(of.x2));
-    const auto first = gram_diagonal<double>(of.network, of.x1), second = gram_diagonal<double>(of.network, of.x2);
+    const auto first = gram_diagonal<double>(of.network, of.x1),
+               second = gram_diagonal<double>(of.network, of.x2);
     for (Index i = 0; i < kernels.nngp.rows(); ++i)
       for (Index j = 0; j < kernels.nngp.cols(); ++j) {
         CHECK(std::abs(found.nngp(i, j) - kernels.nngp(i, j)) <=
               1e-7 * std::sqrt(first.nngp(i, 0) * second.nngp(j, 0)));
-        CHECK(std::abs(found.ntk(i, j) - kernels.ntk(i, j)) <= 1e-6 * std::sqrt(first.ntk(i, 0) * second.ntk(j, 0)));
+        CHECK(std::abs(found.ntk(i, j) - kernels.ntk(i, j)) <=
+              1e-6 * std::sqrt(first.ntk(i, 0) * second.ntk(j, 0)));
       }
   });
 }
