@@ -156,8 +156,10 @@ double z_score(const std::vector<WidthSample>& samples, const Limit& limit, cons
   std::vector<LinePoint> points;
   for (std::size_t k = 0; k < widths.size(); ++k) {
     const auto width = static_cast<double>(widths[k]);
-    // Rounding stands in for the error of what does not scatter at all.
-    const double error = std::max(samples[k].error(i, j), 1e-13 * std::abs(limit.value(i, j)));
+    // Rounding stands in for the error of what does not scatter at all; of what cancels, that of its terms.
+    const double rounding =
+        std::max(1e-13 * std::abs(limit.value(i, j)), 1e-15 * limit.value.cwiseAbs().maxCoeff());
+    const double error = std::max(samples[k].error(i, j), rounding);
     points.push_back({1 / width, {samples[k].mean(i, j), error}, width});
   }
   const Estimate extrapolated = fit_line(points).intercept;

@@ -68,8 +68,8 @@ class RowTrial {
     return largest;
   }
 
-  /// The same where one position has no variance, on the line along which it gains one: p = a t^2, c = b t, T = e t. The
-  /// central slope is the mean of those to both sides. Where that has no limit, nothing is compared.
+  /// The same where one position has no variance, on the line along which it gains one: p = a t^2, c = b t, T = e t.
+  /// The central slope is the mean of those to both sides. Where that has no limit, nothing is compared.
   [[nodiscard]] double deviation_at_zero() {
     const RowPoint zero = draw_zero(), adjoint = go_back(zero), along = zero_direction(zero);
     const auto curve = [&](double t) { return value(on_zero_line(zero, along, t)); };
@@ -80,7 +80,7 @@ class RowTrial {
     LawNumbers adjoints = adjoint.nngp, directions = along.nngp;
     adjoints.insert(adjoints.end(), adjoint.ntk.begin(), adjoint.ntk.end());
     directions.insert(directions.end(), along.ntk.begin(), along.ntk.end());
-    return relative_gap(curve, adjoints, directions, 1e-2 * size(zero));
+    return relative_gap(curve, adjoints, directions, 1e-2 * size(on_zero_line(zero, along, 1)));
   }
 
  private:

@@ -176,8 +176,9 @@ TEST_CASE(
   std::vector<Case> cases = closed_forms();
   cases.push_back({"tanh", numerics::tanh()});
   cases.push_back({"silu", silu()});
-  cases.push_back(
-      {"exponential unit", quadrature_activation([](double x) { return x < 0 ? std::expm1(2 * x) : x; })});
+  cases.push_back({"exponential unit",
+                   quadrature_activation([](double x) { return x < 0 ? std::expm1(2 * x) : x; },
+                                         [](double x) { return x < 0 ? 2 * std::exp(2 * x) : 1.0; })});
   cases.push_back({"ReLU by quadrature", quadrature_activation([](double x) { return x > 0 ? x : 0; },
                                                                [](double x) { return x >= 0 ? 1.0 : 0.0; })});
   for (const auto& [name, activation, jump] : cases) {
