@@ -156,6 +156,8 @@ class Builder {
       const auto own = static_cast<double>(branches[i]->output().channels);
       const double all = parts.kind == BranchKind::concat ? own / parts.branches[i].weight : own;
       wanted = static_cast<Index>(std::llround(all));
+      if (parts.kind == BranchKind::concat)
+        check_share(i, parts.branches[i].weight, branches[i]->output().channels, *wanted);
     }
     if (parts.kind == BranchKind::concat) {
       const auto shares = shared_out(*wanted, parts);
@@ -167,6 +169,17 @@ class Builder {
       if (!branches[i]) build(i);
     check_forms(parts, branches, channels);
     return join(parts, std::move(branches));
+  }
+
+  /// A branch that cannot choose its channels has to have about its share of all of them.
+  static void check_share(std::size_t branch, double share, Index channels, Index total) {
+    constexpr double tolerance = 0.01;
+    const double exact = share * static_cast<double>(total), own = static_cast<double>(channels);
+    if (std::abs(exact - own) > tolerance * own)
+      throw ArgumentError(fmt::format(
+          "the {} channels of branch {} are no share of {} of any number of channels; choose channels "
+          "that the shares divide",
+          channels, branch, share));
   }
 
   static void check_forms(const BranchParts& parts, const Parts<Scalar>& branches,

@@ -71,6 +71,14 @@ class Transformer {
 
   Scalar value(Index i) const { return features_.values[static_cast<std::size_t>(i)]; }
 
+  /// A power of two that squares of numbers up to `largest` are taken in, so that they stay in the range of double: 1
+  /// where they do by themselves. Numbers far below the root of epsilon vanish beside it.
+  static double unit_of(double largest, double epsilon) {
+    constexpr double far = 1e100;
+    const bool is_small = largest > 0 && largest < 1 / far && epsilon == 0;
+    return is_small || largest > far ? std::ldexp(1.0, std::ilogb(largest)) : 1;
+  }
+
   /// Normalises some positions, all channels together; in double, as sums over all entries of an image are long.
   void normalise(const FeatureNorm& norm, const std::vector<Index>& positions) {
     const Index d = position_count(features_.shape);
@@ -80,18 +88,22 @@ class Transformer {
           body(features_.values[static_cast<std::size_t>(channel * d + position)]);
     };
     const double entries = static_cast<double>(features_.channels) * static_cast<double>(positions.size());
+    double largest = 0;
+    for_each([&](Scalar value) { largest = std::max(largest, std::abs(static_cast<double>(value))); });
+    const double unit = unit_of(largest, norm.epsilon), epsilon = norm.epsilon / unit / unit;
     double mean = 0;
     if (norm.centring == Centring::over_axes)
-      for_each([&](Scalar value) { mean += static_cast<double>(value) / entries; });
+      for_each([&](Scalar value) { mean += static_cast<double>(value) / unit / entries; });
     double variance = 0;
     for_each([&](Scalar value) {
-      const double centred = static_cast<double>(value) - mean;
+      const double centred = static_cast<double>(value) / unit - mean;
       variance += centred * centred / entries;
     });
-    const double shifted = variance + norm.epsilon;
+    const double shifted = variance + epsilon;
     const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
-    for_each(
-        [&](Scalar& value) { value = static_cast<Scalar>((static_cast<double>(value) - mean) * factor); });
+    for_each([&](Scalar& value) {
+      value = static_cast<Scalar>((static_cast<double>(value) / unit - mean) * factor);
+    });
   }
 
   Features<Scalar>& features_;

@@ -57,10 +57,6 @@ class Placement final : public PositionMap {
   Index total_;
 };
 
-/// Beyond these a network is a mistake, and lowering it would take minutes or overflow the stack.
-constexpr double most_layers = 100'000;
-constexpr Index deepest_layers = 60;
-
 void add_layers(const Layers& layers, LayerExtent& extent) {
   for (const Layer& layer : layers) {
     const LayerExtent inner = model_of(layer).extent();
@@ -87,7 +83,7 @@ class Branches final : public LayerModel {
       throw ArgumentError(fmt::format("{}: axis must be 0, 1 or 2, got {}", this->kind(), axis_));
     if (branches_.empty())
       throw ArgumentError(fmt::format("{}: expected at least one branch, got none", this->kind()));
-    for (const WeightedBranch& branch : branches_) require_finite(this->kind(), weight_name(), branch.weight);
+    for (const WeightedBranch& branch : branches_) require_weight(branch.weight);
     if (kind_ == BranchKind::concat) check_shares();
     for (const WeightedBranch& branch : branches_) add_layers(branch.layers, extent_);
     check_extent(this->kind(), extent_);
@@ -132,6 +128,14 @@ class Branches final : public LayerModel {
   finite::CounterpartPointer finite_counterpart() const override { return nullptr; }
 
  private:
+  /// Covariances take the square of a scale, which must not be lost.
+  void require_weight(double weight) const {
+    require_finite(kind(), weight_name(), weight);
+    if (kind_ != BranchKind::concat && weight != 0 && !std::isnormal(weight * weight))
+      throw ArgumentError(fmt::format("{}: expected a {} of 0, or one of size 1.5e-154 to 1.3e154, got {:g}",
+                                      kind(), weight_name(), weight));
+  }
+
   const char* weight_name() const { return kind_ == BranchKind::concat ? "share" : "scale"; }
 
   void check_shares() const {

@@ -18,6 +18,10 @@ struct LayerExtent {
   Index depth = 1;
 };
 
+/// Beyond these a network is a mistake, and lowering it would take minutes or overflow the stack.
+inline constexpr double most_layers = 100'000;
+inline constexpr Index deepest_layers = 60;
+
 /// What a layer is to the library: a kind with fields, and how it writes itself into the graph.
 class LayerModel {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "network/layer_model.hpp"
 #include "network/pull_back.hpp"
@@ -54,8 +55,22 @@ std::string summary(const Layer& layer) {
 
 }  // namespace
 
+namespace {
+
+void check_layer_count(const Network& network) {
+  double layers = 0;
+  for (const Layer& layer : network.layers()) layers += model_of(layer).extent().layers;
+  if (layers > most_layers)
+    throw NetworkError(
+        fmt::format("network '{}': expected at most {:.0f} layers in all, repeats written out, got {:.6g}",
+                    network.name(), most_layers, layers));
+}
+
+}  // namespace
+
 Graph Lowering::lower(const Network& network, const Shape& input, const Replicate& replicate,
                       const InputTraits& traits, Readouts readouts) {
+  check_layer_count(network);
   Lowering lowering;
   lowering.replicate_ = replicate;
   const State end = lowering.sequence(network.layers(), lowering.start(input, traits), "layers");
@@ -284,7 +299,14 @@ State Lowering::sum(const std::vector<LoweredBranch>& branches) {
 State Lowering::product(const std::vector<LoweredBranch>& branches) {
   check_independent(branches);
   ProductNode node{1};
-  for (const LoweredBranch& branch : branches) node.factor *= branch.factor;
+  bool vanishes = false;
+  for (const LoweredBranch& branch : branches) {
+    node.factor *= branch.factor;
+    vanishes = vanishes || branch.factor == 0;
+  }
+  if (!vanishes && !std::isnormal(node.factor))
+    reject(fmt::format("expected scales whose squares have a product in the range of double, got {:g}",
+                       node.factor));
   State state = joined(branches, node);
   state.distribution = ChannelDistribution::other;
   return state;

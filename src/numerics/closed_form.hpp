@@ -48,15 +48,19 @@ inline double root_of_sum(double a, double root) {
 /// Rounding errors of a covariance that is known to be that of multiples.
 constexpr double perfect_tolerance = 32;
 
-/// The covariance +-sqrt(pq) that c is but for rounding errors; nothing if it is not.
+/// The same of any covariance before a function that jumps: the angle, and with it the value, has an infinite slope at
+/// perfect correlation, so that layer after layer would take the square root of a rounding error.
+constexpr double jump_tolerance = 8;
+
+/// The covariance +-sqrt(pq) that c is but for `tolerance` rounding errors; nothing if it is not.
 template <typename Scalar>
-std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c) {
+std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double tolerance = perfect_tolerance) {
   if (!(p > 0 && q > 0)) return std::nullopt;
   // Equal variances have no rounding error.
   const double product =
       p == q ? static_cast<double>(p) : std::sqrt(static_cast<double>(p)) * std::sqrt(static_cast<double>(q));
   const double rest = 1 - std::abs(static_cast<double>(c)) / product;
-  if (!(std::abs(rest) <= perfect_tolerance * std::numeric_limits<Scalar>::epsilon())) return std::nullopt;
+  if (!(std::abs(rest) <= tolerance * std::numeric_limits<Scalar>::epsilon())) return std::nullopt;
   return static_cast<Scalar>(std::copysign(product, static_cast<double>(c)));
 }
 
@@ -66,7 +70,8 @@ std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c) {
 /// or dual(p, q, c, double root), root = root_determinant(p, q, c), and, where phi is positively homogeneous,
 /// slopes(). Where it has
 ///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const,
-/// derivatives come from them, else from differences and from the former. One virtual call serves a row; the formula is
+/// derivatives come from them, else from differences and from the former. bool jumps() const tells that phi is
+/// discontinuous, see jump_tolerance. One virtual call serves a row; the formula is
 /// inlined there.
 template <typename Formula>
 class ClosedForm : public Activation {
@@ -111,6 +116,10 @@ class ClosedForm : public Activation {
 
   template <typename Scalar>
   Dual<Scalar> entry(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (requires { formula_.jumps(); })
+      if (formula_.jumps())
+        if (const auto perfect = perfect_covariance(p, q, c, jump_tolerance))
+          return perfect_entry(p, q, *perfect);
     if constexpr (takes_root)
       return formula_.dual(p, q, c, root_determinant(p, q, c));
     else

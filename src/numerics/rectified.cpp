@@ -20,6 +20,7 @@ DualSlopes jump_slopes(const Dual<double>& dual, double weight, double p, double
 struct Sign {
   [[nodiscard]] static double value(double x) { return static_cast<double>((x > 0) - (x < 0)); }
   [[nodiscard]] static double derivative(double) { return 0; }
+  [[nodiscard]] static bool jumps() { return true; }
 
   /// (2/pi) arcsin(c / sqrt(pq)), from whichever end of the arc is nearer: exact at perfect correlation and
   /// of full relative accuracy near zero.
@@ -55,6 +56,8 @@ class RectifiedMonomial {
     if (degree_ == 1) return x < 0 ? 0 : 1;
     return x > 0 ? degree_ * std::pow(x, degree_ - 1) : 0;
   }
+
+  [[nodiscard]] bool jumps() const { return degree_ == 0; }
 
   template <typename Scalar>
   [[nodiscard]] Dual<Scalar> dual(Scalar p, Scalar q, Scalar c, double wide_root) const {

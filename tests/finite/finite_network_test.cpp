@@ -99,6 +99,10 @@ TEST_CASE("shares of a concatenation are whole channels") {
   CHECK(made(layers, {{}, 2}, {.hidden = 10, .outputs = 1, .layers = {}}).parameter_count() == 2 * 10 + 10);
   const Layers with_input{concat({{0.5, {}}, {0.5, {dense()}}}), dense()};
   CHECK(made(with_input, {{}, 3}, {}).parameter_count() == 3 * 3 + 6);
+  // One channel is two thirds of no number of channels; two are.
+  const Layers thirds{concat({{2.0 / 3, {}}, {1.0 / 3, {dense()}}}), dense()};
+  CHECK_THROWS_AS(made(thirds, {{}, 1}, {}), NetworkError);
+  CHECK(made(thirds, {{}, 2}, {}).parameter_count() == 2 * 1 + 3);
 }
 
 TEST_CASE("networks that do not fit are errors with a path") {

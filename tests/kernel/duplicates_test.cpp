@@ -10,8 +10,10 @@
 
 #include "support/random_inputs.hpp"
 #include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/position_covariances.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/branches.hpp"
+#include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 
@@ -193,6 +195,42 @@ TEST_CASE_TEMPLATE("numbers as inputs, with and without biases", Scalar, float, 
         CHECK(std::abs(static_cast<double>(kernels.nngp(row, column) - c)) <= tolerance<Scalar> * scale);
       }
   }
+}
+
+/// One channel, and filters of one position: all positions of all inputs are multiples of each other. The factors are
+/// such that no product is exact.
+template <typename Scalar>
+void check_jumps_of_positions(const Layer& jump, double of_parallel, double of_opposed) {
+  const auto is_negative = [](Index i, Index a) { return (20 * i + a) % 7 == 3; };
+  xt::xarray<Scalar> x = xt::zeros<Scalar>({3, 4, 5, 1});
+  for (Index k = 0; k < 60; ++k)
+    x.flat(static_cast<std::size_t>(k)) =
+        static_cast<Scalar>((is_negative(0, k) ? -1 : 1) * (0.1 + 0.37 * static_cast<double>(k % 11)));
+  const Layer conv = layers::conv({.filter = {1, 1}, .weight_variance = 1.7});
+  for (const Index depth : {1, 2, 4, 6, 12}) {
+    CAPTURE(depth);
+    const Network network({layers::repeat(depth, {conv, jump})});
+    bool right = true;
+    for (Index i = 0; i < 3; ++i)
+      for (Index j = 0; j < 3; ++j) {
+        const auto nngp = position_covariances<Scalar>(network, Inputs<Scalar>(x), i, j).nngp;
+        for (Index a = 0; a < 20; ++a)
+          for (Index b = 0; b < 20; ++b) {
+            const bool opposed = is_negative(i, a) != is_negative(j, b);
+            // What a step makes of opposed positions is uncorrelated, and not perfectly correlated behind the next one.
+            if (opposed && depth > 1 && of_opposed == 0) continue;
+            right = right && static_cast<double>(nngp(a, b)) == (opposed ? of_opposed : of_parallel);
+          }
+      }
+    CHECK(right);
+  }
+}
+
+TEST_CASE("sign and step of positions that are multiples of each other are exact at any depth") {
+  check_jumps_of_positions<double>(layers::sign(), 1, -1);
+  check_jumps_of_positions<float>(layers::sign(), 1, -1);
+  check_jumps_of_positions<double>(layers::rectified_monomial(0), 0.5, 0);
+  check_jumps_of_positions<float>(layers::rectified_monomial(0), 0.5, 0);
 }
 
 }  // namespace widelimit::testing

@@ -274,4 +274,72 @@ TEST_CASE("kernels that leave the range in front of a readout name their layer")
   }
 }
 
+TEST_CASE("norms of inputs do not see the scale, however large or small") {
+  const auto x = random_inputs(5, {3, 4, 3});
+  for (const bool positions : {false, true})
+    for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {
+      Layers list{layers::rms_norm({axes, 0.0}), layers::dense(), layers::relu(), layers::dense()};
+      if (positions) list.insert(list.begin() + 3, layers::global_average_pool());
+      xt::xarray<double> inputs = x;
+      if (!positions) inputs.reshape({3, 12});
+      const Network network(list);
+      const auto expected = gram<double>(network, inputs);
+      for (const double scale : {1e-305, 1e-200, 1e-162, 1e-120, 1e120, 1e154, 1e300}) {
+        CAPTURE(scale);
+        const auto found = gram<double>(network, xt::xarray<double>(inputs * scale));
+        CHECK((found.nngp - expected.nngp).cwiseAbs().maxCoeff() < 1e-12);
+        CHECK((found.ntk - expected.ntk).cwiseAbs().maxCoeff() < 1e-12);
+      }
+    }
+  // Beside an epsilon, what is far larger is normalised all the same.
+  const Network shifted({layers::layer_norm({NormAxes::channels, 1e-3}), layers::dense()});
+  const auto large = gram<double>(shifted, xt::xarray<double>(x * 1e200).reshape({3, 12})),
+             larger = gram<double>(shifted, xt::xarray<double>(x * 1e250).reshape({3, 12}));
+  CHECK(large.nngp(0, 0) == doctest::Approx(1).epsilon(1e-12));
+  CHECK((large.nngp - larger.nngp).cwiseAbs().maxCoeff() < 1e-12);
+}
+
+TEST_CASE("variances and scales that leave the range of the precision are errors, not zeros") {
+  const auto x = random_inputs(2, {2, 3});
+  const auto message_of = [](const auto& compute) -> std::string {
+    try {
+      compute();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const auto of_float = [&](const Layers& list) {
+    return message_of([&] { static_cast<void>(gram<float>(Network(list), xt::xarray<float>(x))); });
+  };
+  CHECK(of_float({layers::dense({.weight_variance = 0, .bias_variance = 2.3e-308}), layers::sign(),
+                  layers::dense()})
+            .find("layers[0] (dense): the bias variance is 2.3e-308, it leaves the range of float") !=
+        std::string::npos);
+  CHECK(of_float({layers::dense({.weight_variance = 1e-60}), layers::sign(), layers::dense()})
+            .find("layers[0] (dense): the weight variance is 1e-60") != std::string::npos);
+  CHECK(of_float({layers::sum({{1, {}}, {1e-30, {layers::dense()}}}), layers::dense()})
+            .find("layers[0] (sum): the factor of a branch is 1e-60") != std::string::npos);
+  CHECK(of_float({layers::product({{1e-30, {layers::dense()}}, {1, {layers::dense()}}}), layers::dense()})
+            .find("layers[0] (product): the factor of the branches is 1e-60") != std::string::npos);
+  // Double holds them all.
+  const Network tiny(
+      {layers::dense({.weight_variance = 0, .bias_variance = 2.3e-300}), layers::sign(), layers::dense()});
+  CHECK(gram<double>(tiny, x).nngp(0, 1) == doctest::Approx(1).epsilon(1e-14));
+  const auto of_double = [&](const Layers& list) {
+    return message_of([&] { static_cast<void>(gram<double>(Network(list), x)); });
+  };
+  CHECK(
+      of_double(
+          {layers::product({{1e-100, {layers::dense()}}, {-1e-100, {layers::dense()}}}), layers::dense()})
+          .find("layers[0] (product): expected scales whose squares have a product in the range of double") !=
+      std::string::npos);
+  CHECK(message_of([] {
+          static_cast<void>(layers::product({{-1e-200, {layers::dense()}}, {1, {}}}));
+        }) == "product: expected a scale of 0, or one of size 1.5e-154 to 1.3e154, got -1e-200");
+  CHECK(message_of([] {
+          static_cast<void>(layers::sum({{1e200, {layers::dense()}}, {1, {}}}));
+        }).starts_with("sum: expected a scale of 0"));
+}
+
 }  // namespace widelimit::testing

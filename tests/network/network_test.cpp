@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "widelimit/error.hpp"
+#include "widelimit/kernel/gram.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/branches.hpp"
 #include "widelimit/layers/convolution.hpp"
@@ -53,6 +55,13 @@ TEST_CASE("printing needs no shape") {
 TEST_CASE("networks differ by name and order") {
   CHECK(Network("a", {dense()}) != Network("b", {dense()}));
   CHECK(Network({dense(), relu()}) != Network({relu(), dense()}));
+}
+
+TEST_CASE("networks have at most 100,000 layers, in a list as in repeats") {
+  const Layers many(200'001, dense());
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(gram<double>(Network("long", many), xt::xarray<double>{{1.0}, {2.0}})),
+      "network 'long': expected at most 100000 layers in all, repeats written out, got 200001", NetworkError);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/constant_checks.hpp"
 #include "kernel/features.hpp"
 #include "kernel/planes/workspace.hpp"
 #include "network/graph_stage.hpp"
@@ -136,6 +137,10 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
   plan.in_double =
       (plan.vectors_only && plan.program.points.instructions.size() > most_instructions_in_float) ||
       reads_graphs(plan.program.graph);
+  if (plan.in_double || scalar_bytes == sizeof(double))
+    check_constants<double>(plan.program.graph);
+  else
+    check_constants<float>(plan.program.graph);
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
