@@ -277,7 +277,7 @@ TEST_CASE("kernels that leave the range in front of a readout name their layer")
 TEST_CASE("norms of inputs do not see the scale, however large or small") {
   const auto x = random_inputs(5, {3, 4, 3});
   for (const bool positions : {false, true})
-    for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {
+    for (const layers::NormAxes axes : {layers::NormAxes::channels, layers::NormAxes::channels_and_space}) {
       Layers list{layers::rms_norm({axes, 0.0}), layers::dense(), layers::relu(), layers::dense()};
       if (positions) list.insert(list.begin() + 3, layers::global_average_pool());
       xt::xarray<double> inputs = x;
@@ -292,7 +292,7 @@ TEST_CASE("norms of inputs do not see the scale, however large or small") {
       }
     }
   // Beside an epsilon, what is far larger is normalised all the same.
-  const Network shifted({layers::layer_norm({NormAxes::channels, 1e-3}), layers::dense()});
+  const Network shifted({layers::layer_norm({layers::NormAxes::channels, 1e-3}), layers::dense()});
   const auto large = gram<double>(shifted, xt::xarray<double>(x * 1e200).reshape({3, 12})),
              larger = gram<double>(shifted, xt::xarray<double>(x * 1e250).reshape({3, 12}));
   CHECK(large.nngp(0, 0) == doctest::Approx(1).epsilon(1e-12));
