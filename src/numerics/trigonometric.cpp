@@ -28,6 +28,9 @@ class ExponentialPair {
     return difference + static_cast<Scalar>(excess_) * far;
   }
 
+  /// k
+  [[nodiscard]] double weight() const { return k_; }
+
  private:
   double half_square_;
   double k_;
@@ -65,6 +68,13 @@ class Sine {
     return {entry, side, side, square * square * entry.value, entry.derivative};
   }
 
+  /// The slopes above cancel for p = q = c, where only the term of the sum of both variables depends on p.
+  [[nodiscard]] SelfSlopes self_slopes(double p) const {
+    const double square = frequency_ * frequency_;
+    const double slope = 2 * derivative_weight_ * cosines_.weight() * std::exp(-2 * square * p);
+    return {dual(p, p, p), {slope, -square * slope}};
+  }
+
  private:
   double amplitude_;
   double frequency_;
@@ -96,6 +106,7 @@ class Cosine {
   [[nodiscard]] DualSlopes slopes(double p, double q, double c, double root) const {
     return shifted_.slopes(p, q, c, root);
   }
+  [[nodiscard]] SelfSlopes self_slopes(double p) const { return shifted_.self_slopes(p); }
 
  private:
   double amplitude_;
