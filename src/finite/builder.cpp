@@ -91,6 +91,23 @@ std::vector<Index> shared_out(Index total, const BranchParts& parts) {
   return channels;
 }
 
+/// All channels, of which `own` are the share of branch i. A share that is no whole number would be rounded, and the
+/// network would have another limit.
+Index total_of_share(const BranchParts& parts, std::size_t i, Index own) {
+  const auto whole = [](double channels) {
+    return std::abs(channels - std::round(channels)) <= 1e-9 * std::max(1.0, channels);
+  };
+  const double total = static_cast<double>(own) / parts.branches[i].weight;
+  bool divides = whole(total);
+  for (const auto& branch : parts.branches) divides = divides && whole(branch.weight * std::round(total));
+  if (!divides)
+    throw ArgumentError(fmt::format(
+        "expected whole numbers of channels for all shares, got {} in branch {} for its share of {}; "
+        "choose channels that the shares divide",
+        own, i, parts.branches[i].weight));
+  return static_cast<Index>(std::llround(total));
+}
+
 template <typename Scalar>
 class Builder {
  public:
@@ -153,11 +170,8 @@ class Builder {
     for (std::size_t i = 0; i < count; ++i) {
       if (opens_channels(parts.branches[i].layers)) continue;
       build(i);
-      const auto own = static_cast<double>(branches[i]->output().channels);
-      const double all = parts.kind == BranchKind::concat ? own / parts.branches[i].weight : own;
-      wanted = static_cast<Index>(std::llround(all));
-      if (parts.kind == BranchKind::concat)
-        check_share(i, parts.branches[i].weight, branches[i]->output().channels, *wanted);
+      const Index own = branches[i]->output().channels;
+      wanted = parts.kind == BranchKind::concat ? total_of_share(parts, i, own) : own;
     }
     if (parts.kind == BranchKind::concat) {
       const auto shares = shared_out(*wanted, parts);
@@ -169,17 +183,6 @@ class Builder {
       if (!branches[i]) build(i);
     check_forms(parts, branches, channels);
     return join(parts, std::move(branches));
-  }
-
-  /// A branch that cannot choose its channels has to have about its share of all of them.
-  static void check_share(std::size_t branch, double share, Index channels, Index total) {
-    constexpr double tolerance = 0.01;
-    const double exact = share * static_cast<double>(total), own = static_cast<double>(channels);
-    if (std::abs(exact - own) > tolerance * own)
-      throw ArgumentError(fmt::format(
-          "the {} channels of branch {} are no share of {} of any number of channels; choose channels "
-          "that the shares divide",
-          channels, branch, share));
   }
 
   static void check_forms(const BranchParts& parts, const Parts<Scalar>& branches,

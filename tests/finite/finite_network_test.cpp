@@ -103,6 +103,10 @@ TEST_CASE("shares of a concatenation are whole channels") {
   const Layers thirds{concat({{2.0 / 3, {}}, {1.0 / 3, {dense()}}}), dense()};
   CHECK_THROWS_AS(made(thirds, {{}, 1}, {}), NetworkError);
   CHECK(made(thirds, {{}, 2}, {}).parameter_count() == 2 * 1 + 3);
+  // Three channels are half of six, but a quarter of six is no whole number.
+  const Layers quarters{concat({{0.5, {}}, {0.25, {dense()}}, {0.25, {dense()}}}), dense()};
+  CHECK_THROWS_AS(made(quarters, {{}, 3}, {}), NetworkError);
+  CHECK(made(quarters, {{}, 2}, {}).parameter_count() == 2 * 2 + 4);
 }
 
 TEST_CASE("networks that do not fit are errors with a path") {
