@@ -215,7 +215,7 @@ Json CaseComposer::weights() {
 }
 
 Json CaseComposer::convolution() {
-  std::string padding = draws_.one_of({"same", "valid", "circular"});
+  const std::string padding = draws_.one_of({"same", "valid", "circular"});
   std::vector<Index> filter, strides;
   for (std::size_t axis = 0; axis < axes(); ++axis) {
     const Index size = 1 + draws_.below(draws_.one_in(4) ? 6 : 3);
@@ -236,7 +236,7 @@ Json CaseComposer::keeping_weights() {
   }
   std::vector<Index> filter;
   for (std::size_t axis = 0; axis < axes(); ++axis) filter.push_back(1 + draws_.below(3));
-  std::string padding = draws_.one_of({"same", "circular"});
+  const std::string padding = draws_.one_of({"same", "circular"});
   return shaped_weights(draws_.one_in(6) ? "local_conv" : "conv", filter, std::vector<Index>(axes(), 1),
                         padding);
 }

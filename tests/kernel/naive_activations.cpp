@@ -74,8 +74,10 @@ DualValue gelu(const NaiveGaussian& g) {
 
 /// exp(-x^2) sin(x): the exponentials make a Gaussian of covariance (S^-1 + 2)^-1 out of one of covariance S.
 DualValue gabor(const NaiveGaussian& g) {
-  const Real size = (1 + 2 * g.p) * (1 + 2 * g.q) - 4 * square(g.c), slope = -8 * g.c;
-  const Real p = (g.p + 2 * g.determinant) / size, q = (g.q + 2 * g.determinant) / size, c = g.c / size;
+  const Real delta = std::max<Real>(g.determinant, 0), slope = -8 * g.c;
+  // (1 + 2p) (1 + 2q) - 4 c^2, without a difference of large numbers.
+  const Real size = 1 + 2 * (g.p + g.q) + 4 * delta;
+  const Real p = (g.p + 2 * delta) / size, q = (g.q + 2 * delta) / size, c = g.c / size;
   const Real of_p = (-4 * g.c - p * slope) / size, of_q = (-4 * g.c - q * slope) / size,
              of_c = (1 - c * slope) / size;
   const Real near = std::exp(-(p + q - 2 * c) / 2), far = std::exp(-(p + q + 2 * c) / 2),
@@ -210,11 +212,10 @@ DualValue kept_quadrature(const json& layer, const NaiveGaussian& g) {
 
 DualValue of_erf(const json& layer, const NaiveGaussian& g) {
   const Real a = number(layer, "a", 1), b2 = square(number(layer, "b", 1)), d = number(layer, "d", 0);
-  const Real sizes = (1 + 2 * b2 * g.p) * (1 + 2 * b2 * g.q);
-  // sizes - 4 b^4 c^2, without a difference of large numbers
-  const Real rest = 1 + 2 * b2 * (g.p + g.q) + 4 * square(b2) * g.determinant;
+  // (1 + 2 b^2 p) (1 + 2 b^2 q) - 4 b^4 c^2, without a difference of large numbers.
+  const Real rest = 1 + 2 * b2 * (g.p + g.q) + 4 * square(b2) * std::max<Real>(g.determinant, 0);
   return {square(a) * 2 / pi * std::atan2(2 * b2 * g.c, std::sqrt(rest)) + square(d),
-          square(a) * b2 * 4 / pi / std::sqrt(sizes - 4 * square(b2 * g.c))};
+          square(a) * b2 * 4 / pi / std::sqrt(rest)};
 }
 
 }  // namespace

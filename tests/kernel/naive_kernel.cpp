@@ -55,6 +55,7 @@ NaiveState nonlinearity(const NaiveState& state, const json& layer, Run& run) {
                         right.variances[static_cast<std::size_t>(b)], pair.k(a, b));
             met = met || (kink && gaussian.determinant == 0 && gaussian.p * gaussian.q != 0 &&
                           !(pair.same_input && a == b));
+            if (gaussian.p * gaussian.q == 0 && pair.t(a, b) != 0) run.noted.tangent_at_zero = true;
             const DualValue value = naive_dual(layer, gaussian);
             behind.k(a, b) = value.value;
             behind.t(a, b) = pair.t(a, b) * value.derivative;

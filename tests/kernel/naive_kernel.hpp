@@ -59,6 +59,8 @@ struct NaiveValues {
   Real smallest_variance;  ///< The same, of those above 0.
   /// How many nonlinearities with a kink or a jump met different positions that are perfectly correlated.
   int perfectly_correlated = 0;
+  /// Whether an NTK other than 0 came to a nonlinearity where a variance is 0.
+  bool tangent_at_zero = false;
 };
 
 /// Errors of about `size` standard deviations of what stands at two positions, added to their covariances and tangents
