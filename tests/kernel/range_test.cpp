@@ -342,4 +342,19 @@ TEST_CASE("variances and scales that leave the range of the precision are errors
         }).starts_with("sum: expected a scale of 0"));
 }
 
+TEST_CASE("a pair that has no room in memory is an error before anything is computed") {
+  const xt::xarray<double> x = random_inputs(1, {1, 5, 1});
+  const Network network(
+      {layers::image_resize({.size = {1 << 20}}), layers::relu(), layers::global_average_pool()});
+  std::string message = "no error";
+  try {
+    static_cast<void>(gram<double>(network, x));
+  } catch (const ArgumentError& error) {
+    message = error.what();
+  }
+  CHECK(message.starts_with(
+      "gram: layers[0] (image_resize): a pair of inputs with 1048576 positions there takes "));
+  CHECK(message.ends_with("use fewer positions, or pool before this layer"));
+}
+
 }  // namespace widelimit::testing
