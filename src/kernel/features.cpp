@@ -91,19 +91,18 @@ class Transformer {
     double largest = 0;
     for_each([&](Scalar value) { largest = std::max(largest, std::abs(static_cast<double>(value))); });
     const double unit = unit_of(largest, norm.epsilon), epsilon = norm.epsilon / unit / unit;
-    double mean = 0;
-    if (norm.centring == Centring::over_axes)
-      for_each([&](Scalar value) { mean += static_cast<double>(value) / unit / entries; });
+    // Beside one of the values, so that the rest of equal ones is exactly 0: it is divided by its own size.
+    double origin = 0, mean = 0;
+    if (norm.centring == Centring::over_axes) {
+      origin = static_cast<double>(features_.values[static_cast<std::size_t>(positions.front())]) / unit;
+      for_each([&](Scalar value) { mean += (static_cast<double>(value) / unit - origin) / entries; });
+    }
+    const auto centred = [&](Scalar value) { return static_cast<double>(value) / unit - origin - mean; };
     double variance = 0;
-    for_each([&](Scalar value) {
-      const double centred = static_cast<double>(value) / unit - mean;
-      variance += centred * centred / entries;
-    });
+    for_each([&](Scalar value) { variance += centred(value) * centred(value) / entries; });
     const double shifted = variance + epsilon;
     const double factor = shifted > 0 ? 1 / std::sqrt(shifted) : 0;
-    for_each([&](Scalar& value) {
-      value = static_cast<Scalar>((static_cast<double>(value) / unit - mean) * factor);
-    });
+    for_each([&](Scalar& value) { value = static_cast<Scalar>(centred(value) * factor); });
   }
 
   Features<Scalar>& features_;
