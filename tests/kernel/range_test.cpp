@@ -293,8 +293,10 @@ TEST_CASE("norms of inputs do not see the scale, however large or small") {
     }
   // Beside an epsilon, what is far larger is normalised all the same.
   const Network shifted({layers::layer_norm({layers::NormAxes::channels, 1e-3}), layers::dense()});
-  const auto large = gram<double>(shifted, xt::xarray<double>(x * 1e200).reshape({3, 12})),
-             larger = gram<double>(shifted, xt::xarray<double>(x * 1e250).reshape({3, 12}));
+  xt::xarray<double> vectors = x;
+  vectors.reshape({3, 12});
+  const auto large = gram<double>(shifted, xt::xarray<double>(vectors * 1e200)),
+             larger = gram<double>(shifted, xt::xarray<double>(vectors * 1e250));
   CHECK(large.nngp(0, 0) == doctest::Approx(1).epsilon(1e-12));
   CHECK((large.nngp - larger.nngp).cwiseAbs().maxCoeff() < 1e-12);
 }
@@ -355,6 +357,19 @@ TEST_CASE("a pair that has no room in memory is an error before anything is comp
   CHECK(message.starts_with(
       "gram: layers[0] (image_resize): a pair of inputs with 1048576 positions there takes "));
   CHECK(message.ends_with("use fewer positions, or pool before this layer"));
+}
+
+TEST_CASE("layer norms of constant inputs without epsilon are 0") {
+  // The rounding of a mean would be divided by its own size.
+  for (const std::size_t size : {1, 3, 6, 7, 49, 100})
+    for (const double value : {0.1, 0.3, 0.7, 1e-9, 123.456}) {
+      CAPTURE(size);
+      CAPTURE(value);
+      const xt::xarray<double> vectors = value * xt::ones<double>({std::size_t{2}, size});
+      const Network network({layers::layer_norm({layers::NormAxes::channels, 0.0}), layers::dense()});
+      CHECK(gram<double>(network, vectors).nngp.cwiseAbs().maxCoeff() == 0);
+      CHECK(gram<float>(network, xt::xarray<float>(vectors)).nngp.cwiseAbs().maxCoeff() == 0);
+    }
 }
 
 }  // namespace widelimit::testing

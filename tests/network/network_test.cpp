@@ -60,7 +60,7 @@ TEST_CASE("networks differ by name and order") {
 TEST_CASE("networks have at most 100,000 layers, in a list as in repeats") {
   const Layers many(200'001, dense());
   CHECK_THROWS_WITH_AS(
-      static_cast<void>(gram<double>(Network("long", many), xt::xarray<double>{{1.0}, {2.0}})),
+      static_cast<void>(gram<double>(Network("long", many), xt::xarray<double>(xt::ones<double>({2, 1})))),
       "network 'long': expected at most 100000 layers in all, repeats written out, got 200001", NetworkError);
 }
 
