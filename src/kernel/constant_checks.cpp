@@ -12,7 +12,8 @@ namespace {
 
 template <typename Scalar>
 void check_constant(const Node& node, const char* name, double constant) {
-  if (constant == 0 || std::isnormal(static_cast<Scalar>(constant))) return;
+  const auto rounded = static_cast<Scalar>(constant);
+  if (constant == 0 || (rounded != 0 && std::isfinite(rounded))) return;
   throw_named(node,
               NumericalError(fmt::format("the {} is {:g}, {}", name, constant, out_of_range_advice<Scalar>)));
 }

@@ -4,8 +4,8 @@
 
 namespace widelimit {
 
-/// Throws NumericalError, naming the layer, for a variance or a factor of the graph that is not 0 and leaves the range of
-/// Scalar: computing with it would go on as if it were 0 or infinite.
+/// Throws NumericalError, naming the layer, for a variance or a factor of the graph that is not 0, but 0 or infinite in
+/// Scalar. What becomes inaccurate only is found where variances are.
 template <typename Scalar>
 void check_constants(const Graph& graph);
 

@@ -230,8 +230,14 @@ class HomogeneousAttention final : public AttentionStage<HomogeneousAttention> {
         slopes += weights.numbers[n] * side[weights.first + n].slopes;
       }
       const AttentionSums sums{.value_logits = functions[2], .value_logit_ntks = functions[3]};
-      const Eigen::Array4d behind = functions_adjoint(sums, encoded, a, b, scale, adjoint, bars);
-      if (!(scale > 0)) return;
+      const bool varies = scale > 0;
+      const Eigen::Array4d behind =
+          functions_adjoint(sums, encoded, a, b, varies ? scale : 1.0, adjoint, bars);
+      if (!varies) {
+        // A query of zeros is uncorrelated: of qk^2 s_a s_b g(rho) the mean slope in K~_ab to both sides is qk^2 g'(0).
+        bars.queries(a, b) += squared_query_key_std() * (behind[0] * slopes[0] + behind[1] * slopes[1]);
+        return;
+      }
       const double rho_bar = (behind * slopes).sum();
       const double factors = behind[0] * functions[0] + behind[1] * functions[1] - rho_bar * rho;
       bars.queries(a, b) += rho_bar * squared_query_key_std() / scale;

@@ -381,8 +381,12 @@ TEST_CASE("masks behind resized axes: a position that the method weighs by 0 is 
     const xt::xarray<double> ones = xt::ones<double>({std::size_t{1}, size, std::size_t{1}});
     xt::xarray<bool> mask = xt::zeros<bool>({std::size_t{1}, size});
     for (std::size_t i = 0; i < size; ++i) mask(0, i) = kept[i];
-    return gram<double>(Network({image_resize(options), global_average_pool()}), Inputs<double>(ones, mask))
-        .nngp(0, 0);
+    try {
+      return gram<double>(Network({image_resize(options), global_average_pool()}), Inputs<double>(ones, mask))
+          .nngp(0, 0);
+    } catch (const NetworkError&) {
+      return -1.0;  // No position is read: neither of the mirror images'.
+    }
   };
   for (const ResizeMethod method : {ResizeMethod::nearest, ResizeMethod::linear, ResizeMethod::cubic})
     for (const bool antialias : {false, true})

@@ -187,7 +187,7 @@ TEST_CASE(
   xt::xarray<double> x = random_inputs(6, {1, 4, 3});
   for (std::size_t c = 0; c < 3; ++c) x(0, 1, c) = 0;
   const auto y = random_inputs(7, {1, 4, 3});
-  AttentionOptions options{.query_key_std = 0.9};
+  AttentionOptions options{.scaling = AttentionScaling::inverse_sqrt_width, .query_key_std = 0.9};
   for (const auto& zeta : {relu(), leaky_relu(0.3)}) {
     options.weights = AttentionWeights::elementwise(zeta);
     options.mask = AttentionMask::full;

@@ -84,7 +84,12 @@ TEST_CASE("quadrature: agrees with closed forms over twelve orders of variance a
           CAPTURE(rho);
           const auto expected = closed->dual(p, q, c);
           const auto actual = quadrature->dual(p, q, c);
-          CHECK(std::abs(actual.value - expected.value) <= 1e-10 * value_scale(*closed, p, q));
+          // Closed forms of functions that jump take the rounding of c for perfect correlation, whose angle quadrature sees.
+          const bool jumps = name == "sign" || name == "step";
+          const double of_rounding =
+              jumps && std::abs(rho) == 1 ? std::sqrt(std::abs(p * q - c * c)) / std::abs(c) : 0;
+          CHECK(std::abs(actual.value - expected.value) <=
+                (1e-10 + of_rounding) * value_scale(*closed, p, q));
           CHECK(std::abs(actual.derivative - expected.derivative) <=
                 1e-10 * smooth_derivative_scale(*closed, p, q));
         }

@@ -44,6 +44,18 @@ struct HomogeneousRowLoops {
           weight{hn::Set(d, static_cast<Scalar>(dual.weight))} {}
   };
 
+  /// By the sign bit. Highway's own looks at all bits of v where there is no blend by signs (SSSE3).
+  static HWY_INLINE V if_negative(V v, V yes, V no) {
+#if HWY_TARGET == HWY_SSSE3
+    const D d;
+    const hn::RebindToSigned<D> integers;
+    const V signs = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(integers, v)));
+    return hn::IfThenElse(hn::MaskFromVec(signs), yes, no);
+#else
+    return hn::IfNegativeThenElse(v, yes, no);
+#endif
+  }
+
   struct Mapped {
     V root;           ///< sqrt(pq - c^2)
     V weighted_root;  ///< Times the weight.
@@ -57,10 +69,10 @@ struct HomogeneousRowLoops {
     const V root = hn::Sqrt(hn::Max(Arc<Scalar>::determinant(k.d, p, q, c), k.zero));
     const V weighted_root = hn::Mul(k.weight, root), distance = hn::NegMulAdd(hn::Abs(c), inverse, k.one);
     // The weight times the sine, 1 without a variance. The angle is exact to the last digits where its sine is.
-    const V sine = hn::IfNegativeThenElse(hn::Or(left, right), k.weight, hn::Mul(weighted_root, inverse));
+    const V sine = if_negative(hn::Or(left, right), k.weight, hn::Mul(weighted_root, inverse));
     const V over_sine = Arc<Scalar>::angle_over_sine(k.d, distance);
-    const V derivative = hn::IfNegativeThenElse(c, hn::MulAdd(sine, over_sine, k.opposed),
-                                                hn::NegMulAdd(sine, over_sine, k.aligned));
+    const V derivative =
+        if_negative(c, hn::MulAdd(sine, over_sine, k.opposed), hn::NegMulAdd(sine, over_sine, k.aligned));
     // Guards of planes stay zero by it.
     const V slope = hn::IfThenElseZero(hn::Ne(inverse, k.zero), derivative);
     return {root, weighted_root, distance, slope};
