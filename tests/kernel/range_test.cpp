@@ -346,8 +346,8 @@ TEST_CASE("variances and scales that leave the range of the precision are errors
 
 TEST_CASE("a pair that has no room in memory is an error before anything is computed") {
   const xt::xarray<double> x = random_inputs(1, {1, 5, 1});
-  const Network network(
-      {layers::image_resize({.size = {1 << 20}}), layers::relu(), layers::global_average_pool()});
+  const Network network({layers::image_resize({.size = {1 << 20}}), layers::dense(), layers::relu(),
+                         layers::global_average_pool()});
   std::string message = "no error";
   try {
     static_cast<void>(gram<double>(network, x));
