@@ -102,9 +102,13 @@ class _WideNetwork(BaseEstimator):
         self.X_fit_, self._targets = X, targets
         matrix = self._gram(X)
         fits = self._fits(matrix, candidates)
-        self.regularizer_, self._posterior = max(fits, key=lambda fit: fit[1].log_marginal_likelihood)
-        self.log_marginal_likelihood_ = self._posterior.log_marginal_likelihood
+        self.regularizer_, self._posterior = max(fits, key=lambda fit: self._likelihood(fit[1]))
+        self.log_marginal_likelihood_ = self._likelihood(self._posterior)
         return self
+
+    def _likelihood(self, posterior):
+        """Infinite where the targets are all equal: the smaller the amplitude, the more likely they are."""
+        return posterior.log_marginal_likelihood if np.any(self._targets) else np.inf
 
     def _candidates(self):
         try:
@@ -138,6 +142,8 @@ class _WideNetwork(BaseEstimator):
         mean = self._posterior.mean(cross)
         if not return_std:
             return mean, None
+        if not np.any(self._targets):
+            return mean, np.zeros(len(X))
         diagonal = gram_diagonal(self._network, X, self.kernel, self.precision, self.threads)
         variances = np.ascontiguousarray(getattr(diagonal, self.kernel), float)
         deviation = np.sqrt(self._posterior.variance(cross, variances) + self._posterior.noise_variance)
