@@ -104,8 +104,8 @@ TEST_CASE("predict --csv: what does not fit the training table is an error with 
   CHECK(error("name,a,colour,b\nr,1,red,\n") ==
         "widelimit: " + file + ": line 2: column 'b': expected a value, found none\n");
   // Squares of this one are beyond double.
-  CHECK(error("name,a,colour,b\nr,1e200,red,2\n")
-            .starts_with("widelimit: " + file + ": gram: input 0 of x1: "));
+  CHECK(error("name,a,colour,b\nr,1e200,red,2\n").find("widelimit: " + file + ": gram: input 0 of x1: ") !=
+        std::string::npos);
   CHECK(error("name,a,colour,b\n") == "widelimit: " + file + ": there are no rows\n");
   CHECK(error("a,colour,b\n1,red,2\n").find("'name'") != std::string::npos);
   CHECK(run_program("predict --model m --out o --csv a.csv --x x.npy").code == 2);
