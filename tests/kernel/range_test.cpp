@@ -344,21 +344,6 @@ TEST_CASE("variances and scales that leave the range of the precision are errors
         }).starts_with("sum: expected a scale of 0"));
 }
 
-TEST_CASE("a pair that has no room in memory is an error before anything is computed") {
-  const xt::xarray<double> x = random_inputs(1, {1, 5, 1});
-  const Network network({layers::image_resize({.size = {500'000}}), layers::dense(), layers::relu(),
-                         layers::flatten(), layers::dense()});
-  std::string message = "no error";
-  try {
-    static_cast<void>(gram<double>(network, x));
-  } catch (const ArgumentError& error) {
-    message = error.what();
-  }
-  CHECK(message.starts_with(
-      "gram: layers[0] (image_resize): a pair of inputs with 500000 positions there takes "));
-  CHECK(message.ends_with("use fewer positions, or pool before this layer"));
-}
-
 TEST_CASE("layer norms of constant inputs without epsilon are 0") {
   // The rounding of a mean would be divided by its own size.
   for (const std::size_t size : {1, 3, 6, 7, 49, 100})

@@ -11,7 +11,6 @@
 #include "network/lowering.hpp"
 #include "network/pulled_readout.hpp"
 #include "numerics/blas_threads.hpp"
-#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -48,38 +47,9 @@ double plane_numbers(const GramPlan& plan, const PairGeometry& geometry, const S
   return most;
 }
 
-/// The node that has the most positions for inputs of a shape.
-NodeId largest_node(const Graph& graph, const std::vector<Shape>& shapes) {
-  const auto fewer = [](const Shape& a, const Shape& b) { return position_count(a) < position_count(b); };
-  const auto largest = std::max_element(shapes.begin(), shapes.begin() + std::ssize(graph.nodes), fewer);
-  return static_cast<NodeId>(largest - shapes.begin());
-}
-
-/// Throws ArgumentError, naming the layer with the most positions, where not even one pair of inputs has room.
-void require_room_for_a_pair(const GramPlan& plan, const Shape& shape, std::size_t scalar_bytes) {
-  constexpr double always_there = 0x1p30;
-  const Graph& graph = plan.program.graph;
-  const std::vector<Shape> shapes = node_shapes(graph, shape);
-  const NodeId largest = largest_node(graph, shapes);
-  const auto most = static_cast<double>(position_count(shapes[largest]));
-  if (most * most * static_cast<double>(scalar_bytes) < always_there) return;
-  const StateLayout& state = plan.state_layouts.at(shape);
-  Index numbers = 0;
-  for (const Purpose purpose : {Purpose::result, Purpose::state}) {
-    const PairLayout pair(plan.program, plan.demand(purpose), shape, shape);
-    numbers = std::max(numbers, WorkspaceLayout(pair, state, {1, 1}).total());
-  }
-  numerics::require_memory(
-      fmt::format("gram: {}", graph.nodes[largest].path),
-      fmt::format("a pair of inputs with {} positions there", position_count(shapes[largest])),
-      static_cast<double>(scalar_bytes) * static_cast<double>(numbers + state.size),
-      "use fewer positions, or pool before this layer");
-}
-
 Index choose_tile_side(const GramPlan& plan, const Shape& shape, const GramSize& size,
                        std::size_t scalar_bytes, const GramOptions& options) {
   if (plan.vectors_only) return vector_tile_side(size.inputs);
-  require_room_for_a_pair(plan, shape, scalar_bytes);
   if (options.tile_size > 0) return options.tile_size;
   const PairLayout pair(plan.program, plan.demand(Purpose::result), shape, shape);
   const StateLayout& state = plan.state_layouts.at(shape);
