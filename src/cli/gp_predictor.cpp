@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cli/solver_progress.hpp"
-#include "gp/rounding_error.hpp"
+#include "gp/solvers/rounding_error.hpp"
 #include "numerics/blas_threads.hpp"
 #include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/gradient_flow.hpp"

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "cli/gp_task.hpp"
-#include "gp/input_range.hpp"
+#include "gp/data_side/input_range.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gp/linear_algebra.hpp"
+#include "gp/solvers/linear_algebra.hpp"
 #include "widelimit/kernel/gram_tiles.hpp"
 #include "widelimit/store/stored_gram.hpp"
 

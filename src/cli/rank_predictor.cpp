@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cli/rank_gram.hpp"
-#include "gp/rounding_error.hpp"
+#include "gp/solvers/rounding_error.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 
 namespace widelimit::cli {

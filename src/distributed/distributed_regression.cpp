@@ -9,9 +9,9 @@
 
 #include "distributed/scalapack.hpp"
 #include "gp/checks.hpp"
-#include "gp/flow_leave_one_out.hpp"
-#include "gp/linear_algebra.hpp"
-#include "gp/variances.hpp"
+#include "gp/solvers/flow_leave_one_out.hpp"
+#include "gp/solvers/linear_algebra.hpp"
+#include "gp/solvers/variances.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 
 namespace widelimit::distributed {

@@ -1,4 +1,4 @@
-#include "gp/band_form.hpp"
+#include "gp/solvers/band_form.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "gp/linear_algebra.hpp"
+#include "gp/solvers/linear_algebra.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gp/gram_sources/model_kernel.hpp"
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/gp/regression.hpp"
+
+namespace widelimit::gp {
+
+/// Networks trained for a time, and what their mean is made of.
+struct TrainedNetworks {
+  GradientFlow flow;
+  double time;
+  Matrix<double> weights;
+
+  TrainedNetworks(GradientFlow fitted, double training_time)
+      : flow{std::move(fitted)}, time{training_time}, weights{flow.weights(time)} {}
+};
+
+/// Kernels between new inputs and the training inputs, in double.
+struct CrossKernels {
+  Matrix<double> nngp;
+  Matrix<double> ntk;
+};
+
+using Posterior = std::variant<Regression, TrainedNetworks>;
+using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
+
+/// All that a model is.
+struct ModelState {
+  AnyModelKernel kernel;
+  Posterior posterior;
+  Matrix<double> targets;
+  std::vector<std::string> class_names;
+  Preprocessing preprocessing;
+  nlohmann::json preparation;
+  std::optional<Selection> selection;
+};
+
+}  // namespace widelimit::gp

@@ -1,0 +1,342 @@
+#include "widelimit/gp/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gp/selection/selection_scores.hpp"
+#include "gp/solvers/linear_algebra.hpp"
+#include "gp/solvers/rounding_error.hpp"
+#include "gp/solvers/shifted_solver.hpp"
+#include "numerics/blas_threads.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/iterative_regression.hpp"
+#include "widelimit/gp/metrics.hpp"
+#include "widelimit/gp/not_positive_definite.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+using Eigen::Index;
+
+constexpr const char* where = "select_regulariser";
+
+void require_grid(const std::vector<double>& grid) {
+  if (grid.empty()) throw ArgumentError(fmt::format("{}: the grid must hold at least one value", where));
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    if (!(grid[i] > 0) || !std::isfinite(grid[i]))
+      throw ArgumentError(
+          fmt::format("{}: every value of the grid must be positive and finite, but value {} (from 0) "
+                      "is {}",
+                      where, i, grid[i]));
+}
+
+bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, Criterion criterion) {
+  if (!candidate.above_noise || !best.above_noise) return candidate.above_noise;
+  switch (criterion) {
+    case Criterion::accuracy:
+      if (candidate.accuracy != best.accuracy) return candidate.accuracy > best.accuracy;
+      break;
+    case Criterion::mean_squared_error:
+      break;
+    case Criterion::negative_log_predictive_density:
+      return candidate.negative_log_predictive_density < best.negative_log_predictive_density;
+    case Criterion::evidence:
+      return candidate.log_marginal_likelihood > best.log_marginal_likelihood;
+    case Criterion::leave_one_out:
+      return candidate.leave_one_out < best.leave_one_out;
+  }
+  return candidate.mean_squared_error < best.mean_squared_error;
+}
+
+const RegulariserScore& best_of(const std::vector<RegulariserScore>& scores, Criterion criterion) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < scores.size(); ++i)
+    if (is_better(scores[i], scores[best], criterion)) best = i;
+  return scores[best];
+}
+
+/// What is known of the errors of a Gram matrix.
+struct GramErrors {
+  Index size;
+  double mean_diagonal;
+  double smallest_eigenvalue;
+  double error;  ///< See gram_error().
+};
+
+void require_some_above_noise(const std::vector<RegulariserScore>& scores, const GramErrors& gram,
+                              double noise_floor) {
+  if (std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.above_noise; })) return;
+  // A little more, so that the six digits of the message are enough as well.
+  const double enough = noise_floor * (1 + 1e-5);
+  const Index n = gram.size;
+  throw NotPositiveDefinite(
+      fmt::format("{}: no value of the grid lifts the {} x {} Gram matrix above its own errors: its smallest "
+                  "eigenvalue is {:.6g}, its errors are about {:.6g}; a relative regulariser of {:.6g} is "
+                  "enough",
+                  where, n, n, gram.smallest_eigenvalue, gram.error, enough),
+      gram.smallest_eigenvalue, enough);
+}
+
+void require_validation(const ConstMatrixRef& cross, const Matrix<double>& validation_targets, Index n,
+                        Index outputs) {
+  require_cross_gram(cross, n, where, "the validation cross Gram matrix");
+  if (cross.rows() == 0)
+    throw ArgumentError(fmt::format("{}: there must be validation inputs, got none", where));
+  require_shape(validation_targets, cross.rows(), outputs, where, "the validation targets");
+  require_finite(validation_targets, where, "the validation targets");
+}
+
+const char* name_of(Criterion criterion) {
+  switch (criterion) {
+    case Criterion::accuracy:
+      return "accuracy";
+    case Criterion::mean_squared_error:
+      return "mean_squared_error";
+    case Criterion::negative_log_predictive_density:
+      return "negative_log_predictive_density";
+    case Criterion::evidence:
+      return "evidence";
+    case Criterion::leave_one_out:
+      return "leave_one_out";
+  }
+  return "";
+}
+
+void require_data_for(Criterion criterion, bool has_validation) {
+  if (needs_validation(criterion) && !has_validation)
+    throw ArgumentError(fmt::format(
+        "{}: the criterion {} takes validation data; give them, or choose evidence or leave_one_out", where,
+        name_of(criterion)));
+}
+
+/// Under the amplitude of targets that are all 0 every density is infinite, and tells nothing apart.
+void require_density_for(Criterion criterion, const Matrix<double>& targets) {
+  const bool is_error = criterion == Criterion::accuracy || criterion == Criterion::mean_squared_error;
+  if (is_error || !targets.isZero(0)) return;
+  throw ArgumentError(
+      fmt::format("{}: the targets are all 0, so that no amplitude fits them and {} tells no regularisers "
+                  "apart; give the regulariser, or choose by errors on validation data",
+                  where, name_of(criterion)));
+}
+
+/// Scores those values of the grid that lift K + lambda I above the noise, by scores(lambdas) in one call, and takes the
+/// best one.
+template <typename Scores>
+Selection select(const GramErrors& gram, const std::vector<double>& grid, Criterion criterion,
+                 const Scores& scores_of) {
+  const double noise_floor =
+      std::max(0.0, (signal_to_noise * gram.error - gram.smallest_eigenvalue) / gram.mean_diagonal);
+  std::vector<RegulariserScore> scores;
+  std::vector<double> lambdas;
+  for (const double value : grid) {
+    RegulariserScore& score = scores.emplace_back(no_scores());
+    score.relative_regulariser = value;
+    score.above_noise = value >= noise_floor;
+    if (score.above_noise) lambdas.push_back(noise_variance(RelativeRegulariser(value), gram.mean_diagonal));
+  }
+  require_some_above_noise(scores, gram, noise_floor);
+  const std::vector<RegulariserScore> found = scores_of(lambdas);
+  auto next = found.begin();
+  for (RegulariserScore& score : scores) {
+    if (!score.above_noise) continue;
+    const double value = score.relative_regulariser;
+    score = *next++;
+    score.relative_regulariser = value;
+    score.above_noise = true;
+  }
+  return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
+          noise_floor};
+}
+
+/// The same from one reduction to a band: scores(form, lambdas).
+template <typename Scores>
+Selection select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Criterion criterion,
+                         const Scores& scores_of) {
+  const double entry_epsilon = gram.epsilon();
+  Matrix<double> k = std::move(gram).take();
+  const double mean_diagonal = k.diagonal().mean();
+  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
+  BandForm form(std::move(k));
+  const Spectrum spectrum = form.spectrum();
+  return select({spectrum.size, mean_diagonal, spectrum.smallest, gram_error(spectrum, entry_epsilon)}, grid,
+                criterion,
+                [&](const std::vector<double>& lambdas) { return scores_of(std::move(form), lambdas); });
+}
+
+}  // namespace
+
+bool needs_validation(Criterion criterion) {
+  return criterion != Criterion::evidence && criterion != Criterion::leave_one_out;
+}
+
+std::vector<double> regulariser_grid(double smallest, double largest, int count) {
+  if (!(smallest > 0) || !(largest > smallest) || !std::isfinite(largest) || count < 2)
+    throw ArgumentError(
+        fmt::format("regulariser_grid: expected 0 < smallest < largest, finite, and count >= 2, got "
+                    "smallest {}, largest {}, count {}",
+                    smallest, largest, count));
+  std::vector<double> grid(static_cast<std::size_t>(count));
+  const double step = std::log10(largest / smallest) / (count - 1);
+  for (int i = 0; i < count; ++i) grid[static_cast<std::size_t>(i)] = smallest * std::pow(10.0, step * i);
+  grid.back() = largest;
+  return grid;
+}
+
+Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, DoubleMatrix validation_cross,
+                             const Matrix<double>& validation_targets, const std::vector<double>& grid,
+                             Criterion criterion, int threads) {
+  if (criterion == Criterion::negative_log_predictive_density)
+    throw ArgumentError(
+        fmt::format("{}: the criterion {} takes the variances of the validation inputs, see ValidationKernel",
+                    where, name_of(criterion)));
+  return select_regulariser(std::move(gram), targets,
+                            ValidationKernel{std::move(validation_cross), {}, validation_targets}, criterion,
+                            grid, threads);
+}
+
+Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
+                             std::optional<ValidationKernel> validation, Criterion criterion,
+                             const std::vector<double>& grid, int threads) {
+  threads = numerics::resolve_threads(threads, where);
+  require_grid(grid);
+  require_data_for(criterion, validation.has_value());
+  const DoubleMatrix& checked = gram;
+  const Index n = checked.matrix().rows();
+  require_gram(checked.matrix(), where, "the Gram matrix", threads);
+  require_targets(targets, n, where);
+  require_density_for(criterion, targets);
+  std::optional<ValidationPart> seen;
+  if (validation) {
+    seen.emplace(std::move(validation->cross).take(), std::move(validation->variances),
+                 std::move(validation->targets));
+    require_validation(seen->cross, seen->targets, n, targets.cols());
+    if (seen->variances.size() > 0) require_test_variances(seen->variances, seen->cross.rows(), where);
+  }
+  const numerics::BlasThreads guard(useful_threads(n, threads));
+  return select_by_band(std::move(gram), grid, criterion,
+                        [&](BandForm form, const std::vector<double>& lambdas) {
+                          return regression_scores(std::move(form), targets, lambdas, seen,
+                                                   criterion == Criterion::leave_one_out);
+                        });
+}
+
+Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
+                                  std::optional<ValidationKernels> validation, Criterion criterion,
+                                  const std::vector<double>& grid, int threads) {
+  threads = numerics::resolve_threads(threads, where);
+  require_grid(grid);
+  require_data_for(criterion, validation.has_value());
+  if (criterion == Criterion::evidence)
+    throw ArgumentError(fmt::format(
+        "{}: trained networks have no evidence; choose leave_one_out, or a criterion on validation "
+        "data",
+        where));
+  const Index n = ntk.matrix().rows();
+  require_gram(ntk.matrix(), where, "the NTK", threads);
+  Matrix<double> k = std::move(nngp).take();
+  require_shape(k, n, n, where, "the NNGP Gram matrix (as large as the NTK)");
+  require_gram(k, where, "the NNGP Gram matrix", threads);
+  require_targets(targets, n, where);
+  require_density_for(criterion, targets);
+  std::optional<FlowValidationPart> seen;
+  if (validation) {
+    seen.emplace(std::move(validation->nngp_cross).take(), std::move(validation->ntk_cross).take(),
+                 std::move(validation->variances), std::move(validation->targets));
+    require_validation(seen->ntk_cross, seen->targets, n, targets.cols());
+    require_shape(seen->nngp_cross, seen->ntk_cross.rows(), n, where,
+                  "the validation cross NNGP Gram matrix");
+    require_finite(seen->nngp_cross, where, "the validation cross NNGP Gram matrix");
+    require_test_variances(seen->variances, seen->ntk_cross.rows(), where);
+  }
+  const numerics::BlasThreads guard(useful_threads(n, threads));
+  const bool densities =
+      criterion == Criterion::leave_one_out || criterion == Criterion::negative_log_predictive_density;
+  if (!densities) k = Matrix<double>();
+  return select_by_band(std::move(ntk), grid, criterion,
+                        [&](BandForm form, const std::vector<double>& lambdas) {
+                          return flow_scores(std::move(form), std::move(k), targets, lambdas, seen);
+                        });
+}
+
+namespace {
+
+/// How the columns of `mean`, `outputs` for each candidate, do on validation data.
+std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
+                                                const Matrix<double>& validation_targets) {
+  const Index outputs = validation_targets.cols();
+  std::vector<RegulariserScore> scores;
+  for (Index first = 0; first < mean.cols(); first += outputs)
+    scores.push_back(validation_score(mean.middleCols(first, outputs), validation_targets));
+  return scores;
+}
+
+Matrix<double> all_columns(const std::vector<Matrix<double>>& blocks) {
+  const Index columns = blocks.front().cols();
+  Matrix<double> all(blocks.front().rows(), columns * static_cast<Index>(blocks.size()));
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    all.middleCols(static_cast<Index>(i) * columns, columns) = blocks[i];
+  return all;
+}
+
+void require_iterative_selection(const KernelOperator& gram, const Matrix<double>& targets,
+                                 const CrossGram& cross, const Matrix<double>& validation_targets,
+                                 Criterion criterion) {
+  if (criterion != Criterion::accuracy && criterion != Criterion::mean_squared_error)
+    throw ArgumentError(
+        fmt::format("{}: conjugate gradients serve the criteria accuracy and mean_squared_error, got {}",
+                    where, name_of(criterion)));
+  require_targets(targets, gram.size(), where);
+  if (cross.rows() < 1 || cross.columns() != gram.size())
+    throw ArgumentError(
+        fmt::format("{}: the validation cross Gram matrix must be [at least one, {}], got [{}, {}]", where,
+                    gram.size(), cross.rows(), cross.columns()));
+  require_shape(validation_targets, cross.rows(), targets.cols(), where, "the validation targets");
+  require_finite(validation_targets, where, "the validation targets");
+}
+
+}  // namespace
+
+RegulariserScore validation_score(const Matrix<double>& mean, const Matrix<double>& validation_targets) {
+  RegulariserScore score = no_scores();
+  score.accuracy = accuracy(mean, validation_targets);
+  score.mean_squared_error = mean_squared_error(mean, validation_targets);
+  return score;
+}
+
+Selection select_by_scores(
+    const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
+    const std::function<std::vector<RegulariserScore>(const std::vector<double>& lambdas)>& scores) {
+  require_grid(grid);
+  const double mean_diagonal = gram.diagonal().mean();
+  static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
+  return select({gram.size(), mean_diagonal, 0, rounding_error(gram, gram.epsilon())}, grid, criterion,
+                scores);
+}
+
+IterativeSelection IterativeRegression::select(std::shared_ptr<const KernelOperator> gram,
+                                               const Matrix<double>& targets,
+                                               const CrossGram& validation_cross,
+                                               const Matrix<double>& validation_targets,
+                                               const std::vector<double>& grid, Criterion criterion,
+                                               const ConjugateGradientOptions& options) {
+  require_iterative_selection(*gram, targets, validation_cross, validation_targets, criterion);
+  IterativeRegression regression(std::move(gram), options);
+  const KernelOperator& k = *regression.gram_;
+  ShiftedSolutions path;
+  std::vector<double> solved;
+  Selection selection = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
+    solved = lambdas;
+    path = solve_shifted(k, *regression.preconditioner_, targets, lambdas, options);
+    return validation_scores(validation_cross.multiply(all_columns(path.solutions)), validation_targets);
+  });
+  const double best = gp::noise_variance(selection.best, k.diagonal().mean());
+  regression.take_weights(
+      path, static_cast<std::size_t>(std::find(solved.begin(), solved.end(), best) - solved.begin()), solved);
+  regression.fit_amplitude(targets);
+  return {std::move(selection), std::move(regression)};
+}
+
+}  // namespace widelimit::gp

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "gp/solvers/band_form.hpp"
+#include "gp/solvers/linear_algebra.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
+#include "widelimit/gp/selection.hpp"
+#include "widelimit/matrix.hpp"
+
+/// How regularisers do, from one reduction to a band for all. Every K + lambda I is positive definite.
+namespace widelimit::gp {
+
+/// All NaN.
+[[nodiscard]] RegulariserScore no_scores();
+
+struct ValidationPart {
+  Matrix<double> cross;
+  Vector<double> variances;  ///< Empty: not known.
+  Matrix<double> targets;
+
+  ValidationPart(Matrix<double> k, Vector<double> prior, Matrix<double> y)
+      : cross{std::move(k)}, variances{std::move(prior)}, targets{std::move(y)} {}
+};
+
+/// Those of Regression with `lambdas`, in their order. The Gram matrix is used up.
+[[nodiscard]] std::vector<RegulariserScore> regression_scores(BandForm form, const Matrix<double>& targets,
+                                                              const std::vector<double>& lambdas,
+                                                              const std::optional<ValidationPart>& validation,
+                                                              bool leave_one_out);
+
+struct FlowValidationPart {
+  Matrix<double> nngp_cross;
+  Matrix<double> ntk_cross;
+  Vector<double> variances;
+  Matrix<double> targets;
+
+  FlowValidationPart(Matrix<double> k, Matrix<double> t, Vector<double> prior, Matrix<double> y)
+      : nngp_cross{std::move(k)},
+        ntk_cross{std::move(t)},
+        variances{std::move(prior)},
+        targets{std::move(y)} {}
+};
+
+/// Those of GradientFlow at infinite time, with the amplitude of leave-one-out residuals. Both matrices are used up; the
+/// NNGP is empty where no densities are wanted.
+[[nodiscard]] std::vector<RegulariserScore> flow_scores(BandForm ntk, Matrix<double> nngp,
+                                                        const Matrix<double>& targets,
+                                                        const std::vector<double>& lambdas,
+                                                        const std::optional<FlowValidationPart>& validation);
+
+}  // namespace widelimit::gp

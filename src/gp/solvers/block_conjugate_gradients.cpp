@@ -1,0 +1,63 @@
+#include "gp/solvers/block_conjugate_gradients.hpp"
+
+#include <lapacke.h>
+
+#include <Eigen/Cholesky>
+#include <utility>
+#include <vector>
+
+#include "gp/solvers/linear_algebra.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+/// Q R with orthonormal columns of Q [rows, columns], rows >= columns, whatever the rank. R is made of it.
+Matrix<double> orthonormal(Matrix<double> block, Matrix<double>& r) {
+  const auto rows = static_cast<lapack_int>(block.rows()), columns = static_cast<lapack_int>(block.cols());
+  Matrix<double> transposed = block.transpose();  // Column-major, for LAPACK.
+  std::vector<double> tau(static_cast<std::size_t>(columns)), work(static_cast<std::size_t>(64 * columns));
+  const auto size = static_cast<lapack_int>(work.size());
+  LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, transposed.data(), rows, tau.data(), work.data(),
+                      size);
+  r = transposed.leftCols(columns).transpose().triangularView<Eigen::Upper>();
+  LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, columns, columns, transposed.data(), rows, tau.data(),
+                      work.data(), size);
+  return transposed.transpose();
+}
+
+}  // namespace
+
+BlockConjugateGradients::BlockConjugateGradients(const LowRankKernel& kernel, double lambda,
+                                                 const Matrix<double>& b)
+    : preconditioner_{kernel, lambda},
+      lambda_{lambda},
+      residual_basis_{orthonormal(preconditioner_.apply(b), residual_factor_)},
+      search_{residual_basis_},
+      preconditioned_search_{preconditioner_.apply(search_)},
+      solution_{Matrix<double>::Zero(b.rows(), b.cols())} {}
+
+bool BlockConjugateGradients::advance(const Matrix<double>& product) {
+  const Matrix<double> image = preconditioner_.apply(product + lambda_ * preconditioned_search_);
+  Matrix<double> curvature = multiply(search_, Transpose::yes, image, Transpose::no);
+  curvature = 0.5 * (curvature + curvature.transpose()).eval();
+  const Eigen::LLT<Matrix<double>> factor(curvature);
+  if (factor.info() != Eigen::Success) return false;
+  const Matrix<double> step = factor.solve(Matrix<double>::Identity(curvature.rows(), curvature.cols()));
+  solution_ += multiply(search_, Transpose::no, step * residual_factor_, Transpose::no);
+  Matrix<double> change;
+  residual_basis_ =
+      orthonormal(residual_basis_ - multiply(image, Transpose::no, step, Transpose::no), change);
+  residual_factor_ = (change * residual_factor_).eval();
+  search_ = residual_basis_ + multiply(search_, Transpose::no, change, Transpose::yes);
+  preconditioned_search_ = preconditioner_.apply(search_);
+  return true;
+}
+
+Vector<double> BlockConjugateGradients::residual_norms() const {
+  return preconditioner_.undo(multiply(residual_basis_, Transpose::no, residual_factor_, Transpose::no))
+      .colwise()
+      .norm()
+      .transpose();
+}
+
+}  // namespace widelimit::gp

@@ -1,0 +1,140 @@
+#include "widelimit/gp/iterative_regression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gp/checks.hpp"
+#include "gp/solvers/flow_leave_one_out.hpp"
+#include "gp/solvers/shifted_solver.hpp"
+#include "gp/solvers/variances.hpp"
+#include "widelimit/error.hpp"
+
+namespace widelimit::gp {
+
+using Eigen::Index;
+
+namespace {
+
+constexpr Index right_hand_sides = 256;  ///< Solved for at a time.
+
+void require_nngp_size(const KernelOperator& nngp, Index n, const char* where) {
+  if (nngp.size() != n)
+    throw ArgumentError(
+        fmt::format("{}: the NNGP must be as large as the NTK, {}, got {}", where, n, nngp.size()));
+}
+
+void require_cross_columns(const CrossGram& cross, Index n, const char* where, const char* name) {
+  if (cross.columns() != n)
+    throw ArgumentError(fmt::format("{}: {} must be [any number of rows, {}], got [{}, {}]", where, name, n,
+                                    cross.rows(), cross.columns()));
+}
+
+}  // namespace
+
+IterativeRegression::IterativeRegression(std::shared_ptr<const KernelOperator> gram,
+                                         const ConjugateGradientOptions& options)
+    : gram_{std::move(gram)},
+      options_{options},
+      preconditioner_{std::make_shared<const LowRankKernel>(preconditioner_of(*gram_, options))} {}
+
+void IterativeRegression::take_weights(const ShiftedSolutions& path, std::size_t number,
+                                       const std::vector<double>& lambdas) {
+  weights_ = path.solutions[number];
+  lambda_ = lambdas[number];
+  passes_ = path.passes + (preconditioner_->vectors.cols() > 0 ? 1 : 0);
+  relative_residual_ = path.relative_residuals[number];
+}
+
+void IterativeRegression::fit_amplitude(const Matrix<double>& targets) {
+  amplitude_ = targets.cwiseProduct(weights_).sum() / static_cast<double>(targets.size());
+}
+
+IterativeRegression IterativeRegression::fit(std::shared_ptr<const KernelOperator> gram,
+                                             const Matrix<double>& targets, const Noise& noise,
+                                             const ConjugateGradientOptions& options) {
+  require_targets(targets, gram->size(), "IterativeRegression::fit");
+  const std::vector<double> lambdas{gp::noise_variance(noise, gram->diagonal().mean())};
+  IterativeRegression result(std::move(gram), options);
+  result.take_weights(solve_shifted(*result.gram_, *result.preconditioner_, targets, lambdas, options), 0,
+                      lambdas);
+  if (std::holds_alternative<RelativeRegulariser>(noise)) result.fit_amplitude(targets);
+  return result;
+}
+
+IterativeRegression IterativeRegression::with_amplitude(double amplitude) const {
+  require_amplitude(amplitude, "IterativeRegression::with_amplitude");
+  IterativeRegression result = *this;
+  result.amplitude_ = amplitude;
+  return result;
+}
+
+Matrix<double> IterativeRegression::mean(const CrossGram& cross_gram) const {
+  require_cross_columns(cross_gram, weights_.rows(), "IterativeRegression::mean", "the cross Gram matrix");
+  return cross_gram.multiply(weights_);
+}
+
+Matrix<double> IterativeRegression::solved(const Matrix<double>& b) const {
+  return solve_shifted(*gram_, *preconditioner_, b, {lambda_}, options_).solutions[0];
+}
+
+double IterativeRegression::flow_leave_one_out_amplitude(const KernelOperator& nngp) const {
+  constexpr const char* where = "IterativeRegression::flow_leave_one_out_amplitude";
+  const Index n = weights_.rows();
+  require_nngp_size(nngp, n, where);
+  return solved_leave_one_out(nngp, weights_, lambda_, std::min(right_hand_sides, n),
+                              [this](const Matrix<double>& b) { return solved(b); })
+      .most_likely_scale(where);
+}
+
+Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) const {
+  require_cross_gram(cross_gram, weights_.rows(), "IterativeRegression::responses", "the cross Gram matrix");
+  const Index n = weights_.rows(), block = std::min(right_hand_sides, n);
+  Matrix<double> result(n, cross_gram.rows());
+  for (Index first = 0; first < cross_gram.rows(); first += block) {
+    const Index count = std::min(block, cross_gram.rows() - first);
+    result.middleCols(first, count) = solved(cross_gram.middleRows(first, count).transpose());
+  }
+  return result;
+}
+
+Vector<double> IterativeRegression::variance(const CrossGram& cross_gram,
+                                             const Vector<double>& test_variances) const {
+  constexpr const char* where = "IterativeRegression::variance";
+  require_fitted_amplitude(amplitude_, where);
+  require_cross_columns(cross_gram, weights_.rows(), where, "the cross Gram matrix");
+  require_test_variances(test_variances, cross_gram.rows(), where);
+  Vector<double> variance = test_variances;
+  for_each_row_block(cross_gram.rows(), [&](Index first, Index count) {
+    const Matrix<double> block = cross_gram.block(first, count);
+    variance.segment(first, count) -=
+        block.transpose().cwiseProduct(responses(block)).colwise().sum().transpose();
+  });
+  return amplitude_ * without_rounding_below_zero(std::move(variance), test_variances, where);
+}
+
+Vector<double> IterativeRegression::flow_variance(const KernelOperator& nngp, const CrossGram& nngp_cross,
+                                                  const CrossGram& ntk_cross,
+                                                  const Vector<double>& nngp_test_variances) const {
+  constexpr const char* where = "IterativeRegression::flow_variance";
+  require_fitted_amplitude(amplitude_, where);
+  const Index n = weights_.rows();
+  require_cross_columns(ntk_cross, n, where, "the cross NTK");
+  require_cross_columns(nngp_cross, n, where, "the cross NNGP Gram matrix");
+  if (nngp_cross.rows() != ntk_cross.rows())
+    throw ArgumentError(fmt::format("{}: both cross Gram matrices must have as many rows, got {} and {}",
+                                    where, nngp_cross.rows(), ntk_cross.rows()));
+  require_test_variances(nngp_test_variances, ntk_cross.rows(), where);
+  require_nngp_size(nngp, n, where);
+  Vector<double> variance = nngp_test_variances;
+  for_each_row_block(ntk_cross.rows(), [&](Index first, Index count) {
+    const Matrix<double> b = responses(ntk_cross.block(first, count));
+    Matrix<double> left = nngp.multiply(b);
+    left -= 2 * nngp_cross.block(first, count).transpose();
+    variance.segment(first, count) += left.cwiseProduct(b).colwise().sum().transpose();
+  });
+  return amplitude_ * without_rounding_below_zero(variance, nngp_test_variances, where);
+}
+
+}  // namespace widelimit::gp
