@@ -4,6 +4,7 @@
 /// Gram matrices, choice of regularisers and hyperparameters, targets, metrics and calibration.
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/class_labels.hpp"
 #include "widelimit/gp/conjugate_gradients.hpp"
 #include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/cross_gram.hpp"
@@ -23,5 +24,6 @@
 #include "widelimit/gp/search.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/stored_operator.hpp"
+#include "widelimit/gp/target_scale.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/matrix.hpp"

@@ -78,6 +78,16 @@ void bind_regression(nb::module_& module) {
            "The posterior for this amplitude: the same mean, other variances. ArgumentError unless it is "
            "positive and finite.")
       .def(
+          "output",
+          [](const Regression& self, Index output, const ArrayLikeObject& targets) {
+            return self.output(output, matrix_of(targets, "targets"));
+          },
+          "output"_a, "targets"_a,
+          "The posterior of one output alone, with the amplitude that makes its targets most likely where "
+          "fit() "
+          "chose one; targets are those of fit(), [n, outputs]. ArgumentError for an output that is not "
+          "there.")
+      .def(
           "mean",
           [](const Regression& self, const ArrayLikeObject& cross) {
             return computed(self, [gram = matrix_of(cross, "cross_gram")](const Regression& fit) {

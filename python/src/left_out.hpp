@@ -11,7 +11,8 @@
 namespace widelimit::python {
 
 /// The named tuple of widelimit.models; the caller holds the lock. (The stub learns it from stub_patterns.nb.)
-inline nanobind::tuple object_of(gp::LeaveOneOut left_out) {
+template <typename LeftOut>
+nanobind::tuple object_of(LeftOut left_out) {
   const double density = left_out.negative_log_predictive_density(), error = left_out.mean_squared_error();
   return nanobind::borrow<nanobind::tuple>(nanobind::module_::import_("widelimit.models")
                                                .attr("LeaveOneOut")(array_of(std::move(left_out.residuals)),

@@ -83,6 +83,7 @@ void bind_options(nb::module_& module) {
       .def_rw("amplitude", &ModelOptions::amplitude, nb::arg().none())
       .def_rw("flip", &ModelOptions::flip)
       .def_rw("refit", &ModelOptions::refit)
+      .def_rw("targets_as_they_are", &ModelOptions::targets_as_they_are)
       .def_rw("class_names", &ModelOptions::class_names)
       .def_rw("preprocessing", &ModelOptions::preprocessing)
       .def("set_kind", [](ModelOptions& self, const std::string& word) { self.kind = kind_of(word); })
@@ -128,21 +129,10 @@ Model fit(const Network& network, const Batch<Scalar>& x, const Numbers& y, cons
       holders_of(network, x, validation_x));
 }
 
-template <typename Scalar>
-Model fit_classes(const Network& network, const Batch<Scalar>& x, const std::vector<int>& labels,
-                  const ModelOptions& options) {
-  return run_or_leave(
-      [network, inputs = x.inputs, labels, options](std::stop_token stop) {
-        return Model::fit(network, inputs, labels, with_stop(options, std::move(stop)));
-      },
-      holders_of(network, x));
-}
-
 /// (best, noise floor, scores: one dictionary a regulariser).
-nb::object described(const std::optional<gp::Selection>& selection) {
-  if (!selection) return nb::none();
+nb::object described(const gp::Selection& selection) {
   nb::list scores;
-  for (const gp::RegulariserScore& score : selection->scores) {
+  for (const gp::RegulariserScore& score : selection.scores) {
     nb::dict row;
     row["regulariser"] = score.relative_regulariser;
     row["above_noise"] = score.above_noise;
@@ -153,18 +143,24 @@ nb::object described(const std::optional<gp::Selection>& selection) {
     row["loo"] = score.leave_one_out;
     scores.append(row);
   }
-  return nb::make_tuple(selection->best.value(), selection->noise_floor, scores);
+  return nb::make_tuple(selection.best.value(), selection.noise_floor, scores);
+}
+
+nb::tuple described(const std::vector<gp::Selection>& selections) {
+  nb::list all;
+  for (const gp::Selection& selection : selections) all.append(described(selection));
+  return nb::tuple(all);
 }
 
 template <typename Scalar>
-nb::object select(const Network& network, const Batch<Scalar>& x, const Numbers& y,
-                  const Batch<Scalar>* validation_x, const std::optional<Numbers>& validation_y,
-                  const ModelOptions& options) {
+nb::tuple select(const Network& network, const Batch<Scalar>& x, const Numbers& y,
+                 const Batch<Scalar>* validation_x, const std::optional<Numbers>& validation_y,
+                 const ModelOptions& options) {
   std::optional<gp::LabelledInputs<Scalar>> validation;
   if (validation_x != nullptr && validation_y) validation = labelled(*validation_x, *validation_y);
   return described(run_or_leave(
       [network, train = labelled(x, y), validation, options](std::stop_token stop) {
-        return std::optional(Model::select(network, train, validation, with_stop(options, std::move(stop))));
+        return Model::select(network, train, validation, with_stop(options, std::move(stop)));
       },
       holders_of(network, x, validation_x)));
 }
@@ -189,9 +185,8 @@ nb::tuple predict(const Model& self, const Batch<Scalar>& x, int threads) {
       threads,
       [model = &self, inputs = x.inputs](const GramOptions& run) { return model->predict(inputs, run); },
       holders_of(self, x));
-  const Vector<double> deviation = found.standard_deviation();
-  return nb::make_tuple(array_of(std::move(found.mean)), array_of(deviation), found.noise_variance,
-                        array_or_none(std::move(found.class_probabilities)));
+  return nb::make_tuple(array_of(std::move(found.mean)), array_of(found.standard_deviation()),
+                        array_of(found.noise_variance), array_or_none(std::move(found.class_probabilities)));
 }
 
 template <typename Scalar>
@@ -202,7 +197,9 @@ nb::tuple predict_jointly(const Model& self, const Batch<Scalar>& x, int threads
         return model->predict_jointly(inputs, run);
       },
       holders_of(self, x));
-  return nb::make_tuple(array_of(std::move(found.mean)), array_of(std::move(found.covariance)));
+  nb::list covariances;
+  for (Matrix<double>& covariance : found.covariances) covariances.append(array_of(std::move(covariance)));
+  return nb::make_tuple(array_of(std::move(found.mean)), covariances);
 }
 
 template <typename Scalar>
@@ -210,7 +207,6 @@ void bind_model_of(nb::class_<Model>& model) {
   model
       .def_static("fit", &fit<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)
-      .def_static("fit_classes", &fit_classes<Scalar>, "network"_a, "x"_a, "labels"_a, "options"_a)
       .def_static("select", &select<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)
       .def("predict", &predict<Scalar>, "x"_a, "threads"_a)
@@ -262,7 +258,7 @@ void bind_model(nb::module_& module) {
   model.def("leave_one_out", &left_out_of<Model>)
       .def("log_marginal_likelihood", &Model::log_marginal_likelihood)
       .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)
-      .def("selection", [](const Model& self) { return described(self.selection()); })
+      .def("selections", [](const Model& self) { return described(self.selections()); })
       .def(
           "save",
           [](const Model& self, const std::filesystem::path& folder) {
@@ -279,8 +275,12 @@ void bind_model(nb::module_& module) {
           "kind",
           [](const Model& self) { return self.kind() == gp::ModelKind::bayesian ? "bayesian" : "trained"; })
       .def_prop_ro("time", &Model::time)
-      .def_prop_ro("amplitude", &Model::amplitude)
-      .def_prop_ro("noise_variance", &Model::noise_variance)
+      .def_prop_ro("amplitude", [](const Model& self) { return array_of(self.amplitude()); })
+      .def_prop_ro("noise_variance", [](const Model& self) { return array_of(self.noise_variance()); })
+      .def_prop_ro("target_offsets",
+                   [](const Model& self) { return array_of(self.target_scale().offsets()); })
+      .def_prop_ro("target_factors",
+                   [](const Model& self) { return array_of(self.target_scale().factors()); })
       .def_prop_ro("train_size", &Model::train_size)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("network", &Model::network)

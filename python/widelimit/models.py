@@ -20,24 +20,26 @@ _Folder = Union[str, "os.PathLike[str]"]
 
 
 class Prediction(NamedTuple):
-    """What a model says about inputs: the mean [n, outputs] and the standard deviation [n] of the function, the noise
-    variance of observations, and for classes the probabilities [n, classes], else None."""
+    """What a model says about inputs, in the units of the targets: mean and standard deviation of the function, both [n,
+    outputs], the noise variance of observations [outputs], and for classes the probabilities [n, classes], else None."""
 
     mean: Numbers
     standard_deviation: Numbers
-    noise_variance: float
+    noise_variance: Numbers
     class_probabilities: Numbers | Any
 
 
 class JointPrediction(NamedTuple):
-    """Mean [n, outputs] and covariance [n, n] of the function at several inputs together, the same for every output."""
+    """Mean [n, outputs] and covariance [n, n, outputs] of the function at several inputs together. Classes share one
+    covariance, of which the array is a read-only view."""
 
     mean: Numbers
     covariance: Numbers
 
 
 class LeaveOneOut(NamedTuple):
-    """Every training target without itself: residuals [n, outputs], variances of observations [n], the negative log density
+    """Every training target without itself: residuals [n, outputs], variances of observations [n, outputs] (of a
+    Regression or GradientFlow [n], for all outputs), the negative log density
     an input, and the mean squared error."""
 
     residuals: Numbers
@@ -57,7 +59,7 @@ class Selection(NamedTuple):
 
 
 def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-             preprocessing, threads):
+             preprocessing, threads, targets_as_they_are=False):
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
@@ -75,8 +77,52 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.refit = refit
     options.class_names = [str(name) for name in class_names]
     options.preprocessing = preprocessing
+    options.targets_as_they_are = targets_as_they_are
     options.set_threads(threads)
     return options
+
+
+class _Classes:
+    """The classes of labels [n]: the different ones, in ascending order, with their names."""
+
+    def __init__(self, labels, names):
+        labels = self._checked(labels, "y")
+        self.labels = np.unique(labels)
+        if len(self.labels) < 2:
+            raise ValueError(f"y: expected labels of two or more classes, got {self.labels.tolist()}")
+        self.names = self._named([str(name) for name in names])
+
+    @staticmethod
+    def _checked(labels, name):
+        labels = np.asarray(labels)
+        if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.ravel()):
+            labels = labels.astype(str)
+        if labels.dtype.kind not in "biuUS" or labels.ndim != 1:
+            raise TypeError(f"{name}: expected integers or texts [n] with labels=True, got {labels.dtype} of shape "
+                            f"{labels.shape}")
+        return labels.astype(int) if labels.dtype.kind == "b" else labels
+
+    def _named(self, names):
+        if not names:
+            return [str(label) for label in self.labels]
+        if self.labels.dtype.kind in "iu" and self.labels[0] >= 0 and self.labels[-1] < len(names):
+            return [names[label] for label in self.labels]
+        if len(names) != len(self.labels):
+            raise ValueError(f"class_names: expected {len(self.labels)} names of the labels {self.labels.tolist()[:20]}, "
+                             f"got {len(names)}")
+        return names
+
+    def targets(self, labels, name):
+        """Scores of classes: one output for two, one for each of more; NaN nowhere."""
+        labels = self._checked(labels, name)
+        places = np.searchsorted(self.labels, labels).clip(max=len(self.labels) - 1)
+        unknown = np.flatnonzero(self.labels[places] != labels)
+        if unknown.size:
+            raise ValueError(f"{name}: label {unknown[0]} (from 0) is {str(labels[unknown[0]])!r}, which does not occur in the "
+                             "training labels")
+        if len(self.labels) == 2:
+            return places.reshape(-1, 1) - 0.5
+        return np.eye(len(self.labels))[places] - 1 / len(self.labels)
 
 
 def _targets(y, name):
@@ -110,6 +156,13 @@ class _Inputs:
         return batch(x, self.dtype, name, lengths, mask, graphs)
 
 
+def _only(selections, remedy):
+    """The selection of all outputs."""
+    if len(selections) > 1:
+        raise ValueError(f"selection: each of {len(selections)} outputs has its own regulariser; {remedy}")
+    return selections[0]
+
+
 class Model:
     """A network, fitted to data. Kernel matrices never leave it. Made by Model.fit() or Model.load(); immutable."""
 
@@ -124,15 +177,19 @@ class Model:
             noise_variance: float | None = None, grid: Iterable[float] | None = None, criterion: str = "loo",
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
-            lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None) -> Model:
+            targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
         validation     (x, y) for criteria that need them
-        labels         True: y are classes 0, 1, ... of integers, named by class_names, or by their numbers
+        labels         True: y are classes, any integers or texts; the classes are those that occur in y. class_names are those
+                       of the labels 0, 1, ..., or of the different labels in ascending order
         kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
         regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets; with
                        neither the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'
-        amplitude      factor on the kernel; None: the scale of the targets in closed form
+        amplitude      factor on the kernel of standardised targets; None: what makes the targets of each output, or of all
+                       classes, most likely, in closed form
+        targets_as_they_are  False: numbers are fitted less their mean and over their standard deviation, each output on its
+                       own, and predictions are put back; with noise_variance they are only centred. Classes are never
         flip           average kernels over inputs and mirror images; a Preprocessing is fitted with mirror_images=True
         refit          fit to training and validation data together once the regulariser is chosen
         preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and applied to what is
@@ -144,18 +201,17 @@ class Model:
         """
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-                           inputs.preprocessing, threads)
+                           inputs.preprocessing, threads, targets_as_they_are)
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:
-            if validation is not None:
-                raise NotImplementedError("validation: expected None with labels=True; give one-hot targets instead")
-            classes = np.asarray(y)
-            if classes.dtype.kind not in "iu" or classes.ndim != 1:
-                raise TypeError(f"y: expected integers [n] with labels=True, got {classes.dtype} of shape {classes.shape}")
-            return cls(_core.Model.fit_classes(network, train, classes.tolist(), options), network)
+            classes = _Classes(y, class_names)
+            options.class_names = classes.names
+            targets = classes.targets
+        else:
+            targets = _targets
         held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
-                                                        _targets(validation[1], "validation"))
-        return cls(_core.Model.fit(network, train, _targets(y, "y"), *held, options), network)
+                                                        targets(validation[1], "validation"))
+        return cls(_core.Model.fit(network, train, targets(y, "y"), *held, options), network)
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: tuple[Inputs, ArrayLike] | None = None,
@@ -167,7 +223,8 @@ class Model:
         options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads)
         held = (None, None) if validation is None else (inputs.batch(validation[0], "validation"),
                                                         _targets(validation[1], "validation"))
-        return Selection(*_core.Model.select(network, inputs.batch(x, "x"), _targets(y, "y"), *held, options))
+        found = _core.Model.select(network, inputs.batch(x, "x"), _targets(y, "y"), *held, options)
+        return _only(tuple(Selection(*each) for each in found), "Model.select: give the columns of y one by one")
 
     @classmethod
     def load(cls, folder: _Folder, threads: int = 0) -> Model:
@@ -207,7 +264,10 @@ class Model:
     def predict_jointly(self, x: Inputs, *, threads: int = 0, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                         graphs: Graphs | None = None) -> JointPrediction:
         """A JointPrediction of all inputs; arguments and errors as of predict(). Cost: the kernel of all pairs of inputs."""
-        return JointPrediction(*self._model.predict_jointly(self._batch(x, lengths, mask, graphs), threads))
+        mean, covariances = self._model.predict_jointly(self._batch(x, lengths, mask, graphs), threads)
+        if len(covariances) == mean.shape[1]:
+            return JointPrediction(mean, np.stack(covariances, axis=-1))
+        return JointPrediction(mean, np.broadcast_to(covariances[0][..., None], (*covariances[0].shape, mean.shape[1])))
 
     def samples(self, x: Inputs, count: int, seed: int = 0, joint: bool = True, *, threads: int = 0,
                 lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
@@ -239,10 +299,16 @@ class Model:
         return self._model.log_marginal_likelihood()
 
     @property
+    def selections(self) -> tuple[Selection, ...]:
+        """How the regularisers did: one Selection for all outputs (classes, or a single output), or one for each; none where
+        a regulariser was given, and for a model that was loaded."""
+        return tuple(Selection(*found) for found in self._model.selections())
+
+    @property
     def selection(self) -> Selection | None:
-        """How the regularisers did: a Selection; None where one was given, and for a model that was loaded."""
-        found = self._model.selection()
-        return None if found is None else Selection(*found)
+        """The Selection for all outputs; None where there is none. ValueError where each output has its own."""
+        found = self.selections
+        return _only(found, "see `selections`") if found else None
 
     @property
     def kind(self) -> str:
@@ -255,14 +321,19 @@ class Model:
         return self._model.time
 
     @property
-    def amplitude(self) -> float:
-        """The factor on the kernel: that which was given, or the scale of the targets."""
+    def amplitude(self) -> Numbers:
+        """The factor on the kernel of standardised targets, [outputs]: that which was given, or the most likely one."""
         return self._model.amplitude
 
     @property
-    def noise_variance(self) -> float:
-        """What observations add to variances, in squared units of the targets."""
+    def noise_variance(self) -> Numbers:
+        """What observations add to variances, [outputs], in squared units of the targets."""
         return self._model.noise_variance
+
+    @property
+    def target_scale(self) -> tuple[Numbers, Numbers]:
+        """Offset and factor of each output, both [outputs]: targets are offset + factor * standardised targets."""
+        return self._model.target_offsets, self._model.target_factors
 
     @property
     def network(self) -> Network:

@@ -83,32 +83,46 @@ class _WideNetwork(BaseEstimator):
         return np.ascontiguousarray(getattr(result, self.kernel), float)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the factorization, which is made again when the estimator is loaded."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_posterior"}
+        """Without the factorizations, which are made again when the estimator is loaded."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_posteriors"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "X_fit_"):
-            self._posterior = self._solved(self._gram(self.X_fit_), self.regularizer_)
+            matrix = self._gram(self.X_fit_)
+            solved = {eps: self._solved(matrix, eps) for eps in set(self._chosen)}
+            self._posteriors = self._parts([solved[eps] for eps in self._chosen])
 
     def _solved(self, matrix, regularizer):
         return Regression.fit(matrix, self._targets, regulariser=regularizer, threads=self.threads)
 
-    def _fit_targets(self, X, targets):
+    def _parts(self, posteriors):
+        """Of all outputs together, or one for each output."""
+        if not self._apart:
+            return posteriors
+        return [posterior.output(column, self._targets) for column, posterior in enumerate(posteriors)]
+
+    def _fit_targets(self, X, targets, apart):
         if self.kernel not in ("nngp", "ntk"):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
         candidates = self._candidates()
         self._network = default_network() if self.network is None else self.network
-        self.X_fit_, self._targets = X, targets
+        self.X_fit_, self._targets, self._apart = X, targets, apart
         matrix = self._gram(X)
         fits = self._fits(matrix, candidates)
-        self.regularizer_, self._posterior = max(fits, key=lambda fit: self._likelihood(fit[1]))
-        self.log_marginal_likelihood_ = self._likelihood(self._posterior)
+        best = []
+        for column in range(targets.shape[1] if apart else 1):
+            of_output = [(eps, posterior.output(column, targets) if apart else posterior) for eps, posterior in fits]
+            best.append(max(of_output, key=lambda fit, c=column: self._likelihood(fit[1], c)))
+        self._chosen, self._posteriors = [eps for eps, _ in best], [posterior for _, posterior in best]
+        self.regularizer_ = self._chosen[0] if len(set(self._chosen)) == 1 else np.array(self._chosen)
+        self.log_marginal_likelihood_ = sum(self._likelihood(*part) for part in zip(self._posteriors, range(len(best))))
         return self
 
-    def _likelihood(self, posterior):
+    def _likelihood(self, posterior, column):
         """Infinite where the targets are all equal: the smaller the amplitude, the more likely they are."""
-        return posterior.log_marginal_likelihood if np.any(self._targets) else np.inf
+        targets = self._targets[:, column] if self._apart else self._targets
+        return posterior.log_marginal_likelihood if np.any(targets) else np.inf
 
     def _candidates(self):
         try:
@@ -135,31 +149,36 @@ class _WideNetwork(BaseEstimator):
                           f"{self.precision!r} is not positive definite", RuntimeWarning, stacklevel=4)
         return fits
 
-    def _mean_and_deviation(self, X, return_std):
+    def _cross(self, X):
+        """Inputs that were checked, and their kernels with the training inputs."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        cross = self._gram(X, self.X_fit_)
-        mean = self._posterior.mean(cross)
-        if not return_std:
-            return mean, None
-        if not np.any(self._targets):
-            return mean, np.zeros(len(X))
+        return X, self._gram(X, self.X_fit_)
+
+    def _means(self, cross):
+        """[n, outputs]"""
+        return np.concatenate([posterior.mean(cross) for posterior in self._posteriors], axis=1)
+
+    def _deviations(self, X, cross):
+        """Of observations, [n, outputs], or [n, 1] of all outputs together."""
         diagonal = gram_diagonal(self._network, X, self.kernel, self.precision, self.threads)
         variances = np.ascontiguousarray(getattr(diagonal, self.kernel), float)
-        deviation = np.sqrt(self._posterior.variance(cross, variances) + self._posterior.noise_variance)
-        return mean, deviation
+        deviations = [np.sqrt(posterior.variance(cross, variances) + posterior.noise_variance)
+                      if posterior.amplitude > 0 else np.zeros(len(X)) for posterior in self._posteriors]
+        return np.stack(deviations, axis=1)
 
 
 class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     """Gaussian-process regression with the NNGP kernel of a network, or kernel regression with its NTK.
 
-    Of targets less their mean, which predictions get back: targets that are all equal are predicted everywhere, with a
-    standard deviation of 0.
+    Of targets less their mean and over their standard deviation, which predictions get back, each output with its own
+    regularizer and amplitude: an output whose targets are all equal is predicted everywhere, with a standard deviation of
+    0.
 
     network      a Network; None: three hidden ReLU layers
     kernel       'nngp' or 'ntk'
     regularizer  relative to the kernel's mean diagonal; the one of several under which the targets are most likely is taken
-                 (`regularizer_`), each with its amplitude in closed form. Candidates below the rounding errors of the
+                 (`regularizer_`, an array where outputs differ), each with its amplitude in closed form. Candidates below the rounding errors of the
                  kernel, with which it cannot be factorised, are left out with a warning
     precision    'float' or 'double', of the kernel; the solver computes in double
     threads      0: all of the machine's
@@ -178,14 +197,32 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         self._is_flat = y.ndim == 1
         y = np.asarray(y, float).reshape(len(y), -1)
         self._offset = y.mean(0)
-        return self._fit_targets(X, np.ascontiguousarray(y - self._offset))
+        equal = (y == y[0]).all(0)
+        self._offset[equal] = y[0, equal]
+        deviation = y.std(0)
+        self._factor = np.where(equal | (deviation == 0), 1.0, deviation)
+        return self._fit_targets(X, np.ascontiguousarray((y - self._offset) / self._factor), apart=True)
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Means, and with return_std standard deviations of observations, [n]."""
-        mean, deviation = self._mean_and_deviation(X, return_std)
-        mean = mean + self._offset
-        mean = mean[:, 0] if self._is_flat else mean
-        return (mean, deviation) if return_std else mean
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Means; with return_std standard deviations of observations as well, both [n] or [n, outputs] as y was; with
+        return_cov covariances of observations, [n, n] or [n, n, outputs]. RuntimeError for both together."""
+        if return_std and return_cov:
+            raise RuntimeError("predict: expected return_std or return_cov, got both")
+        X, cross = self._cross(X)
+        mean = self._flat(self._means(cross) * self._factor + self._offset)
+        if return_std:
+            return mean, self._flat(self._deviations(X, cross) * self._factor)
+        return (mean, self._flat(self._covariances(X, cross) * self._factor**2)) if return_cov else mean
+
+    def _flat(self, numbers):
+        return numbers[..., 0] if self._is_flat else numbers
+
+    def _covariances(self, X, cross):
+        """Of observations, [n, n, outputs]."""
+        own = self._gram(X)
+        noise = np.eye(len(X))
+        return np.stack([posterior.covariance(cross, own) + posterior.noise_variance * noise
+                         if posterior.amplitude > 0 else np.zeros_like(own) for posterior in self._posteriors], axis=-1)
 
 
 def largest_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -205,9 +242,9 @@ def largest_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
-    """Classification by regression on one-hot targets less 1/classes, with a network's kernel; parameters as
-    WideNetworkRegressor. Probabilities are those with which a class has the largest of independent Gaussian outputs, by
-    quadrature: the class that is predicted has the largest one."""
+    """Classification by regression with a network's kernel; parameters as WideNetworkRegressor. Two classes are one output,
+    -1/2 and 1/2; more are an output each, one-hot less 1/classes. Probabilities are those with which a class has the
+    largest of independent Gaussian outputs, by quadrature: the class that is predicted has the largest one."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> WideNetworkClassifier:
         """X [n, features], y [n] of any labels."""
@@ -216,33 +253,34 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         self.classes_, indices = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
-        return self._fit_targets(X, np.eye(len(self.classes_))[indices] - 1 / len(self.classes_))
+        if len(self.classes_) == 2:
+            return self._fit_targets(X, indices.reshape(-1, 1) - 0.5, apart=False)
+        return self._fit_targets(X, np.eye(len(self.classes_))[indices] - 1 / len(self.classes_), apart=False)
 
     def _scores(self, X):
-        """Posterior means in standard deviations of observations, [n, classes], and the places of the largest means."""
-        mean, deviation = self._mean_and_deviation(X, True)
+        """Posterior means [n, outputs] in standard deviations of observations."""
+        X, cross = self._cross(X)
         # Without noise the outputs at training inputs are certain.
-        return mean / np.maximum(deviation, 1e-100)[:, None], mean.argmax(1)
+        return self._means(cross) / np.maximum(self._deviations(X, cross), 1e-100)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Posterior means in standard deviations of observations, [n, classes]; for two classes the second less the first
-        in standard deviations of this difference, [n], of which the probability is the normal distribution function."""
-        scores, _ = self._scores(X)
-        return (scores[:, 1] - scores[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else scores
+        """Posterior means in standard deviations of observations, [n, classes]; for two classes that of their one output,
+        [n], of which the probability of the second is the normal distribution function."""
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of the largest posterior mean, [n]."""
-        mean, _ = self._mean_and_deviation(X, False)
-        return self.classes_[np.argmax(mean, axis=1)]
+        mean = self._means(self._cross(X)[1])
+        return self.classes_[(mean[:, 0] > 0).astype(int) if mean.shape[1] == 1 else np.argmax(mean, axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes, [n, classes]."""
-        scores, best = self._scores(X)
-        if scores.shape[1] == 2:
-            difference = (scores[:, 1] - scores[:, 0]) / np.sqrt(2)
-            result = np.stack([ndtr(-difference), ndtr(difference)], axis=1)
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            result, best = np.concatenate([ndtr(-scores), ndtr(scores)], axis=1), (scores[:, 0] > 0).astype(int)
         else:
-            result = largest_probabilities(scores)
+            result, best = largest_probabilities(scores), scores.argmax(1)
         # Where rounding makes two of them equal, the larger mean is still the winner.
         rows = np.arange(len(result))
         result[rows, best] = np.where(result.argmax(1) == best, result[rows, best], np.nextafter(result.max(1), 2))

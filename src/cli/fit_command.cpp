@@ -40,10 +40,17 @@ struct FitArguments {
   std::optional<gp::Criterion> criterion;
   bool flip = false;
   bool refit = false;
+  bool targets_as_they_are = false;
   SearchChoice search;
   std::filesystem::path gram;
   std::filesystem::path reliability;
   std::filesystem::path model;
+
+  /// Whether anything but the scores of the last table reads validation data.
+  [[nodiscard]] bool reads_validation() const {
+    const bool chooses = !regulariser || !search.specs.empty();
+    return refit || (chooses && criterion && gp::needs_validation(*criterion));
+  }
 };
 
 void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
@@ -69,11 +76,31 @@ void require_validation(const GpTask<Scalar>& task, const FitArguments& argument
         needed ? fmt::format("--criterion {}", criterion_name(*arguments.criterion)) : "--refit"));
 }
 
-std::vector<std::string> class_names_of(const std::vector<std::string>& known, Index outputs) {
-  if (!known.empty()) return known;
-  std::vector<std::string> names;
-  for (Index c = 0; c < std::max<Index>(outputs, 2); ++c) names.push_back(fmt::format("{}", c));
-  return names;
+/// What means nothing for this kind of targets is refused before anything is computed.
+template <typename Scalar>
+void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
+  const bool chooses = !arguments.regulariser || !arguments.search.specs.empty();
+  if (arguments.criterion && chooses) gp::require_criterion(*arguments.criterion, task.kind);
+  if (arguments.reliability.empty()) return;
+  const bool seen = (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit);
+  if (task.kind == TargetKind::classes && seen) return;
+  throw DataError(
+      fmt::format("--reliability takes classes, and validation or test data with targets; {}",
+                  task.kind == TargetKind::numbers ? "the targets are numbers" : "there are none"));
+}
+
+/// What is done with every row of the data.
+template <typename Scalar>
+std::string rows_text(const GpTask<Scalar>& task, const FitArguments& arguments) {
+  std::string text = fmt::format("fitted to {} training inputs", task.train.size());
+  if (task.validation && arguments.refit)
+    text += fmt::format(", then with {} validation inputs as well", task.validation->size());
+  else if (task.validation)
+    text += arguments.reads_validation()
+                ? fmt::format("; {} validation inputs are chosen on and scored", task.validation->size())
+                : fmt::format("; {} validation inputs are scored only", task.validation->size());
+  if (task.test.size() > 0) text += fmt::format("; {} test inputs are scored only", task.test.size());
+  return text;
 }
 
 template <typename Scalar>
@@ -86,8 +113,8 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.criterion = arguments.criterion.value_or(options.criterion);
   options.amplitude = arguments.amplitude;
   options.refit = arguments.refit;
-  if (task.kind == TargetKind::classes)
-    options.class_names = class_names_of(task.class_names, task.train.targets->cols());
+  options.class_names = task.class_names;
+  options.targets_as_they_are = arguments.targets_as_they_are;
   options.preprocessing = task.preprocessing;
   options.preparation = task.preparation;
   if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
@@ -180,7 +207,7 @@ std::vector<ModelScores> all_scores(const gp::Model& model, const GpTask<Scalar>
     if (auto others = leave_one_out_scores(model, *task.train.targets)) scores.push_back(std::move(*others));
   for (const Checked& set : checked) {
     scores.push_back(scores_of(set.name, set.fitted, set.targets));
-    if (model.amplitude() != 1)
+    if ((model.amplitude().array() != 1).any())
       scores.push_back(scores_of(set.name + ", amplitude 1", set.unscaled, set.targets));
   }
   return scores;
@@ -190,8 +217,6 @@ std::vector<ModelScores> all_scores(const gp::Model& model, const GpTask<Scalar>
 void draw_reliability(const std::vector<Checked>& checked, const FitArguments& arguments,
                       const Interrupt& interrupt) {
   if (arguments.reliability.empty()) return;
-  if (checked.empty() || checked.back().fitted.class_probabilities.size() == 0)
-    throw DataError("--reliability takes classes, and validation or test data with targets");
   const Checked& set = checked.back();
   const std::vector<int> classes = gp::classes_of(set.targets);
   const std::vector<ReliabilityCurve> curves{
@@ -203,14 +228,18 @@ void draw_reliability(const std::vector<Checked>& checked, const FitArguments& a
 }
 
 std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
-  if (!model.selection()) return "";
-  const gp::Selection& selection = *model.selection();
-  const std::string text =
-      fmt::format("regulariser {:.6g}, chosen by {} among {}{}\n", selection.best.value(),
-                  criterion_name(criterion_of(arguments)), selection.scores.size(),
-                  arguments.refit ? "; fitted again with the validation data" : "");
-  return text + edge_text(arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk", selection.best.value(),
-                          selection.scores, "give --regulariser");
+  const std::string kernel = arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk";
+  const auto& selections = model.selections();
+  std::string text;
+  for (std::size_t c = 0; c < selections.size(); ++c) {
+    const gp::Selection& selection = selections[c];
+    const std::string of = selections.size() == 1 ? "" : fmt::format("output {}: ", c);
+    text += fmt::format("{}regulariser {:.6g}, chosen by {} among {}{}\n", of, selection.best.value(),
+                        criterion_name(criterion_of(arguments)), selection.scores.size(),
+                        arguments.refit ? "; fitted again with the validation data" : "");
+    text += edge_text(of + kernel, selection.best.value(), selection.scores, "give --regulariser");
+  }
+  return text;
 }
 
 template <typename Scalar>
@@ -228,6 +257,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   GpTask<Scalar> task = load_task<Scalar>(arguments.data);
   require_validation(task, arguments);
   if (arguments.flip) require_images_for_flips(task);
+  require_meaning(task, arguments);
   PreprocessingChoice choice = arguments.data.preprocessing;
   choice.mirror_images = arguments.flip;
   preprocess(task, choice);
@@ -238,6 +268,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   static_cast<void>(naming_errors(arguments.network, [&] { return network.describe(shape); }));
   fmt::print("{}, {}\n", task.description, to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) fmt::print("{}\n", note);
+  fmt::print("{}\n", rows_text(task, arguments));
   flush_standard_output();
   const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
   context.interrupt.check();
@@ -289,11 +320,14 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
       ->check(positive_number())
       ->type_name("R");
   add_criterion_option(command, arguments.criterion, "loo");
-  command.add_option("--amplitude", arguments.amplitude, "Factor on the kernels [fitted in closed form]")
+  command
+      .add_option("--amplitude", arguments.amplitude,
+                  "Factor on the kernels of standardised targets [fitted in closed form]")
       ->check(positive_number())
       ->type_name("A");
   command.add_flag("--refit", arguments.refit,
                    "Fit on training and validation data together once the regulariser is chosen");
+  add_targets_option(command, arguments.targets_as_they_are);
   add_search_options(command, arguments.search);
   add_flip_option(command, arguments.flip);
   add_gram_option(command, arguments.gram);
@@ -327,6 +361,7 @@ void add_fit_command(CLI::App& program, const RunContext& context) {
   command->callback([arguments, command, &context] {
     check_fit_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
+    arguments->data.split.reads_validation = arguments->reads_validation();
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);
     else

@@ -36,7 +36,11 @@ class NetworkSearch {
         train_{train},
         validation_{validation},
         options_{options},
-        criterion_{criterion} {}
+        criterion_{criterion},
+        standardised_{gp::scale_of(train.y,
+                                   options.class_names.empty() ? TargetKind::numbers : TargetKind::classes,
+                                   options.targets_as_they_are)
+                          .standardised(train.y)} {}
 
   Network run(const Origin& origin, const Interrupt& interrupt) {
     gp::SearchOptions search_options{.trials = choice_.trials};
@@ -72,7 +76,9 @@ class NetworkSearch {
   [[nodiscard]] bool has_derivatives() const {
     const bool of_criterion =
         criterion_ == gp::Criterion::evidence || criterion_ == gp::Criterion::leave_one_out;
-    return of_criterion && options_.kind == gp::ModelKind::bayesian && !options_.flip &&
+    // Outputs with regularisers of their own have scores that are sums: their derivatives are not built.
+    const bool is_single = !options_.class_names.empty() || train_.y.cols() == 1;
+    return of_criterion && is_single && options_.kind == gp::ModelKind::bayesian && !options_.flip &&
            std::none_of(space_.parameters().begin(), space_.parameters().end(),
                         [](const auto& parameter) { return parameter.scale == gp::SearchScale::integer; });
   }
@@ -85,7 +91,7 @@ class NetworkSearch {
     for (const gp::SearchParameter& parameter : space_.parameters()) paths.push_back(parameter.name);
     try {
       std::vector<double> slopes = gp::score_gradient(
-          space_.network_with(values), train_.x, train_.y, gp::RelativeRegulariser(row->regulariser),
+          space_.network_with(values), train_.x, standardised_, gp::RelativeRegulariser(row->regulariser),
           criterion_, paths, {.threads = options_.gram.threads, .stop = options_.gram.stop});
       for (double& slope : slopes) slope *= sign();
       return slopes;
@@ -103,10 +109,11 @@ class NetworkSearch {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     TrialRow row{values, nan, nan, 0, ""};
     try {
-      const gp::Selection selection =
+      const std::vector<gp::Selection> selections =
           gp::Model::select(space_.network_with(values), train_, validation_, options_);
-      row.score = best_score(selection, criterion_);
-      row.regulariser = selection.best.value();
+      row.score = 0;
+      for (const gp::Selection& selection : selections) row.score += best_score(selection, criterion_);
+      row.regulariser = selections.front().best.value();
     } catch (const Cancelled&) {
       throw;
     } catch (const NumericalError& error) {
@@ -154,6 +161,7 @@ class NetworkSearch {
   const std::optional<gp::LabelledInputs<Scalar>>& validation_;
   const gp::ModelOptions& options_;
   gp::Criterion criterion_;
+  Matrix<double> standardised_;  ///< Training targets.
   std::optional<TrialTable> table_;
   std::vector<TrialRow> rows_;
 };

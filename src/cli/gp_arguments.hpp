@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "cli/data_arguments.hpp"
-#include "cli/gp_solver.hpp"
 #include "cli/kernel_options.hpp"
 #include "cli/output_folder.hpp"
 #include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/solver_choice.hpp"
 
 namespace CLI {
 class App;
@@ -24,8 +24,9 @@ struct InferenceArguments {
   std::vector<double> candidates;  ///< Empty: the library's grid.
   std::vector<double> times;
   bool flip = false;
+  bool targets_as_they_are = false;
   std::filesystem::path gram;
-  std::optional<Solver> solver;
+  std::optional<gp::Solver> solver;
   double residual = 1e-10;
 
   /// Whether the regulariser is chosen on validation data.

@@ -21,6 +21,8 @@
 #include "cli/rank_solver.hpp"
 #include "cli/report/page.hpp"
 #include "cli/standard_output.hpp"
+#include "numerics/blas_threads.hpp"
+#include "numerics/memory.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -76,10 +78,9 @@ std::string amplitude_text(const GpOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  if (!arguments.inference.amplitude && task.train.targets->isZero(0))
-    throw DataError(
-        "the training targets are all 0, so that no amplitude of the kernels fits them; give "
-        "--amplitude");
+  if (!arguments.inference.amplitude)
+    gp::require_varying_targets(*task.train.targets, task.kind, arguments.inference.targets_as_they_are,
+                                "give --amplitude");
 }
 
 std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
@@ -172,6 +173,7 @@ GpOptions options_of(const GpArguments& arguments) {
           .flip = inference.flip,
           .gram_folder = inference.gram,
           .threads = arguments.kernel.threads,
+          .targets_as_they_are = inference.targets_as_they_are,
           .residual = inference.residual};
 }
 
@@ -180,6 +182,8 @@ template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
   GpTask<Scalar> task = load_validated_task<Scalar>(arguments);
   require_amplitude(task, arguments);
+  if (arguments.inference.criterion && !arguments.inference.regulariser)
+    gp::require_criterion(*arguments.inference.criterion, task.kind);
   if (arguments.inference.flip) require_images_for_flips(task);
   PreprocessingChoice choice = arguments.data.preprocessing;
   choice.mirror_images = arguments.inference.flip;
@@ -227,19 +231,21 @@ class GpRun {
 
   /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
   std::string choose_gp_solver(const GpArguments& arguments) {
-    const SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
-                            .entry_bytes = sizeof(Scalar),
-                            .kernels = options_.kernels,
-                            .finite_times = !options_.times.empty(),
-                            .in_store = !arguments.store.empty(),
-                            .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
-                            .against_distributed = against_distributed()};
-    const SolverChoice choice = choose_solver(arguments.inference.solver, needs, physical_memory_bytes());
+    const gp::SolverNeeds needs{.inputs = static_cast<Index>(task_.train.size()),
+                                .entry_bytes = sizeof(Scalar),
+                                .kernels = options_.kernels,
+                                .finite_times = !options_.times.empty(),
+                                .in_store = !arguments.store.empty(),
+                                .ranks = has_rank_solver() ? context_.dealer->solver()->ranks() : 1,
+                                .against_distributed = against_distributed()};
+    const gp::SolverChoice choice =
+        gp::choose_solver(arguments.inference.solver, needs,
+                          numerics::room_for_matrices(numerics::resolve_threads(options_.threads, "gp")));
     options_.solver = choice.solver;
-    if (choice.solver == Solver::conjugate_gradients) require_iterative(choice);
-    if (choice.solver == Solver::distributed && !needs.against_distributed.empty())
+    if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
+    if (choice.solver == gp::Solver::distributed && !needs.against_distributed.empty())
       throw ArgumentError("--solver distributed: " + needs.against_distributed);
-    if (context_.dealer != nullptr && arguments.store.empty() && choice.solver != Solver::distributed)
+    if (context_.dealer != nullptr && arguments.store.empty() && choice.solver != gp::Solver::distributed)
       throw ArgumentError(fmt::format(
           "gp with several processes needs --store, in which they meet, or --solver distributed{}",
           needs.against_distributed.empty() ? "" : ": " + needs.against_distributed));
@@ -247,9 +253,9 @@ class GpRun {
   }
 
   /// Where conjugate gradients solve for every training input.
-  [[nodiscard]] std::string amplitude_cost(Solver solver) const {
+  [[nodiscard]] std::string amplitude_cost(gp::Solver solver) const {
     constexpr std::size_t together = 256;
-    if (solver != Solver::conjugate_gradients || options_.kernels == Kernels::nngp || options_.amplitude)
+    if (solver != gp::Solver::conjugate_gradients || options_.kernels == Kernels::nngp || options_.amplitude)
       return "";
     return fmt::format(
         "; the NTK's amplitude solves for all {} inputs, {} at a time: --amplitude A spares that",
@@ -275,7 +281,7 @@ class GpRun {
     return "";
   }
 
-  void require_iterative(const SolverChoice& choice) const {
+  void require_iterative(const gp::SolverChoice& choice) const {
     if (!options_.times.empty())
       throw ArgumentError(fmt::format(
           "{}; cg knows networks after training only, no --time: leave it out, or give --solver cholesky "
@@ -308,7 +314,7 @@ class GpRun {
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,
-                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude,
+                   sample_prior(networks_[i], task_, options_, result.predictions.front().amplitude(0),
                                 context_.interrupt));
       output_->write_report(*report_);
     }
@@ -351,6 +357,7 @@ void add_gp_command(CLI::App& program, const RunContext& context) {
   command->callback([arguments, command, &context] {
     check_gp_usage(*command, *arguments);
     arguments->data.split = split_choice(*command, arguments->data);
+    arguments->data.split.reads_validation = arguments->inference.takes_validation();
     if (arguments->kernel.precision == Precision::float32)
       GpRun<float>(*arguments, context).run();
     else

@@ -73,7 +73,7 @@ class TargetColumn {
 
   [[nodiscard]] Matrix<double> targets(const NamedTable& named) const {
     return kind_ == TargetKind::numbers ? real_targets(named)
-                                        : gp::class_targets(labels(named), static_cast<int>(classes_.size()));
+                                        : gp::class_scores(labels(named), static_cast<int>(classes_.size()));
   }
 
   /// Whether the table has the column.

@@ -26,6 +26,42 @@ Json or_null(const std::optional<Value>& value) {
 /// JSON has no NaN.
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+/// The number that all outputs share, or a list of one for each.
+Json shared_or_each(const Vector<double>& numbers) {
+  if ((numbers.array() == numbers(0)).all()) return numbers(0);
+  return std::vector<double>(numbers.data(), numbers.data() + numbers.size());
+}
+
+Json candidates_json(const gp::Selection& selection, bool trained) {
+  Json json = Json::array();
+  for (const gp::RegulariserScore& candidate : selection.scores)
+    json.push_back(
+        {{"regulariser", candidate.relative_regulariser},
+         {"accuracy", finite_or_null(candidate.accuracy)},
+         {"mean_squared_error", finite_or_null(candidate.mean_squared_error)},
+         {"negative_log_predictive_density", finite_or_null(candidate.negative_log_predictive_density)},
+         {"log_marginal_likelihood",
+          trained ? Json(nullptr) : finite_or_null(candidate.log_marginal_likelihood)},
+         {"leave_one_out", finite_or_null(candidate.leave_one_out)}});
+  return json;
+}
+
+/// What was chosen for all outputs, or for each.
+void add_selections(Json& json, const GpPrediction& prediction) {
+  json["criterion"] = criterion_name(prediction.criterion);
+  if (prediction.selections.size() == 1) {
+    const gp::Selection& selection = prediction.selections.front();
+    if (const GridEdge edge = edge_of(selection.best.value(), selection.scores); edge != GridEdge::none)
+      json["regulariser_at_edge"] = edge_name(edge);
+    json["candidates"] = candidates_json(selection, prediction.time.has_value());
+    return;
+  }
+  for (const gp::Selection& selection : prediction.selections) {
+    json["regulariser_at_edge"].push_back(edge_name(edge_of(selection.best.value(), selection.scores)));
+    json["candidates"].push_back(candidates_json(selection, prediction.time.has_value()));
+  }
+}
+
 Json prediction_json(const GpPrediction& prediction) {
   Json json;
   json["kernel"] = prediction.time ? "ntk" : "nngp";
@@ -33,9 +69,9 @@ Json prediction_json(const GpPrediction& prediction) {
   // JSON has no infinity.
   if (prediction.time)
     json["time"] = std::isinf(*prediction.time) ? Json("infinity") : Json(*prediction.time);
-  json["regulariser"] = prediction.regulariser;
-  json["amplitude"] = prediction.amplitude;
-  json["noise_variance"] = prediction.noise_variance;
+  json["regulariser"] = shared_or_each(prediction.regulariser);
+  json["amplitude"] = shared_or_each(prediction.amplitude);
+  json["noise_variance"] = shared_or_each(prediction.noise_variance);
   if (prediction.log_marginal_likelihood)
     json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;
   if (const auto& scores = prediction.scores) {
@@ -49,21 +85,9 @@ Json prediction_json(const GpPrediction& prediction) {
     json["passes"] = iterations->passes;
     json["relative_residual"] = iterations->relative_residual;
   }
-  if (prediction.noise_floor > 0 || !prediction.candidates.empty())
+  if (prediction.noise_floor > 0 || !prediction.selections.empty())
     json["smallest_reliable_regulariser"] = prediction.noise_floor;
-  if (prediction.candidates.empty()) return json;
-  json["criterion"] = criterion_name(prediction.criterion);
-  if (const GridEdge edge = edge_of(prediction.regulariser, prediction.candidates); edge != GridEdge::none)
-    json["regulariser_at_edge"] = edge_name(edge);
-  for (const gp::RegulariserScore& candidate : prediction.candidates)
-    json["candidates"].push_back(
-        {{"regulariser", candidate.relative_regulariser},
-         {"accuracy", finite_or_null(candidate.accuracy)},
-         {"mean_squared_error", finite_or_null(candidate.mean_squared_error)},
-         {"negative_log_predictive_density", finite_or_null(candidate.negative_log_predictive_density)},
-         {"log_marginal_likelihood",
-          prediction.time ? Json(nullptr) : finite_or_null(candidate.log_marginal_likelihood)},
-         {"leave_one_out", finite_or_null(candidate.leave_one_out)}});
+  if (!prediction.selections.empty()) add_selections(json, prediction);
   return json;
 }
 

@@ -20,9 +20,9 @@ struct GramJob {
 
 /// Kept by the ranks that computed it.
 template <typename Scalar>
-std::unique_ptr<GpGram> dealt_gram(const GramJob<Scalar>& job, const Network& network,
-                                   const GpTask<Scalar>& task, const GpOptions& options,
-                                   const GramOptions& gram_options) {
+std::unique_ptr<gp::GramSource> dealt_gram(const GramJob<Scalar>& job, const Network& network,
+                                           const GpTask<Scalar>& task, const GpOptions& options,
+                                           const GramOptions& gram_options) {
   const Inputs<Scalar> train = task.train.inputs();
   TileDealer& dealer = *options.dealer;
   return std::make_unique<RankGram>(
@@ -33,35 +33,30 @@ std::unique_ptr<GpGram> dealt_gram(const GramJob<Scalar>& job, const Network& ne
 }
 
 template <typename Scalar>
-std::unique_ptr<GpGram> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
-                                     const Network& network, const GpTask<Scalar>& task,
-                                     const GpOptions& options, const GramOptions& gram_options) {
-  const bool together = options.solver == Solver::distributed;
+std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
+                                             const Network& network, const GpTask<Scalar>& task,
+                                             const GpOptions& options, const GramOptions& gram_options) {
+  const bool together = options.solver == gp::Solver::distributed;
   if (options.store.empty() && together) return dealt_gram(job, network, task, options, gram_options);
   if (options.store.empty())
-    return gram_in_memory(job.others == nullptr ? kernel.gram(task.train, gram_options)
-                                                : kernel.gram(*job.others, task.train, gram_options));
+    return gp::gram_in_memory(job.others == nullptr ? kernel.gram(task.train, gram_options)
+                                                    : kernel.gram(*job.others, task.train, gram_options));
   const Inputs<Scalar> train = task.train.inputs();
   const auto folder = options.store / job.name;
   if (job.others == nullptr)
     compute_store<Scalar>(folder, network, train, nullptr, gram_options, options.dealer);
   else
     compute_store<Scalar>(folder, network, job.others->inputs(), &train, gram_options, options.dealer);
-  if (!together) return gram_in_store(folder, options.threads);
+  if (!together) return gp::gram_in_store(folder, options.threads);
   const RankSolver& ranks = *options.dealer->solver();
   return std::make_unique<RankGram>(ranks, rank_tiles_in_store(ranks, folder));
 }
 
 }  // namespace
 
-gp::Criterion criterion_of(const GpOptions& options, TargetKind kind) {
-  return options.criterion.value_or(kind == TargetKind::classes ? gp::Criterion::accuracy
-                                                                : gp::Criterion::mean_squared_error);
-}
-
 template <typename Scalar>
-GpGrams compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
-                      const Interrupt& interrupt) {
+gp::GramSources compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
+                              const Interrupt& interrupt) {
   const bool validate = !options.regulariser && gp::needs_validation(criterion_of(options, task.kind));
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
@@ -82,7 +77,7 @@ GpGrams compute_grams(const Network& network, const GpTask<Scalar>& task, const 
     before += std::exchange(now, job.pairs);
     return compute_gram(job, kernel, network, task, options, gram_options);
   };
-  GpGrams grams;
+  gp::GramSources grams;
   grams.train = compute({nullptr, "train", n * (n + 1) / 2});
   if (validate) grams.validation = compute({&*task.validation, "validation-train", n_validation * n});
   grams.test = compute({&task.test, "test-train", n_test * n});
@@ -93,7 +88,9 @@ GpGrams compute_grams(const Network& network, const GpTask<Scalar>& task, const 
   return grams;
 }
 
-template GpGrams compute_grams(const Network&, const GpTask<float>&, const GpOptions&, const Interrupt&);
-template GpGrams compute_grams(const Network&, const GpTask<double>&, const GpOptions&, const Interrupt&);
+template gp::GramSources compute_grams(const Network&, const GpTask<float>&, const GpOptions&,
+                                       const Interrupt&);
+template gp::GramSources compute_grams(const Network&, const GpTask<double>&, const GpOptions&,
+                                       const Interrupt&);
 
 }  // namespace widelimit::cli

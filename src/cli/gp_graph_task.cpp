@@ -54,15 +54,15 @@ GpTask<Scalar> graph_task(const Path& folder, std::optional<TargetKind> kind) {
     return set;
   };
   task.train.targets = reader.read(train / labels_name, task.train.graphs.size());
-  task.kind = reader.kind_of(*task.train.targets);
-  task.class_names = numbered_classes(task.kind, task.train.targets->cols());
+  task.kind = reader.kind();
+  task.class_names = reader.class_names();
   task.test = read(test);
   if (std::filesystem::exists(validation)) task.validation = read(validation);
   task.description = fmt::format(
-      "{}: {} training, {} validation, {} test graphs of {} nodes and {} channels, {} outputs ({})",
-      folder.string(), task.train.graphs.size(), task.validation ? task.validation->graphs.size() : 0,
-      task.test.graphs.size(), sizes_text(task.train), task.train.sequences[0].shape(1),
-      task.train.targets->cols(), task.kind == TargetKind::classes ? "classes" : "numbers");
+      "{}: {} training, {} validation, {} test graphs of {} nodes and {} channels, {}", folder.string(),
+      task.train.graphs.size(), task.validation ? task.validation->graphs.size() : 0, task.test.graphs.size(),
+      sizes_text(task.train), task.train.sequences[0].shape(1),
+      targets_text(task.kind, task.class_names, *task.train.targets));
   return task;
 }
 

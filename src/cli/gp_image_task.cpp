@@ -20,7 +20,7 @@ GpSet<Scalar> prepared(const data::LabelledImages& images, std::size_t size) {
                  [](float value) { return static_cast<Scalar>(value); });
   return {.x = std::move(x),
           .sequences = {},
-          .targets = gp::class_targets(images.labels, static_cast<int>(images.classes)),
+          .targets = gp::class_scores(images.labels, static_cast<int>(images.classes)),
           .names = images.names};
 }
 

@@ -161,13 +161,13 @@ GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, cons
     split_sets(folder, reader, split, task);
   else
     read_sets(folder, reader, test_needed, task);
-  task.kind = reader.kind_of(*task.train.targets);
-  task.class_names = numbered_classes(task.kind, task.train.targets->cols());
+  task.kind = reader.kind();
+  task.class_names = reader.class_names();
   task.description =
-      fmt::format("{}: {} training, {} validation, {} test inputs of {}, {} outputs ({})", folder.string(),
+      fmt::format("{}: {} training, {} validation, {} test inputs of {}, {}", folder.string(),
                   task.train.x.shape(0), task.validation ? task.validation->x.shape(0) : 0, task.test.size(),
                   fmt::join(task.train.x.shape().begin() + 1, task.train.x.shape().end(), "x"),
-                  task.train.targets->cols(), task.kind == TargetKind::classes ? "classes" : "numbers");
+                  targets_text(task.kind, task.class_names, *task.train.targets));
   return task;
 }
 

@@ -28,7 +28,8 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
       ->type_name("R1,R2,...");
   command
       .add_option("--amplitude", inference.amplitude,
-                  "Factor on the kernels, 1 for networks as they are; it scales variances and leaves means "
+                  "Factor on the kernels of standardised targets, 1 for networks as they are; it scales "
+                  "variances, not means "
                   "[fitted to the training targets: by evidence for nngp, leave-one-out for ntk]")
       ->check(positive_number())
       ->type_name("A");
@@ -46,16 +47,18 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
           "read it from the store and need no second copy (cg; no evidence, no --time), or factorized "
           "by all ranks of widelimit-mpi together "
           "(distributed) [by size and memory: docs/solvers.md]")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Solver>{{"cholesky", Solver::cholesky},
-                                                                        {"cg", Solver::conjugate_gradients},
-                                                                        {"distributed", Solver::distributed}})
-                      .description(""))
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, gp::Solver>{{"cholesky", gp::Solver::cholesky},
+                                                                    {"cg", gp::Solver::conjugate_gradients},
+                                                                    {"distributed", gp::Solver::distributed}})
+              .description(""))
       ->type_name("cholesky|cg|distributed");
   command
       .add_option("--residual", inference.residual,
                   "Relative residual at which conjugate gradients stop [1e-10]")
       ->check(number_between_0_and_1())
       ->type_name("E");
+  add_targets_option(command, inference.targets_as_they_are);
   add_flip_option(command, inference.flip);
   add_gram_option(command, inference.gram);
 }
@@ -120,7 +123,7 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
     throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
   if (!arguments.inference.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-  if (arguments.inference.solver == Solver::conjugate_gradients && !arguments.inference.times.empty())
+  if (arguments.inference.solver == gp::Solver::conjugate_gradients && !arguments.inference.times.empty())
     throw CLI::ValidationError("--solver", "cg knows networks after training only, no --time; take cholesky");
 }
 

@@ -52,7 +52,11 @@ class PredictionTable {
     };
     if (classes_) add("class");
     if (classes_) add("probability");
-    add("standard_deviation");
+    if (classes_ || prediction.mean.cols() == 1)
+      add("standard_deviation");
+    else
+      for (Index k = 0; k < prediction.mean.cols(); ++k)
+        add("standard_deviation_" + output_name(k, prediction.mean.cols()));
     for (Index c = 0; c < prediction.probabilities.cols(); ++c) add("probability_" + class_name(c));
     for (Index k = 0; k < prediction.mean.cols(); ++k) add("mean_" + output_name(k, prediction.mean.cols()));
   }
@@ -70,7 +74,9 @@ class PredictionTable {
         text += "," + csv_field(class_name(predicted));
         add_number(text, prediction.probabilities(i, predicted));
       }
-      add_number(text, std::sqrt(prediction.variance(i)));
+      // Classes share one deviation.
+      for (Index k = 0; k < (classes_ ? 1 : prediction.mean.cols()); ++k)
+        add_number(text, std::sqrt(prediction.variance(i, k)));
       for (Index c = 0; c < prediction.probabilities.cols(); ++c)
         add_number(text, prediction.probabilities(i, c));
       for (Index k = 0; k < prediction.mean.cols(); ++k) add_number(text, prediction.mean(i, k));

@@ -17,6 +17,12 @@ std::string time_text(const std::optional<double>& time) {
   return std::isinf(*time) ? "inf" : fmt::format("{:.4g}", *time);
 }
 
+/// The number that all outputs share, or the smallest and the largest.
+std::string range_text(const Vector<double>& numbers) {
+  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
+  return least == most ? fmt::format("{:.2e}", least) : fmt::format("{:.0e}-{:.0e}", least, most);
+}
+
 }  // namespace
 
 std::string gp_table(const GpResult& result) {
@@ -24,23 +30,30 @@ std::string gp_table(const GpResult& result) {
                                  "accuracy", "MSE", "NLPD", "Gram s", "solve s");
   for (const GpPrediction& prediction : result.predictions) {
     const auto& scores = prediction.scores;
-    text += fmt::format(
-        fmt::runtime(columns), prediction.time ? "ntk" : "nngp", time_text(prediction.time),
-        fmt::format("{:.2e}", prediction.regulariser), fmt::format("{:.2e}", prediction.amplitude),
-        scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
-        scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
-        scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
-        fmt::format("{:.2f}", result.gram_seconds), fmt::format("{:.2f}", prediction.solve_seconds));
+    text += fmt::format(fmt::runtime(columns), prediction.time ? "ntk" : "nngp", time_text(prediction.time),
+                        range_text(prediction.regulariser), range_text(prediction.amplitude),
+                        scores && scores->accuracy ? fmt::format("{:.2f} %", 100 * *scores->accuracy) : "-",
+                        scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "-",
+                        scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "-",
+                        fmt::format("{:.2f}", result.gram_seconds),
+                        fmt::format("{:.2f}", prediction.solve_seconds));
   }
   return text;
 }
 
 std::string edge_notes(const GpResult& result) {
   std::string text;
-  for (const GpPrediction& prediction : result.predictions)
-    text += prediction.candidates.empty()
-                ? below_floor_text(prediction.name, prediction.regulariser, prediction.noise_floor)
-                : edge_text(prediction.name, prediction.regulariser, prediction.candidates, "--candidates");
+  for (const GpPrediction& prediction : result.predictions) {
+    if (prediction.selections.empty())
+      text += below_floor_text(prediction.name, prediction.regulariser(0), prediction.noise_floor);
+    for (std::size_t c = 0; c < prediction.selections.size(); ++c) {
+      const gp::Selection& selection = prediction.selections[c];
+      const std::string name = prediction.selections.size() == 1
+                                   ? prediction.name
+                                   : fmt::format("{}, output {}", prediction.name, c);
+      text += edge_text(name, selection.best.value(), selection.scores, "--candidates");
+    }
+  }
   return text;
 }
 

@@ -9,14 +9,13 @@
 #include "cli/npy_inputs.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/targets.hpp"
+#include "widelimit/gp/metrics.hpp"
+#include "widelimit/json/read_json.hpp"
 
 namespace widelimit::cli {
 namespace {
 
 using Path = std::filesystem::path;
-
-constexpr int most_labels = 100'000;
 
 void check_count(const Path& file, std::size_t count, std::size_t inputs) {
   if (inputs == 0) fail_in(file, "expected targets of one input or more, there are no inputs");
@@ -25,25 +24,22 @@ void check_count(const Path& file, std::size_t count, std::size_t inputs) {
 
 bool holds_labels(const data::NpyHeader& header) { return !data::is_floating_point(header.type); }
 
-std::vector<int> read_labels(const Path& file, std::size_t inputs) {
-  const auto array = data::read_npy_as<double>(file);  // Exact for all integers that can be labels.
+std::vector<std::int64_t> read_labels(const Path& file, std::size_t inputs) {
+  constexpr double largest = 9007199254740992;  // Up to here every whole number is a double.
+  const auto array = data::read_npy_as<double>(file);
   if (array.dimension() != 1 && (array.dimension() != 2 || array.shape(1) != 1))
     fail_in(file, "expected integer labels [n], got {} axes", array.dimension());
   check_count(file, array.size(), inputs);
-  std::vector<int> labels;
+  std::vector<std::int64_t> labels;
+  labels.reserve(array.size());
   for (std::size_t i = 0; i < array.size(); ++i) {
     const double label = array.flat(i);
-    if (label < 0)
-      fail_in(file,
-              "labels are counted from 0 and must not be negative, got {} at index {}; store others as 0, 1, "
-              "..., or give --targets numbers",
-              label, i);
-    if (label > most_labels - 1)
-      fail_in(file, "labels must be below {}, got {:.0f} at index {}; store others as 0, 1, ...", most_labels,
-              label, i);
     if (label != std::floor(label))
-      fail_in(file, "labels must be whole numbers, got {} at index {}", label, i);
-    labels.push_back(static_cast<int>(label));
+      fail_in(file, "labels must be whole numbers, got {} at index {}; give --targets numbers for numbers",
+              label, i);
+    if (std::abs(label) > largest)
+      fail_in(file, "labels must lie between -2^53 and 2^53, got {} at index {}", label, i);
+    labels.push_back(static_cast<std::int64_t>(label));
   }
   return labels;
 }
@@ -59,14 +55,24 @@ Matrix<double> read_numbers(const Path& file, std::size_t inputs) {
   return Eigen::Map<const Matrix<double>>(array.data(), rows, columns);
 }
 
-/// Whether targets look like classes: two values, one larger one in each row (two signs for a single output).
-TargetKind looks_like(const Matrix<double>& targets) {
+/// Whether all targets are one of two values, and of each row one stands out.
+bool are_one_hot(const Matrix<double>& targets) {
   const double low = targets.minCoeff(), high = targets.maxCoeff();
-  if (low == high || !((targets.array() == low) || (targets.array() == high)).all())
-    return TargetKind::numbers;
-  if (targets.cols() == 1) return low < 0 && high > 0 ? TargetKind::classes : TargetKind::numbers;
-  const auto ones = (targets.array() == high).rowwise().count();
-  return (ones == 1).all() ? TargetKind::classes : TargetKind::numbers;
+  if (low == high || !((targets.array() == low) || (targets.array() == high)).all()) return false;
+  return ((targets.array() == high).rowwise().count() == 1).all();
+}
+
+bool are_signs(const Matrix<double>& targets) {
+  const double low = targets.minCoeff(), high = targets.maxCoeff();
+  return low < 0 && high > 0 && ((targets.array() == low) || (targets.array() == high)).all();
+}
+
+bool are_whole(const Matrix<double>& targets) { return (targets.array() == targets.array().floor()).all(); }
+
+std::vector<std::int64_t> largest_columns(const Matrix<double>& targets) {
+  std::vector<std::int64_t> labels;
+  for (const int label : gp::classes_of(targets)) labels.push_back(label);
+  return labels;
 }
 
 /// For messages about other files: "y_train.npy", or "train/labels.npy" where folders tell the parts apart.
@@ -83,61 +89,74 @@ std::vector<std::string> names_of_rows(const std::filesystem::path& file, std::s
   return names;
 }
 
-std::vector<std::string> numbered_classes(TargetKind kind, Index outputs) {
-  std::vector<std::string> names;
-  if (kind == TargetKind::classes)
-    for (Index c = 0; c < std::max<Index>(outputs, 2); ++c) names.push_back(std::to_string(c));
-  return names;
+std::string targets_text(TargetKind kind, const std::vector<std::string>& class_names,
+                         const Matrix<double>& targets) {
+  return kind == TargetKind::classes ? fmt::format("{} classes", class_names.size())
+                                     : fmt::format("{} outputs (numbers)", targets.cols());
 }
 
 TargetReader::TargetReader(Path train_file, std::size_t inputs, std::optional<TargetKind> kind)
-    : train_file_{std::move(train_file)}, kind_{kind} {
-  labels_ = are_labels(inputs);
-  if (!labels_) {
-    outputs_ = read_numbers(train_file_, inputs).cols();
+    : train_file_{std::move(train_file)},
+      kind_{kind},
+      integers_{holds_labels(data::read_npy_header(train_file_))},
+      form_{form_of(inputs)} {
+  const std::string name = train_file_.string();
+  if (form_ == Form::labels) {
+    classes_ =
+        naming_errors(name, [&] { return gp::ClassLabels::of(read_labels(train_file_, inputs), "labels"); });
     return;
   }
-  const auto labels = read_labels(train_file_, inputs);
-  outputs_ = *std::max_element(labels.begin(), labels.end()) + 1;
-  if (outputs_ < 2) fail_in(train_file_, "expected labels of two or more classes, got 0 only");
+  const Matrix<double> targets = read_numbers(train_file_, inputs);
+  columns_ = targets.cols();
+  if (form_ == Form::one_hot)
+    classes_ = naming_errors(name, [&] { return gp::ClassLabels::of(largest_columns(targets), "targets"); });
 }
 
 Matrix<double> TargetReader::read(const Path& file, std::size_t inputs) const {
   const std::string train = train_name(train_file_);
   if (holds_labels(data::read_npy_header(file)) != integers_)
     fail_in(file, "expected {} as in {}", integers_ ? "integer labels" : "real targets", train);
-  if (!labels_) {
-    Matrix<double> targets = read_numbers(file, inputs);
-    if (targets.cols() != outputs_)
-      fail_in(file, "expected {} targets an input as in {}, got {}", outputs_, train, targets.cols());
-    return targets;
-  }
-  const auto labels = read_labels(file, inputs);
-  const auto largest = std::max_element(labels.begin(), labels.end());
-  if (*largest >= outputs_)
-    fail_in(file, "labels must be below {}, the number of classes in {}, got {} at index {}", outputs_, train,
-            *largest, largest - labels.begin());
-  return gp::class_targets(labels, static_cast<int>(outputs_));
+  if (form_ == Form::labels)
+    return naming_errors(file.string(),
+                         [&] { return classes_->targets(read_labels(file, inputs), "labels"); });
+  Matrix<double> targets = read_numbers(file, inputs);
+  if (targets.cols() != columns_)
+    fail_in(file, "expected {} targets an input as in {}, got {}", columns_, train, targets.cols());
+  return form_ == Form::one_hot ? one_hot_targets(file, targets) : targets;
 }
 
-TargetKind TargetReader::kind_of(const Matrix<double>& train) const {
-  return kind_.value_or(labels_ ? TargetKind::classes : looks_like(train));
+Matrix<double> TargetReader::one_hot_targets(const Path& file, const Matrix<double>& rows) const {
+  if (!are_one_hot(rows) && !(rows.rows() == 1 && rows.maxCoeff() > rows.minCoeff()))
+    fail_in(file, "expected rows of which one column stands out, as in {}", train_name(train_file_));
+  return naming_errors(file.string(), [&] { return classes_->targets(largest_columns(rows), "targets"); });
 }
 
-bool TargetReader::are_labels(std::size_t inputs) {
-  integers_ = holds_labels(data::read_npy_header(train_file_));
-  if (kind_ == TargetKind::numbers) return false;
-  if (integers_) return true;
+TargetKind TargetReader::kind() const {
+  return form_ == Form::numbers ? kind_.value_or(TargetKind::numbers) : TargetKind::classes;
+}
+
+std::vector<std::string> TargetReader::class_names() const {
+  if (classes_) return classes_->names();
+  std::vector<std::string> names;
+  if (kind() == TargetKind::classes)
+    for (Index c = 0; c < std::max<Index>(columns_, 2); ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
+TargetReader::Form TargetReader::form_of(std::size_t inputs) const {
+  if (kind_ == TargetKind::numbers) return Form::numbers;
+  if (integers_) return Form::labels;
   const Matrix<double> targets = read_numbers(train_file_, inputs);
-  const bool like_labels =
-      targets.cols() == 1 && targets.minCoeff() >= 0 && (targets.array() == targets.array().floor()).all();
-  if (like_labels && !kind_)
-    fail_in(
-        train_file_,
-        "these are real numbers, all of them whole ({} to {}): labels of classes, or numbers? Store labels "
-        "as integers, or give --targets classes or --targets numbers",
-        targets.minCoeff(), targets.maxCoeff());
-  return like_labels;
+  if (targets.cols() > 1) return are_one_hot(targets) ? Form::one_hot : Form::numbers;
+  if (are_whole(targets)) {
+    if (kind_ == TargetKind::classes) return Form::labels;
+    if (targets.minCoeff() >= 0)
+      fail_in(train_file_,
+              "these are real numbers, all of them whole ({} to {}): labels of classes, or numbers? Store "
+              "labels as integers, or give --targets classes or --targets numbers",
+              targets.minCoeff(), targets.maxCoeff());
+  }
+  return are_signs(targets) ? Form::signs : Form::numbers;
 }
 
 }  // namespace widelimit::cli

@@ -16,6 +16,7 @@
 #include "widelimit/data/imdb.hpp"
 #include "widelimit/data/word_vectors.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
@@ -44,8 +45,7 @@ struct GpSet {
   }
 };
 
-/// Whether the largest output (or the sign of a single one) names a class.
-enum class TargetKind { classes, numbers };
+using gp::TargetKind;
 
 /// What people see of inputs: pictures or texts, as many as inputs, or neither.
 struct GpFaces {
@@ -139,13 +139,10 @@ template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> imdb_task(const std::filesystem::path& folder,
                                        const std::filesystem::path& vectors, const TextChoice& choice);
 
-/// x_train.npy, y_train.npy, x_test.npy and, where they exist, y_test.npy, x_validation.npy,
-/// y_validation.npy, as they are. Integer y are labels [n], which become one-hot targets with as many classes
-/// as the training labels have; others are targets [n, M] or [n]. Real targets count as classes where they
-/// take two values and each row has one larger one (two signs, for a single output). Real numbers that could
-/// be labels, one an input and all whole, are an error unless `kind` says what they are; it overrules the
-/// rest as well. Where there is x.npy in place of x_train.npy, its rows and those of y.npy are split; where there is no
-/// x_test.npy and it is not needed, there are no test inputs. Throws DataError that names the file.
+/// x_train.npy, y_train.npy, x_test.npy and, where they exist, y_test.npy, x_validation.npy, y_validation.npy, as they
+/// are; of targets, TargetReader says what they mean. Where there is x.npy in place of x_train.npy, its rows and those of
+/// y.npy are split; where there is no x_test.npy and it is not needed, there are no test inputs. Throws DataError that
+/// names the file.
 template <typename Scalar>
 [[nodiscard]] GpTask<Scalar> npy_task(const std::filesystem::path& folder, std::optional<TargetKind> kind,
                                       const SplitChoice& split, bool test_needed = true);

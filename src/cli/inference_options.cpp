@@ -48,6 +48,12 @@ void add_flip_option(CLI::App& command, bool& flip) {
                    "Average kernels over images and mirror images: two to four times the work");
 }
 
+void add_targets_option(CLI::App& command, bool& as_they_are) {
+  command.add_flag("--targets-as-they-are", as_they_are,
+                   "Fit numbers as they are; without it each output is centred and divided by its standard "
+                   "deviation over the training inputs, and predictions are put back");
+}
+
 const char* criterion_title(gp::Criterion criterion) {
   switch (criterion) {
     case gp::Criterion::accuracy:

@@ -22,6 +22,9 @@ void add_gram_option(CLI::App& command, std::filesystem::path& folder);
 /// Adds --flip.
 void add_flip_option(CLI::App& command, bool& flip);
 
+/// Adds --targets-as-they-are.
+void add_targets_option(CLI::App& command, bool& as_they_are);
+
 /// As --criterion says it.
 [[nodiscard]] const char* criterion_name(gp::Criterion criterion);
 

@@ -22,63 +22,78 @@ std::string percentage(const std::optional<double>& share) {
 
 }  // namespace
 
+namespace {
+
+ModelScores named_scores(const std::string& name, const Matrix<double>& mean, const Matrix<double>& variances,
+                         const Matrix<double>& probabilities, const Matrix<double>& targets) {
+  return {name, targets.rows(), gp::prediction_scores(mean, variances, probabilities, targets)};
+}
+
+}  // namespace
+
 ModelScores scores_of(const std::string& name, const gp::ModelPrediction& prediction,
                       const Matrix<double>& targets) {
-  ModelScores scores{name,
-                     targets.rows(),
-                     std::nullopt,
-                     gp::mean_squared_error(prediction.mean, targets),
-                     gp::negative_log_predictive_density(prediction.mean, prediction.variance,
-                                                         prediction.noise_variance, targets),
-                     std::nullopt};
-  if (prediction.class_probabilities.size() == 0) return scores;
-  scores.accuracy = gp::accuracy(prediction.mean, targets);
-  scores.expected_calibration_error =
-      gp::calibration(prediction.class_probabilities, gp::classes_of(targets)).expected_error;
-  return scores;
+  return named_scores(name, prediction.mean, prediction.observation_variance(),
+                      prediction.class_probabilities, targets);
 }
 
 gp::ModelPrediction with_amplitude_one(const gp::Model& model, const gp::ModelPrediction& prediction) {
+  const Vector<double> shrink = model.amplitude().cwiseInverse();
   gp::ModelPrediction result{prediction.mean,
-                             prediction.variance / model.amplitude(),
-                             prediction.noise_variance / model.amplitude(),
+                             prediction.variance * shrink.asDiagonal(),
+                             prediction.noise_variance.cwiseProduct(shrink),
                              {}};
   if (prediction.class_probabilities.size() > 0)
-    result.class_probabilities =
-        gp::class_probabilities(result.mean, result.variance.array() + result.noise_variance);
+    result.class_probabilities = gp::class_probabilities(result.mean, result.observation_variance().col(0));
   return result;
 }
 
 std::optional<ModelScores> leave_one_out_scores(const gp::Model& model, const Matrix<double>& targets) {
   if (model.time() != gp::infinite_time) return std::nullopt;
-  const gp::LeaveOneOut others = model.leave_one_out();
-  // Variances of observations, without more noise.
-  gp::ModelPrediction prediction{targets - others.residuals, others.variances, 0, {}};
-  if (!model.class_names().empty())
-    prediction.class_probabilities = gp::class_probabilities(prediction.mean, prediction.variance);
-  return scores_of("leave-one-out", prediction, targets);
+  const gp::ModelLeaveOneOut others = model.leave_one_out();
+  const Matrix<double> mean = targets - others.residuals;
+  Matrix<double> probabilities;
+  if (!model.class_names().empty()) probabilities = gp::class_probabilities(mean, others.variances.col(0));
+  return named_scores("leave-one-out", mean, others.variances, probabilities, targets);
 }
 
 std::string scores_table(const std::vector<ModelScores>& scores) {
   std::string text =
       fmt::format(fmt::runtime(score_columns), "predictions", "inputs", "accuracy", "MSE", "NLPD", "ECE");
   for (const ModelScores& line : scores)
-    text += fmt::format(
-        fmt::runtime(score_columns), line.of, line.inputs, percentage(line.accuracy),
-        fmt::format("{:.6g}", line.mean_squared_error),
-        fmt::format("{:.4f}", line.negative_log_predictive_density),
-        line.expected_calibration_error ? fmt::format("{:.4f}", *line.expected_calibration_error) : "-");
+    text += fmt::format(fmt::runtime(score_columns), line.of, line.inputs, percentage(line.scores.accuracy),
+                        fmt::format("{:.6g}", line.scores.mean_squared_error),
+                        fmt::format("{:.4f}", line.scores.negative_log_predictive_density),
+                        line.scores.expected_calibration_error
+                            ? fmt::format("{:.4f}", *line.scores.expected_calibration_error)
+                            : "-");
   return text;
 }
 
-Json to_json(const ModelScores& scores) {
-  return {{"predictions", scores.of},
-          {"inputs", scores.inputs},
+Json to_json(const ModelScores& line) {
+  const gp::PredictionScores& scores = line.scores;
+  return {{"predictions", line.of},
+          {"inputs", line.inputs},
           {"accuracy", or_null_score(scores.accuracy)},
           {"mean_squared_error", scores.mean_squared_error},
           {"negative_log_predictive_density", scores.negative_log_predictive_density},
           {"expected_calibration_error", or_null_score(scores.expected_calibration_error)}};
 }
+
+namespace {
+
+std::string outputs_text(const gp::Model& model) {
+  return model.class_names().empty() ? fmt::format("{} outputs", model.outputs())
+                                     : fmt::format("{} classes", model.class_names().size());
+}
+
+/// The number that all outputs share, or the smallest and the largest.
+std::string numbers_text(const Vector<double>& numbers) {
+  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
+  return least == most ? fmt::format("{:.6g}", least) : fmt::format("{:.6g} to {:.6g}", least, most);
+}
+
+}  // namespace
 
 std::string model_text(const gp::Model& model) {
   const bool bayesian = model.kind() == gp::ModelKind::bayesian;
@@ -86,9 +101,9 @@ std::string model_text(const gp::Model& model) {
                               : fmt::format("networks trained for {} (NTK)",
                                             std::isinf(model.time()) ? "infinite time"
                                                                      : fmt::format("time {}", model.time()));
-  text += fmt::format(": {} training inputs, {} outputs{}\namplitude {:.6g}, noise variance {:.6g}",
-                      model.train_size(), model.outputs(), model.class_names().empty() ? "" : " of classes",
-                      model.amplitude(), model.noise_variance());
+  text +=
+      fmt::format(": {} training inputs, {}\namplitude {}, noise variance {}", model.train_size(),
+                  outputs_text(model), numbers_text(model.amplitude()), numbers_text(model.noise_variance()));
   if (bayesian) text += fmt::format(", log marginal likelihood {:.6g}", model.log_marginal_likelihood());
   return text + "\n";
 }

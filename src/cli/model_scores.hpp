@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/gp_task.hpp"
+#include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::cli {
@@ -13,10 +14,7 @@ namespace widelimit::cli {
 struct ModelScores {
   std::string of;  ///< E.g. "test".
   Index inputs;
-  std::optional<double> accuracy;  ///< Of classes.
-  double mean_squared_error;
-  double negative_log_predictive_density;
-  std::optional<double> expected_calibration_error;  ///< Of classes.
+  gp::PredictionScores scores;
 };
 
 [[nodiscard]] ModelScores scores_of(const std::string& name, const gp::ModelPrediction& prediction,

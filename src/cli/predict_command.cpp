@@ -51,7 +51,10 @@ std::string predictions_csv(const gp::Model& model, const gp::ModelPrediction& p
   const bool classes = !model.class_names().empty();
   const std::vector<int> chosen = classes ? gp::classes_of(prediction.mean) : std::vector<int>{};
   std::string text = names.empty() ? "index" : "index,id";
-  text += classes ? ",class,probability,standard_deviation" : ",standard_deviation";
+  text += classes ? ",class,probability,standard_deviation" : "";
+  if (!classes && prediction.mean.cols() == 1) text += ",standard_deviation";
+  if (!classes && prediction.mean.cols() > 1)
+    for (Index k = 0; k < prediction.mean.cols(); ++k) text += fmt::format(",standard_deviation_{}", k);
   for (Index k = 0; k < prediction.mean.cols(); ++k)
     text += classes && prediction.mean.cols() > 1
                 ? fmt::format(",{}", csv_field("mean_" + model.class_names()[static_cast<std::size_t>(k)]))
@@ -66,7 +69,9 @@ std::string predictions_csv(const gp::Model& model, const gp::ModelPrediction& p
       fmt::format_to(out, ",{},{:.17g}", csv_field(model.class_names()[static_cast<std::size_t>(c)]),
                      prediction.class_probabilities(i, c));
     }
-    fmt::format_to(out, ",{:.17g}", std::sqrt(prediction.variance(i)));
+    // Classes share one deviation.
+    for (Index k = 0; k < (classes ? 1 : prediction.mean.cols()); ++k)
+      fmt::format_to(out, ",{:.17g}", std::sqrt(prediction.variance(i, k)));
     for (Index k = 0; k < prediction.mean.cols(); ++k) fmt::format_to(out, ",{:.17g}", prediction.mean(i, k));
     text += '\n';
   }
@@ -172,10 +177,11 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
       ->check(thread_count())
       ->type_name("N");
   command
-      ->add_option("--out", arguments->out,
-                   "Folder for mean.npy [n, M], standard_deviation.npy [n] (of the function, without noise), "
-                   "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and "
-                   "prior_samples.npy")
+      ->add_option(
+          "--out", arguments->out,
+          "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "
+          "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and "
+          "prior_samples.npy")
       ->required()
       ->type_name("DIR");
   add_force_option(*command, arguments->other_files);

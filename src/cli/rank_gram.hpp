@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "cli/gp_gram.hpp"
 #include "cli/rank_solver.hpp"
 #include "cli/tile_dealer.hpp"
+#include "widelimit/gp/gram_source.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/network/network.hpp"
 #include "widelimit/store/tile_grid.hpp"
@@ -25,7 +25,7 @@ struct RankTiles {
 
 /// A Gram matrix whose tiles the ranks give each other. All functions are for all ranks together; none gives the whole
 /// matrix, which matrix() answers with a std::logic_error.
-class RankGram final : public GpGram {
+class RankGram final : public gp::GramSource {
  public:
   /// `ranks` must outlive it.
   RankGram(const RankSolver& ranks, RankTiles tiles);

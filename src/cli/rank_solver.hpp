@@ -6,6 +6,7 @@
 
 #include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 
 namespace widelimit::cli {
@@ -14,15 +15,16 @@ namespace widelimit::cli {
 using TileBody = std::function<void(Index row, Index column, const Matrix<double>& numbers)>;
 using EachTile = std::function<void(const TileBody& body)>;
 
-/// A regression that all ranks hold together: distributed::DistributedRegression.
+/// A regression that all ranks hold together, with the amplitude 1: distributed::DistributedRegression.
 class RankRegression {
  public:
   virtual ~RankRegression() = default;
 
-  virtual void set_amplitude(double amplitude) = 0;
-  [[nodiscard]] virtual double amplitude() const = 0;
+  /// With the amplitude 1.
   [[nodiscard]] virtual double noise_variance() const = 0;
-  [[nodiscard]] virtual double log_marginal_likelihood() const = 0;
+  [[nodiscard]] virtual double log_determinant() const = 0;  ///< Of K + lambda I.
+  /// (K + lambda I)^-1 y, [n, outputs].
+  [[nodiscard]] virtual const Matrix<double>& weights() const = 0;
   [[nodiscard]] virtual Matrix<double> mean(const gp::CrossGram& cross) const = 0;
   [[nodiscard]] virtual Vector<double> variance(const gp::CrossGram& cross,
                                                 const Vector<double>& test_variances) const = 0;
@@ -30,7 +32,7 @@ class RankRegression {
                                                      const gp::CrossGram& nngp_cross,
                                                      const gp::CrossGram& ntk_cross,
                                                      const Vector<double>& nngp_test_variances) const = 0;
-  [[nodiscard]] virtual double flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const = 0;
+  [[nodiscard]] virtual gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp) const = 0;
 };
 
 /// What the ranks of a program solve together. All call each function, in the same order and with the same arguments.

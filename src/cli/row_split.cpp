@@ -9,7 +9,8 @@ namespace widelimit::cli {
 
 std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const SplitChoice& choice,
                                                    const std::string& name) {
-  const std::size_t validation = choice.validation.value_or(rows / 5), test = choice.test.value_or(rows / 5);
+  const std::size_t validation = choice.validation.value_or(choice.reads_validation ? rows / 5 : 0),
+                    test = choice.test.value_or(rows / 5);
   const std::size_t others = validation + test;
   const std::size_t train = choice.train.value_or(others < rows ? rows - others : 0);
   if (train == 0 || test == 0 || train > rows || others > rows - train)

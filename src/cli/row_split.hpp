@@ -11,9 +11,11 @@ namespace widelimit::cli {
 /// How many rows of a single set go where.
 struct SplitChoice {
   std::optional<std::size_t> train;       ///< Absent: what the others leave.
-  std::optional<std::size_t> validation;  ///< Absent: a fifth.
+  std::optional<std::size_t> validation;  ///< Absent: a fifth where they are read, else none.
   std::optional<std::size_t> test;        ///< The same.
   std::uint64_t seed = 0;
+  bool reads_validation =
+      true;  ///< Whether anything is chosen on validation rows; what nothing reads is trained on.
 
   [[nodiscard]] bool is_given() const { return train || validation || test; }
 };

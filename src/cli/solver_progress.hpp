@@ -15,6 +15,7 @@ class SolverProgress {
   SolverProgress(const SolverProgress&) = delete;
   SolverProgress& operator=(const SolverProgress&) = delete;
 
+  [[nodiscard]] bool is_of(const std::string& label) const { return label == label_; }
   void show(int passes, double residual);
 
  private:

@@ -150,11 +150,10 @@ Vector<double> DistributedRegression::flow_variance(const gp::KernelOperator& nn
          gp::without_rounding_below_zero(std::move(variance), nngp_test_variances, regression_place);
 }
 
-double DistributedRegression::flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const {
+gp::LeaveOneOut DistributedRegression::flow_leave_one_out(const gp::KernelOperator& nngp) const {
   constexpr Index columns = 512;
   return gp::solved_leave_one_out(nngp, weights_, lambda_, columns,
-                                  [this](const Matrix<double>& b) { return solved(b); })
-      .most_likely_scale(regression_place);
+                                  [this](const Matrix<double>& b) { return solved(b); });
 }
 
 void DistributedRegression::set_amplitude(double amplitude) {

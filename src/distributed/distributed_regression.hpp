@@ -3,6 +3,7 @@
 #include "distributed/block_cyclic_matrix.hpp"
 #include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 
 namespace widelimit::distributed {
@@ -37,9 +38,9 @@ class DistributedRegression {
                                              const gp::CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
-  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out_amplitude(). `nngp` multiplies on
+  /// Of converged networks whose NTK is the matrix here: gp::ConvergedFlow::leave_one_out() with amplitude 1. `nngp` multiplies on
   /// all ranks together. Cost 2 n^3 over all ranks, in blocks.
-  [[nodiscard]] double flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const;
+  [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp) const;
 
   [[nodiscard]] double log_marginal_likelihood() const;
 
@@ -47,6 +48,7 @@ class DistributedRegression {
   void set_amplitude(double amplitude);
   [[nodiscard]] double amplitude() const noexcept { return amplitude_; }
   [[nodiscard]] double noise_variance() const noexcept { return amplitude_ * lambda_; }
+  [[nodiscard]] double log_determinant() const noexcept { return log_determinant_; }  ///< Of K + lambda I.
   [[nodiscard]] const Matrix<double>& weights() const noexcept { return weights_; }
 
  private:

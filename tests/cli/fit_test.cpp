@@ -113,7 +113,7 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
       (folder / "model").string() + " --gram " + (folder / "grams").string() + " --reliability " +
       (folder / "reliability.svg").string());
   REQUIRE(fitted.errors == "");
-  CHECK(fitted.output.find("60 training inputs, 10 outputs of classes") != std::string::npos);
+  CHECK(fitted.output.find("60 training inputs, 10 classes") != std::string::npos);
   CHECK(fitted.output.find("fitted again with the validation data") != std::string::npos);
   CHECK(fitted.output.find("test, amplitude 1") != std::string::npos);
   CHECK(file_text(folder / "reliability.svg").starts_with("<?xml"));

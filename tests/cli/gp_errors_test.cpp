@@ -116,7 +116,7 @@ TEST_CASE("gp and fit: no training inputs at all") {
 }
 
 TEST_CASE("gp arrays: values that cannot be") {
-  const GoodFolder inputs, targets, negative, unknown, single;
+  const GoodFolder inputs, targets, unknown, single;
   auto x = filled<double>({6, 4}, 7);
   x(2, 1) = std::numeric_limits<double>::quiet_NaN();
   data::write_npy(inputs / "x_train.npy", x);
@@ -125,23 +125,10 @@ TEST_CASE("gp arrays: values that cannot be") {
   y(5, 1) = std::numeric_limits<double>::infinity();
   data::write_npy(targets / "y_train.npy", y);
   targets.check_fails("/y_train.npy: values must be finite, got inf at entry 11 in row-major order");
-  auto labels = filled<std::int64_t>({6}, 2);
-  labels(4) = -1;
-  data::write_npy(negative / "y_train.npy", labels);
-  negative.check_fails(
-      "/y_train.npy: labels are counted from 0 and must not be negative, got -1 at index 4; store others as "
-      "0, 1, "
-      "..., or give --targets numbers");
-  const GoodFolder large;
-  labels(4) = 1'000'000'000'000;
-  data::write_npy(large / "y_train.npy", labels);
-  large.check_fails(
-      "/y_train.npy: labels must be below 100000, got 1000000000000 at index 4; store others as 0, 1, ...");
   data::write_npy(unknown / "y_test.npy", filled<std::int64_t>({3}, 3));
-  unknown.check_fails(
-      "/y_test.npy: labels must be below 2, the number of classes in y_train.npy, got 2 at index 2");
+  unknown.check_fails("/y_test.npy: labels: label 2 (from 0) is '2', which does not occur in training data");
   data::write_npy(single / "y_train.npy", filled<std::int64_t>({6}, 1));
-  single.check_fails("/y_train.npy: expected labels of two or more classes, got 0 only");
+  single.check_fails("/y_train.npy: labels: expected labels of two or more classes, got '0' only");
 }
 
 TEST_CASE("gp arrays: kinds of targets must agree, and so must their number") {
@@ -163,7 +150,7 @@ TEST_CASE("gp arrays: real numbers that could be labels are asked for") {
       "labels as integers, or give --targets classes or --targets numbers");
   const auto classes = folder.run("--regulariser 0.1 --targets classes");
   CHECK(classes.code == 0);
-  CHECK(classes.output.find(", 2 outputs (classes), float\n") != std::string::npos);
+  CHECK(classes.output.find(", 2 classes, float\n") != std::string::npos);
   CHECK(classes.output.find(" %") != std::string::npos);
   const auto numbers = folder.run("--regulariser 0.1 --targets numbers");
   CHECK(numbers.code == 0);
@@ -180,8 +167,9 @@ TEST_CASE("gp arrays: real numbers that could be labels are asked for") {
   CHECK(integers.run("--regulariser 0.1 --targets numbers").output.find("1 outputs (numbers)") !=
         std::string::npos);
   data::write_npy(folder / "y_test.npy", xt::xarray<double>{0, 1, 0.5});
-  folder.check_fails("/y_test.npy: labels must be whole numbers, got 0.5 at index 2",
-                     "--regulariser 0.1 --targets classes");
+  folder.check_fails(
+      "/y_test.npy: labels must be whole numbers, got 0.5 at index 2; give --targets numbers for numbers",
+      "--regulariser 0.1 --targets classes");
 }
 
 TEST_CASE("gp arrays: targets that are all 0 fit no amplitude") {

@@ -70,7 +70,7 @@ TEST_CASE("gp: predictions.csv leads back to the records, and agrees with the ar
       CHECK(row.at("id") == images.names[i]);
       CHECK(row.at("class") == images.class_names[static_cast<std::size_t>(images.labels[i])]);
       CHECK(std::stod(row.at(name + "_standard_deviation")) ==
-            doctest::Approx(std::sqrt(variance(i))).epsilon(1e-14));
+            doctest::Approx(std::sqrt(variance(i, 0))).epsilon(1e-14));
       double sum = 0, largest = 0, largest_mean = -1e9;
       std::string most_probable, of_largest_mean;
       for (std::size_t c = 0; c < 10; ++c) {

@@ -86,9 +86,8 @@ TEST_CASE("graphs: gp tells cycles from trees, which a network without aggregati
   const auto result = folder.run("--network gntk:blocks=2 --no-pictures --out " + out.string());
   CAPTURE(result.errors);
   REQUIRE(result.code == 0);
-  CHECK(result.output.find(
-            "120 training, 80 validation, 200 test graphs of 6 to 12 nodes and 2 channels, 2 outputs "
-            "(classes)") != std::string::npos);
+  CHECK(result.output.find("120 training, 80 validation, 200 test graphs of 6 to 12 nodes and 2 channels, 2 "
+                           "classes") != std::string::npos);
   CHECK(test_accuracy(out, "nngp") > 0.95);
   CHECK(test_accuracy(out, "ntk") > 0.95);
   REQUIRE(folder.run("--network gntk:blocks=0 --no-pictures --out " + blind.string()).code == 0);

@@ -42,19 +42,21 @@ TEST_CASE(
     CAPTURE(stride);
     const Network network = mirrored_network(stride);
     const gp::Model model =
-        gp::Model::fit(network, Inputs<double>(x), y, {.noise = gp::RelativeRegulariser(0.02), .flip = true});
+        gp::Model::fit(network, Inputs<double>(x), y,
+                       {.noise = gp::RelativeRegulariser(0.02), .targets_as_they_are = true, .flip = true});
     CHECK(model.flips());
     const FlipAverage<double> average(network, x);
     const auto regression = gp::Regression::fit(average.gram(x).nngp, y, gp::RelativeRegulariser(0.02));
     const auto cross = average.gram(test, x), own = average.gram(test);
     const auto prediction = model.predict(Inputs<double>(test));
     check_near(prediction.mean, regression.mean(cross.nngp));
-    check_near(prediction.variance, regression.variance(cross.nngp, own.nngp.diagonal()));
-    check_near(model.predict_jointly(Inputs<double>(test)).covariance,
-               regression.covariance(cross.nngp, own.nngp));
+    const gp::Regression second = regression.output(1, y);
+    check_near(prediction.variance.col(1), second.variance(cross.nngp, own.nngp.diagonal()));
+    check_near(model.predict_jointly(Inputs<double>(test)).covariance(1),
+               second.covariance(cross.nngp, own.nngp));
     check_near(model.mean(Inputs<double>(flipped(test))), prediction.mean);
-    const gp::Model plain =
-        gp::Model::fit(network, Inputs<double>(x), y, {.noise = gp::RelativeRegulariser(0.02)});
+    const gp::Model plain = gp::Model::fit(
+        network, Inputs<double>(x), y, {.noise = gp::RelativeRegulariser(0.02), .targets_as_they_are = true});
     CHECK((plain.mean(Inputs<double>(test)) - prediction.mean).cwiseAbs().maxCoeff() > 1e-2);
   }
 }
@@ -87,14 +89,14 @@ TEST_CASE("model with flips: trained networks, validation, kept Gram matrices, f
   options.flip = true;
   for (int i = 0; i < 2; ++i)
     CHECK(gp::Model::fit(network, train, validation, options).mean(Inputs<double>(test)) == prediction.mean);
-  CHECK((plain - prediction.mean).cwiseAbs().maxCoeff() > 1e-2);
+  CHECK((plain - prediction.mean).cwiseAbs().maxCoeff() > 1e-3);
 }
 
 TEST_CASE("model with flips: mirror images are predicted alike behind every preprocessing") {
   using gp::PreprocessingKind;
   const auto x = random_inputs(1, {14, 3, 4, 2}), test = random_inputs(2, {5, 3, 4, 2});
   const Matrix<double> y = random_matrix(14, 1, 3);
-  gp::ModelOptions options{.noise = gp::RelativeRegulariser(0.02), .flip = true};
+  gp::ModelOptions options{.noise = gp::RelativeRegulariser(0.02), .targets_as_they_are = true, .flip = true};
   for (const auto kind : {PreprocessingKind::none, PreprocessingKind::pixel, PreprocessingKind::image,
                           PreprocessingKind::channel, PreprocessingKind::zca}) {
     CAPTURE(gp::to_string(kind));

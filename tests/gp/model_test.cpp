@@ -104,27 +104,34 @@ TEST_CASE("model: new inputs are like those of the training") {
 
 TEST_CASE("model: a bayesian one is a Regression with the network's NNGP, bit for bit") {
   const Matrix<double> x = model_inputs(30, 1), test = model_inputs(6, 2), y = model_targets(x);
-  const Model model = Model::fit(model_network(), Inputs<double>(x), y, {.noise = RelativeRegulariser(0.02)});
+  const Model model = Model::fit(model_network(), Inputs<double>(x), y,
+                                 {.noise = RelativeRegulariser(0.02), .targets_as_they_are = true});
   const auto train = gram<double>(model_network(), x), cross = gram<double>(model_network(), test, x),
              own = gram<double>(model_network(), test);
   const Regression regression = Regression::fit(train.nngp, y, RelativeRegulariser(0.02));
   const ModelPrediction prediction = model.predict(Inputs<double>(test));
   CHECK(prediction.mean == regression.mean(cross.nngp));
-  CHECK(prediction.variance == regression.variance(cross.nngp, own.nngp.diagonal()));
-  CHECK(prediction.standard_deviation() == Vector<double>(prediction.variance.cwiseSqrt()));
-  CHECK(prediction.noise_variance == regression.noise_variance());
+  double evidence = 0;
+  for (Index c = 0; c < 2; ++c) {
+    const Regression output = regression.output(c, y);
+    CHECK(prediction.variance.col(c) == output.variance(cross.nngp, own.nngp.diagonal()));
+    CHECK(prediction.noise_variance(c) == output.noise_variance());
+    CHECK(model.amplitude()(c) == output.amplitude());
+    evidence += output.log_marginal_likelihood();
+  }
+  CHECK(model.amplitude()(0) != model.amplitude()(1));
+  CHECK(prediction.standard_deviation() == Matrix<double>(prediction.variance.cwiseSqrt()));
   CHECK(prediction.class_probabilities.size() == 0);
   CHECK(model.mean(Inputs<double>(test)) == prediction.mean);
   const JointPrediction joint = model.predict_jointly(Inputs<double>(test));
   CHECK(joint.mean == prediction.mean);
-  CHECK(joint.covariance == regression.covariance(cross.nngp, own.nngp));
-  CHECK(model.amplitude() == regression.amplitude());
-  CHECK(model.log_marginal_likelihood() == regression.log_marginal_likelihood());
+  CHECK(joint.covariance(1) == regression.output(1, y).covariance(cross.nngp, own.nngp));
+  CHECK(model.log_marginal_likelihood() == evidence);
   CHECK(model.kind() == ModelKind::bayesian);
   CHECK(model.train_size() == 30);
   CHECK(model.outputs() == 2);
   CHECK(model.network() == model_network());
-  CHECK_FALSE(model.selection());
+  CHECK(model.selections().empty());
 }
 
 TEST_CASE("model: trained networks are a GradientFlow with both kernels, at any time") {
@@ -133,23 +140,28 @@ TEST_CASE("model: trained networks are a GradientFlow with both kernels, at any 
              own = gram<double>(model_network(), test);
   for (const double time : {0.0, 0.7, infinite_time}) {
     CAPTURE(time);
-    const Model model =
-        Model::fit(model_network(), Inputs<double>(x), y,
-                   {.kind = ModelKind::trained, .time = time, .noise = RelativeRegulariser(1e-3)});
-    GradientFlow flow = GradientFlow::fit(train.nngp, train.ntk, y, RelativeRegulariser(1e-3));
-    flow = flow.with_amplitude(flow.leave_one_out_amplitude());
+    const Model model = Model::fit(model_network(), Inputs<double>(x), y,
+                                   {.kind = ModelKind::trained,
+                                    .time = time,
+                                    .noise = RelativeRegulariser(1e-3),
+                                    .targets_as_they_are = true});
+    const GradientFlow flow = GradientFlow::fit(train.nngp, train.ntk, y, RelativeRegulariser(1e-3));
+    const Vector<double> amplitudes = flow.leave_one_out().most_likely_scales("test");
     const ModelPrediction prediction = model.predict(Inputs<double>(test));
     const Matrix<double> mean = flow.mean(time, cross.ntk);
     CHECK((prediction.mean - mean).cwiseAbs().maxCoeff() <= 1e-13 * mean.cwiseAbs().maxCoeff());
     if (time == 0) CHECK(prediction.mean.isZero(0));
-    CHECK(prediction.variance == flow.variance(time, cross.nngp, cross.ntk, own.nngp.diagonal()));
-    CHECK(model.predict_jointly(Inputs<double>(test)).covariance ==
-          flow.covariance(time, cross.nngp, cross.ntk, own.nngp));
+    for (Index c = 0; c < 2; ++c) {
+      const GradientFlow scaled = flow.with_amplitude(amplitudes(c));
+      CHECK(prediction.variance.col(c) == scaled.variance(time, cross.nngp, cross.ntk, own.nngp.diagonal()));
+      CHECK(relative_difference(model.predict_jointly(Inputs<double>(test)).covariance(c),
+                                scaled.covariance(time, cross.nngp, cross.ntk, own.nngp)) < 1e-14);
+    }
     CHECK(model.time() == time);
     CHECK_THROWS_WITH_AS((void)model.log_marginal_likelihood(),
                          doctest::Contains("trained networks have no evidence"), ArgumentError);
     if (time == infinite_time)
-      CHECK(model.leave_one_out().variances == flow.leave_one_out().variances);
+      CHECK(model.leave_one_out().variances.col(1) == amplitudes(1) * flow.leave_one_out().variances);
     else
       CHECK_THROWS_WITH_AS(
           (void)model.leave_one_out(),
@@ -170,7 +182,7 @@ TEST_CASE("model: single inputs are predicted as in a batch, of either precision
     const Matrix<double> row = test.row(i);
     const ModelPrediction one = model.predict(Inputs<double>(row));
     CHECK((one.mean.row(0) - batch.mean.row(i)).norm() < 1e-12);
-    CHECK(one.variance(0) == Approx(batch.variance(i)).epsilon(1e-9));
+    CHECK(one.variance(0, 1) == Approx(batch.variance(i, 1)).epsilon(1e-9));
   }
   const Matrix<double> rounded = test_float.cast<double>();
   CHECK(of_float.predict(Inputs<double>(rounded)).mean == of_float.predict(Inputs<float>(test_float)).mean);
@@ -190,8 +202,8 @@ TEST_CASE("model: classes have probabilities, names and labels") {
   const Model named = Model::fit(model_network(), Inputs<double>(x), labels, options);
   CHECK(named.class_names()[1] == "green");
   const ModelPrediction prediction = named.predict(Inputs<double>(test));
-  const Vector<double> observed = prediction.variance.array() + prediction.noise_variance;
-  CHECK(prediction.class_probabilities == class_probabilities(prediction.mean, observed));
+  CHECK(prediction.class_probabilities ==
+        class_probabilities(prediction.mean, prediction.observation_variance().col(0)));
   const Model by_targets = Model::fit(model_network(), Inputs<double>(x), class_targets(labels, 3), options);
   CHECK(by_targets.predict(Inputs<double>(test)).mean == prediction.mean);
   options.class_names = {"one", "two"};
@@ -202,40 +214,43 @@ TEST_CASE("model: classes have probabilities, names and labels") {
   options.class_names = {};
   const std::vector<int> one_class(40, 0);
   CHECK_THROWS_WITH_AS((void)Model::fit(model_network(), Inputs<double>(x), one_class, options),
-                       doctest::Contains("expected labels of 2 to"), ArgumentError);
+                       doctest::Contains("expected labels of two or more classes, got '0' only"),
+                       ArgumentError);
 }
 
 TEST_CASE("model: regularisers are chosen by the criterion, refits take all data") {
   const Matrix<double> x = model_inputs(40, 9), validation_x = model_inputs(15, 10),
                        test = model_inputs(5, 11);
-  const LabelledInputs<double> train{Inputs<double>(x), model_targets(x)},
-      validation{Inputs<double>(validation_x), model_targets(validation_x)};
+  const LabelledInputs<double> train{Inputs<double>(x), model_targets(x).leftCols(1)},
+      validation{Inputs<double>(validation_x), model_targets(validation_x).leftCols(1)};
   Matrix<double> all(55, 4);
   all << x, validation_x;
   for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained})
     for (const Criterion criterion : {Criterion::mean_squared_error, Criterion::leave_one_out}) {
       ModelOptions options{.kind = kind, .grid = {1e-3, 1e-2, 0.1}, .criterion = criterion};
       const Model model = Model::fit(model_network(), train, validation, options);
-      REQUIRE(model.selection());
-      CHECK(model.selection()->scores.size() == 3);
-      ModelOptions fixed{.kind = kind, .noise = model.selection()->best};
+      REQUIRE(model.selections().size() == 1);
+      CHECK(model.selections()[0].scores.size() == 3);
+      ModelOptions fixed{.kind = kind, .noise = model.selections()[0].best};
       CHECK(Model::fit(model_network(), train.x, train.y, fixed).mean(Inputs<double>(test)) ==
             model.mean(Inputs<double>(test)));
       options.refit = true;
       const Model refitted = Model::fit(model_network(), train, validation, options);
       CHECK(refitted.train_size() == 55);
-      CHECK(relative_difference(refitted.mean(Inputs<double>(test)),
-                                Model::fit(model_network(), Inputs<double>(all), model_targets(all), fixed)
-                                    .mean(Inputs<double>(test))) < 1e-8);
+      CHECK(relative_difference(
+                refitted.mean(Inputs<double>(test)),
+                Model::fit(model_network(), Inputs<double>(all), model_targets(all).leftCols(1), fixed)
+                    .mean(Inputs<double>(test))) < 1e-8);
     }
 }
 
 TEST_CASE("model: posterior and prior samples have the distribution that the model says") {
   const Matrix<double> x = model_inputs(20, 12), test = model_inputs(6, 13);
   for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
-    const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x),
+    const Model model = Model::fit(model_network(), Inputs<double>(x), model_targets(x).leftCols(1),
                                    {.kind = kind, .noise = RelativeRegulariser(0.05)});
-    const auto [mean, covariance] = model.predict_jointly(Inputs<double>(test));
+    const JointPrediction joint = model.predict_jointly(Inputs<double>(test));
+    const Matrix<double>&mean = joint.mean, &covariance = joint.covariance();
     const auto samples = model.samples(Inputs<double>(test), 400, 5);
     const double p = whitened_p(samples, mean, covariance);
     CHECK(p > 1e-3);
@@ -246,9 +261,11 @@ TEST_CASE("model: posterior and prior samples have the distribution that the mod
     CHECK(marginal_p > 1e-3);
     CHECK(marginal_p < 1 - 1e-3);
     CHECK(whitened_p(marginal, mean, covariance) < 1e-6);
-    const Matrix<double> prior = model.amplitude() * gram<double>(model_network(), test).nngp;
+    const TargetScale& scale = model.target_scale();
+    const Matrix<double> prior = model.amplitude()(0) * scale.factors()(0) * scale.factors()(0) *
+                                 gram<double>(model_network(), test).nngp;
     const auto of_prior = model.prior_samples(Inputs<double>(test), 400, 6);
-    const double prior_p = whitened_p(of_prior, Matrix<double>::Zero(6, 2), prior);
+    const double prior_p = whitened_p(of_prior, Matrix<double>::Constant(6, 1, scale.offsets()(0)), prior);
     CHECK(prior_p > 1e-3);
     CHECK(prior_p < 1 - 1e-3);
     CHECK(model.samples(Inputs<double>(test), 3, 5)[2] == samples[2]);
@@ -276,15 +293,20 @@ TEST_CASE("model: options and data that do not fit") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.kind = ModelKind::trained, .time = -1}),
                        doctest::Contains("time must be 0 or more"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)fit(y, {.criterion = Criterion::accuracy}),
+  CHECK_THROWS_WITH_AS((void)fit(y, {.criterion = Criterion::mean_squared_error}),
                        doctest::Contains("takes validation data"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)fit(y, {.criterion = Criterion::accuracy}),
+                       doctest::Contains("counts classes that are right, and the targets are numbers"),
+                       ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.refit = true}), doctest::Contains("refit takes validation data"),
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.kind = ModelKind::trained, .criterion = Criterion::evidence}),
                        doctest::Contains("trained networks have no evidence"), ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(0 * y, {.noise = RelativeRegulariser(0.1)}),
-                       doctest::Contains("the targets are all 0"), ArgumentError);
-  CHECK(fit(0 * y, {.noise = RelativeRegulariser(0.1), .amplitude = 2.0}).amplitude() == 2);
+                       doctest::Contains("the training targets of output 0 (from 0) are all 0"),
+                       ArgumentError);
+  CHECK(fit(0 * y, {.noise = RelativeRegulariser(0.1), .amplitude = 2.0}).amplitude() ==
+        Vector<double>::Constant(2, 2.0));
   const Model model = fit(y, {});
   CHECK_THROWS_AS((void)model.predict(Inputs<double>(Matrix<double>(random_matrix(2, 5, 1)))), ArgumentError);
 }

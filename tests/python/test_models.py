@@ -18,25 +18,26 @@ def problem(random):
 
 def test_predictions_are_those_of_regression(random):
     x, y, test = problem(random)
-    model = Model.fit(network(), x, y, noise_variance=0.05)
+    model = Model.fit(network(), x, y, noise_variance=0.05, targets_as_they_are=True)
     gram, cross = widelimit.gram(network(), x, kernels="nngp").nngp, widelimit.gram(network(), test, x, "nngp").nngp
     posterior = widelimit.Regression.fit(gram, y, noise_variance=0.05)
     prior = widelimit.gram(network(), test, kernels="nngp").nngp
     found = model.predict(test)
     np.testing.assert_allclose(found.mean, posterior.mean(cross), rtol=1e-10)
-    np.testing.assert_allclose(found.standard_deviation**2, posterior.variance(cross, np.diag(prior).copy()), rtol=1e-8)
-    assert found.noise_variance == 0.05 and found.class_probabilities is None
+    variance = posterior.variance(cross, np.diag(prior).copy())
+    np.testing.assert_allclose(found.standard_deviation**2, np.stack([variance, variance], axis=1), rtol=1e-8)
+    assert (found.noise_variance == 0.05).all() and found.class_probabilities is None
     np.testing.assert_array_equal(model.mean(test), found.mean)
     joint = model.predict_jointly(test)
-    np.testing.assert_allclose(joint.covariance, posterior.covariance(cross, prior), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(joint.covariance[..., 1], posterior.covariance(cross, prior), rtol=1e-8, atol=1e-12)
     assert model.log_marginal_likelihood == pytest.approx(posterior.log_marginal_likelihood)
     assert len(model) == 12 and model.outputs == 2 and model.kind == "bayesian" and model.network == network()
 
 
 def test_what_is_left_out_is_predicted_from_the_others(random):
     x, y, _ = problem(random)
-    left_out = Model.fit(network(), x, y, noise_variance=0.1, amplitude=1.0).leave_one_out()
-    others = Model.fit(network(), x[1:], y[1:], noise_variance=0.1, amplitude=1.0).predict(x[:1])
+    left_out = Model.fit(network(), x, y, noise_variance=0.1, targets_as_they_are=True).leave_one_out()
+    others = Model.fit(network(), x[1:], y[1:], noise_variance=0.1, targets_as_they_are=True).predict(x[:1])
     np.testing.assert_allclose(left_out.residuals[0], y[0] - others.mean[0], rtol=1e-8)
     np.testing.assert_allclose(left_out.variances[0], others.standard_deviation[0]**2 + 0.1, rtol=1e-8)
     assert left_out.mean_squared_error == pytest.approx(np.mean(left_out.residuals**2))
@@ -48,11 +49,13 @@ def test_samples_have_the_covariance(random):
         model = Model.fit(network(), x, y, kind=kind, noise_variance=0.1)
         joint, samples = model.predict_jointly(test), model.samples(test, 4000, seed=3)
         assert samples.shape == (4000, 5, 2)
-        scale = np.sqrt(np.diag(joint.covariance).max() / 4000)
+        scale = np.sqrt(joint.covariance.max() / 4000)
         np.testing.assert_allclose(samples.mean(0), joint.mean, atol=5 * scale)
-        np.testing.assert_allclose(np.cov(samples[:, :, 0].T), joint.covariance, atol=0.1 * joint.covariance.max())
+        for output in (0, 1):
+            np.testing.assert_allclose(np.cov(samples[:, :, output].T), joint.covariance[..., output],
+                                       atol=0.1 * joint.covariance.max())
         prior = model.prior_samples(test, 4000, seed=3)
-        expected = model.amplitude * widelimit.gram(network(), test, kernels="nngp").nngp
+        expected = (model.amplitude * model.target_scale[1] ** 2)[1] * widelimit.gram(network(), test, kernels="nngp").nngp
         np.testing.assert_allclose(np.cov(prior[:, :, 1].T), expected, atol=0.1 * expected.max())
         np.testing.assert_array_equal(samples[:2], model.samples(test, 2, seed=3))
 
@@ -63,7 +66,7 @@ def test_a_model_comes_back_from_its_folder(random, tmp_path):
     model.save(tmp_path / "model")
     same = Model.load(tmp_path / "model")
     np.testing.assert_array_equal(same.predict(test.astype(np.float32)).mean, model.predict(test.astype(np.float32)).mean)
-    assert same.preprocessing.kind == "channel" and same.selection is None and same.kind == "trained"
+    assert same.preprocessing.kind == "channel" and same.selections == () and same.selection is None and same.kind == "trained"
     with pytest.raises(widelimit.DataError):
         Model.load(tmp_path)
 
@@ -91,14 +94,55 @@ def test_classes(random):
     found = model.predict(test)
     assert found.class_probabilities.shape == (5, 3) and model.class_names == ("a", "b", "c")
     np.testing.assert_allclose(found.class_probabilities.sum(1), 1)
-    with pytest.raises(TypeError, match="expected integers"):
+    with pytest.raises(TypeError, match="expected integers or texts"):
         Model.fit(network(), x, labels / 1, labels=True)
+    with pytest.raises(ValueError, match=r"class_names: expected 3 names of the labels \[3, 7, 11\], got 2"):
+        Model.fit(network(), x, 3 + 4 * labels, labels=True, class_names=("a", "b"))
+
+
+def test_labels_with_gaps_and_texts_are_the_same_classes(random):
+    x, _, test = problem(random)
+    for labels in ((x[:, 0] > 0).astype(int), (x[:, 0] > 0).astype(int) + (x[:, 1] > 0)):
+        plain = Model.fit(network(), x, labels, labels=True).predict(test)
+        assert plain.mean.shape[1] == (1 if labels.max() == 1 else 3)
+        for renamed in (5 * labels + 3, labels - 1, np.array(["a", "b", "c"])[labels], 10**12 * labels):
+            model = Model.fit(network(), x, renamed, labels=True, validation=(x, renamed))
+            np.testing.assert_array_equal(model.predict(test).class_probabilities, plain.class_probabilities)
+            assert model.class_names == tuple(str(label) for label in np.unique(renamed))
+    with pytest.raises(ValueError, match="validation: label 0 .from 0. is '[0-9]+', which does not occur"):
+        Model.fit(network(), x, labels, labels=True, validation=(x, 9 + labels))
+
+
+def test_numbers_are_fitted_without_their_units(random):
+    x, y, test = problem(random)
+    plain = Model.fit(network(), x, y).predict(test)
+    moved = Model.fit(network(), x, 50 * y + [1000, -1e4]).predict(test)
+    np.testing.assert_allclose(moved.mean, 50 * plain.mean + [1000, -1e4], rtol=1e-9)
+    np.testing.assert_allclose(moved.standard_deviation, 50 * plain.standard_deviation, rtol=1e-8)
+    assert plain.standard_deviation.shape == (5, 2) and plain.noise_variance.shape == (2,)
+
+
+def test_scikit_learn_with_normalised_targets_agrees(random):
+    gaussian_process = pytest.importorskip("sklearn.gaussian_process")
+    from widelimit.sklearn import NetworkKernel
+    x, y, test = problem(random)
+    y = 30 + 4 * y[:, 0]
+    noise = 0.01 * np.trace(NetworkKernel(network())(x)) / len(x)
+    theirs = gaussian_process.GaussianProcessRegressor(NetworkKernel(network()), alpha=noise, optimizer=None,
+                                                       normalize_y=True).fit(x, y)
+    model = Model.fit(network(), x, y, regulariser=0.01, amplitude=1.0)
+    mean, deviation = theirs.predict(test, return_std=True)
+    found = model.predict(test)
+    np.testing.assert_allclose(found.mean[:, 0], mean, rtol=1e-8)
+    np.testing.assert_allclose(found.standard_deviation[:, 0], deviation, rtol=1e-8)
+    np.testing.assert_allclose(model.predict_jointly(test).covariance[..., 0], theirs.predict(test, return_cov=True)[1],
+                               rtol=1e-8, atol=1e-8)
 
 
 def test_the_regulariser_is_the_best_of_the_grid(random):
     x, y, test = problem(random)
     held = random.normal(size=(6, 3))
-    validation = held, np.stack([np.sin(held[:, 0]), held[:, 1] * held[:, 2]], axis=1)
+    y, validation = y[:, 0], (held, np.sin(held[:, 0]))
     for criterion, better in (("loo", min), ("evidence", max), ("mse", min)):
         model = Model.fit(network(), x, y, validation=validation, criterion=criterion, grid=[1e-4, 1e-2, 1.0])
         key = {"loo": "loo", "evidence": "log_marginal_likelihood", "mse": "mse"}[criterion]

@@ -8,8 +8,10 @@ from scipy.special import ndtr
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
+import widelimit
 from widelimit import NumericalError
-from widelimit.sklearn import NetworkKernel, WideNetworkClassifier, WideNetworkRegressor, largest_probabilities
+from widelimit.sklearn import (NetworkKernel, WideNetworkClassifier, WideNetworkRegressor, default_network,
+                               largest_probabilities)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -43,6 +45,32 @@ def test_equal_targets_are_predicted_everywhere(random):
     x = random.normal(size=(6, 2))
     mean, deviation = WideNetworkRegressor().fit(x[:5], np.full(5, 3.0)).predict(x[5:], return_std=True)
     assert mean[0] == 3 and deviation[0] == 0
+
+
+def test_outputs_have_deviations_of_their_own(random):
+    x, test = random.normal(size=(80, 3)), random.normal(size=(6, 3))
+    y = np.stack([np.sin(x[:, 0]) + 0.05 * random.normal(size=80), 500 * random.normal(size=80)], axis=1)
+    model = WideNetworkRegressor().fit(x, y)
+    mean, deviation = model.predict(test, return_std=True)
+    alone = WideNetworkRegressor().fit(x, y[:, 0])
+    alone_mean, alone_deviation = alone.predict(test, return_std=True)
+    np.testing.assert_allclose(mean[:, 0], alone_mean, rtol=1e-8)
+    np.testing.assert_allclose(deviation[:, 0], alone_deviation, rtol=1e-8)
+    assert (deviation[:, 1] > 300).all()
+    _, covariance = model.predict(test, return_cov=True)
+    assert covariance.shape == (6, 6, 2)
+    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance).T), deviation, rtol=1e-8)
+    with pytest.raises(RuntimeError, match="return_std or return_cov, got both"):
+        model.predict(test, return_std=True, return_cov=True)
+
+
+def test_the_classifier_is_the_model(random):
+    x, test = random.normal(size=(40, 2)), random.normal(size=(6, 2))
+    for count in (2, 3):
+        y = random.integers(0, count, size=40)
+        ours = widelimit.Model.fit(default_network(), x, y, labels=True, regulariser=0.1)
+        theirs = WideNetworkClassifier(regularizer=0.1).fit(x, y)
+        np.testing.assert_allclose(theirs.predict_proba(test), ours.predict(test).class_probabilities, atol=1e-9)
 
 
 def test_a_network_kernel_in_their_regressor(random):

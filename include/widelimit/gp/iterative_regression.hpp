@@ -7,6 +7,7 @@
 #include "widelimit/gp/conjugate_gradients.hpp"
 #include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/kernel_operator.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/matrix.hpp"
@@ -38,6 +39,17 @@ class IterativeRegression {
                                                  Criterion criterion = Criterion::accuracy,
                                                  const ConjugateGradientOptions& options = {});
 
+  /// The same for each output on its own: a regression of one output each. The whole grid is solved once for all.
+  [[nodiscard]] static std::vector<IterativeSelection> select_each(
+      std::shared_ptr<const KernelOperator> gram, const Matrix<double>& targets,
+      const CrossGram& validation_cross, const Matrix<double>& validation_targets,
+      const std::vector<double>& grid = regulariser_grid(), Criterion criterion = Criterion::accuracy,
+      const ConjugateGradientOptions& options = {});
+
+  /// One regression for the outputs of several that share matrix and noise, with the amplitude 1. ArgumentError for none,
+  /// and for other noise.
+  [[nodiscard]] static IterativeRegression joined(const std::vector<IterativeRegression>& parts);
+
   /// See Regression::with_amplitude().
   [[nodiscard]] IterativeRegression with_amplitude(double amplitude) const;
 
@@ -54,8 +66,11 @@ class IterativeRegression {
                                              const CrossGram& ntk_cross,
                                              const Vector<double>& nngp_test_variances) const;
 
-  /// Of converged networks whose NTK is the matrix here: ConvergedFlow::leave_one_out_amplitude(). Solves for every
-  /// training input, 256 at a time, with a pass over the NNGP each: n / 256 times what the weights take, or more.
+  /// Of converged networks whose NTK is the matrix here: ConvergedFlow::leave_one_out() with amplitude 1. Solves for
+  /// every training input, 256 at a time, with a pass over the NNGP each: n / 256 times what the weights take, or more.
+  [[nodiscard]] LeaveOneOut flow_leave_one_out(const KernelOperator& nngp) const;
+
+  /// The scale of its residuals: ConvergedFlow::leave_one_out_amplitude().
   [[nodiscard]] double flow_leave_one_out_amplitude(const KernelOperator& nngp) const;
 
   /// (K + lambda I)^-1 K_*^T, [n, n_test], in blocks of test inputs as above.
@@ -71,6 +86,12 @@ class IterativeRegression {
 
  private:
   IterativeRegression(std::shared_ptr<const KernelOperator> gram, const ConjugateGradientOptions& options);
+  static std::vector<IterativeSelection> select_all(std::shared_ptr<const KernelOperator> gram,
+                                                    const Matrix<double>& targets,
+                                                    const CrossGram& validation_cross,
+                                                    const Matrix<double>& validation_targets,
+                                                    const std::vector<double>& grid, Criterion criterion,
+                                                    const ConjugateGradientOptions& options, bool apart);
   void take_weights(const ShiftedSolutions& path, std::size_t number, const std::vector<double>& lambdas);
   void fit_amplitude(const Matrix<double>& targets);
   [[nodiscard]] Matrix<double> solved(const Matrix<double>& b) const;

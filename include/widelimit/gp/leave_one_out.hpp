@@ -19,6 +19,9 @@ struct LeaveOneOut {
   /// The factor on the variances that makes the residuals most likely: mean over inputs and outputs of squared residual
   /// over variance. NumericalError with `where` in front if variances are 0.
   [[nodiscard]] double most_likely_scale(const char* where) const;
+
+  /// That of each output on its own, [outputs].
+  [[nodiscard]] Vector<double> most_likely_scales(const char* where) const;
 };
 
 }  // namespace widelimit::gp

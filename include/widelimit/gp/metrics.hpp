@@ -31,6 +31,12 @@ namespace widelimit::gp {
                                                      const Vector<double>& latent_variances,
                                                      double noise_variance, const Matrix<double>& targets);
 
+/// The same where each output has variances of its own: `variances` [n, outputs] are those of observations, noise
+/// included, and positive.
+[[nodiscard]] double negative_log_predictive_density(const Matrix<double>& mean,
+                                                     const Matrix<double>& variances,
+                                                     const Matrix<double>& targets);
+
 /// Numbers of inputs, [true class, predicted class].
 using ConfusionMatrix = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 /// Counts of true and predicted classes, [classes, classes]; labels and predictions are 0 .. classes - 1, as many of

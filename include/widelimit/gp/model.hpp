@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "widelimit/gp/gradient_flow.hpp"
-#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/noise.hpp"
 #include "widelimit/gp/preprocessing.hpp"
 #include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/target_scale.hpp"
 #include "widelimit/kernel/gram.hpp"
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
@@ -46,9 +46,14 @@ struct ModelOptions {
   std::vector<double> grid = regulariser_grid();
   /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
   Criterion criterion = Criterion::leave_one_out;
-  /// Absent: the scale of the targets in closed form, see Regression and GradientFlow::leave_one_out_amplitude(); with
-  /// an AbsoluteNoise 1.
+  /// Factor on the kernel of standardised targets. Absent: of each output the one that makes its targets most likely, in
+  /// closed form (see Regression and GradientFlow::leave_one_out_amplitude()), and of classes one for all; with an
+  /// AbsoluteNoise 1.
   std::optional<double> amplitude = {};
+  /// Numbers are fitted less their mean over the training inputs and divided by their standard deviation, each output on
+  /// its own, and predictions are put back: they shift and scale with the targets. With an AbsoluteNoise, which is in
+  /// the units of the targets, they are only centred. true: neither is done. Scores of classes are taken as they are.
+  bool targets_as_they_are = false;
   /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. The preprocessing
   /// is to be fitted with mirror_images.
   bool flip = false;
@@ -68,23 +73,42 @@ struct ModelOptions {
   GramOptions gram = {};
 };
 
-/// What a model says about inputs.
+/// What a model says about inputs, in the units of the targets. Classes share one variance; outputs that are numbers have
+/// their own.
 struct ModelPrediction {
-  Matrix<double> mean;      ///< [n_test, outputs]
-  Vector<double> variance;  ///< [n_test], of the function at each input, the same for all outputs.
-  double noise_variance;    ///< What observations add to it.
+  Matrix<double> mean;            ///< [n_test, outputs]
+  Matrix<double> variance;        ///< [n_test, outputs], of the function at each input.
+  Vector<double> noise_variance;  ///< [outputs], what observations add to it.
   /// [n_test, classes]: that the observation of a class is the largest (see class_probabilities()); empty for numbers.
   Matrix<double> class_probabilities;
 
-  /// Roots of the variances, [n_test].
-  [[nodiscard]] Vector<double> standard_deviation() const { return variance.cwiseSqrt(); }
+  /// Roots of the variances, [n_test, outputs].
+  [[nodiscard]] Matrix<double> standard_deviation() const { return variance.cwiseSqrt(); }
+  /// Variances of observations, [n_test, outputs].
+  [[nodiscard]] Matrix<double> observation_variance() const {
+    return variance.rowwise() + noise_variance.transpose();
+  }
 };
 
 /// Mean and covariance at several inputs together.
 struct JointPrediction {
   Matrix<double> mean;  ///< [n_test, outputs]
-  Matrix<double>
-      covariance;  ///< [n_test, n_test], of the function, the same for every output; exactly symmetric.
+  /// [n_test, n_test], of the function, exactly symmetric: one for all classes, or one for each output.
+  std::vector<Matrix<double>> covariances;
+
+  [[nodiscard]] const Matrix<double>& covariance(Index output = 0) const {
+    return covariances[covariances.size() == 1 ? 0 : static_cast<std::size_t>(output)];
+  }
+};
+
+/// What every training target is predicted to be from all others, in the units of the targets; see LeaveOneOut.
+struct ModelLeaveOneOut {
+  Matrix<double> residuals;  ///< [n, outputs]: target minus its prediction.
+  Matrix<double> variances;  ///< [n, outputs], of the observation left out: noise included.
+
+  /// See LeaveOneOut. NumericalError if a variance is 0.
+  [[nodiscard]] double negative_log_predictive_density() const;
+  [[nodiscard]] double mean_squared_error() const;
 };
 
 /// Whether sampled function values depend on each other from input to input, as those of one function do.
@@ -111,18 +135,19 @@ class Model {
   [[nodiscard]] static Model fit(const Network& network, const LabelledInputs<Scalar>& train,
                                  const LabelledInputs<Scalar>& validation, const ModelOptions& options = {});
 
-  /// Targets as class_targets() makes them of labels 0 .. classes - 1. There are as many classes as
-  /// `options.class_names`, or, where these are empty, as the largest label says; they are then named by their numbers.
+  /// Classes are the labels that occur, any integers; their targets are class_scores(). `options.class_names` name them as
+  /// ClassLabels::named() says; without names they are named by their numbers.
   template <typename Scalar>
   [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, std::span<const int> labels,
                                  ModelOptions options = {});
 
-  /// How the regularisers of the grid do with this network, and the best: what fit() would choose, without the rest of
-  /// it. For searches over networks. ArgumentError where `options.noise` is given.
+  /// How the regularisers of the grid do with this network, and the best: what fit() would choose, for all outputs or for
+  /// each, without the rest of it. For searches over networks. ArgumentError where `options.noise` is given.
   template <typename Scalar>
-  [[nodiscard]] static Selection select(const Network& network, const LabelledInputs<Scalar>& train,
-                                        const std::optional<LabelledInputs<Scalar>>& validation,
-                                        const ModelOptions& options = {});
+  [[nodiscard]] static std::vector<Selection> select(const Network& network,
+                                                     const LabelledInputs<Scalar>& train,
+                                                     const std::optional<LabelledInputs<Scalar>>& validation,
+                                                     const ModelOptions& options = {});
 
   /// Inputs may be of either precision; the kernel is computed in that of the training inputs. Of `run`, threads,
   /// progress and stop are looked at, here and below. Errors: ArgumentError for inputs of another shape than those of the
@@ -151,7 +176,8 @@ class Model {
                                                     Sampling sampling = Sampling::joint,
                                                     const GramOptions& run = {}) const;
 
-  /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude.
+  /// The same of functions before any data: wide networks at initialisation, scaled by the amplitude and in the units of
+  /// the targets, around their mean.
   template <typename Scalar>
   [[nodiscard]] std::vector<Matrix<double>> prior_samples(const Inputs<Scalar>& x, Index count,
                                                           std::uint64_t seed,
@@ -159,19 +185,20 @@ class Model {
 
   /// What each training target is predicted to be from all others; see Regression and GradientFlow. ArgumentError for
   /// networks trained for a finite time: they have no closed form.
-  [[nodiscard]] LeaveOneOut leave_one_out() const;
+  [[nodiscard]] ModelLeaveOneOut leave_one_out() const;
 
   /// `bayesian` only (ArgumentError): see Regression.
   [[nodiscard]] double log_marginal_likelihood() const;
 
-  /// The same with another factor on the kernels: the same means, other variances. ArgumentError unless it is positive
-  /// and finite.
+  /// The same with another factor on the kernels of standardised targets, for all outputs: the same means, other
+  /// variances. ArgumentError unless it is positive and finite.
   [[nodiscard]] Model with_amplitude(double amplitude) const;
 
   [[nodiscard]] ModelKind kind() const;
-  [[nodiscard]] double time() const;  ///< Of training.
-  [[nodiscard]] double amplitude() const;
-  [[nodiscard]] double noise_variance() const;
+  [[nodiscard]] double time() const;                    ///< Of training.
+  [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
+  [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
+  [[nodiscard]] const TargetScale& target_scale() const;
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;
@@ -179,8 +206,9 @@ class Model {
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   [[nodiscard]] const Preprocessing& preprocessing() const;
   [[nodiscard]] const nlohmann::json& preparation() const;
-  /// How the regularisers of the grid did; empty where the noise was given, and for a model that was loaded.
-  [[nodiscard]] const std::optional<Selection>& selection() const;
+  /// How the regularisers of the grid did, for all outputs (classes, or a single output) or for each; empty where the
+  /// noise was given, and for a model that was loaded.
+  [[nodiscard]] const std::vector<Selection>& selections() const;
 
   /// Writes the model as a folder of .npy arrays and model.json (docs/inference.md), which appears as a whole or not at
   /// all. An earlier model there is replaced. DataError if the folder holds anything else, or cannot be written.

@@ -48,6 +48,10 @@ class Regression {
   /// unless `amplitude` is positive and finite.
   [[nodiscard]] Regression with_amplitude(double amplitude) const;
 
+  /// The posterior of output `c` alone, with an amplitude of its own where fit() chose one. It shares the factorization.
+  /// ArgumentError for an output that is not there or for other targets than those of fit().
+  [[nodiscard]] Regression output(Eigen::Index c, const Matrix<double>& targets) const;
+
   /// Posterior mean K_* (K + lambda I)^-1 y, [n_test, outputs]. Cost n_test n outputs.
   template <typename Cross>
   [[nodiscard]] Matrix<double> mean(const Eigen::MatrixBase<Cross>& cross_gram) const {

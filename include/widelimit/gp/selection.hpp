@@ -38,6 +38,9 @@ struct RegulariserScore {
       leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density(); for the criterion of that name only.
 };
 
+/// All NaN.
+[[nodiscard]] RegulariserScore no_scores();
+
 /// What select_regulariser() chose, and how the whole grid did.
 struct Selection {
   RelativeRegulariser best;
@@ -78,12 +81,19 @@ struct Selection {
 [[nodiscard]] RegulariserScore validation_score(const Matrix<double>& mean,
                                                 const Matrix<double>& validation_targets);
 
-/// The choice among values of the grid that a solver scores: scores(lambdas) gives one for each variance lambda, in one
-/// call. Without eigenvalues, the smallest one counts as 0: values below ten times the rounding errors of K
-/// (KernelOperator::epsilon()) are not scored, even where K alone would stand above them. Errors as above.
-[[nodiscard]] Selection select_by_scores(
+/// The same of all outputs together, or of each on its own.
+[[nodiscard]] std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
+                                                              const Matrix<double>& validation_targets,
+                                                              bool apart);
+
+/// The choice among values of the grid that a solver scores: scores(lambdas) gives, in one call, the scores of all
+/// variances lambda, for all outputs together or once for each output. Without eigenvalues, the smallest one counts as 0:
+/// values below ten times the rounding errors of K (KernelOperator::epsilon()) are not scored, even where K alone would
+/// stand above them. A choice for each set of scores. Errors as above.
+[[nodiscard]] std::vector<Selection> select_by_scores(
     const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
-    const std::function<std::vector<RegulariserScore>(const std::vector<double>& lambdas)>& scores);
+    const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&
+        scores);
 
 /// Validation inputs as a Regression sees them.
 struct ValidationKernel {
@@ -99,6 +109,14 @@ struct ValidationKernel {
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),
                                            int threads = 0);
+
+/// The same for each output on its own, with its own amplitude: one Selection an output. Cost: what depends on the kernel
+/// alone is computed once for all outputs.
+[[nodiscard]] std::vector<Selection> select_regularisers(DoubleMatrix gram, const Matrix<double>& targets,
+                                                         std::optional<ValidationKernel> validation,
+                                                         Criterion criterion,
+                                                         const std::vector<double>& grid = regulariser_grid(),
+                                                         int threads = 0);
 
 /// Validation inputs as a GradientFlow sees them.
 struct ValidationKernels {
@@ -117,5 +135,11 @@ struct ValidationKernels {
                                                 Criterion criterion,
                                                 const std::vector<double>& grid = regulariser_grid(),
                                                 int threads = 0);
+
+/// The same for each output on its own, see select_regularisers().
+[[nodiscard]] std::vector<Selection> select_flow_regularisers(
+    DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
+    std::optional<ValidationKernels> validation, Criterion criterion,
+    const std::vector<double>& grid = regulariser_grid(), int threads = 0);
 
 }  // namespace widelimit::gp

@@ -10,14 +10,13 @@ class MpiRegression final : public RankRegression {
  public:
   MpiRegression(const distributed::ProcessGrid& grid, const EachTile& gram, const Matrix<double>& targets,
                 const gp::Noise& noise, int threads)
-      : threads_{threads}, regression_{grid, gram, targets, noise} {}
-
-  void set_amplitude(double amplitude) override { regression_.set_amplitude(amplitude); }
-  [[nodiscard]] double amplitude() const override { return regression_.amplitude(); }
-  [[nodiscard]] double noise_variance() const override { return regression_.noise_variance(); }
-  [[nodiscard]] double log_marginal_likelihood() const override {
-    return regression_.log_marginal_likelihood();
+      : threads_{threads}, regression_{grid, gram, targets, noise} {
+    regression_.set_amplitude(1);
   }
+
+  [[nodiscard]] double noise_variance() const override { return regression_.noise_variance(); }
+  [[nodiscard]] double log_determinant() const override { return regression_.log_determinant(); }
+  [[nodiscard]] const Matrix<double>& weights() const override { return regression_.weights(); }
   [[nodiscard]] Matrix<double> mean(const gp::CrossGram& cross) const override {
     const numerics::BlasThreads guard(threads_);
     return regression_.mean(cross);
@@ -33,9 +32,9 @@ class MpiRegression final : public RankRegression {
     const numerics::BlasThreads guard(threads_);
     return regression_.flow_variance(nngp, nngp_cross, ntk_cross, nngp_test_variances);
   }
-  [[nodiscard]] double flow_leave_one_out_amplitude(const gp::KernelOperator& nngp) const override {
+  [[nodiscard]] gp::LeaveOneOut flow_leave_one_out(const gp::KernelOperator& nngp) const override {
     const numerics::BlasThreads guard(threads_);
-    return regression_.flow_leave_one_out_amplitude(nngp);
+    return regression_.flow_leave_one_out(nngp);
   }
 
  private:

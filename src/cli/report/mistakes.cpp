@@ -66,10 +66,15 @@ std::string class_mistakes(const GpRunInfo& info, const GpPrediction& prediction
   return text + "</div>\n";
 }
 
+/// Of the observations of an input, [1, outputs].
+Matrix<double> deviations_of(const GpPrediction& prediction, Index i) {
+  return (prediction.variance.row(i) + prediction.noise_variance.transpose()).cwiseSqrt();
+}
+
 /// Largest distance of an output from its target, in standard deviations of an observation.
 double standard_distance(const GpPrediction& prediction, const Matrix<double>& targets, Index i) {
-  return (prediction.mean.row(i) - targets.row(i)).cwiseAbs().maxCoeff() /
-         std::sqrt(prediction.variance(i) + prediction.noise_variance);
+  return ((prediction.mean.row(i) - targets.row(i)).array().abs() / deviations_of(prediction, i).array())
+      .maxCoeff();
 }
 
 std::string numbers_of(const Matrix<double>& matrix, Index row) {
@@ -92,10 +97,9 @@ std::string number_mistakes(const GpRunInfo& info, const GpPrediction& predictio
       "by</th></tr>\n";
   for (std::size_t i = 0; i < std::min(shown_mistakes, order.size()); ++i)
     text += fmt::format(
-        "<tr><td class='id'>{}</td><td>{}</td><td>{}</td><td>{:.3g}</td><td>{:.2f} deviations</td></tr>\n",
+        "<tr><td class='id'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f} deviations</td></tr>\n",
         html_escaped(info.names[static_cast<std::size_t>(order[i])]), numbers_of(targets, order[i]),
-        numbers_of(prediction.mean, order[i]),
-        std::sqrt(prediction.variance(order[i]) + prediction.noise_variance),
+        numbers_of(prediction.mean, order[i]), numbers_of(deviations_of(prediction, order[i]), 0),
         standard_distance(prediction, targets, order[i]));
   return text + "</table>\n";
 }

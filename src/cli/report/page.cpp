@@ -37,6 +37,13 @@ std::string figure(const std::string& picture, const std::string& caption) {
   return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", picture, caption);
 }
 
+/// The number that all outputs share, or the smallest and the largest.
+std::string range_text(const Vector<double>& numbers, const char* format) {
+  const double least = numbers.minCoeff(), most = numbers.maxCoeff();
+  const std::string low = fmt::format(fmt::runtime(format), least);
+  return least == most ? low : low + " – " + fmt::format(fmt::runtime(format), most);
+}
+
 std::string row(const std::string& label, const GpPrediction& prediction, double gram_seconds, Index inputs) {
   const auto& scores = prediction.scores;
   const auto number = [](const auto& value, const char* format) {
@@ -48,9 +55,10 @@ std::string row(const std::string& label, const GpPrediction& prediction, double
                            100 * error_of_share(*scores->accuracy, inputs));
   return fmt::format(
       "<tr><td>{}</td><td "
-      "class='word'>{}</td><td>{:.2e}</td><td>{:.3g}</td><td>{}</td><td>{}</td><td>{}</td><td>{}"
+      "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}"
       "</td><td>{:.2f}</td><td>{:.2f}</td></tr>\n",
-      html_escaped(label), kernel_title(prediction), prediction.regulariser, prediction.amplitude, accuracy,
+      html_escaped(label), kernel_title(prediction), range_text(prediction.regulariser, "{:.2e}"),
+      range_text(prediction.amplitude, "{:.3g}"), accuracy,
       scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–",
       scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "–",
       number(scores ? scores->expected_calibration_error : std::nullopt, "{:.4f}"), gram_seconds,
@@ -154,30 +162,41 @@ double largest_share(const Matrix<double>& targets) {
          static_cast<double>(truths.size());
 }
 
-std::string accuracy_lead(const std::vector<AccuracyBar>& bars, const ReportTest& test) {
-  const auto best =
-      std::max_element(bars.begin(), bars.end(),
-                       [](const AccuracyBar& a, const AccuracyBar& b) { return a.accuracy < b.accuracy; });
-  return fmt::format(
-      "<p class='lead'><b>{:.1f} ± {:.1f} %</b> of {} test inputs are predicted right by {}. The most "
-      "frequent class alone "
-      "would be right for {:.1f} %.</p>\n",
-      100 * best->accuracy, 100 * best->standard_error, test.targets->rows(), html_escaped(best->label),
-      100 * largest_share(*test.targets));
+/// How a lead names a result: what chose it, or that nothing did.
+std::string choice_words(const ReportLead& lead) {
+  if (lead.results == 1) return "";
+  if (!lead.choice) return fmt::format(", the first of {} results, of which nothing chose one", lead.results);
+  return fmt::format(", chosen among {} results by {}", lead.results, criterion_title(*lead.criterion));
 }
 
-std::string error_lead(const std::vector<ErrorOf>& errors, const ReportTest& test) {
-  const auto best = std::min_element(errors.begin(), errors.end(), [](const ErrorOf& a, const ErrorOf& b) {
-    return a.mean_squared_error < b.mean_squared_error;
-  });
+std::string accuracy_lead(const ReportLead& lead, const ReportTest& test) {
+  const double accuracy = *lead.scores.accuracy;
+  return fmt::format(
+      "<p class='lead'><b>{:.1f} ± {:.1f} %</b> of {} test inputs are predicted right by {}{}. The most "
+      "frequent class alone would be right for {:.1f} %.</p>\n",
+      100 * accuracy, 100 * error_of_share(accuracy, test.targets->rows()), test.targets->rows(),
+      html_escaped(lead.name), choice_words(lead), 100 * largest_share(*test.targets));
+}
+
+std::string error_lead(const ReportLead& lead, const ReportTest& test) {
   const Matrix<double>& targets = *test.targets;
   const Matrix<double> centred = targets.rowwise() - targets.colwise().mean();
   return fmt::format(
-      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}. Always "
-      "predicting the mean "
-      "of the test targets would have {:.4g}.</p>\n",
-      targets.rows(), std::sqrt(best->mean_squared_error), html_escaped(best->label),
+      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}. Always "
+      "predicting the mean of the test targets would have {:.4g}.</p>\n",
+      targets.rows(), std::sqrt(lead.scores.mean_squared_error), html_escaped(lead.name), choice_words(lead),
       std::sqrt(centred.squaredNorm() / static_cast<double>(centred.size())));
+}
+
+/// What the criterion measures of the regularisers that were chosen, larger for better ones.
+std::optional<double> choice_of(const GpPrediction& prediction) {
+  if (prediction.selections.empty()) return std::nullopt;
+  double sum = 0;
+  for (const gp::Selection& selection : prediction.selections)
+    for (const gp::RegulariserScore& score : selection.scores)
+      if (score.relative_regulariser == selection.best.value()) sum += score_by(score, prediction.criterion);
+  if (!std::isfinite(sum)) return std::nullopt;
+  return higher_is_better(prediction.criterion) ? sum : -sum;
 }
 
 constexpr const char* table_heading =
@@ -200,12 +219,20 @@ void ReportPage::add_rows(const std::string& label, const GpRunInfo& info, const
     rows_ += row(label, prediction, result.gram_seconds, prediction.mean.rows());
     const std::string_view colour = plot_colour(number++);
     const std::string name = fmt::format("{}, {}", label, kernel_title(prediction));
-    if (prediction.scores) errors_.push_back({name, prediction.scores->mean_squared_error});
+    if (prediction.scores) lead_by(name, prediction);
     if (prediction.scores && prediction.scores->accuracy)
       bars_.push_back({name, *prediction.scores->accuracy,
                        error_of_share(*prediction.scores->accuracy, prediction.mean.rows()), colour});
   }
   if (examples_.empty()) examples_ = examples_html(info, test_);
+}
+
+void ReportPage::lead_by(const std::string& name, const GpPrediction& prediction) {
+  const int results = lead_ ? lead_->results + 1 : 1;
+  const std::optional<double> choice = choice_of(prediction);
+  if (!lead_ || (choice && (!lead_->choice || *choice > *lead_->choice)))
+    lead_ = ReportLead{name, choice, prediction.criterion, *prediction.scores, 0};
+  lead_->results = results;
 }
 
 void ReportPage::add(const std::string& label, const GpRunInfo& info, const GpResult& result,
@@ -230,8 +257,7 @@ std::string ReportPage::html() const {
       "href='data:,'>\n<style>{}</style>\n</head>\n<body>\n{}\n<h1>Predictions of infinitely wide "
       "networks</h1>\n",
       page_style, diagram_definitions);
-  if (!bars_.empty()) text += accuracy_lead(bars_, test_);
-  if (bars_.empty() && !errors_.empty()) text += error_lead(errors_, test_);
+  if (lead_) text += lead_->scores.accuracy ? accuracy_lead(*lead_, test_) : error_lead(*lead_, test_);
   text +=
       fmt::format("<div class='wide'><table>\n{}{}</table></div>\n{}", table_heading, rows_, table_caption);
   if (!bars_.empty())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,14 @@ struct ReportTest {
   const GpFaces& faces;
 };
 
-/// The error of one kernel of one network.
-struct ErrorOf {
-  std::string label;
-  double mean_squared_error;
+/// The result that a report begins with: never the best on the test data, but the one that was chosen without them, among
+/// the regularisers of all networks and kernels; or the first, where nothing was chosen.
+struct ReportLead {
+  std::string name;
+  std::optional<double> choice;  ///< By the criterion, larger is better.
+  std::optional<gp::Criterion> criterion;
+  gp::PredictionScores scores;  ///< On the test data.
+  int results;                  ///< Among which it was chosen.
 };
 
 /// report.html: one file that says what was run and how good it is, for people. It needs no network and no other file.
@@ -42,6 +47,7 @@ class ReportPage {
   [[nodiscard]] std::string html() const;
 
  private:
+  void lead_by(const std::string& name, const GpPrediction& prediction);
   void add_rows(const std::string& label, const GpRunInfo& info, const GpResult& result);
 
   ReportHead head_;
@@ -50,7 +56,7 @@ class ReportPage {
   std::string sections_;  ///< One a network.
   std::string examples_;  ///< A test input of every class.
   std::vector<AccuracyBar> bars_;
-  std::vector<ErrorOf> errors_;
+  std::optional<ReportLead> lead_;
 };
 
 }  // namespace widelimit::cli

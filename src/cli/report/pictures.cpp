@@ -153,6 +153,27 @@ std::string reliability_picture(const gp::Calibration& calibration, std::string_
   return plot.svg();
 }
 
+namespace {
+
+/// The choice for all outputs of a prediction, or for one of a few.
+struct ChoiceCurve {
+  std::string name;
+  const gp::Selection* selection;
+};
+
+std::vector<ChoiceCurve> choice_curves(const GpResult& result) {
+  constexpr std::size_t most_outputs = 4;  // More curves cannot be told apart.
+  std::vector<ChoiceCurve> curves;
+  for (const GpPrediction& prediction : result.predictions)
+    for (std::size_t c = 0; c < std::min(most_outputs, prediction.selections.size()); ++c)
+      curves.push_back({prediction.selections.size() == 1 ? prediction.name
+                                                          : fmt::format("{}, output {}", prediction.name, c),
+                        &prediction.selections[c]});
+  return curves;
+}
+
+}  // namespace
+
 std::string choice_picture(const GpResult& result) {
   const gp::Criterion criterion = result.predictions.front().criterion;
   const bool percent = criterion == gp::Criterion::accuracy;
@@ -160,8 +181,9 @@ std::string choice_picture(const GpResult& result) {
     return (percent ? 100 : 1) * score_by(score, criterion);
   };
   std::vector<double> values, regularisers;
-  for (const GpPrediction& prediction : result.predictions)
-    for (const gp::RegulariserScore& score : prediction.candidates) {
+  const std::vector<ChoiceCurve> curves = choice_curves(result);
+  for (const ChoiceCurve& curve : curves)
+    for (const gp::RegulariserScore& score : curve.selection->scores) {
       regularisers.push_back(score.relative_regulariser);
       if (std::isfinite(value_of(score))) values.push_back(value_of(score));
     }
@@ -171,19 +193,18 @@ std::string choice_picture(const GpResult& result) {
                {"regulariser", *low / 1.5, *high * 1.5, PlotAxis::Scale::logarithmic},
                axis_over(criterion_title(criterion) + std::string(percent ? ", %" : ""), values));
   std::size_t series = 0;
-  for (const GpPrediction& prediction : result.predictions) {
-    if (prediction.candidates.empty()) continue;
+  for (const ChoiceCurve& curve : curves) {
     const std::string_view colour = plot_colour(series++);
     std::vector<PlotPoint> points;
-    for (const gp::RegulariserScore& score : prediction.candidates) {
+    for (const gp::RegulariserScore& score : curve.selection->scores) {
       if (!std::isfinite(value_of(score))) continue;
       points.push_back({score.relative_regulariser, value_of(score)});
-      if (score.relative_regulariser == prediction.regulariser) plot.dots({points.back()}, colour, 6);
+      if (score.relative_regulariser == curve.selection->best.value()) plot.dots({points.back()}, colour, 6);
     }
     // Curves often coincide: dashes let those below show.
     plot.line(points, colour, series == 1 ? "" : "stroke-dasharray='7 5'");
     plot.dots(points, colour, 2.2);
-    plot.legend(prediction.name, colour);
+    plot.legend(curve.name, colour);
   }
   return plot.svg();
 }
@@ -219,10 +240,11 @@ std::string coverage_picture(const GpPrediction& prediction, const Matrix<double
   // The smallest central interval that holds a number has this probability.
   std::vector<double> probabilities;
   for (Index i = 0; i < targets.rows(); ++i) {
-    const double deviation = std::sqrt(prediction.variance(i) + prediction.noise_variance);
-    for (Index k = 0; k < targets.cols(); ++k)
+    for (Index k = 0; k < targets.cols(); ++k) {
+      const double deviation = std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k));
       probabilities.push_back(
           std::erf(std::abs(prediction.mean(i, k) - targets(i, k)) / (deviation * std::numbers::sqrt2)));
+    }
   }
   std::sort(probabilities.begin(), probabilities.end());
   SvgPlot plot("Coverage of intervals", unit_axis("probability of the interval"),

@@ -113,8 +113,9 @@ nlohmann::json read_document(const fs::path& folder, const FolderFormat& format)
          fmt::format("expected \"format\": \"{}\", this is something else", format.name));
   if (const Index version = document.at("format_version"); version != format.version)
     fail(folder / format.document,
-         fmt::format("expected format_version {}, got {}: written by widelimit {}", format.version, version,
-                     document.value<std::string>("widelimit", "of an unknown version")));
+         fmt::format(
+             "expected format_version {}, got {}: written by widelimit {}; make it again with this version",
+             format.version, version, document.value<std::string>("widelimit", "of an unknown version")));
   const std::string sum = document.at(document_sum_name);
   if (const std::string found = document_sum(json); found != sum)
     fail(folder / format.document,

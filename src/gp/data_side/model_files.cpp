@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -17,59 +18,94 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-FolderFormat model_format() { return {"widelimit model", 2, "model.json"}; }
+FolderFormat model_format() { return {"widelimit model", 3, "model.json"}; }
 
-// --- Posteriors.
+// --- Posteriors, each with files of its own.
 
-void write_posterior(ArrayFolderWriter& folder, Json& document, const Regression& regression) {
+/// "weights.npy" of the first posterior, "weights_1.npy" of the second.
+std::string file_of(const char* array, std::size_t number) {
+  return number == 0 ? fmt::format("{}.npy", array) : fmt::format("{}_{}.npy", array, number);
+}
+
+void write_posterior(ArrayFolderWriter& folder, Json& document, const Regression& regression,
+                     std::size_t number) {
   const Regression::Parts parts = regression.parts();
   document["kind"] = "bayesian";
   document["lambda"] = parts.lambda;
-  document["amplitude"] = parts.amplitude;
   document["quadratic_form"] = parts.quadratic_form;
-  folder.write("factor.npy", parts.factor);
-  folder.write("weights.npy", parts.weights);
+  folder.write(file_of("factor", number), parts.factor);
+  folder.write(file_of("weights", number), parts.weights);
 }
 
-void write_posterior(ArrayFolderWriter& folder, Json& document, const TrainedNetworks& trained) {
+void write_posterior(ArrayFolderWriter& folder, Json& document, const TrainedNetworks& trained,
+                     std::size_t number) {
   const GradientFlow::Parts parts = trained.flow.parts();
   document["kind"] = "trained";
   document["time"] =
       std::isinf(trained.time) ? Json("infinity") : Json(trained.time);  // JSON has no infinity
   document["lambda"] = parts.lambda;
-  document["amplitude"] = parts.amplitude;
   document["learning_rate"] = parts.learning_rate;
-  folder.write("nngp.npy", parts.nngp);
-  folder.write("eigenvalues.npy", parts.eigenvalues);
-  folder.write("eigenvectors.npy", parts.eigenvectors);
-  folder.write("projected_targets.npy", parts.projected_targets);
-  folder.write("weights.npy", trained.weights);
+  folder.write(file_of("nngp", number), parts.nngp);
+  folder.write(file_of("eigenvalues", number), parts.eigenvalues);
+  folder.write(file_of("eigenvectors", number), parts.eigenvectors);
+  folder.write(file_of("projected_targets", number), parts.projected_targets);
+  folder.write(file_of("weights", number), trained.weights);
 }
 
-Posterior read_posterior(const ArrayFolderReader& folder, int threads) {
-  const JsonValue& document = folder.document();
-  const std::string kind = document.at("kind");
-  const double lambda = document.at("lambda"), amplitude = document.at("amplitude");
+Json numbers_of(const Vector<double>& vector) {
+  return std::vector<double>(vector.data(), vector.data() + vector.size());
+}
+
+Vector<double> vector_of(const JsonValue& value) {
+  const auto numbers = value.get<std::vector<double>>();
+  return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
+}
+
+TargetScale read_scale(const JsonValue& document) {
+  try {
+    return {vector_of(document.at("target_offsets")), vector_of(document.at("target_factors"))};
+  } catch (const ArgumentError& error) {
+    document.fail(error.what());
+  }
+}
+
+void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelState& state) {
+  document["target_offsets"] = numbers_of(state.scale.offsets());
+  document["target_factors"] = numbers_of(state.scale.factors());
+  document["posteriors"] = Json::array();
+  for (std::size_t p = 0; p < state.posteriors.size(); ++p) {
+    const OutputPosterior& part = state.posteriors[p];
+    Json described{{"outputs", part.outputs}, {"amplitudes", numbers_of(part.amplitudes)}};
+    std::visit([&](const auto& posterior) { write_posterior(folder, described, posterior, p); },
+               part.posterior);
+    document["posteriors"].push_back(std::move(described));
+  }
+}
+
+Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& described, std::size_t number,
+                         int threads) {
+  const std::string kind = described.at("kind");
+  const double lambda = described.at("lambda");
   if (kind == "bayesian")
-    return Regression::from_parts({.factor = folder.matrix("factor.npy"),
-                                   .weights = folder.matrix("weights.npy"),
+    return Regression::from_parts({.factor = folder.matrix(file_of("factor", number)),
+                                   .weights = folder.matrix(file_of("weights", number)),
                                    .lambda = lambda,
-                                   .quadratic_form = document.at("quadratic_form"),
-                                   .amplitude = amplitude},
+                                   .quadratic_form = described.at("quadratic_form"),
+                                   .amplitude = 1},
                                   threads);
   if (kind != "trained")
-    document.at("kind").fail(fmt::format("expected \"bayesian\" or \"trained\", got \"{}\"", kind));
-  const JsonValue time = document.at("time");
+    described.at("kind").fail(fmt::format("expected \"bayesian\" or \"trained\", got \"{}\"", kind));
+  const JsonValue time = described.at("time");
   // Made again from the parts; a damaged file is an error all the same.
-  static_cast<void>(folder.matrix("weights.npy"));
+  static_cast<void>(folder.matrix(file_of("weights", number)));
   return TrainedNetworks(
-      GradientFlow::from_parts({.nngp = folder.matrix("nngp.npy"),
-                                .eigenvalues = folder.vector("eigenvalues.npy"),
-                                .eigenvectors = folder.matrix("eigenvectors.npy"),
-                                .projected_targets = folder.matrix("projected_targets.npy"),
+      GradientFlow::from_parts({.nngp = folder.matrix(file_of("nngp", number)),
+                                .eigenvalues = folder.vector(file_of("eigenvalues", number)),
+                                .eigenvectors = folder.matrix(file_of("eigenvectors", number)),
+                                .projected_targets = folder.matrix(file_of("projected_targets", number)),
                                 .lambda = lambda,
-                                .amplitude = amplitude,
-                                .learning_rate = document.at("learning_rate")},
+                                .amplitude = 1,
+                                .learning_rate = described.at("learning_rate")},
                                threads),
       time == "infinity" ? infinite_time : time.get<double>());
 }
@@ -77,6 +113,19 @@ Posterior read_posterior(const ArrayFolderReader& folder, int threads) {
 const Matrix<double>& weights_of(const Posterior& posterior) {
   if (const auto* trained = std::get_if<TrainedNetworks>(&posterior)) return trained->weights;
   return std::get<Regression>(posterior).weights();
+}
+
+std::vector<OutputPosterior> read_posteriors(const ArrayFolderReader& folder, int threads) {
+  const JsonValue parts = folder.document().at("posteriors");
+  if (!parts.raw().is_array() || parts.raw().empty()) parts.fail("expected one posterior or more");
+  std::vector<OutputPosterior> posteriors;
+  for (std::size_t p = 0; p < parts.raw().size(); ++p) {
+    const JsonValue described = parts.at(p);
+    posteriors.push_back({described.at("outputs").get<std::vector<Index>>(),
+                          read_posterior(folder, described, p, threads),
+                          vector_of(described.at("amplitudes"))});
+  }
+  return posteriors;
 }
 
 template <typename Scalar>
@@ -110,17 +159,35 @@ Preprocessing read_preprocessing(const ArrayFolderReader& folder) {
                                   folder.matrix("preprocessing_factors.npy"), "preprocessing");
 }
 
+/// Whether every output stands in one posterior, with its weights and amplitude.
+bool outputs_fit(const ModelState& state, Index inputs) {
+  const Index outputs = state.targets.cols();
+  std::vector<bool> found(static_cast<std::size_t>(outputs), false);
+  for (const OutputPosterior& part : state.posteriors) {
+    const auto count = static_cast<Index>(part.outputs.size());
+    const Matrix<double>& weights = weights_of(part.posterior);
+    if (weights.rows() != inputs || weights.cols() != count || part.amplitudes.size() != count) return false;
+    if (!part.amplitudes.allFinite() || (part.amplitudes.array() < 0).any()) return false;
+    for (const Index output : part.outputs) {
+      if (output < 0 || output >= outputs || found[static_cast<std::size_t>(output)]) return false;
+      found[static_cast<std::size_t>(output)] = true;
+    }
+  }
+  return std::ranges::all_of(found, [](bool each) { return each; });
+}
+
 void check_sizes(const ArrayFolderReader& folder, const ModelState& state) {
-  const Matrix<double>& weights = weights_of(state.posterior);
   const Index inputs = std::visit([](const auto& kernel) { return kernel.train().size(); }, state.kernel);
+  const Index outputs = state.targets.cols();
   const auto names = static_cast<Index>(state.class_names.size());
-  const bool names_fit = names == 0 || names == std::max<Index>(2, weights.cols());
-  if (weights.rows() == inputs && state.targets.rows() == inputs && state.targets.cols() == weights.cols() &&
-      names_fit)
+  const bool names_fit = names == 0 || names == std::max<Index>(2, outputs);
+  if (state.targets.rows() == inputs && state.scale.outputs() == outputs && names_fit &&
+      outputs_fit(state, inputs))
     return;
   folder.document().fail(fmt::format(
-      "the files do not fit each other: {} inputs, targets [{}, {}], weights [{}, {}], {} class names",
-      inputs, state.targets.rows(), state.targets.cols(), weights.rows(), weights.cols(), names));
+      "the files do not fit each other: {} inputs, targets [{}, {}], scales of {} outputs, {} posteriors, "
+      "{} class names",
+      inputs, state.targets.rows(), outputs, state.scale.outputs(), state.posteriors.size(), names));
 }
 
 }  // namespace
@@ -140,7 +207,7 @@ void Model::save(const std::filesystem::path& path) const {
       },
       state_->kernel);
   folder.write("y.npy", state_->targets);
-  std::visit([&](const auto& posterior) { write_posterior(folder, document, posterior); }, state_->posterior);
+  write_posteriors(folder, document, *state_);
   folder.commit(std::move(document));
 }
 
@@ -154,12 +221,13 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
     const JsonValue& document = folder.document();
     auto state = std::make_shared<const ModelState>(
         ModelState{.kernel = read_kernel(folder, options),
-                   .posterior = read_posterior(folder, options.threads),
+                   .posteriors = read_posteriors(folder, options.threads),
                    .targets = folder.matrix("y.npy"),
+                   .scale = read_scale(document),
                    .class_names = document.at("class_names").get<std::vector<std::string>>(),
                    .preprocessing = read_preprocessing(folder),
                    .preparation = document.at("preparation").raw(),
-                   .selection = std::nullopt});
+                   .selections = {}});
     check_sizes(folder, *state);
     return Model(std::move(state));
   });

@@ -40,4 +40,8 @@ Matrix<double> binary_targets(std::span<const int> labels, double magnitude) {
   return targets;
 }
 
+Matrix<double> class_scores(std::span<const int> labels, int classes) {
+  return classes == 2 ? binary_targets(labels) : class_targets(labels, classes);
+}
+
 }  // namespace widelimit::gp

@@ -27,4 +27,11 @@ double LeaveOneOut::most_likely_scale(const char* where) const {
   return sum / static_cast<double>(residuals.size());
 }
 
+Vector<double> LeaveOneOut::most_likely_scales(const char* where) const {
+  Vector<double> scales(residuals.cols());
+  for (Index c = 0; c < residuals.cols(); ++c)
+    scales(c) = LeaveOneOut{residuals.col(c), variances}.most_likely_scale(where);
+  return scales;
+}
+
 }  // namespace widelimit::gp

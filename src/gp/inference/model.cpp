@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gp/checks.hpp"
 #include "gp/data_side/input_range.hpp"
 #include "gp/inference/model_state.hpp"
 #include "gp/solvers/linear_algebra.hpp"
@@ -13,6 +14,7 @@
 #include "numerics/blas_threads.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -104,7 +106,51 @@ Matrix<double> covariance_of(const TrainedNetworks& trained, const CrossKernels&
   return trained.flow.covariance(trained.time, cross.nngp, cross.ntk, std::move(prior));
 }
 
-bool is_trained(const ModelState& state) { return std::holds_alternative<TrainedNetworks>(state.posterior); }
+const Posterior& first_posterior(const ModelState& state) { return state.posteriors.front().posterior; }
+
+bool is_trained(const ModelState& state) {
+  return std::holds_alternative<TrainedNetworks>(first_posterior(state));
+}
+
+/// Means of all outputs, in the units of the targets.
+Matrix<double> mean_of(const ModelState& state, const CrossKernels& cross) {
+  Matrix<double> means;
+  for (const OutputPosterior& part : state.posteriors) {
+    const Matrix<double> mean =
+        std::visit([&](const auto& posterior) { return mean_of(posterior, cross); }, part.posterior);
+    if (means.size() == 0) means = Matrix<double>(mean.rows(), state.targets.cols());
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      means.col(part.outputs[k]) = mean.col(static_cast<Index>(k));
+  }
+  return state.scale.restored(means);
+}
+
+/// What a variance of standardised targets with the amplitude 1 is multiplied with, for output k of a part.
+double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k) {
+  const double factor = state.scale.factors()(part.outputs[k]);
+  return part.amplitudes(static_cast<Index>(k)) * (factor * factor);
+}
+
+/// [outputs], from numbers of each part with the amplitude 1.
+template <typename Unit>
+Vector<double> by_output(const ModelState& state, const Unit& unit) {
+  Vector<double> numbers(state.targets.cols());
+  for (const OutputPosterior& part : state.posteriors)
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      numbers(part.outputs[k]) = unit(part) * variance_factor(state, part, k);
+  return numbers;
+}
+
+double unit_noise(const OutputPosterior& part) {
+  if (const auto* regression = std::get_if<Regression>(&part.posterior)) return regression->noise_variance();
+  return std::get<TrainedNetworks>(part.posterior).flow.regulariser_variance();
+}
+
+/// Under an amplitude of 0 nothing has a density: the error of Regression.
+void require_amplitudes(const ModelState& state, const char* where) {
+  for (const OutputPosterior& part : state.posteriors)
+    for (const double amplitude : part.amplitudes) require_fitted_amplitude(amplitude, where);
+}
 
 Kernels kernels_of(const ModelState& state) { return is_trained(state) ? Kernels::both : Kernels::nngp; }
 
@@ -145,48 +191,68 @@ std::vector<Matrix<double>> drawn(const Matrix<double>& mean, Index count, std::
   return samples;
 }
 
-std::vector<Matrix<double>> drawn_jointly(const Matrix<double>& mean, const Matrix<double>& root, Index count,
-                                          std::uint64_t seed) {
-  return drawn(mean, count, seed, [&](const Matrix<double>& normals) {
-    return multiply(root, Transpose::no, normals, Transpose::no);
-  });
-}
-
 }  // namespace
 
 template <typename Scalar>
 Matrix<double> Model::mean(const Inputs<Scalar>& x, const GramOptions& run) const {
-  const CrossKernels cross =
-      cross_kernels(*state_, x, is_trained(*state_) ? Kernels::ntk : Kernels::nngp, run);
-  return std::visit([&](const auto& posterior) { return mean_of(posterior, cross); }, state_->posterior);
+  const Kernels kernels = is_trained(*state_) ? Kernels::ntk : Kernels::nngp;
+  return mean_of(*state_, cross_kernels(*state_, x, kernels, run));
 }
 
 template <typename Scalar>
 ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) const {
+  require_amplitudes(*state_, "Model::predict");
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
   const Vector<double> prior = prior_variances(*state_, x, run);
-  ModelPrediction prediction = std::visit(
-      [&](const auto& posterior) {
-        return ModelPrediction{mean_of(posterior, cross), variance_of(posterior, cross, prior), 0, {}};
-      },
-      state_->posterior);
-  prediction.noise_variance = noise_variance();
+  ModelPrediction prediction{
+      mean_of(*state_, cross), Matrix<double>(prior.size(), outputs()), noise_variance(), {}};
+  for (const OutputPosterior& part : state_->posteriors) {
+    const Vector<double> unit = std::visit(
+        [&](const auto& posterior) { return variance_of(posterior, cross, prior); }, part.posterior);
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      prediction.variance.col(part.outputs[k]) = variance_factor(*state_, part, k) * unit;
+  }
   if (!state_->class_names.empty())
     prediction.class_probabilities =
-        gp::class_probabilities(prediction.mean, prediction.variance.array() + prediction.noise_variance);
+        gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0));
   return prediction;
 }
 
 template <typename Scalar>
 JointPrediction Model::predict_jointly(const Inputs<Scalar>& x, const GramOptions& run) const {
+  require_amplitudes(*state_, "Model::predict_jointly");
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
-  Matrix<double> prior = prior_gram(*state_, x, run);
-  return std::visit(
-      [&](const auto& posterior) {
-        return JointPrediction{mean_of(posterior, cross), covariance_of(posterior, cross, std::move(prior))};
-      },
-      state_->posterior);
+  const Matrix<double> prior = prior_gram(*state_, x, run);
+  JointPrediction prediction{mean_of(*state_, cross), {}};
+  const bool is_shared = !state_->class_names.empty();
+  prediction.covariances.resize(is_shared ? 1 : static_cast<std::size_t>(outputs()));
+  for (const OutputPosterior& part : state_->posteriors) {
+    const Matrix<double> unit = std::visit(
+        [&](const auto& posterior) { return covariance_of(posterior, cross, prior); }, part.posterior);
+    for (std::size_t k = 0; k < part.outputs.size() && !(is_shared && k > 0); ++k)
+      prediction.covariances[static_cast<std::size_t>(part.outputs[k])] =
+          variance_factor(*state_, part, k) * unit;
+  }
+  return prediction;
 }
+
+namespace {
+
+/// Normal numbers of one sample through the roots of the covariances of each part, in the units of the targets.
+Matrix<double> spread(const ModelState& state, const std::vector<Matrix<double>>& roots,
+                      const Matrix<double>& normals) {
+  Matrix<double> sample(normals.rows(), normals.cols());
+  for (std::size_t p = 0; p < roots.size(); ++p) {
+    const OutputPosterior& part = state.posteriors[p];
+    const Matrix<double> correlated = multiply(roots[p], Transpose::no, normals, Transpose::no);
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      sample.col(part.outputs[k]) =
+          std::sqrt(variance_factor(state, part, k)) * correlated.col(part.outputs[k]);
+  }
+  return sample;
+}
+
+}  // namespace
 
 template <typename Scalar>
 std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count, std::uint64_t seed,
@@ -195,20 +261,22 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
   require_count(count, where);
   if (sampling == Sampling::marginal) {
     const ModelPrediction prediction = predict(x, run);
-    const Vector<double> deviations = prediction.standard_deviation();
+    const Matrix<double> deviations = prediction.standard_deviation();
     return drawn(prediction.mean, count, seed, [&](const Matrix<double>& normals) {
-      return Matrix<double>(deviations.asDiagonal() * normals);
+      return Matrix<double>(deviations.cwiseProduct(normals));
     });
   }
+  require_amplitudes(*state_, where);
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
-  Matrix<double> prior = prior_gram(*state_, x, run);
-  const double largest = amplitude() * prior.diagonal().maxCoeff();
-  const auto [mean, covariance] = std::visit(
-      [&](const auto& posterior) {
-        return std::pair(mean_of(posterior, cross), covariance_of(posterior, cross, std::move(prior)));
-      },
-      state_->posterior);
-  return drawn_jointly(mean, root_of(covariance, largest, where), count, seed);
+  const Matrix<double> prior = prior_gram(*state_, x, run);
+  std::vector<Matrix<double>> roots;
+  for (const OutputPosterior& part : state_->posteriors)
+    roots.push_back(
+        root_of(std::visit([&](const auto& posterior) { return covariance_of(posterior, cross, prior); },
+                           part.posterior),
+                prior.diagonal().maxCoeff(), where));
+  return drawn(mean_of(*state_, cross), count, seed,
+               [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
 template <typename Scalar>
@@ -216,55 +284,91 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
                                                  const GramOptions& run) const {
   constexpr const char* where = "Model::prior_samples";
   require_count(count, where);
-  const Matrix<double> covariance = amplitude() * prior_gram(*state_, x, run);
-  return drawn_jointly(Matrix<double>::Zero(x.size(), outputs()),
-                       root_of(covariance, covariance.diagonal().maxCoeff(), where), count, seed);
+  const Matrix<double> covariance = prior_gram(*state_, x, run);
+  const std::vector<Matrix<double>> roots(state_->posteriors.size(),
+                                          root_of(covariance, covariance.diagonal().maxCoeff(), where));
+  return drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
+               [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
-LeaveOneOut Model::leave_one_out() const {
-  if (const auto* regression = std::get_if<Regression>(&state_->posterior))
-    return regression->leave_one_out();
-  if (time() != infinite_time)
+double ModelLeaveOneOut::negative_log_predictive_density() const {
+  return gp::negative_log_predictive_density(residuals, variances,
+                                             Matrix<double>::Zero(residuals.rows(), residuals.cols()));
+}
+
+double ModelLeaveOneOut::mean_squared_error() const {
+  return residuals.squaredNorm() / static_cast<double>(residuals.size());
+}
+
+ModelLeaveOneOut Model::leave_one_out() const {
+  if (is_trained(*state_) && time() != infinite_time)
     throw ArgumentError(fmt::format(
         "Model::leave_one_out: networks trained for time {} have no closed form, only those trained for "
         "infinite time; hold data back and predict them, or take the model at infinite time",
         time()));
-  return std::get<TrainedNetworks>(state_->posterior).flow.leave_one_out();
+  require_amplitudes(*state_, "Model::leave_one_out");
+  ModelLeaveOneOut others{Matrix<double>(train_size(), outputs()), Matrix<double>(train_size(), outputs())};
+  for (const OutputPosterior& part : state_->posteriors) {
+    const auto* trained = std::get_if<TrainedNetworks>(&part.posterior);
+    const LeaveOneOut unit = trained != nullptr ? trained->flow.leave_one_out()
+                                                : std::get<Regression>(part.posterior).leave_one_out();
+    for (std::size_t k = 0; k < part.outputs.size(); ++k) {
+      const Index output = part.outputs[k];
+      others.residuals.col(output) =
+          state_->scale.factors()(output) * unit.residuals.col(static_cast<Index>(k));
+      others.variances.col(output) = variance_factor(*state_, part, k) * unit.variances;
+    }
+  }
+  return others;
 }
 
 double Model::log_marginal_likelihood() const {
   if (is_trained(*state_))
     throw ArgumentError(
         "Model::log_marginal_likelihood: trained networks have no evidence, bayesian models do");
-  return std::get<Regression>(state_->posterior).log_marginal_likelihood();
+  require_amplitudes(*state_, "Model::log_marginal_likelihood");
+  double sum = 0;
+  const Matrix<double> standardised = state_->scale.standardised(state_->targets);
+  for (const OutputPosterior& part : state_->posteriors) {
+    const auto& regression = std::get<Regression>(part.posterior);
+    if ((part.amplitudes.array() == part.amplitudes(0)).all()) {
+      sum += regression.with_amplitude(part.amplitudes(0)).log_marginal_likelihood();
+      continue;
+    }
+    Matrix<double> targets(standardised.rows(), static_cast<Index>(part.outputs.size()));
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      targets.col(static_cast<Index>(k)) = standardised.col(part.outputs[k]);
+    for (Index c = 0; c < targets.cols(); ++c)
+      sum += regression.output(c, targets).with_amplitude(part.amplitudes(c)).log_marginal_likelihood();
+  }
+  return sum - static_cast<double>(train_size()) * state_->scale.factors().array().log().sum();
 }
 
 Model Model::with_amplitude(double amplitude) const {
+  gp::require_amplitude(amplitude, "Model::with_amplitude");
   ModelState state = *state_;
-  if (auto* regression = std::get_if<Regression>(&state.posterior))
-    *regression = regression->with_amplitude(amplitude);
-  else if (auto* trained = std::get_if<TrainedNetworks>(&state.posterior))
-    trained->flow = trained->flow.with_amplitude(amplitude);
+  for (OutputPosterior& part : state.posteriors) part.amplitudes.setConstant(amplitude);
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
 
 ModelKind Model::kind() const { return is_trained(*state_) ? ModelKind::trained : ModelKind::bayesian; }
 
 double Model::time() const {
-  const auto* trained = std::get_if<TrainedNetworks>(&state_->posterior);
+  const auto* trained = std::get_if<TrainedNetworks>(&first_posterior(*state_));
   return trained != nullptr ? trained->time : infinite_time;
 }
 
-double Model::amplitude() const {
-  if (const auto* regression = std::get_if<Regression>(&state_->posterior)) return regression->amplitude();
-  return std::get<TrainedNetworks>(state_->posterior).flow.amplitude();
+Vector<double> Model::amplitude() const {
+  Vector<double> amplitudes(outputs());
+  for (const OutputPosterior& part : state_->posteriors)
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      amplitudes(part.outputs[k]) = part.amplitudes(static_cast<Index>(k));
+  return amplitudes;
 }
 
-double Model::noise_variance() const {
-  if (const auto* regression = std::get_if<Regression>(&state_->posterior))
-    return regression->noise_variance();
-  return std::get<TrainedNetworks>(state_->posterior).flow.regulariser_variance();
-}
+Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
+
+const TargetScale& Model::target_scale() const { return state_->scale; }
 
 Index Model::train_size() const { return state_->targets.rows(); }
 Index Model::outputs() const { return state_->targets.cols(); }
@@ -280,7 +384,7 @@ bool Model::flips() const {
 const std::vector<std::string>& Model::class_names() const { return state_->class_names; }
 const Preprocessing& Model::preprocessing() const { return state_->preprocessing; }
 const nlohmann::json& Model::preparation() const { return state_->preparation; }
-const std::optional<Selection>& Model::selection() const { return state_->selection; }
+const std::vector<Selection>& Model::selections() const { return state_->selections; }
 
 template <typename Scalar>
 std::string Model::range_warning(const Inputs<Scalar>& x) const {

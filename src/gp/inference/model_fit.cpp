@@ -7,11 +7,13 @@
 
 #include "gp/checks.hpp"
 #include "gp/inference/model_state.hpp"
+#include "gp/inference/output_groups.hpp"
 #include "kernel/copied_inputs.hpp"
 #include "kernel/require_inputs.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/class_labels.hpp"
 #include "widelimit/gp/gram_cache.hpp"
-#include "widelimit/gp/targets.hpp"
+#include "widelimit/gp/inference.hpp"
 
 namespace widelimit::gp {
 namespace {
@@ -79,16 +81,19 @@ class ModelFit {
     if (validation_ != nullptr) compare_validation();
   }
 
-  [[nodiscard]] Selection select() const {
-    return options_.kind == ModelKind::bayesian ? select_bayesian() : select_trained();
+  [[nodiscard]] std::vector<Selection> select() const {
+    const TargetScale scale = scale_of(train_.y);
+    return in_units_of(scale, select_with(scale), train_.y.rows());
   }
 
   ModelState run() {
-    const Noise chosen = noise();
+    std::vector<Selection> selections;
+    if (!options_.noise) selections = select();
     if (options_.refit) join();
-    Posterior fitted = posterior(chosen);
-    return {std::move(kernel_),     std::move(fitted),    std::move(targets_),  options_.class_names,
-            options_.preprocessing, options_.preparation, std::move(selection_)};
+    TargetScale scale = scale_of(targets_);
+    std::vector<OutputPosterior> posteriors = fitted_posteriors(selections, scale);
+    return {std::move(kernel_),   std::move(posteriors),  std::move(targets_),  std::move(scale),
+            options_.class_names, options_.preprocessing, options_.preparation, std::move(selections)};
   }
 
  private:
@@ -103,29 +108,50 @@ class ModelFit {
     return cache_ ? cache_->get(network_, x1, x2, kernels_.kernels, compute) : compute();
   }
 
-  [[nodiscard]] Noise noise() {
-    if (options_.noise) return *options_.noise;
-    selection_ = select();
-    return selection_->best;
+  [[nodiscard]] bool is_classes() const { return !options_.class_names.empty(); }
+  /// Whether each output has a regulariser and an amplitude of its own.
+  [[nodiscard]] bool apart() const { return !is_classes() && train_.y.cols() > 1; }
+  [[nodiscard]] bool in_units_of_targets() const {
+    return options_.noise && std::holds_alternative<AbsoluteNoise>(*options_.noise);
   }
 
-  [[nodiscard]] Selection select_bayesian() const {
+  [[nodiscard]] TargetScale scale_of(const Matrix<double>& targets) const {
+    if (is_classes() || options_.targets_as_they_are) return TargetScale::identity(targets.cols());
+    return in_units_of_targets() ? TargetScale::centre(targets) : TargetScale::fit(targets);
+  }
+
+  [[nodiscard]] std::vector<Selection> select_with(const TargetScale& scale) const {
+    const Matrix<double> targets = scale.standardised(train_.y);
+    const Matrix<double> held =
+        validation_ == nullptr ? Matrix<double>() : scale.standardised(validation_->y);
+    return options_.kind == ModelKind::bayesian ? select_bayesian(targets, held)
+                                                : select_trained(targets, held);
+  }
+
+  [[nodiscard]] std::vector<Selection> select_bayesian(const Matrix<double>& targets,
+                                                       const Matrix<double>& held) const {
     std::optional<ValidationKernel> seen;
     // Densities cost nearly as much as all the rest.
     const bool densities = options_.criterion == Criterion::negative_log_predictive_density;
     if (validation_ != nullptr)
-      seen.emplace(ValidationKernel{cross_.nngp, densities ? validation_variances_ : Vector<double>(),
-                                    validation_->y});
-    return select_regulariser(gram_.nngp, train_.y, std::move(seen), options_.criterion, options_.grid,
-                              options_.gram.threads);
+      seen.emplace(ValidationKernel{cross_.nngp, densities ? validation_variances_ : Vector<double>(), held});
+    if (apart())
+      return select_regularisers(gram_.nngp, targets, std::move(seen), options_.criterion, options_.grid,
+                                 options_.gram.threads);
+    return {select_regulariser(gram_.nngp, targets, std::move(seen), options_.criterion, options_.grid,
+                               options_.gram.threads)};
   }
 
-  [[nodiscard]] Selection select_trained() const {
+  [[nodiscard]] std::vector<Selection> select_trained(const Matrix<double>& targets,
+                                                      const Matrix<double>& held) const {
     std::optional<ValidationKernels> seen;
     if (validation_ != nullptr)
-      seen.emplace(ValidationKernels{cross_.nngp, cross_.ntk, validation_variances_, validation_->y});
-    return select_flow_regulariser(gram_.nngp, gram_.ntk, train_.y, std::move(seen), options_.criterion,
-                                   options_.grid, options_.gram.threads);
+      seen.emplace(ValidationKernels{cross_.nngp, cross_.ntk, validation_variances_, held});
+    if (apart())
+      return select_flow_regularisers(gram_.nngp, gram_.ntk, targets, std::move(seen), options_.criterion,
+                                      options_.grid, options_.gram.threads);
+    return {select_flow_regulariser(gram_.nngp, gram_.ntk, targets, std::move(seen), options_.criterion,
+                                    options_.grid, options_.gram.threads)};
   }
 
   /// Takes the validation data to the training data.
@@ -141,22 +167,52 @@ class ModelFit {
                                   options_.flip, options_.gram);
   }
 
-  [[nodiscard]] Posterior posterior(const Noise& noise) {
-    const bool in_units_of_targets = std::holds_alternative<AbsoluteNoise>(noise);
-    if (targets_.isZero(0) && !options_.amplitude && !in_units_of_targets)
-      throw ArgumentError(
-          fmt::format("{}: the targets are all 0, so that no amplitude fits them; give one", fit_place));
-    if (options_.kind == ModelKind::bayesian) {
-      Regression regression = Regression::fit(std::move(gram_.nngp), targets_, noise, options_.gram.threads);
-      return options_.amplitude ? regression.with_amplitude(*options_.amplitude) : regression;
+  [[nodiscard]] std::vector<OutputPosterior> fitted_posteriors(const std::vector<Selection>& selections,
+                                                               const TargetScale& scale) {
+    if (!options_.amplitude && !in_units_of_targets())
+      require_varying_targets(targets_, is_classes() ? TargetKind::classes : TargetKind::numbers,
+                              options_.targets_as_they_are, "give one");
+    const SolverTargets standardised{scale.standardised(targets_), {}, apart()};
+    const auto groups = output_groups(selections, 0, targets_.cols());
+    std::vector<OutputPosterior> posteriors;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const Noise noise = options_.noise ? *options_.noise : RelativeRegulariser(groups[g].regulariser);
+      posteriors.push_back(posterior(groups[g].outputs, standardised.train_of(groups[g].outputs), noise,
+                                     g + 1 == groups.size()));
     }
-    GradientFlow flow = GradientFlow::fit(std::move(gram_.nngp), std::move(gram_.ntk), targets_, noise, 1,
-                                          options_.gram.threads);
-    if (options_.amplitude)
-      flow = flow.with_amplitude(*options_.amplitude);
-    else if (!in_units_of_targets)
-      flow = flow.with_amplitude(flow.leave_one_out_amplitude());
-    return TrainedNetworks(std::move(flow), options_.time);
+    return posteriors;
+  }
+
+  /// Of some outputs. `last`: the Gram matrices are not wanted again.
+  [[nodiscard]] OutputPosterior posterior(const std::vector<Index>& outputs, const Matrix<double>& targets,
+                                          const Noise& noise, bool last) {
+    const int threads = options_.gram.threads;
+    const auto matrix = [last](Matrix<Scalar>& held) {
+      return last ? DoubleMatrix(std::move(held)) : DoubleMatrix(held);
+    };
+    if (options_.kind == ModelKind::bayesian) {
+      const Regression regression = Regression::fit(matrix(gram_.nngp), targets, noise, threads);
+      Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) {
+        Vector<double> found = Vector<double>::Constant(targets.cols(), regression.amplitude());
+        if (each)
+          for (Index c = 0; c < found.size(); ++c) found(c) = regression.output(c, targets).amplitude();
+        return found;
+      });
+      return {outputs, regression.with_amplitude(1), std::move(amplitudes)};
+    }
+    GradientFlow flow = GradientFlow::fit(matrix(gram_.nngp), matrix(gram_.ntk), targets, noise, 1, threads);
+    Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) -> Vector<double> {
+      if (each) return flow.leave_one_out().most_likely_scales(fit_place);
+      return Vector<double>::Constant(targets.cols(), flow.leave_one_out_amplitude());
+    });
+    return {outputs, TrainedNetworks(std::move(flow), options_.time), std::move(amplitudes)};
+  }
+
+  template <typename Fitted>
+  [[nodiscard]] Vector<double> amplitudes_of(Index outputs, const Fitted& fitted) const {
+    if (options_.amplitude) return Vector<double>::Constant(outputs, *options_.amplitude);
+    if (in_units_of_targets()) return Vector<double>::Ones(outputs);
+    return fitted(apart());
   }
 
   const Network& network_;
@@ -170,7 +226,6 @@ class ModelFit {
   GramResult<Scalar> cross_;
   Vector<double> validation_variances_;
   Matrix<double> targets_ = train_.y;
-  std::optional<Selection> selection_;
 };
 
 template <typename Scalar>
@@ -186,6 +241,9 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     throw ArgumentError(fmt::format("{}: refit takes validation data", fit_place));
   }
   require_options(options, train.y.cols());
+  if (!options.noise)
+    require_criterion(options.criterion,
+                      options.class_names.empty() ? TargetKind::numbers : TargetKind::classes);
   if (!options.noise && needs_validation(options.criterion) && validation == nullptr)
     throw ArgumentError(
         fmt::format("{}: the criterion takes validation data; give them, or choose evidence or leave_one_out",
@@ -217,31 +275,30 @@ Model Model::fit(const Network& network, const LabelledInputs<Scalar>& train,
 template <typename Scalar>
 Model Model::fit(const Network& network, const Inputs<Scalar>& x, std::span<const int> labels,
                  ModelOptions options) {
-  if (options.class_names.empty()) {
-    const int largest = labels.empty() ? 0 : *std::max_element(labels.begin(), labels.end());
-    constexpr int most_classes = 100'000;
-    if (largest < 1 || largest >= most_classes)
-      throw ArgumentError(fmt::format("{}: expected labels of 2 to {} classes, got {} as the largest",
-                                      fit_place, most_classes, largest));
-    for (int c = 0; c <= largest; ++c) options.class_names.push_back(fmt::format("{}", c));
-  }
-  return fit(network, x, class_targets(labels, static_cast<int>(options.class_names.size())), options);
+  const std::vector<std::int64_t> wide(labels.begin(), labels.end());
+  const ClassLabels classes = options.class_names.empty()
+                                  ? ClassLabels::of(wide, fit_place)
+                                  : ClassLabels::named(wide, options.class_names, fit_place);
+  options.class_names = classes.names();
+  return fit(network, x, classes.targets(wide, fit_place), options);
 }
 
 template <typename Scalar>
-Selection Model::select(const Network& network, const LabelledInputs<Scalar>& train,
-                        const std::optional<LabelledInputs<Scalar>>& validation,
-                        const ModelOptions& options) {
+std::vector<Selection> Model::select(const Network& network, const LabelledInputs<Scalar>& train,
+                                     const std::optional<LabelledInputs<Scalar>>& validation,
+                                     const ModelOptions& options) {
   if (options.noise) throw ArgumentError("Model::select: there is nothing to choose, the noise is given");
   const LabelledInputs<Scalar>* seen = validation ? &*validation : nullptr;
   require_data(train, seen, options);
   return ModelFit<Scalar>(network, train, seen, options).select();
 }
 
-template Selection Model::select(const Network&, const LabelledInputs<float>&,
-                                 const std::optional<LabelledInputs<float>>&, const ModelOptions&);
-template Selection Model::select(const Network&, const LabelledInputs<double>&,
-                                 const std::optional<LabelledInputs<double>>&, const ModelOptions&);
+template std::vector<Selection> Model::select(const Network&, const LabelledInputs<float>&,
+                                              const std::optional<LabelledInputs<float>>&,
+                                              const ModelOptions&);
+template std::vector<Selection> Model::select(const Network&, const LabelledInputs<double>&,
+                                              const std::optional<LabelledInputs<double>>&,
+                                              const ModelOptions&);
 template Model Model::fit(const Network&, const Inputs<float>&, const Matrix<double>&, const ModelOptions&);
 template Model Model::fit(const Network&, const Inputs<double>&, const Matrix<double>&, const ModelOptions&);
 template Model Model::fit(const Network&, const LabelledInputs<float>&, const LabelledInputs<float>&,

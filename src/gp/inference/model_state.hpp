@@ -30,17 +30,26 @@ struct CrossKernels {
 };
 
 using Posterior = std::variant<Regression, TrainedNetworks>;
+
+/// Outputs that share a regulariser: their posterior has the amplitude 1 and standardised targets.
+struct OutputPosterior {
+  std::vector<Index> outputs;
+  Posterior posterior;
+  Vector<double> amplitudes;  ///< Of each of these outputs.
+};
+
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
 
 /// All that a model is.
 struct ModelState {
   AnyModelKernel kernel;
-  Posterior posterior;
-  Matrix<double> targets;
+  std::vector<OutputPosterior> posteriors;
+  Matrix<double> targets;  ///< [n, outputs], as they came.
+  TargetScale scale;
   std::vector<std::string> class_names;
   Preprocessing preprocessing;
   nlohmann::json preparation;
-  std::optional<Selection> selection;
+  std::vector<Selection> selections;
 };
 
 }  // namespace widelimit::gp

@@ -90,6 +90,23 @@ double negative_log_predictive_density(const Matrix<double>& mean, const Vector<
   return sum / static_cast<double>(mean.rows());
 }
 
+double negative_log_predictive_density(const Matrix<double>& mean, const Matrix<double>& variances,
+                                       const Matrix<double>& targets) {
+  constexpr const char* where = "negative_log_predictive_density";
+  require_pair(mean, targets, where);
+  require_shape(variances, mean.rows(), mean.cols(), where, "the variances (as the means)");
+  require_finite(variances, where, "the variances");
+  // Classes share variances: the bits of one computation for all outputs.
+  if (variances == variances.col(0).replicate(1, variances.cols()))
+    return negative_log_predictive_density(mean, variances.col(0), 0, targets);
+  if (!(variances.array() > 0).all())
+    throw ArgumentError(fmt::format("{}: the variances of observations must be positive, the smallest is {}",
+                                    where, variances.minCoeff()));
+  const auto terms = (2 * std::numbers::pi * variances.array()).log() +
+                     (mean - targets).array().square() / variances.array();
+  return 0.5 * terms.sum() / static_cast<double>(mean.rows());
+}
+
 ConfusionMatrix confusion_matrix(std::span<const int> labels, std::span<const int> predicted, int classes) {
   constexpr const char* where = "confusion_matrix";
   require_same_length(predicted, labels, where);

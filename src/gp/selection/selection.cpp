@@ -122,23 +122,31 @@ void require_density_for(Criterion criterion, const Matrix<double>& targets) {
                   where, name_of(criterion)));
 }
 
-/// Scores those values of the grid that lift K + lambda I above the noise, by scores(lambdas) in one call, and takes the
-/// best one.
-template <typename Scores>
-Selection select(const GramErrors& gram, const std::vector<double>& grid, Criterion criterion,
-                 const Scores& scores_of) {
-  const double noise_floor =
-      std::max(0.0, (signal_to_noise * gram.error - gram.smallest_eigenvalue) / gram.mean_diagonal);
-  std::vector<RegulariserScore> scores;
-  std::vector<double> lambdas;
+/// The values of a grid, and those that lift K + lambda I above the noise.
+struct CheckedGrid {
+  std::vector<RegulariserScore> scores;  ///< Not scored yet; one a value.
+  std::vector<double> lambdas;           ///< Of the values above the noise.
+  double noise_floor;
+};
+
+CheckedGrid checked_grid(const GramErrors& gram, const std::vector<double>& grid) {
+  CheckedGrid checked{
+      {}, {}, std::max(0.0, (signal_to_noise * gram.error - gram.smallest_eigenvalue) / gram.mean_diagonal)};
   for (const double value : grid) {
-    RegulariserScore& score = scores.emplace_back(no_scores());
+    RegulariserScore& score = checked.scores.emplace_back(no_scores());
     score.relative_regulariser = value;
-    score.above_noise = value >= noise_floor;
-    if (score.above_noise) lambdas.push_back(noise_variance(RelativeRegulariser(value), gram.mean_diagonal));
+    score.above_noise = value >= checked.noise_floor;
+    if (score.above_noise)
+      checked.lambdas.push_back(noise_variance(RelativeRegulariser(value), gram.mean_diagonal));
   }
-  require_some_above_noise(scores, gram, noise_floor);
-  const std::vector<RegulariserScore> found = scores_of(lambdas);
+  require_some_above_noise(checked.scores, gram, checked.noise_floor);
+  return checked;
+}
+
+/// The best value, by the scores of those above the noise.
+Selection selection_by(const CheckedGrid& checked, const std::vector<RegulariserScore>& found,
+                       Criterion criterion) {
+  std::vector<RegulariserScore> scores = checked.scores;
   auto next = found.begin();
   for (RegulariserScore& score : scores) {
     if (!score.above_noise) continue;
@@ -148,22 +156,29 @@ Selection select(const GramErrors& gram, const std::vector<double>& grid, Criter
     score.above_noise = true;
   }
   return {RelativeRegulariser(best_of(scores, criterion).relative_regulariser), std::move(scores),
-          noise_floor};
+          checked.noise_floor};
 }
 
-/// The same from one reduction to a band: scores(form, lambdas).
+std::vector<Selection> selections_by(const CheckedGrid& checked, const OutputScores& found,
+                                     Criterion criterion) {
+  std::vector<Selection> selections;
+  for (const auto& scores : found) selections.push_back(selection_by(checked, scores, criterion));
+  return selections;
+}
+
+/// From one reduction to a band: scores(form, lambdas).
 template <typename Scores>
-Selection select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Criterion criterion,
-                         const Scores& scores_of) {
+std::vector<Selection> select_by_band(DoubleMatrix gram, const std::vector<double>& grid, Criterion criterion,
+                                      const Scores& scores_of) {
   const double entry_epsilon = gram.epsilon();
   Matrix<double> k = std::move(gram).take();
   const double mean_diagonal = k.diagonal().mean();
   static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
   BandForm form(std::move(k));
   const Spectrum spectrum = form.spectrum();
-  return select({spectrum.size, mean_diagonal, spectrum.smallest, gram_error(spectrum, entry_epsilon)}, grid,
-                criterion,
-                [&](const std::vector<double>& lambdas) { return scores_of(std::move(form), lambdas); });
+  const CheckedGrid checked = checked_grid(
+      {spectrum.size, mean_diagonal, spectrum.smallest, gram_error(spectrum, entry_epsilon)}, grid);
+  return selections_by(checked, scores_of(std::move(form), checked.lambdas), criterion);
 }
 
 }  // namespace
@@ -197,9 +212,12 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets, D
                             grid, threads);
 }
 
-Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
-                             std::optional<ValidationKernel> validation, Criterion criterion,
-                             const std::vector<double>& grid, int threads) {
+namespace {
+
+std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<double>& targets,
+                                            std::optional<ValidationKernel> validation, Criterion criterion,
+                                            const std::vector<double>& grid, int threads,
+                                            OutputChoice choice) {
   threads = numerics::resolve_threads(threads, where);
   require_grid(grid);
   require_data_for(criterion, validation.has_value());
@@ -219,13 +237,32 @@ Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
   return select_by_band(std::move(gram), grid, criterion,
                         [&](BandForm form, const std::vector<double>& lambdas) {
                           return regression_scores(std::move(form), targets, lambdas, seen,
-                                                   criterion == Criterion::leave_one_out);
+                                                   criterion == Criterion::leave_one_out, choice);
                         });
 }
 
-Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
-                                  std::optional<ValidationKernels> validation, Criterion criterion,
-                                  const std::vector<double>& grid, int threads) {
+}  // namespace
+
+Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
+                             std::optional<ValidationKernel> validation, Criterion criterion,
+                             const std::vector<double>& grid, int threads) {
+  return select_by_regression(std::move(gram), targets, std::move(validation), criterion, grid, threads,
+                              OutputChoice::together)
+      .front();
+}
+
+std::vector<Selection> select_regularisers(DoubleMatrix gram, const Matrix<double>& targets,
+                                           std::optional<ValidationKernel> validation, Criterion criterion,
+                                           const std::vector<double>& grid, int threads) {
+  return select_by_regression(std::move(gram), targets, std::move(validation), criterion, grid, threads,
+                              OutputChoice::apart);
+}
+
+namespace {
+
+std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
+                                      std::optional<ValidationKernels> validation, Criterion criterion,
+                                      const std::vector<double>& grid, int threads, OutputChoice choice) {
   threads = numerics::resolve_threads(threads, where);
   require_grid(grid);
   require_data_for(criterion, validation.has_value());
@@ -257,21 +294,30 @@ Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Mat
   if (!densities) k = Matrix<double>();
   return select_by_band(std::move(ntk), grid, criterion,
                         [&](BandForm form, const std::vector<double>& lambdas) {
-                          return flow_scores(std::move(form), std::move(k), targets, lambdas, seen);
+                          return flow_scores(std::move(form), std::move(k), targets, lambdas, seen, choice);
                         });
 }
 
-namespace {
+}  // namespace
 
-/// How the columns of `mean`, `outputs` for each candidate, do on validation data.
-std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean,
-                                                const Matrix<double>& validation_targets) {
-  const Index outputs = validation_targets.cols();
-  std::vector<RegulariserScore> scores;
-  for (Index first = 0; first < mean.cols(); first += outputs)
-    scores.push_back(validation_score(mean.middleCols(first, outputs), validation_targets));
-  return scores;
+Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
+                                  std::optional<ValidationKernels> validation, Criterion criterion,
+                                  const std::vector<double>& grid, int threads) {
+  return select_by_flow(std::move(nngp), std::move(ntk), targets, std::move(validation), criterion, grid,
+                        threads, OutputChoice::together)
+      .front();
 }
+
+std::vector<Selection> select_flow_regularisers(DoubleMatrix nngp, DoubleMatrix ntk,
+                                                const Matrix<double>& targets,
+                                                std::optional<ValidationKernels> validation,
+                                                Criterion criterion, const std::vector<double>& grid,
+                                                int threads) {
+  return select_by_flow(std::move(nngp), std::move(ntk), targets, std::move(validation), criterion, grid,
+                        threads, OutputChoice::apart);
+}
+
+namespace {
 
 Matrix<double> all_columns(const std::vector<Matrix<double>>& blocks) {
   const Index columns = blocks.front().cols();
@@ -306,14 +352,65 @@ RegulariserScore validation_score(const Matrix<double>& mean, const Matrix<doubl
   return score;
 }
 
-Selection select_by_scores(
+std::vector<Selection> select_by_scores(
     const KernelOperator& gram, const std::vector<double>& grid, Criterion criterion,
-    const std::function<std::vector<RegulariserScore>(const std::vector<double>& lambdas)>& scores) {
+    const std::function<std::vector<std::vector<RegulariserScore>>(const std::vector<double>& lambdas)>&
+        scores) {
   require_grid(grid);
   const double mean_diagonal = gram.diagonal().mean();
   static_cast<void>(noise_variance(RelativeRegulariser(1), mean_diagonal));  // checks it
-  return select({gram.size(), mean_diagonal, 0, rounding_error(gram, gram.epsilon())}, grid, criterion,
-                scores);
+  const CheckedGrid checked =
+      checked_grid({gram.size(), mean_diagonal, 0, rounding_error(gram, gram.epsilon())}, grid);
+  return selections_by(checked, scores(checked.lambdas), criterion);
+}
+
+std::vector<RegulariserScore> validation_scores(const Matrix<double>& mean, const Matrix<double>& targets,
+                                                bool apart) {
+  if (!apart) return {validation_score(mean, targets)};
+  std::vector<RegulariserScore> scores;
+  for (Index c = 0; c < targets.cols(); ++c) scores.push_back(validation_score(mean.col(c), targets.col(c)));
+  return scores;
+}
+
+std::vector<IterativeSelection> IterativeRegression::select_all(
+    std::shared_ptr<const KernelOperator> gram, const Matrix<double>& targets,
+    const CrossGram& validation_cross, const Matrix<double>& validation_targets,
+    const std::vector<double>& grid, Criterion criterion, const ConjugateGradientOptions& options,
+    bool apart) {
+  require_iterative_selection(*gram, targets, validation_cross, validation_targets, criterion);
+  const IterativeRegression base(std::move(gram), options);
+  const KernelOperator& k = *base.gram_;
+  ShiftedSolutions path;
+  std::vector<double> solved;
+  const auto selections = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
+    solved = lambdas;
+    path = solve_shifted(k, *base.preconditioner_, targets, lambdas, options);
+    const Matrix<double> means = validation_cross.multiply(all_columns(path.solutions));
+    std::vector<std::vector<RegulariserScore>> scores(apart ? static_cast<std::size_t>(targets.cols()) : 1);
+    for (std::size_t i = 0; i < lambdas.size(); ++i) {
+      const auto of_value =
+          validation_scores(means.middleCols(static_cast<Index>(i) * targets.cols(), targets.cols()),
+                            validation_targets, apart);
+      for (std::size_t c = 0; c < scores.size(); ++c) scores[c].push_back(of_value[c]);
+    }
+    return scores;
+  });
+  std::vector<IterativeSelection> results;
+  for (std::size_t c = 0; c < selections.size(); ++c) {
+    const double best = gp::noise_variance(selections[c].best, k.diagonal().mean());
+    IterativeRegression regression = base;
+    regression.take_weights(
+        path, static_cast<std::size_t>(std::find(solved.begin(), solved.end(), best) - solved.begin()),
+        solved);
+    Matrix<double> own = targets;
+    if (apart) {
+      own = targets.col(static_cast<Index>(c));
+      regression.weights_ = Matrix<double>(regression.weights_.col(static_cast<Index>(c)));
+    }
+    regression.fit_amplitude(own);
+    results.push_back({selections[c], std::move(regression)});
+  }
+  return results;
 }
 
 IterativeSelection IterativeRegression::select(std::shared_ptr<const KernelOperator> gram,
@@ -322,21 +419,17 @@ IterativeSelection IterativeRegression::select(std::shared_ptr<const KernelOpera
                                                const Matrix<double>& validation_targets,
                                                const std::vector<double>& grid, Criterion criterion,
                                                const ConjugateGradientOptions& options) {
-  require_iterative_selection(*gram, targets, validation_cross, validation_targets, criterion);
-  IterativeRegression regression(std::move(gram), options);
-  const KernelOperator& k = *regression.gram_;
-  ShiftedSolutions path;
-  std::vector<double> solved;
-  Selection selection = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
-    solved = lambdas;
-    path = solve_shifted(k, *regression.preconditioner_, targets, lambdas, options);
-    return validation_scores(validation_cross.multiply(all_columns(path.solutions)), validation_targets);
-  });
-  const double best = gp::noise_variance(selection.best, k.diagonal().mean());
-  regression.take_weights(
-      path, static_cast<std::size_t>(std::find(solved.begin(), solved.end(), best) - solved.begin()), solved);
-  regression.fit_amplitude(targets);
-  return {std::move(selection), std::move(regression)};
+  return std::move(select_all(std::move(gram), targets, validation_cross, validation_targets, grid, criterion,
+                              options, false)
+                       .front());
+}
+
+std::vector<IterativeSelection> IterativeRegression::select_each(
+    std::shared_ptr<const KernelOperator> gram, const Matrix<double>& targets,
+    const CrossGram& validation_cross, const Matrix<double>& validation_targets,
+    const std::vector<double>& grid, Criterion criterion, const ConjugateGradientOptions& options) {
+  return select_all(std::move(gram), targets, validation_cross, validation_targets, grid, criterion, options,
+                    true);
 }
 
 }  // namespace widelimit::gp

@@ -31,51 +31,93 @@ Matrix<double> solved(const BandCholesky& factor, Matrix<double> x) {
   return x;
 }
 
-BandCholesky factor_of(const BandForm& form, double lambda) { return BandCholesky::of(form, lambda).value(); }
+/// Columns of targets that share an amplitude.
+struct Columns {
+  Index first;
+  Index count;
 
-/// What is the same for both kinds of posterior: weights (K + lambda I)^-1 y for all regularisers, side by side, and the
-/// scores of their means.
+  [[nodiscard]] auto of(const Matrix<double>& matrix) const { return matrix.middleCols(first, count); }
+};
+
+std::vector<Columns> columns_by(OutputChoice choice, Index outputs) {
+  if (choice == OutputChoice::together) return {{0, outputs}};
+  std::vector<Columns> all;
+  for (Index c = 0; c < outputs; ++c) all.push_back({c, 1});
+  return all;
+}
+
+/// Weights (K + lambda I)^-1 y of some outputs for all regularisers, and the scores of their means and densities.
 class Path {
  public:
-  Path(const BandForm& form, const Matrix<double>& targets, const std::vector<double>& lambdas)
-      : outputs_{targets.cols()}, scores_(lambdas.size(), no_scores()) {
+  Path(const BandForm& form, const std::vector<BandCholesky>& factors, const Matrix<double>& targets)
+      : outputs_{targets.cols()}, scores_(factors.size(), no_scores()) {
     const Matrix<double> projected = form.to_band(targets);
-    Matrix<double> solutions(targets.rows(), outputs_ * static_cast<Index>(lambdas.size()));
-    for (std::size_t i = 0; i < lambdas.size(); ++i) {
-      const BandCholesky factor = factor_of(form, lambdas[i]);
+    Matrix<double> solutions(targets.rows(), outputs_ * static_cast<Index>(factors.size()));
+    for (std::size_t i = 0; i < factors.size(); ++i) {
       Matrix<double> x = projected;
-      factor.whiten(x);
+      factors[i].whiten(x);
       amplitudes_.push_back(x.squaredNorm() / static_cast<double>(x.size()));
-      log_determinants_.push_back(factor.log_determinant());
-      factor.unwhiten(x);
+      factors[i].unwhiten(x);
       solutions.middleCols(static_cast<Index>(i) * outputs_, outputs_) = x;
     }
     weights_ = form.from_band(std::move(solutions));
   }
 
-  void compare(const Matrix<double>& cross, const Matrix<double>& targets) {
+  void compare(const Matrix<double>& cross, Matrix<double> targets) {
+    validation_targets_ = std::move(targets);
     means_ = multiply(cross, Transpose::no, weights_, Transpose::no);
     for (std::size_t i = 0; i < scores_.size(); ++i) {
-      scores_[i].accuracy = accuracy(mean(i), targets);
-      scores_[i].mean_squared_error = mean_squared_error(mean(i), targets);
+      scores_[i].accuracy = accuracy(mean(i), validation_targets_);
+      scores_[i].mean_squared_error = mean_squared_error(mean(i), validation_targets_);
     }
+  }
+
+  /// Of validation targets, from variances of the amplitude 1.
+  void add_density(std::size_t i, double amplitude, const Vector<double>& variances, double lambda) {
+    scores_[i].negative_log_predictive_density = negative_log_predictive_density(
+        mean(i), amplitude * variances, amplitude * lambda, validation_targets_);
   }
 
   [[nodiscard]] Matrix<double> mean(std::size_t i) const { return columns_of_path(means_, outputs_, i); }
   [[nodiscard]] Matrix<double> weights(std::size_t i) const { return columns_of_path(weights_, outputs_, i); }
+  /// Of Regression: y^T (K + lambda I)^-1 y / n.
   [[nodiscard]] double amplitude(std::size_t i) const { return amplitudes_[i]; }
-  [[nodiscard]] double log_determinant(std::size_t i) const { return log_determinants_[i]; }
   [[nodiscard]] RegulariserScore& score(std::size_t i) { return scores_[i]; }
   [[nodiscard]] std::vector<RegulariserScore> take() && { return std::move(scores_); }
 
  private:
   Index outputs_;
   std::vector<RegulariserScore> scores_;
-  std::vector<double> amplitudes_;  ///< Of Regression: y^T (K + lambda I)^-1 y / n.
-  std::vector<double> log_determinants_;
+  std::vector<double> amplitudes_;
   Matrix<double> weights_;
   Matrix<double> means_;
+  Matrix<double> validation_targets_;
 };
+
+/// A path for each set of columns, compared with validation targets where there are some.
+std::vector<Path> paths_of(const BandForm& form, const std::vector<BandCholesky>& factors,
+                           const Matrix<double>& targets, const Matrix<double>* cross,
+                           const Matrix<double>* validation_targets, OutputChoice choice) {
+  std::vector<Path> paths;
+  for (const Columns& columns : columns_by(choice, targets.cols())) {
+    paths.emplace_back(form, factors, columns.of(targets));
+    if (cross != nullptr) paths.back().compare(*cross, columns.of(*validation_targets));
+  }
+  return paths;
+}
+
+std::vector<BandCholesky> factors_of(const BandForm& form, const std::vector<double>& lambdas) {
+  std::vector<BandCholesky> factors;
+  factors.reserve(lambdas.size());
+  for (const double lambda : lambdas) factors.push_back(BandCholesky::of(form, lambda).value());
+  return factors;
+}
+
+OutputScores scores_in(std::vector<Path> paths) {
+  OutputScores scores;
+  for (Path& path : paths) scores.push_back(std::move(path).take());
+  return scores;
+}
 
 /// Diagonal of (K + lambda I)^-1, from Q^T.
 Vector<double> inverse_diagonal(const BandCholesky& factor, const Matrix<double>& basis) {
@@ -88,17 +130,25 @@ Vector<double> inverse_diagonal(const BandCholesky& factor, const Matrix<double>
   return diagonal;
 }
 
-/// Of converged networks with the amplitude 1, see GradientFlow::leave_one_out(); `nngp` and `basis` in the basis of the
-/// NTK's band.
-LeaveOneOut flow_leave_one_out(const BandCholesky& factor, double lambda, const Matrix<double>& basis,
-                               const Matrix<double>& nngp, Matrix<double> weights) {
-  LeaveOneOut others{std::move(weights), Vector<double>(basis.cols())};
+/// What leave-one-out predictions of converged networks take from the kernels: residuals are weights / g, variances of
+/// the amplitude 1; see GradientFlow::leave_one_out(). `nngp` and `basis` in the basis of the NTK's band.
+struct FlowOthers {
+  Vector<double> g;
+  Vector<double> variances;
+
+  [[nodiscard]] LeaveOneOut of(const Matrix<double>& weights) const {
+    return {g.cwiseInverse().asDiagonal() * weights, variances};
+  }
+};
+
+FlowOthers flow_others(const BandCholesky& factor, double lambda, const Matrix<double>& basis,
+                       const Matrix<double>& nngp) {
+  FlowOthers others{Vector<double>(basis.cols()), Vector<double>(basis.cols())};
   for_each_row_block(basis.cols(), [&](Index first, Index count) {
     const Matrix<double> columns = basis.middleCols(first, count), inverse = solved(factor, columns);
     const Vector<double> g = inverse.cwiseProduct(columns).colwise().sum().transpose();
     const Vector<double> variances = quadratic_forms(nngp, inverse).cwiseMax(0);
-    others.residuals.middleRows(first, count) =
-        g.cwiseInverse().asDiagonal() * others.residuals.middleRows(first, count);
+    others.g.segment(first, count) = g;
     others.variances.segment(first, count) = variances.array() / g.array().square() + lambda;
   });
   return others;
@@ -111,50 +161,45 @@ RegulariserScore no_scores() {
   return {nan, false, nan, nan, nan, nan, nan};
 }
 
-std::vector<RegulariserScore> regression_scores(BandForm form, const Matrix<double>& targets,
-                                                const std::vector<double>& lambdas,
-                                                const std::optional<ValidationPart>& validation,
-                                                bool leave_one_out) {
-  Path path(form, targets, lambdas);
+OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
+                               const std::vector<double>& lambdas,
+                               const std::optional<ValidationPart>& validation, bool leave_one_out,
+                               OutputChoice choice) {
+  const std::vector<BandCholesky> factors = factors_of(form, lambdas);
+  std::vector<Path> paths = paths_of(form, factors, targets, validation ? &validation->cross : nullptr,
+                                     validation ? &validation->targets : nullptr, choice);
   Matrix<double> cross;
-  if (validation) {
-    path.compare(validation->cross, validation->targets);
-    if (validation->variances.size() > 0) cross = form.to_band(validation->cross.transpose());
-  }
-  std::vector<BandCholesky> factors;
-  for (const double lambda : lambdas) {
-    if (cross.size() == 0 && !leave_one_out) break;
-    factors.push_back(factor_of(form, lambda));
-  }
+  if (validation && validation->variances.size() > 0) cross = form.to_band(validation->cross.transpose());
   const Matrix<double> basis = leave_one_out ? std::move(form).take_basis() : Matrix<double>();
+  const Index n = targets.rows(), outputs = choice == OutputChoice::together ? targets.cols() : 1;
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
-    RegulariserScore& score = path.score(i);
-    const double amplitude = path.amplitude(i);
-    if (amplitude == 0) continue;  // Of targets that are all 0: no density is finite.
-    score.log_marginal_likelihood =
-        evidence(amplitude, path.log_determinant(i), targets.rows(), targets.cols());
-    if (leave_one_out) {
-      const Vector<double> variances = inverse_diagonal(factors[i], basis).cwiseInverse();
-      score.leave_one_out = LeaveOneOut{variances.asDiagonal() * path.weights(i), amplitude * variances}
-                                .negative_log_predictive_density();
+    Vector<double> others, seen;
+    if (leave_one_out) others = inverse_diagonal(factors[i], basis).cwiseInverse();
+    if (cross.size() > 0) {
+      Matrix<double> whitened = cross;
+      factors[i].whiten(whitened);
+      seen = (validation->variances - whitened.colwise().squaredNorm().transpose()).cwiseMax(0);
     }
-    if (cross.size() == 0) continue;
-    Matrix<double> whitened = cross;
-    factors[i].whiten(whitened);
-    const Vector<double> variances =
-        (validation->variances - whitened.colwise().squaredNorm().transpose()).cwiseMax(0);
-    score.negative_log_predictive_density = negative_log_predictive_density(
-        path.mean(i), amplitude * variances, amplitude * lambdas[i], validation->targets);
+    for (Path& path : paths) {
+      const double amplitude = path.amplitude(i);
+      if (amplitude == 0) continue;  // Of targets that are all 0: no density is finite.
+      path.score(i).log_marginal_likelihood = evidence(amplitude, factors[i].log_determinant(), n, outputs);
+      if (leave_one_out)
+        path.score(i).leave_one_out = LeaveOneOut{others.asDiagonal() * path.weights(i), amplitude * others}
+                                          .negative_log_predictive_density();
+      if (cross.size() > 0) path.add_density(i, amplitude, seen, lambdas[i]);
+    }
   }
-  return std::move(path).take();
+  return scores_in(std::move(paths));
 }
 
-std::vector<RegulariserScore> flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
-                                          const std::vector<double>& lambdas,
-                                          const std::optional<FlowValidationPart>& validation) {
-  Path path(ntk, targets, lambdas);
-  if (validation) path.compare(validation->ntk_cross, validation->targets);
-  if (nngp.size() == 0) return std::move(path).take();
+OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
+                         const std::vector<double>& lambdas,
+                         const std::optional<FlowValidationPart>& validation, OutputChoice choice) {
+  const std::vector<BandCholesky> factors = factors_of(ntk, lambdas);
+  std::vector<Path> paths = paths_of(ntk, factors, targets, validation ? &validation->ntk_cross : nullptr,
+                                     validation ? &validation->targets : nullptr, choice);
+  if (nngp.size() == 0) return scores_in(std::move(paths));
   nngp = ntk.to_band(std::move(nngp));
   nngp.transposeInPlace();
   nngp = ntk.to_band(std::move(nngp));
@@ -163,23 +208,26 @@ std::vector<RegulariserScore> flow_scores(BandForm ntk, Matrix<double> nngp, con
     ntk_cross = ntk.to_band(validation->ntk_cross.transpose());
     nngp_cross = ntk.to_band(validation->nngp_cross.transpose());
   }
-  std::vector<BandCholesky> factors;
-  for (const double lambda : lambdas) factors.push_back(factor_of(ntk, lambda));
   const Matrix<double> basis = std::move(ntk).take_basis();
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
-    LeaveOneOut others = flow_leave_one_out(factors[i], lambdas[i], basis, nngp, path.weights(i));
-    const double amplitude = others.most_likely_scale("select_regulariser");
-    others.variances *= amplitude;
-    path.score(i).leave_one_out = others.negative_log_predictive_density();
-    if (!validation || amplitude == 0) continue;
-    const Matrix<double> response = solved(factors[i], ntk_cross);
-    const Vector<double> variances = (validation->variances + quadratic_forms(nngp, response) -
-                                      2 * response.cwiseProduct(nngp_cross).colwise().sum().transpose())
-                                         .cwiseMax(0);
-    path.score(i).negative_log_predictive_density = negative_log_predictive_density(
-        path.mean(i), amplitude * variances, amplitude * lambdas[i], validation->targets);
+    const FlowOthers others = flow_others(factors[i], lambdas[i], basis, nngp);
+    Vector<double> seen;
+    if (validation) {
+      const Matrix<double> response = solved(factors[i], ntk_cross);
+      seen = (validation->variances + quadratic_forms(nngp, response) -
+              2 * response.cwiseProduct(nngp_cross).colwise().sum().transpose())
+                 .cwiseMax(0);
+    }
+    for (Path& path : paths) {
+      LeaveOneOut left_out = others.of(path.weights(i));
+      const double amplitude = left_out.most_likely_scale("select_regulariser");
+      if (amplitude == 0) continue;
+      left_out.variances *= amplitude;
+      path.score(i).leave_one_out = left_out.negative_log_predictive_density();
+      if (validation) path.add_density(i, amplitude, seen, lambdas[i]);
+    }
   }
-  return std::move(path).take();
+  return scores_in(std::move(paths));
 }
 
 }  // namespace widelimit::gp

@@ -12,9 +12,6 @@
 /// How regularisers do, from one reduction to a band for all. Every K + lambda I is positive definite.
 namespace widelimit::gp {
 
-/// All NaN.
-[[nodiscard]] RegulariserScore no_scores();
-
 struct ValidationPart {
   Matrix<double> cross;
   Vector<double> variances;  ///< Empty: not known.
@@ -24,11 +21,17 @@ struct ValidationPart {
       : cross{std::move(k)}, variances{std::move(prior)}, targets{std::move(y)} {}
 };
 
-/// Those of Regression with `lambdas`, in their order. The Gram matrix is used up.
-[[nodiscard]] std::vector<RegulariserScore> regression_scores(BandForm form, const Matrix<double>& targets,
-                                                              const std::vector<double>& lambdas,
-                                                              const std::optional<ValidationPart>& validation,
-                                                              bool leave_one_out);
+/// Whether all outputs share a regulariser and an amplitude, or each has its own.
+enum class OutputChoice { together, apart };
+
+/// Scores of `lambdas`, in their order: of all outputs together, or of each on its own.
+using OutputScores = std::vector<std::vector<RegulariserScore>>;
+
+/// Those of Regression. The Gram matrix is used up.
+[[nodiscard]] OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
+                                             const std::vector<double>& lambdas,
+                                             const std::optional<ValidationPart>& validation,
+                                             bool leave_one_out, OutputChoice choice);
 
 struct FlowValidationPart {
   Matrix<double> nngp_cross;
@@ -45,9 +48,9 @@ struct FlowValidationPart {
 
 /// Those of GradientFlow at infinite time, with the amplitude of leave-one-out residuals. Both matrices are used up; the
 /// NNGP is empty where no densities are wanted.
-[[nodiscard]] std::vector<RegulariserScore> flow_scores(BandForm ntk, Matrix<double> nngp,
-                                                        const Matrix<double>& targets,
-                                                        const std::vector<double>& lambdas,
-                                                        const std::optional<FlowValidationPart>& validation);
+[[nodiscard]] OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
+                                       const std::vector<double>& lambdas,
+                                       const std::optional<FlowValidationPart>& validation,
+                                       OutputChoice choice);
 
 }  // namespace widelimit::gp

@@ -63,6 +63,27 @@ IterativeRegression IterativeRegression::fit(std::shared_ptr<const KernelOperato
   return result;
 }
 
+IterativeRegression IterativeRegression::joined(const std::vector<IterativeRegression>& parts) {
+  constexpr const char* where = "IterativeRegression::joined";
+  if (parts.empty()) throw ArgumentError(fmt::format("{}: expected a regression or more, got none", where));
+  IterativeRegression result = parts.front();
+  result.amplitude_ = 1;
+  Index outputs = 0;
+  for (const IterativeRegression& part : parts) {
+    if (part.lambda_ != result.lambda_ || part.gram_ != result.gram_)
+      throw ArgumentError(fmt::format("{}: expected regressions with one matrix and one noise", where));
+    outputs += part.weights_.cols();
+  }
+  result.weights_.resize(result.weights_.rows(), outputs);
+  Index column = 0;
+  for (const IterativeRegression& part : parts) {
+    result.weights_.middleCols(column, part.weights_.cols()) = part.weights_;
+    column += part.weights_.cols();
+    result.relative_residual_ = std::max(result.relative_residual_, part.relative_residual_);
+  }
+  return result;
+}
+
 IterativeRegression IterativeRegression::with_amplitude(double amplitude) const {
   require_amplitude(amplitude, "IterativeRegression::with_amplitude");
   IterativeRegression result = *this;
@@ -79,13 +100,16 @@ Matrix<double> IterativeRegression::solved(const Matrix<double>& b) const {
   return solve_shifted(*gram_, *preconditioner_, b, {lambda_}, options_).solutions[0];
 }
 
-double IterativeRegression::flow_leave_one_out_amplitude(const KernelOperator& nngp) const {
-  constexpr const char* where = "IterativeRegression::flow_leave_one_out_amplitude";
+LeaveOneOut IterativeRegression::flow_leave_one_out(const KernelOperator& nngp) const {
+  constexpr const char* where = "IterativeRegression::flow_leave_one_out";
   const Index n = weights_.rows();
   require_nngp_size(nngp, n, where);
   return solved_leave_one_out(nngp, weights_, lambda_, std::min(right_hand_sides, n),
-                              [this](const Matrix<double>& b) { return solved(b); })
-      .most_likely_scale(where);
+                              [this](const Matrix<double>& b) { return solved(b); });
+}
+
+double IterativeRegression::flow_leave_one_out_amplitude(const KernelOperator& nngp) const {
+  return flow_leave_one_out(nngp).most_likely_scale("IterativeRegression::flow_leave_one_out_amplitude");
 }
 
 Matrix<double> IterativeRegression::responses(const Matrix<double>& cross_gram) const {

@@ -45,6 +45,19 @@ Regression Regression::with_amplitude(double amplitude) const {
   return result;
 }
 
+Regression Regression::output(Eigen::Index c, const Matrix<double>& targets) const {
+  constexpr const char* where = "Regression::output";
+  require_shape(targets, weights_.rows(), weights_.cols(), where, "the targets");
+  if (c < 0 || c >= weights_.cols())
+    throw ArgumentError(
+        fmt::format("{}: expected an output of 0 .. {}, got {}", where, weights_.cols() - 1, c));
+  Regression result = *this;
+  result.weights_ = weights_.col(c);
+  result.quadratic_form_ = targets.col(c).dot(weights_.col(c));
+  if (amplitude_follows_) result.amplitude_ = result.quadratic_form_ / static_cast<double>(targets.rows());
+  return result;
+}
+
 double Regression::log_marginal_likelihood() const {
   require_fitted_amplitude(amplitude_, "Regression::log_marginal_likelihood");
   const auto n = static_cast<double>(weights_.rows()), outputs = static_cast<double>(weights_.cols());

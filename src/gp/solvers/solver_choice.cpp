@@ -1,11 +1,10 @@
-#include "cli/gp_solver.hpp"
+#include "widelimit/gp/solver_choice.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
-namespace widelimit::cli {
+namespace widelimit::gp {
 namespace {
 
 /// Numbers of double that conjugate gradients hold: the preconditioner and what it is made of, the vectors of a block
@@ -69,8 +68,4 @@ SolverChoice choose_solver(std::optional<Solver> given, const SolverNeeds& needs
   return {solver, text + ")"};
 }
 
-double physical_memory_bytes() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-}
-
-}  // namespace widelimit::cli
+}  // namespace widelimit::gp

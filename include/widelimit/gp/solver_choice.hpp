@@ -6,7 +6,7 @@
 
 #include "widelimit/kernel/gram.hpp"
 
-namespace widelimit::cli {
+namespace widelimit::gp {
 
 /// How systems with the Gram matrix are solved.
 enum class Solver { cholesky, conjugate_gradients, distributed };
@@ -36,10 +36,7 @@ struct SolverChoice {
 [[nodiscard]] SolverChoice choose_solver(std::optional<Solver> given, const SolverNeeds& needs,
                                          double memory_bytes);
 
-/// Of this machine.
-[[nodiscard]] double physical_memory_bytes();
-
 /// As --solver says it.
 [[nodiscard]] const char* solver_name(Solver solver);
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::gp

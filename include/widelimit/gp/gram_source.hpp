@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "widelimit/gp/cross_gram.hpp"
+#include "widelimit/gp/double_matrix.hpp"
+#include "widelimit/gp/kernel_operator.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/store/stored_gram.hpp"
+
+namespace widelimit::gp {
+
+/// The kernels of two batches, or of the training inputs with themselves, wherever they lie. A kernel is named as in a
+/// store: "nngp" or "ntk". What is handed out refers to this object.
+class GramSource {
+ public:
+  virtual ~GramSource() = default;
+
+  /// A kernel as a whole, in double, for who overwrites it.
+  [[nodiscard]] virtual DoubleMatrix matrix(const std::string& kernel) const = 0;
+  /// The same, for the last time: what was held of it is given up.
+  [[nodiscard]] virtual DoubleMatrix take(const std::string& kernel) { return matrix(kernel); }
+  /// A kernel of the training inputs with themselves.
+  [[nodiscard]] virtual std::shared_ptr<const KernelOperator> as_operator(
+      const std::string& kernel) const = 0;
+  /// A kernel of other inputs with them.
+  [[nodiscard]] virtual CrossGram as_cross(const std::string& kernel) const = 0;
+};
+
+/// In memory.
+template <typename Scalar>
+[[nodiscard]] std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels);
+
+/// In a store that is complete: nothing of it is held, and each call reads what it needs; operators on so
+/// many threads.
+[[nodiscard]] std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, int threads);
+
+/// All that predictions for test inputs need of the kernels; the test inputs' own Gram matrix is not among it.
+struct GramSources {
+  std::unique_ptr<GramSource> train;  ///< [n, n]
+  std::unique_ptr<GramSource>
+      validation;                    ///< [n_validation, n]; null where nothing is chosen on validation data.
+  std::unique_ptr<GramSource> test;  ///< [n_test, n]
+  Vector<double> validation_variances;  ///< NNGP, [n_validation]; empty as above.
+  Vector<double> test_variances;        ///< NNGP, [n_test]
+};
+
+}  // namespace widelimit::gp

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/gram_source.hpp"
+#include "widelimit/gp/kernel_solver.hpp"
+#include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/target_scale.hpp"
+#include "widelimit/index.hpp"
+#include "widelimit/matrix.hpp"
+
+namespace widelimit::gp {
+
+/// What targets are.
+enum class TargetKind {
+  classes,  ///< Scores of classes: the largest output (or the sign of a single one) names a class.
+  numbers
+};
+
+struct InferenceOptions {
+  Kernels kernels = Kernels::both;
+  std::optional<double> regulariser;  ///< Relative; absent: chosen by the criterion.
+  Criterion criterion = Criterion::leave_one_out;
+  std::vector<double> candidates = regulariser_grid();  ///< Relative; what is chosen from.
+  /// Factor on the kernels of standardised targets; absent: fitted, see Regression and
+  /// GradientFlow::leave_one_out_amplitude().
+  std::optional<double> amplitude;
+  std::vector<double> times;  ///< Times of the gradient flow, besides infinity.
+  bool targets_as_they_are = false;
+  int threads = 0;
+  double residual = 1e-10;  ///< At which conjugate gradients stop, relative.
+};
+
+/// What predictions are made from, and compared with, besides kernels.
+struct InferenceTargets {
+  TargetKind kind;
+  const Matrix<double>& train;                ///< [n, outputs]
+  const Matrix<double>* validation;           ///< [n_validation, outputs]; null without validation data.
+  const std::optional<Matrix<double>>& test;  ///< [n_test, outputs], where they are known.
+};
+
+/// How good the predictions for test inputs with known targets are.
+struct PredictionScores {
+  std::optional<double> accuracy;  ///< Classes only.
+  double mean_squared_error;
+  double negative_log_predictive_density;            ///< Of the observation: variance + noise.
+  std::optional<double> expected_calibration_error;  ///< Classes only.
+};
+
+/// Predictions with one kernel, in the units of the targets: GP regression with the NNGP, or gradient flow with the NTK.
+/// Numbers an output: all equal for classes, which share regulariser and amplitude.
+struct KernelPrediction {
+  std::string name;                               ///< As files are named: "nngp", "ntk", "ntk_time0", ...
+  std::optional<double> time;                     ///< Of the gradient flow, infinite for "ntk".
+  Vector<double> regulariser;                     ///< [outputs]
+  Vector<double> amplitude;                       ///< [outputs], of standardised targets.
+  Vector<double> noise_variance;                  ///< [outputs]
+  std::optional<double> log_marginal_likelihood;  ///< Of the targets; NNGP only.
+  Matrix<double> mean;                            ///< [n_test, outputs]
+  Matrix<double> variance;                        ///< [n_test, outputs], of the function without noise.
+  Matrix<double> probabilities;  ///< [n_test, classes], of the observation; empty for numbers.
+  std::optional<PredictionScores> scores;
+  double solve_seconds;
+  Criterion criterion;  ///< Of the choice among the candidates.
+  /// How the candidates did, for all outputs or for each; empty where the regulariser was given.
+  std::vector<Selection> selections;
+  double noise_floor = 0;                       ///< Of the candidates, or of the one that was given.
+  std::optional<IterativeSolution> iterations;  ///< Of conjugate gradients.
+};
+
+/// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another one comes after it.
+using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
+    const std::string& kernel, GramSources& grams, const SolverTargets& targets, const SolverOptions& options,
+    bool kernels_follow)>;
+
+/// The offsets and factors that training targets of this kind are standardised with.
+[[nodiscard]] TargetScale scale_of(const Matrix<double>& targets, TargetKind kind, bool as_they_are);
+
+/// ArgumentError for a criterion that means nothing for targets of this kind.
+void require_criterion(Criterion criterion, TargetKind kind);
+
+/// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that no
+/// amplitude fits them; `remedy` says how to give one.
+void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
+                             const char* remedy);
+
+/// One kernel's predictions after the other. The Gram matrices are used up. Throws what the solvers throw, and Cancelled.
+[[nodiscard]] std::vector<KernelPrediction> infer(
+    const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
+    const MakeSolver& make_solver, const std::stop_token& stop = {},
+    const std::function<void(const std::string& kernel, int passes, double residual)>& progress = {});
+
+/// The first prediction of gradient flow, "ntk", is that at infinite time.
+[[nodiscard]] std::string flow_name(std::size_t i);
+
+/// Scores of predictions with variances of observations, [n_test, outputs].
+[[nodiscard]] PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,
+                                                 const Matrix<double>& probabilities,
+                                                 const Matrix<double>& targets);
+
+}  // namespace widelimit::gp

@@ -1,0 +1,72 @@
+#include "widelimit/gp/gram_source.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "widelimit/gp/stored_operator.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+template <typename Scalar>
+class MemoryGram final : public GramSource {
+ public:
+  explicit MemoryGram(GramResult<Scalar> kernels) : kernels_{std::move(kernels)} {}
+
+  [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override { return of(kernel); }
+  [[nodiscard]] DoubleMatrix take(const std::string& kernel) override {
+    Matrix<Scalar>& held = kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
+    DoubleMatrix taken(std::move(held));
+    held = Matrix<Scalar>();
+    return taken;
+  }
+  [[nodiscard]] std::shared_ptr<const KernelOperator> as_operator(const std::string& kernel) const override {
+    return std::make_shared<const MatrixOperator<Scalar>>(of(kernel));
+  }
+  [[nodiscard]] CrossGram as_cross(const std::string& kernel) const override { return of(kernel); }
+
+ private:
+  [[nodiscard]] const Matrix<Scalar>& of(const std::string& kernel) const {
+    return kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
+  }
+
+  GramResult<Scalar> kernels_;
+};
+
+class StoreGram final : public GramSource {
+ public:
+  StoreGram(const std::filesystem::path& folder, int threads)
+      : stored_{std::make_shared<const store::StoredGram>(folder)}, threads_{threads} {}
+
+  [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override {
+    const double epsilon = stored_->is_float() ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                               : std::numeric_limits<double>::epsilon();
+    return {stored_->matrix<double>(kernel), epsilon};
+  }
+  [[nodiscard]] std::shared_ptr<const KernelOperator> as_operator(const std::string& kernel) const override {
+    return std::make_shared<const StoredOperator>(stored_, kernel, threads_);
+  }
+  [[nodiscard]] CrossGram as_cross(const std::string& kernel) const override {
+    return stored_cross_gram(stored_, kernel);
+  }
+
+ private:
+  std::shared_ptr<const store::StoredGram> stored_;
+  int threads_;
+};
+
+}  // namespace
+
+template <typename Scalar>
+std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels) {
+  return std::make_unique<MemoryGram<Scalar>>(std::move(kernels));
+}
+
+std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, int threads) {
+  return std::make_unique<StoreGram>(folder, threads);
+}
+
+template std::unique_ptr<GramSource> gram_in_memory(GramResult<float>);
+template std::unique_ptr<GramSource> gram_in_memory(GramResult<double>);
+
+}  // namespace widelimit::gp

@@ -1,0 +1,206 @@
+#include <optional>
+#include <utility>
+
+#include "gp/solvers/rounding_error.hpp"
+#include "numerics/blas_threads.hpp"
+#include "widelimit/gp/converged_flow.hpp"
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/kernel_solver.hpp"
+#include "widelimit/gp/regression.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+Vector<double> constant(Index outputs, double value) { return Vector<double>::Constant(outputs, value); }
+
+class RegressionPosterior final : public UnitPosterior {
+ public:
+  RegressionPosterior(Regression fitted, Matrix<double> targets, const GramSources& grams)
+      : fitted_{std::move(fitted)}, targets_{std::move(targets)}, grams_{grams} {}
+
+  [[nodiscard]] Matrix<double> mean() const override {
+    return fitted_.mean(grams_.test->matrix("nngp").take());
+  }
+  [[nodiscard]] Vector<double> variance() const override {
+    return fitted_.with_amplitude(1).variance(grams_.test->matrix("nngp").take(), grams_.test_variances);
+  }
+  [[nodiscard]] double lambda() const override { return fitted_.with_amplitude(1).noise_variance(); }
+  [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
+    Vector<double> result = constant(targets_.cols(), fitted_.amplitude());
+    if (apart)
+      for (Index c = 0; c < result.size(); ++c) result(c) = fitted_.output(c, targets_).amplitude();
+    return result;
+  }
+  [[nodiscard]] std::optional<double> log_marginal_likelihood(
+      const Vector<double>& amplitudes) const override {
+    if ((amplitudes.array() == amplitudes(0)).all())
+      return fitted_.with_amplitude(amplitudes(0)).log_marginal_likelihood();
+    double sum = 0;
+    for (Index c = 0; c < amplitudes.size(); ++c)
+      sum += fitted_.output(c, targets_).with_amplitude(amplitudes(c)).log_marginal_likelihood();
+    return sum;
+  }
+
+ private:
+  Regression fitted_;
+  Matrix<double> targets_;
+  const GramSources& grams_;
+};
+
+class ConvergedPosterior final : public UnitPosterior {
+ public:
+  ConvergedPosterior(ConvergedFlow flow, const GramSources& grams) : flow_{std::move(flow)}, grams_{grams} {}
+
+  [[nodiscard]] Matrix<double> mean() const override { return flow_.mean(grams_.test->matrix("ntk")); }
+  [[nodiscard]] Vector<double> variance() const override {
+    return flow_.variance(grams_.test->matrix("nngp"), grams_.test->matrix("ntk"), grams_.test_variances);
+  }
+  [[nodiscard]] double lambda() const override { return flow_.regulariser_variance(); }
+  [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
+    if (!apart) return constant(flow_.weights().cols(), flow_.leave_one_out_amplitude());
+    return flow_.leave_one_out().most_likely_scales("ConvergedFlow::leave_one_out");
+  }
+
+ private:
+  ConvergedFlow flow_;
+  const GramSources& grams_;
+};
+
+class FlowPosterior final : public UnitPosterior {
+ public:
+  FlowPosterior(GradientFlow flow, Index outputs, double time, const GramSources& grams)
+      : flow_{std::move(flow)}, outputs_{outputs}, time_{time}, grams_{grams} {}
+
+  [[nodiscard]] Matrix<double> mean() const override {
+    return flow_.mean(time_, grams_.test->matrix("ntk").take());
+  }
+  [[nodiscard]] Vector<double> variance() const override {
+    return flow_.variance(time_, grams_.test->matrix("nngp").take(), grams_.test->matrix("ntk").take(),
+                          grams_.test_variances);
+  }
+  [[nodiscard]] double lambda() const override { return flow_.regulariser_variance(); }
+  [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
+    if (!apart) return constant(outputs_, flow_.leave_one_out_amplitude());
+    return flow_.leave_one_out().most_likely_scales("GradientFlow::leave_one_out");
+  }
+
+ private:
+  GradientFlow flow_;
+  Index outputs_;
+  double time_;
+  const GramSources& grams_;
+};
+
+/// What both kernels' solvers share.
+class DirectSolver : public KernelSolver {
+ public:
+  DirectSolver(GramSources& grams, const SolverTargets& targets, const SolverOptions& options)
+      : grams_{grams}, targets_{targets}, options_{options} {}
+
+ protected:
+  [[nodiscard]] double noise_floor_of(const char* kernel) const {
+    const numerics::BlasThreads guard(numerics::resolve_threads(options_.threads, "gp"));
+    return gp::noise_floor(*grams_.train->as_operator(kernel));
+  }
+
+  /// Of a Regression with one of the kernels. Densities of validation inputs cost nearly as much as all the rest and, of
+  /// the NTK, would be those of another model: they are computed where the choice is by them.
+  [[nodiscard]] std::vector<Selection> select_regression(const char* kernel) const {
+    const Criterion by = options_.criterion;
+    std::optional<ValidationKernel> seen;
+    if (needs_validation(by))
+      seen.emplace(ValidationKernel{
+          grams_.validation->matrix(kernel),
+          by == Criterion::negative_log_predictive_density ? grams_.validation_variances : Vector<double>(),
+          targets_.validation});
+    if (targets_.apart)
+      return select_regularisers(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
+                                 options_.candidates, options_.threads);
+    return {select_regulariser(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
+                               options_.candidates, options_.threads)};
+  }
+
+  GramSources& grams_;
+  const SolverTargets& targets_;
+  const SolverOptions& options_;
+};
+
+class DirectRegression final : public DirectSolver {
+ public:
+  DirectRegression(GramSources& grams, const SolverTargets& targets, const SolverOptions& options,
+                   bool kernels_follow)
+      : DirectSolver(grams, targets, options), kernels_follow_{kernels_follow} {}
+
+  [[nodiscard]] std::vector<Selection> select() override { return select_regression("nngp"); }
+  [[nodiscard]] double noise_floor() const override { return noise_floor_of("nngp"); }
+  [[nodiscard]] std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
+                                                                double regulariser, bool last) override {
+    Matrix<double> targets = targets_.train_of(outputs);
+    DoubleMatrix gram = last && !kernels_follow_ ? grams_.train->take("nngp") : grams_.train->matrix("nngp");
+    auto regression =
+        Regression::fit(std::move(gram), targets, RelativeRegulariser(regulariser), options_.threads);
+    std::vector<std::unique_ptr<UnitPosterior>> posteriors;
+    posteriors.push_back(
+        std::make_unique<RegressionPosterior>(std::move(regression), std::move(targets), grams_));
+    return posteriors;
+  }
+
+ private:
+  bool kernels_follow_;
+};
+
+class DirectFlow final : public DirectSolver {
+ public:
+  using DirectSolver::DirectSolver;
+
+  /// Of converged networks, whose means are those of a Regression with the NTK and whose densities are not.
+  [[nodiscard]] std::vector<Selection> select() override {
+    const Criterion by = options_.criterion;
+    if (by == Criterion::accuracy || by == Criterion::mean_squared_error) return select_regression("ntk");
+    std::optional<ValidationKernels> seen;
+    if (needs_validation(by))
+      seen.emplace(ValidationKernels{grams_.validation->matrix("nngp"), grams_.validation->matrix("ntk"),
+                                     grams_.validation_variances, targets_.validation});
+    DoubleMatrix nngp = grams_.train->matrix("nngp"), ntk = grams_.train->matrix("ntk");
+    if (targets_.apart)
+      return select_flow_regularisers(std::move(nngp), std::move(ntk), targets_.train, std::move(seen), by,
+                                      options_.candidates, options_.threads);
+    return {select_flow_regulariser(std::move(nngp), std::move(ntk), targets_.train, std::move(seen), by,
+                                    options_.candidates, options_.threads)};
+  }
+
+  [[nodiscard]] double noise_floor() const override { return noise_floor_of("ntk"); }
+
+  [[nodiscard]] std::vector<std::unique_ptr<UnitPosterior>> fit(const std::vector<Index>& outputs,
+                                                                double regulariser, bool last) override {
+    const Matrix<double> targets = targets_.train_of(outputs);
+    const auto matrix = [&](const char* kernel) {
+      return last ? grams_.train->take(kernel) : grams_.train->matrix(kernel);
+    };
+    const RelativeRegulariser noise(regulariser);
+    std::vector<std::unique_ptr<UnitPosterior>> posteriors;
+    if (options_.times.size() == 1) {
+      const auto holds =
+          options_.needs_amplitudes ? ConvergedFlow::Holds::inverse : ConvergedFlow::Holds::factor;
+      posteriors.push_back(std::make_unique<ConvergedPosterior>(
+          ConvergedFlow::fit(matrix("nngp"), matrix("ntk"), targets, noise, options_.threads, holds),
+          grams_));
+      return posteriors;
+    }
+    const auto flow = GradientFlow::fit(matrix("nngp"), matrix("ntk"), targets, noise, 1, options_.threads);
+    for (const double time : options_.times)
+      posteriors.push_back(std::make_unique<FlowPosterior>(flow, targets.cols(), time, grams_));
+    return posteriors;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<KernelSolver> direct_solver(const std::string& kernel, GramSources& grams,
+                                            const SolverTargets& targets, const SolverOptions& options,
+                                            bool kernels_follow) {
+  if (kernel == "nngp") return std::make_unique<DirectRegression>(grams, targets, options, kernels_follow);
+  return std::make_unique<DirectFlow>(grams, targets, options);
+}
+
+}  // namespace widelimit::gp

@@ -1,0 +1,214 @@
+#include "widelimit/gp/inference.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "gp/inference/output_groups.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/metrics.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void check_stop(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled("the inference was stopped");
+}
+
+/// Predictions with the kernels of one network.
+class Inference {
+ public:
+  Inference(const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
+            const MakeSolver& make_solver, SolverOptions solver_options)
+      : targets_{targets},
+        options_{options},
+        grams_{std::move(grams)},
+        make_solver_{make_solver},
+        scale_{scale_of(targets.train, targets.kind, options.targets_as_they_are)},
+        standardised_{scale_.standardised(targets.train),
+                      grams_.validation ? scale_.standardised(*targets.validation) : Matrix<double>(),
+                      targets.kind == TargetKind::numbers && targets.train.cols() > 1},
+        solver_options_{std::move(solver_options)} {}
+
+  std::vector<KernelPrediction> run() {
+    if (options_.kernels != Kernels::ntk) predict("nngp", {infinite_time}, options_.kernels != Kernels::nngp);
+    if (options_.kernels != Kernels::nngp) {
+      std::vector<double> times{infinite_time};
+      times.insert(times.end(), options_.times.begin(), options_.times.end());
+      predict("ntk", times, false);
+    }
+    return std::move(predictions_);
+  }
+
+ private:
+  void predict(const std::string& kernel, const std::vector<double>& times, bool kernels_follow) {
+    Stopwatch watch;
+    solver_options_.times = times;
+    const auto solver = make_solver_(kernel, grams_, standardised_, solver_options_, kernels_follow);
+    std::vector<Selection> selections;
+    double noise_floor = 0;
+    if (options_.regulariser) {
+      noise_floor = solver->noise_floor();
+    } else {
+      selections = solver->select();
+      noise_floor = selections.front().noise_floor;
+      check_stop(solver_options_.stop);
+    }
+    const auto groups = output_groups(selections, options_.regulariser.value_or(0), scale_.outputs());
+    std::vector<std::vector<std::unique_ptr<UnitPosterior>>> posteriors;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      posteriors.push_back(solver->fit(groups[g].outputs, groups[g].regulariser, g + 1 == groups.size()));
+      check_stop(solver_options_.stop);
+    }
+    std::vector<Vector<double>> amplitudes;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      amplitudes.push_back(amplitudes_of(*posteriors[g].front(), groups[g]));
+    for (std::size_t t = 0; t < times.size(); ++t) {
+      check_stop(solver_options_.stop);
+      KernelPrediction prediction = empty_prediction(kernel, t, times[t]);
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        add(prediction, groups[g], *posteriors[g][t], amplitudes[g]);
+      if (t == 0) {
+        prediction.selections = in_units_of(scale_, selections, targets_.train.rows());
+        prediction.noise_floor = noise_floor;
+      }
+      finish(prediction, watch);
+      watch = Stopwatch();
+    }
+  }
+
+  [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const OutputGroup& group) const {
+    if (options_.amplitude)
+      return Vector<double>::Constant(static_cast<Index>(group.outputs.size()), *options_.amplitude);
+    return posterior.amplitudes(standardised_.apart);
+  }
+
+  [[nodiscard]] KernelPrediction empty_prediction(const std::string& kernel, std::size_t i,
+                                                  double time) const {
+    const Index outputs = scale_.outputs(), n_test = grams_.test_variances.size();
+    KernelPrediction prediction{};
+    prediction.name = kernel == "ntk" ? flow_name(i) : kernel;
+    if (kernel == "ntk") prediction.time = time;
+    prediction.regulariser = prediction.amplitude = prediction.noise_variance = Vector<double>(outputs);
+    prediction.mean = prediction.variance = Matrix<double>(n_test, outputs);
+    prediction.criterion = options_.criterion;
+    return prediction;
+  }
+
+  void add(KernelPrediction& prediction, const OutputGroup& group, const UnitPosterior& posterior,
+           const Vector<double>& amplitudes) const {
+    const Matrix<double> mean = posterior.mean();
+    const Vector<double> variance = posterior.variance();
+    const double lambda = posterior.lambda();
+    for (std::size_t k = 0; k < group.outputs.size(); ++k) {
+      const Index column = static_cast<Index>(k), output = group.outputs[k];
+      const double amplitude = amplitudes(column), factor = scale_.factors()(output);
+      prediction.regulariser(output) = group.regulariser;
+      prediction.amplitude(output) = amplitude;
+      prediction.noise_variance(output) = amplitude * lambda * (factor * factor);
+      prediction.mean.col(output) = mean.col(column);
+      prediction.variance.col(output) = (amplitude * (factor * factor)) * variance;
+    }
+    if (const auto evidence = posterior.log_marginal_likelihood(amplitudes))
+      prediction.log_marginal_likelihood = prediction.log_marginal_likelihood.value_or(0) + *evidence;
+    prediction.iterations = posterior.solution();
+  }
+
+  void finish(KernelPrediction& prediction, const Stopwatch& watch) {
+    prediction.mean = scale_.restored(prediction.mean);
+    if (prediction.log_marginal_likelihood && !scale_.is_identity())
+      *prediction.log_marginal_likelihood -=
+          static_cast<double>(targets_.train.rows()) * scale_.factors().array().log().sum();
+    const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
+    if (targets_.kind == TargetKind::classes)
+      prediction.probabilities = class_probabilities(prediction.mean, observed.col(0));
+    if (targets_.test)
+      prediction.scores =
+          prediction_scores(prediction.mean, observed, prediction.probabilities, *targets_.test);
+    prediction.solve_seconds = watch.seconds();
+    predictions_.push_back(std::move(prediction));
+  }
+
+  const InferenceTargets& targets_;
+  const InferenceOptions& options_;
+  GramSources grams_;
+  const MakeSolver& make_solver_;
+  TargetScale scale_;
+  SolverTargets standardised_;
+  SolverOptions solver_options_;
+  std::vector<KernelPrediction> predictions_;
+};
+
+}  // namespace
+
+TargetScale scale_of(const Matrix<double>& targets, TargetKind kind, bool as_they_are) {
+  return kind == TargetKind::classes || as_they_are ? TargetScale::identity(targets.cols())
+                                                    : TargetScale::fit(targets);
+}
+
+void require_criterion(Criterion criterion, TargetKind kind) {
+  if (criterion == Criterion::accuracy && kind == TargetKind::numbers)
+    throw ArgumentError(
+        "the criterion accuracy counts classes that are right, and the targets are numbers: choose by "
+        "leave_one_out, evidence, mean_squared_error or negative_log_predictive_density");
+}
+
+void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
+                             const char* remedy) {
+  if (kind == TargetKind::classes || as_they_are) {
+    if (targets.isZero(0))
+      throw ArgumentError(fmt::format(
+          "the training targets are all 0, so that no amplitude of the kernels fits them; {}", remedy));
+    return;
+  }
+  for (Index c = 0; c < targets.cols(); ++c)
+    if (targets.col(c).minCoeff() == targets.col(c).maxCoeff())
+      throw ArgumentError(fmt::format(
+          "the training targets{} are all {}, so that no amplitude of the kernels fits them; {}",
+          targets.cols() > 1 ? fmt::format(" of output {} (from 0)", c) : "", targets(0, c) + 0.0, remedy));
+}
+
+std::vector<KernelPrediction> infer(
+    const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
+    const MakeSolver& make_solver, const std::stop_token& stop,
+    const std::function<void(const std::string& kernel, int passes, double residual)>& progress) {
+  SolverOptions solver_options{.criterion = options.criterion,
+                               .candidates = options.candidates,
+                               .times = {},
+                               .needs_amplitudes = !options.amplitude,
+                               .threads = options.threads,
+                               .residual = options.residual,
+                               .stop = stop,
+                               .progress = progress};
+  return Inference(targets, options, std::move(grams), make_solver, std::move(solver_options)).run();
+}
+
+std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
+
+PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,
+                                   const Matrix<double>& probabilities, const Matrix<double>& targets) {
+  PredictionScores scores{
+      .accuracy = std::nullopt,
+      .mean_squared_error = mean_squared_error(mean, targets),
+      .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets),
+      .expected_calibration_error = std::nullopt};
+  if (probabilities.size() == 0) return scores;
+  scores.accuracy = accuracy(mean, targets);
+  scores.expected_calibration_error = calibration(probabilities, classes_of(targets)).expected_error;
+  return scores;
+}
+
+}  // namespace widelimit::gp

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/target_scale.hpp"
+
+namespace widelimit::gp {
+
+/// Outputs that share a regulariser, and so a factorization.
+struct OutputGroup {
+  std::vector<Index> outputs;
+  double regulariser;
+};
+
+/// Groups of outputs by what was chosen for each, in the order of their first outputs. One selection holds for all
+/// outputs; none: `given` does.
+[[nodiscard]] std::vector<OutputGroup> output_groups(const std::vector<Selection>& selections, double given,
+                                                     Index outputs);
+
+/// Scores that were computed with standardised targets, in the units of the targets. Selections are those of each output,
+/// unless the scale changes nothing.
+[[nodiscard]] std::vector<Selection> in_units_of(const TargetScale& scale, std::vector<Selection> selections,
+                                                 Index n);
+
+}  // namespace widelimit::gp
