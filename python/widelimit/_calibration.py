@@ -29,6 +29,17 @@ class Calibration(NamedTuple):
     expected_error: float
 
 
+def probability_scale(mean: ArrayLike, variances: ArrayLike, labels: ArrayLike) -> float:
+    """The factor s on scores with which class_probabilities(mean, variances / s**2) of inputs that were left out of the
+    training are most likely: temperature scaling (Guo et al. 2017, section 4.2) with Platt's labels.
+
+    mean [n, outputs], or [n] of two classes, and variances [n] of the observations left out, labels [n] their true classes 0,
+    1, ... ArgumentError for shapes, NaN, negative variances and labels that are none of the classes."""
+    mean, variances = numbers(mean, name="mean"), numbers(variances, name="variances")
+    return _core.probability_scale(mean.reshape(len(variances), -1) if mean.ndim == 1 else mean, variances,
+                                   np.asarray(labels).tolist())
+
+
 def class_probabilities(mean: ArrayLike, variances: ArrayLike) -> NDArray[np.float64]:
     """The probability that a class's output is the largest, [n, classes], for independent Gaussian outputs.
 

@@ -336,6 +336,12 @@ class Model:
         return self._model.target_offsets, self._model.target_factors
 
     @property
+    def probability_scale(self) -> float:
+        """The factor on scores of classes from which their probabilities are computed, fitted to the training data left
+        out one by one; 1 for numbers and with a given amplitude."""
+        return self._model.probability_scale
+
+    @property
     def network(self) -> Network:
         """The Network."""
         return self._network

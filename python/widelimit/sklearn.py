@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import numbers
+from ._calibration import probability_scale
 from ._core import Network, NumericalError, Regression
 from .kernels import gram, gram_diagonal
 from .layers import dense, relu
@@ -254,18 +255,23 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
         if len(self.classes_) == 2:
-            return self._fit_targets(X, indices.reshape(-1, 1) - 0.5, apart=False)
-        return self._fit_targets(X, np.eye(len(self.classes_))[indices] - 1 / len(self.classes_), apart=False)
+            targets = indices.reshape(-1, 1) - 0.5
+        else:
+            targets = np.eye(len(self.classes_))[indices] - 1 / len(self.classes_)
+        self._fit_targets(X, targets, apart=False)
+        others = self._posteriors[0].leave_one_out()
+        self._scale = probability_scale(targets - others.residuals, others.variances, indices)
+        return self
 
     def _scores(self, X):
-        """Posterior means [n, outputs] in standard deviations of observations."""
+        """Posterior means [n, outputs] in standard deviations of observations, times the scale of probabilities."""
         X, cross = self._cross(X)
         # Without noise the outputs at training inputs are certain.
-        return self._means(cross) / np.maximum(self._deviations(X, cross), 1e-100)
+        return self._scale * self._means(cross) / np.maximum(self._deviations(X, cross), 1e-100)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Posterior means in standard deviations of observations, [n, classes]; for two classes that of their one output,
-        [n], of which the probability of the second is the normal distribution function."""
+        """Posterior means in standard deviations of observations times widelimit.probability_scale(), [n, classes]; for two
+        classes that of their one output, [n], of which the probability of the second is the normal distribution function."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 

@@ -31,7 +31,8 @@ struct InferenceArguments {
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {
-    return !regulariser && (!criterion || gp::needs_validation(*criterion));
+    const bool factorizes = !solver || *solver == gp::Solver::cholesky;
+    return !regulariser && (criterion ? gp::needs_validation(*criterion) : !factorizes);
   }
 };
 

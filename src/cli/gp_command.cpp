@@ -221,7 +221,8 @@ class GpRun {
     fmt::print("{}\n", task_.description);
     for (const std::string& note : task_.notes) fmt::print("{}\n", note);
     fmt::print("{}\n", amplitude_text(options_));
-    if (options_.criterion) fmt::print("regularisers chosen by {}\n", criterion_title(*options_.criterion));
+    if (!options_.regulariser)
+      fmt::print("regularisers chosen by {}\n", criterion_title(criterion_of(options_)));
     fmt::print("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
   }
@@ -243,6 +244,7 @@ class GpRun {
                           numerics::room_for_matrices(numerics::resolve_threads(options_.threads, "gp")));
     options_.solver = choice.solver;
     if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
+    require_validation(choice);
     if (choice.solver == gp::Solver::distributed && !needs.against_distributed.empty())
       throw ArgumentError("--solver distributed: " + needs.against_distributed);
     if (context_.dealer != nullptr && arguments.store.empty() && choice.solver != gp::Solver::distributed)
@@ -279,6 +281,16 @@ class GpRun {
       return fmt::format("it chooses regularisers by accuracy, mean squared error or evidence, not by {}",
                          criterion_title(*by));
     return "";
+  }
+
+  /// Known only now that the solver is: without a factorization regularisers are chosen on validation data.
+  void require_validation(const gp::SolverChoice& choice) const {
+    if (options_.regulariser || task_.validation || !gp::needs_validation(criterion_of(options_))) return;
+    throw ArgumentError(
+        fmt::format("{}; it chooses regularisers by {}, and there are no validation data: give --validation "
+                    "N or files of "
+                    "them, --regulariser, or --solver cholesky",
+                    choice.text, criterion_title(criterion_of(options_))));
   }
 
   void require_iterative(const gp::SolverChoice& choice) const {

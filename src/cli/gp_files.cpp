@@ -71,6 +71,7 @@ Json prediction_json(const GpPrediction& prediction) {
     json["time"] = std::isinf(*prediction.time) ? Json("infinity") : Json(*prediction.time);
   json["regulariser"] = shared_or_each(prediction.regulariser);
   json["amplitude"] = shared_or_each(prediction.amplitude);
+  if (prediction.probabilities.size() > 0) json["probability_scale"] = prediction.probability_scale;
   json["noise_variance"] = shared_or_each(prediction.noise_variance);
   if (prediction.log_marginal_likelihood)
     json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;

@@ -57,7 +57,7 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
 template <typename Scalar>
 gp::GramSources compute_grams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                               const Interrupt& interrupt) {
-  const bool validate = !options.regulariser && gp::needs_validation(criterion_of(options, task.kind));
+  const bool validate = !options.regulariser && gp::needs_validation(criterion_of(options));
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
   const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;

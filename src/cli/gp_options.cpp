@@ -19,7 +19,7 @@ void add_inference_options(CLI::App& command, InferenceArguments& inference) {
           "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out")
       ->check(positive_number())
       ->type_name("R");
-  add_criterion_option(command, inference.criterion, "accuracy of classes, mse of numbers");
+  add_criterion_option(command, inference.criterion, "loo; with --solver cg or distributed, mse");
   command
       .add_option("--candidates", inference.candidates,
                   "Regularisers to choose from [19 from 1e-7 to 100, two a decade]")

@@ -20,10 +20,10 @@ std::vector<std::string> prediction_names(const GpOptions& options) {
 
 namespace {
 
-gp::InferenceOptions inference_options(const GpOptions& options, TargetKind kind) {
+gp::InferenceOptions inference_options(const GpOptions& options) {
   return {.kernels = options.kernels,
           .regulariser = options.regulariser,
-          .criterion = criterion_of(options, kind),
+          .criterion = criterion_of(options),
           .candidates = options.candidates,
           .amplitude = options.amplitude,
           .times = options.times,
@@ -45,9 +45,10 @@ gp::MakeSolver solvers_of(const GpOptions& options) {
 
 }  // namespace
 
-gp::Criterion criterion_of(const GpOptions& options, TargetKind kind) {
-  return options.criterion.value_or(kind == TargetKind::classes ? gp::Criterion::accuracy
-                                                                : gp::Criterion::mean_squared_error);
+gp::Criterion criterion_of(const GpOptions& options) {
+  return options.criterion.value_or(options.solver == gp::Solver::cholesky
+                                        ? gp::Criterion::leave_one_out
+                                        : gp::Criterion::mean_squared_error);
 }
 
 template <typename Scalar>
@@ -69,8 +70,8 @@ GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOpti
     progress->show(passes, residual);
   };
   return {.gram_seconds = gram_seconds,
-          .predictions = gp::infer(targets, inference_options(options, task.kind), std::move(grams),
-                                   solvers_of(options), interrupt.token(), show)};
+          .predictions = gp::infer(targets, inference_options(options), std::move(grams), solvers_of(options),
+                                   interrupt.token(), show)};
 }
 
 template GpResult run_gp(const Network&, const GpTask<float>&, const GpOptions&, const Interrupt&);

@@ -17,8 +17,8 @@ namespace widelimit::cli {
 
 struct GpOptions {
   Kernels kernels = Kernels::both;
-  std::optional<double> regulariser;       ///< Relative; absent: chosen by the criterion.
-  std::optional<gp::Criterion> criterion;  ///< Absent: accuracy of classes, mean squared error of numbers.
+  std::optional<double> regulariser;                        ///< Relative; absent: chosen by the criterion.
+  std::optional<gp::Criterion> criterion;                   ///< Absent: see criterion_of().
   std::vector<double> candidates = gp::regulariser_grid();  ///< Relative; what is chosen from.
   std::optional<double> amplitude;                          ///< See gp::InferenceOptions.
   std::vector<double> times;                                ///< Times of the gradient flow, besides infinity.
@@ -37,8 +37,9 @@ struct GpOptions {
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...
 [[nodiscard]] std::vector<std::string> prediction_names(const GpOptions& options);
 
-/// What a regulariser is chosen by, where the user does not say.
-[[nodiscard]] gp::Criterion criterion_of(const GpOptions& options, TargetKind kind);
+/// What regularisers are chosen by: what the user says, or leave-one-out densities, which predicted best where it was
+/// measured (docs/inference.md); solvers that do not factorize have validation errors only.
+[[nodiscard]] gp::Criterion criterion_of(const GpOptions& options);
 
 using GpPrediction = gp::KernelPrediction;
 

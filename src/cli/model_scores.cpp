@@ -53,7 +53,9 @@ std::optional<ModelScores> leave_one_out_scores(const gp::Model& model, const Ma
   const gp::ModelLeaveOneOut others = model.leave_one_out();
   const Matrix<double> mean = targets - others.residuals;
   Matrix<double> probabilities;
-  if (!model.class_names().empty()) probabilities = gp::class_probabilities(mean, others.variances.col(0));
+  if (!model.class_names().empty())
+    probabilities = gp::class_probabilities(
+        mean, others.variances.col(0) / (model.probability_scale() * model.probability_scale()));
   return named_scores("leave-one-out", mean, others.variances, probabilities, targets);
 }
 

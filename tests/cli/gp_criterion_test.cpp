@@ -92,7 +92,7 @@ TEST_CASE("gp --criterion: chooses what the library chooses by it") {
             (criterion == gp::Criterion::negative_log_predictive_density));
   }
   const Json by_default = result_of(folder, "");
-  CHECK(by_default[0]["criterion"] == "mse");
+  CHECK(by_default[0]["criterion"] == "loo");
 }
 
 TEST_CASE("gp --criterion: evidence and leave-one-out take no validation data") {
@@ -126,9 +126,9 @@ TEST_CASE("gp --gram: kernels computed once serve all regularisers, times and cr
   write_waves(folder, true);
   const std::string kept = "--gram " + (folder / "grams").string() + " ";
   const auto mean = [&] { return data::read_npy<double>(folder / "out/mean_ntk.npy"); };
-  const Json plain = result_of(folder, "");
+  const Json plain = result_of(folder, "--criterion mse");
   const auto expected = mean();
-  const Json first = result_of(folder, kept);
+  const Json first = result_of(folder, kept + "--criterion mse");
   CHECK(entries_of(folder / "grams") == 5);  // training, validation and test with training, two diagonals
   CHECK(first[1]["regulariser"] == plain[1]["regulariser"]);
   CHECK(mean() == expected);
@@ -137,7 +137,8 @@ TEST_CASE("gp --gram: kernels computed once serve all regularisers, times and cr
        {"", "--criterion loo", "--regulariser 0.1 --time 1,10", "--kernel nngp --criterion evidence"})
     static_cast<void>(result_of(folder, kept + more));
   CHECK(entries_of(folder / "grams") == 5);
-  CHECK(result_of(folder, kept + "--kernel nngp")[0]["regulariser"] == plain[0]["regulariser"]);
+  CHECK(result_of(folder, kept + "--kernel nngp --criterion mse")[0]["regulariser"] ==
+        plain[0]["regulariser"]);
   for (const auto& entry : std::filesystem::directory_iterator(folder / "grams"))
     std::filesystem::resize_file(entry.path() / "nngp.npy", 100);
   const auto damaged = run_program(gp_of(folder, kept));

@@ -44,7 +44,7 @@ std::string csv_error(const TemporaryFolder& folder, const std::string& text, co
 TEST_CASE("gp: a table is split, its numbers standardised, its texts one-hot; classes keep their names") {
   const TemporaryFolder folder;
   write_text(folder / "flowers.csv", flowers(120));
-  const auto result = run_program(csv_run + "--target kind --id name --path " +
+  const auto result = run_program(csv_run + "--target kind --id name --criterion accuracy --path " +
                                   (folder / "flowers.csv").string() + " --out " + (folder / "out").string());
   CAPTURE(result.errors);
   REQUIRE(result.code == 0);
@@ -115,7 +115,7 @@ TEST_CASE("gp: errors of tables name file, line and column") {
   };
   check(good, "--target size", "--target: there is no column 'size'; there are name, a, b, colour, kind");
   check(good, "--target kind --id key", "--id: there is no column 'key'");
-  check(good, "--target kind", "column 'name': 24 different texts in 24 rows are no categories");
+  check(good, "--target kind", "column 'name': 32 different texts in 32 rows are no categories");
   check(good, "--target kind --ignore name --categories error",
         "' is no number, and --categories error does not");
   check("a,b\n1,x\n2,y\n3,x\n4,y\nNA,x\n5,y\n", "--target b --train 4 --validation 1 --test 1",

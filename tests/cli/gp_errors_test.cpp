@@ -193,7 +193,7 @@ TEST_CASE("gp arrays: missing files") {
   validation.check_fails(
       ": no x_validation.npy and y_validation.npy to choose the regulariser on; add them or give "
       "--criterion loo or --regulariser",
-      "");
+      "--criterion accuracy");
   data::write_npy(validation / "x_validation.npy", filled<double>({2, 4}, 3));
   validation.check_fails(
       ": x_validation.npy and y_validation.npy belong together; y_validation.npy is missing");
@@ -230,7 +230,7 @@ TEST_CASE("gp: wrong usage") {
   check_usage("--network fcn --data cifar10", "--path");
   check_usage("--network fcn --data npy --path . --size 4",
               "--data npy, csv and graphs take inputs as they are");
-  check_usage("--network fcn --data sample --validation 0",
+  check_usage("--network fcn --data sample --validation 0 --criterion accuracy",
               "give --criterion loo or evidence, or --regulariser");
   check_usage("--network fcn --data sample --kernel nngp --time 1", "gradient flow needs the NTK");
   check_usage("--network fcn --data sample --time 1,-2", "--time");

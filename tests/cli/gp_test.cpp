@@ -64,7 +64,7 @@ void write_regression(const TemporaryFolder& folder, double test_phase, double t
 TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
   const TemporaryFolder folder;
   const auto result = run_program("gp --network conv-gap --depth 1" + small_sample +
-                                  "--time 0,2.5 --seed 3 --out " + folder.string());
+                                  "--regulariser 0.1 --time 0,2.5 --seed 3 --out " + folder.string());
   REQUIRE(result.code == 0);
   CHECK(result.errors.empty());
   const auto lines = lines_of(result.output);
@@ -95,8 +95,9 @@ TEST_CASE("gp: a table with a row for each kernel and time, and all files") {
 
 TEST_CASE("gp: several networks have a block each and a folder each") {
   const TemporaryFolder folder;
-  const auto result = run_program("gp --network fcn --network fcn:depth=1 --network conv-flatten:depth=1" +
-                                  small_sample + "--kernel nngp --no-pictures --out " + folder.string());
+  const auto result =
+      run_program("gp --network fcn --network fcn:depth=1 --network conv-flatten:depth=1" + small_sample +
+                  "--regulariser 0.1 --kernel nngp --no-pictures --out " + folder.string());
   REQUIRE(result.code == 0);
   const auto lines = lines_of(result.output);
   REQUIRE(lines.size() == 15);
@@ -204,8 +205,8 @@ TEST_CASE("gp: the regulariser is chosen without the test data") {
   write_regression(two, 2.9, -40);
   std::vector<nlohmann::json> results;
   for (const TemporaryFolder* folder : {&one, &two}) {
-    REQUIRE(run_program("gp --network fcn --data npy --precision double --path " + folder->string() +
-                        " --out " + (*folder / "out").string())
+    REQUIRE(run_program("gp --network fcn --data npy --precision double --criterion mse --path " +
+                        folder->string() + " --out " + (*folder / "out").string())
                 .code == 0);
     results.push_back(results_in(*folder / "out")["results"]);
   }

@@ -140,9 +140,11 @@ TEST_CASE("graphs: files that do not fit each other") {
   labels.check_fails((labels / "test/labels.npy").string() +
                      ": expected 200 rows, one for each input, got 3");
   std::filesystem::remove_all(alone / "validation");
-  alone.check_fails(alone.string() +
-                    ": no folder validation to choose the regulariser on; add it or give --criterion loo or "
-                    "--regulariser");
+  alone.check_fails(
+      alone.string() +
+          ": no folder validation to choose the regulariser on; add it or give --criterion loo or "
+          "--regulariser",
+      "--network gntk --criterion accuracy");
   CHECK(alone.run("--network gntk --regulariser 0.1").code == 0);
   data::write_graphs<double>(channels / "test", {{xt::xarray<double>{{1, 2, 3}}}, {InputGraph(1, {})}});
   channels.check_fails((channels / "test/node_features.npy").string() +

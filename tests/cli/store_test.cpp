@@ -94,7 +94,8 @@ TEST_CASE("store verify finds damage, and numbers that are not what is computed"
 TEST_CASE("gp --store: the same table, from stores that are read the second time") {
   const TemporaryFolder folder;
   const std::string gp =
-      "gp --data sample --train 60 --validation 20 --test 20 --network fcn --network conv-gap:depth=1";
+      "gp --data sample --train 60 --validation 20 --test 20 --network fcn --network conv-gap:depth=1 "
+      "--criterion accuracy";
   const auto plain = run_program(gp + " --out " + (folder / "plain").string() + " --no-report --no-pictures");
   REQUIRE(plain.code == 0);
   const std::string stored = gp + " --store " + (folder / "stores").string() + " --no-report --no-pictures";

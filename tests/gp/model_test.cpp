@@ -203,7 +203,9 @@ TEST_CASE("model: classes have probabilities, names and labels") {
   CHECK(named.class_names()[1] == "green");
   const ModelPrediction prediction = named.predict(Inputs<double>(test));
   CHECK(prediction.class_probabilities ==
-        class_probabilities(prediction.mean, prediction.observation_variance().col(0)));
+        class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
+                                                 (named.probability_scale() * named.probability_scale())));
+  CHECK(named.with_amplitude(2).probability_scale() == 1);
   const Model by_targets = Model::fit(model_network(), Inputs<double>(x), class_targets(labels, 3), options);
   CHECK(by_targets.predict(Inputs<double>(test)).mean == prediction.mean);
   options.class_names = {"one", "two"};

@@ -63,6 +63,8 @@ struct KernelPrediction {
   std::optional<double> log_marginal_likelihood;  ///< Of the targets; NNGP only.
   Matrix<double> mean;                            ///< [n_test, outputs]
   Matrix<double> variance;                        ///< [n_test, outputs], of the function without noise.
+  /// On scores, see gp::probability_scale(); 1 for numbers, with a given amplitude, and where nothing is left out.
+  double probability_scale = 1;
   Matrix<double> probabilities;  ///< [n_test, classes], of the observation; empty for numbers.
   std::optional<PredictionScores> scores;
   double solve_seconds;
@@ -97,6 +99,10 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
 
 /// The first prediction of gradient flow, "ntk", is that at infinite time.
 [[nodiscard]] std::string flow_name(std::size_t i);
+
+/// The factor on scores of classes, from what a posterior with the amplitude 1 makes of training targets left out.
+[[nodiscard]] double fitted_probability_scale(const LeaveOneOut& others, double amplitude,
+                                              const Matrix<double>& targets);
 
 /// Scores of predictions with variances of observations, [n_test, outputs].
 [[nodiscard]] PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,

@@ -199,6 +199,9 @@ class Model {
   [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
   [[nodiscard]] const TargetScale& target_scale() const;
+  /// The factor on scores of classes from which their probabilities are computed, see gp::probability_scale(): fitted to
+  /// what is left out, as the amplitude is; 1 for numbers and with a given amplitude.
+  [[nodiscard]] double probability_scale() const;
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;

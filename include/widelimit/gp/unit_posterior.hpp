@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -31,6 +32,9 @@ class UnitPosterior {
     static_cast<void>(amplitudes);
     return std::nullopt;
   }
+  /// What every training target is predicted to be from all others, with the amplitude 1; nothing where that would cost a
+  /// solution for each.
+  [[nodiscard]] virtual std::optional<LeaveOneOut> leave_one_out() const { return std::nullopt; }
   /// How it was solved for, where that was by conjugate gradients.
   [[nodiscard]] virtual std::optional<IterativeSolution> solution() const { return std::nullopt; }
 };

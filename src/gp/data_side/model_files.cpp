@@ -75,7 +75,9 @@ void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelStat
   document["posteriors"] = Json::array();
   for (std::size_t p = 0; p < state.posteriors.size(); ++p) {
     const OutputPosterior& part = state.posteriors[p];
-    Json described{{"outputs", part.outputs}, {"amplitudes", numbers_of(part.amplitudes)}};
+    Json described{{"outputs", part.outputs},
+                   {"amplitudes", numbers_of(part.amplitudes)},
+                   {"probability_scale", part.probability_scale}};
     std::visit([&](const auto& posterior) { write_posterior(folder, described, posterior, p); },
                part.posterior);
     document["posteriors"].push_back(std::move(described));
@@ -123,7 +125,7 @@ std::vector<OutputPosterior> read_posteriors(const ArrayFolderReader& folder, in
     const JsonValue described = parts.at(p);
     posteriors.push_back({described.at("outputs").get<std::vector<Index>>(),
                           read_posterior(folder, described, p, threads),
-                          vector_of(described.at("amplitudes"))});
+                          vector_of(described.at("amplitudes")), described.at("probability_scale")});
   }
   return posteriors;
 }

@@ -31,6 +31,9 @@ class RegressionPosterior final : public UnitPosterior {
       for (Index c = 0; c < result.size(); ++c) result(c) = fitted_.output(c, targets_).amplitude();
     return result;
   }
+  [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override {
+    return fitted_.with_amplitude(1).leave_one_out();
+  }
   [[nodiscard]] std::optional<double> log_marginal_likelihood(
       const Vector<double>& amplitudes) const override {
     if ((amplitudes.array() == amplitudes(0)).all())
@@ -57,13 +60,23 @@ class ConvergedPosterior final : public UnitPosterior {
   }
   [[nodiscard]] double lambda() const override { return flow_.regulariser_variance(); }
   [[nodiscard]] Vector<double> amplitudes(bool apart) const override {
-    if (!apart) return constant(flow_.weights().cols(), flow_.leave_one_out_amplitude());
-    return flow_.leave_one_out().most_likely_scales("ConvergedFlow::leave_one_out");
+    if (!apart) return constant(flow_.weights().cols(), others().most_likely_scale(place));
+    return others().most_likely_scales(place);
   }
+  [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override { return others(); }
 
  private:
+  static constexpr const char* place = "ConvergedFlow::leave_one_out";
+
+  /// Computed once.
+  [[nodiscard]] const LeaveOneOut& others() const {
+    if (!others_) others_ = flow_.leave_one_out();
+    return *others_;
+  }
+
   ConvergedFlow flow_;
   const GramSources& grams_;
+  mutable std::optional<LeaveOneOut> others_;
 };
 
 class FlowPosterior final : public UnitPosterior {
@@ -83,6 +96,7 @@ class FlowPosterior final : public UnitPosterior {
     if (!apart) return constant(outputs_, flow_.leave_one_out_amplitude());
     return flow_.leave_one_out().most_likely_scales("GradientFlow::leave_one_out");
   }
+  [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override { return flow_.leave_one_out(); }
 
  private:
   GradientFlow flow_;

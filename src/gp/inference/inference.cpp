@@ -76,11 +76,14 @@ class Inference {
     std::vector<Vector<double>> amplitudes;
     for (std::size_t g = 0; g < groups.size(); ++g)
       amplitudes.push_back(amplitudes_of(*posteriors[g].front(), groups[g]));
+    double probability_scale = 1;
     for (std::size_t t = 0; t < times.size(); ++t) {
       check_stop(solver_options_.stop);
       KernelPrediction prediction = empty_prediction(kernel, t, times[t]);
       for (std::size_t g = 0; g < groups.size(); ++g)
         add(prediction, groups[g], *posteriors[g][t], amplitudes[g]);
+      if (t == 0) probability_scale = scale_of_probabilities(*posteriors.front().front(), amplitudes.front());
+      prediction.probability_scale = probability_scale;
       if (t == 0) {
         prediction.selections = in_units_of(scale_, selections, targets_.train.rows());
         prediction.noise_floor = noise_floor;
@@ -94,6 +97,14 @@ class Inference {
     if (options_.amplitude)
       return Vector<double>::Constant(static_cast<Index>(group.outputs.size()), *options_.amplitude);
     return posterior.amplitudes(standardised_.apart);
+  }
+
+  /// For classes; that of networks after training is taken for all times.
+  [[nodiscard]] double scale_of_probabilities(const UnitPosterior& posterior,
+                                              const Vector<double>& amplitudes) const {
+    if (targets_.kind == TargetKind::numbers || options_.amplitude) return 1;
+    const auto others = posterior.leave_one_out();
+    return others ? fitted_probability_scale(*others, amplitudes(0), targets_.train) : 1;
   }
 
   [[nodiscard]] KernelPrediction empty_prediction(const std::string& kernel, std::size_t i,
@@ -134,7 +145,8 @@ class Inference {
           static_cast<double>(targets_.train.rows()) * scale_.factors().array().log().sum();
     const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
     if (targets_.kind == TargetKind::classes)
-      prediction.probabilities = class_probabilities(prediction.mean, observed.col(0));
+      prediction.probabilities = class_probabilities(
+          prediction.mean, observed.col(0) / (prediction.probability_scale * prediction.probability_scale));
     if (targets_.test)
       prediction.scores =
           prediction_scores(prediction.mean, observed, prediction.probabilities, *targets_.test);
@@ -197,6 +209,10 @@ std::vector<KernelPrediction> infer(
 }
 
 std::string flow_name(std::size_t i) { return i == 0 ? "ntk" : "ntk_time" + std::to_string(i - 1); }
+
+double fitted_probability_scale(const LeaveOneOut& others, double amplitude, const Matrix<double>& targets) {
+  return probability_scale(targets - others.residuals, amplitude * others.variances, classes_of(targets));
+}
 
 PredictionScores prediction_scores(const Matrix<double>& mean, const Matrix<double>& variances,
                                    const Matrix<double>& probabilities, const Matrix<double>& targets) {

@@ -214,7 +214,8 @@ ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) 
   }
   if (!state_->class_names.empty())
     prediction.class_probabilities =
-        gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0));
+        gp::class_probabilities(prediction.mean, prediction.observation_variance().col(0) /
+                                                     (probability_scale() * probability_scale()));
   return prediction;
 }
 
@@ -347,7 +348,10 @@ double Model::log_marginal_likelihood() const {
 Model Model::with_amplitude(double amplitude) const {
   gp::require_amplitude(amplitude, "Model::with_amplitude");
   ModelState state = *state_;
-  for (OutputPosterior& part : state.posteriors) part.amplitudes.setConstant(amplitude);
+  for (OutputPosterior& part : state.posteriors) {
+    part.amplitudes.setConstant(amplitude);
+    part.probability_scale = 1;
+  }
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
 
@@ -365,6 +369,8 @@ Vector<double> Model::amplitude() const {
       amplitudes(part.outputs[k]) = part.amplitudes(static_cast<Index>(k));
   return amplitudes;
 }
+
+double Model::probability_scale() const { return state_->posteriors.front().probability_scale; }
 
 Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 

@@ -198,14 +198,25 @@ class ModelFit {
           for (Index c = 0; c < found.size(); ++c) found(c) = regression.output(c, targets).amplitude();
         return found;
       });
-      return {outputs, regression.with_amplitude(1), std::move(amplitudes)};
+      return with_probability_scale({outputs, regression.with_amplitude(1), std::move(amplitudes)}, targets,
+                                    [&] { return regression.with_amplitude(1).leave_one_out(); });
     }
     GradientFlow flow = GradientFlow::fit(matrix(gram_.nngp), matrix(gram_.ntk), targets, noise, 1, threads);
     Vector<double> amplitudes = amplitudes_of(targets.cols(), [&](bool each) -> Vector<double> {
       if (each) return flow.leave_one_out().most_likely_scales(fit_place);
       return Vector<double>::Constant(targets.cols(), flow.leave_one_out_amplitude());
     });
-    return {outputs, TrainedNetworks(std::move(flow), options_.time), std::move(amplitudes)};
+    return with_probability_scale({outputs, TrainedNetworks(flow, options_.time), std::move(amplitudes)},
+                                  targets, [&] { return flow.leave_one_out(); });
+  }
+
+  /// For classes with a fitted amplitude; that of networks after training is taken for all times.
+  template <typename Others>
+  [[nodiscard]] OutputPosterior with_probability_scale(OutputPosterior part, const Matrix<double>& targets,
+                                                       const Others& others) const {
+    if (is_classes() && !options_.amplitude && !in_units_of_targets())
+      part.probability_scale = fitted_probability_scale(others(), part.amplitudes(0), targets);
+    return part;
   }
 
   template <typename Fitted>

@@ -35,7 +35,8 @@ using Posterior = std::variant<Regression, TrainedNetworks>;
 struct OutputPosterior {
   std::vector<Index> outputs;
   Posterior posterior;
-  Vector<double> amplitudes;  ///< Of each of these outputs.
+  Vector<double> amplitudes;     ///< Of each of these outputs.
+  double probability_scale = 1;  ///< On scores of classes, see gp::probability_scale().
 };
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;

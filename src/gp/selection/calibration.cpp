@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -101,6 +102,62 @@ Matrix<double> class_probabilities(const Matrix<double>& mean, const Vector<doub
                                             : certain_probabilities(outputs);
   }
   return probabilities;
+}
+
+namespace {
+
+/// Rows that stand for all: all of them, or so many evenly spaced ones.
+std::vector<Index> looked_at(Index rows) {
+  constexpr Index most = 1000;
+  std::vector<Index> indices;
+  const Index count = std::min(most, rows);
+  for (Index i = 0; i < count; ++i) indices.push_back(i * rows / count);
+  return indices;
+}
+
+/// Mean of -sum_c w_c log p_c with weights 1 - 1 / (n + 2) of the label and equal ones of the others.
+double smoothed_loss(const Matrix<double>& probabilities, const std::vector<int>& labels) {
+  constexpr double least = 1e-300;
+  const double others = 1.0 / (static_cast<double>(labels.size()) + 2);
+  const double share = others / static_cast<double>(probabilities.cols() - 1);
+  double sum = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto logarithms = probabilities.row(static_cast<Index>(i)).array().max(least).log();
+    sum -= share * logarithms.sum() + (1 - others - share) * logarithms(labels[i]);
+  }
+  return sum / static_cast<double>(labels.size());
+}
+
+}  // namespace
+
+double probability_scale(const Matrix<double>& mean, const Vector<double>& variances,
+                         std::span<const int> labels) {
+  require_probabilities(class_probabilities(mean, variances), labels, 1);
+  if (!(variances.array() > 0).all()) return 1;
+  const std::vector<Index> rows = looked_at(mean.rows());
+  const Matrix<double> some_means = mean(rows, Eigen::all);
+  const Vector<double> some_variances = variances(rows);
+  std::vector<int> some_labels;
+  for (const Index row : rows) some_labels.push_back(labels[static_cast<std::size_t>(row)]);
+  const auto loss = [&](double logarithm) {
+    return smoothed_loss(class_probabilities(some_means, std::exp(-2 * logarithm) * some_variances),
+                         some_labels);
+  };
+  // A grid finds the valley, which need not be the only one.
+  constexpr int steps = 12;
+  const double reach = std::log(1e3), step = 2 * reach / steps;
+  int best = 0;
+  double least = loss(-reach);
+  for (int i = 1; i <= steps; ++i)
+    if (const double value = loss(-reach + step * i); value < least) {
+      best = i;
+      least = value;
+    }
+  const double centre = -reach + step * best;
+  constexpr int bits = 14;
+  return std::exp(boost::math::tools::brent_find_minima(loss, std::max(-reach, centre - step),
+                                                        std::min(reach, centre + step), bits)
+                      .first);
 }
 
 Calibration calibration(const Matrix<double>& probabilities, std::span<const int> labels, int bins) {
