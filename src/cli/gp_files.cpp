@@ -69,7 +69,8 @@ Json prediction_json(const GpPrediction& prediction) {
   // JSON has no infinity.
   if (prediction.time)
     json["time"] = std::isinf(*prediction.time) ? Json("infinity") : Json(*prediction.time);
-  json["regulariser"] = shared_or_each(prediction.regulariser);
+  // A model that was kept does not know it.
+  if (prediction.regulariser.allFinite()) json["regulariser"] = shared_or_each(prediction.regulariser);
   json["amplitude"] = shared_or_each(prediction.amplitude);
   if (prediction.probabilities.size() > 0) json["probability_scale"] = prediction.probability_scale;
   json["noise_variance"] = shared_or_each(prediction.noise_variance);
@@ -92,6 +93,8 @@ Json prediction_json(const GpPrediction& prediction) {
   return json;
 }
 
+}  // namespace
+
 std::string results_json(const GpRunInfo& info, const GpResult& result) {
   Json json;
   json["widelimit"] = version;
@@ -109,8 +112,6 @@ std::string results_json(const GpRunInfo& info, const GpResult& result) {
   json["network"] = Json::parse(to_json(info.network));
   return json.dump(1) + "\n";
 }
-
-}  // namespace
 
 std::vector<std::string> gp_file_names(const GpOptions& options) {
   std::vector<std::string> names{"predictions.csv", "results.json"};

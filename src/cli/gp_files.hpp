@@ -20,6 +20,9 @@ struct GpRunInfo {
   const gp::Preprocessing& preprocessing;
 };
 
+/// results.json: what every prediction is made with, and its scores.
+[[nodiscard]] std::string results_json(const GpRunInfo& info, const GpResult& result);
+
 /// All files that the functions below may write for one network.
 [[nodiscard]] std::vector<std::string> gp_file_names(const GpOptions& options);
 

@@ -33,6 +33,11 @@ class PredictionTable {
     return class_name(outputs == 1 ? 1 : k);
   }
 
+  /// Classes share one deviation.
+  [[nodiscard]] Index deviations_of(const GpPrediction& prediction) const {
+    return classes_ ? 1 : prediction.mean.cols();
+  }
+
   [[nodiscard]] const std::string& class_name(Index c) const {
     return info_.class_names[static_cast<std::size_t>(c)];
   }
@@ -52,11 +57,9 @@ class PredictionTable {
     };
     if (classes_) add("class");
     if (classes_) add("probability");
-    if (classes_ || prediction.mean.cols() == 1)
-      add("standard_deviation");
-    else
-      for (Index k = 0; k < prediction.mean.cols(); ++k)
-        add("standard_deviation_" + output_name(k, prediction.mean.cols()));
+    for (const char* deviation : {"standard_deviation", "observation_deviation"})
+      for (Index k = 0; k < deviations_of(prediction); ++k)
+        add(deviations_of(prediction) == 1 ? deviation : fmt::format("{}_{}", deviation, k));
     for (Index c = 0; c < prediction.probabilities.cols(); ++c) add("probability_" + class_name(c));
     for (Index k = 0; k < prediction.mean.cols(); ++k) add("mean_" + output_name(k, prediction.mean.cols()));
   }
@@ -74,9 +77,10 @@ class PredictionTable {
         text += "," + csv_field(class_name(predicted));
         add_number(text, prediction.probabilities(i, predicted));
       }
-      // Classes share one deviation.
-      for (Index k = 0; k < (classes_ ? 1 : prediction.mean.cols()); ++k)
+      for (Index k = 0; k < deviations_of(prediction); ++k)
         add_number(text, std::sqrt(prediction.variance(i, k)));
+      for (Index k = 0; k < deviations_of(prediction); ++k)
+        add_number(text, std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
       for (Index c = 0; c < prediction.probabilities.cols(); ++c)
         add_number(text, prediction.probabilities(i, c));
       for (Index k = 0; k < prediction.mean.cols(); ++k) add_number(text, prediction.mean(i, k));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/gp_task.hpp"
+#include "cli/text_inputs.hpp"
 #include "widelimit/data/synthetic_reviews.hpp"
 #include "widelimit/data/word_sequences.hpp"
 #include "widelimit/gp/targets.hpp"
@@ -70,7 +71,11 @@ GpTask<Scalar> text_task(const std::string& name, const TextChoice& choice, cons
   task.train = prepared<Scalar>(std::move(train));
   if (texts.validation.size() > 0) task.validation = prepared<Scalar>(std::move(validation));
   task.test = prepared<Scalar>(std::move(test));
-  task.preparation = {{"word_vectors", name}, {"max_length", choice.max_length}};
+  task.preparation = {{"word_vectors", name},
+                      {"max_length", choice.max_length},
+                      {"dimensions", vectors.dimension()},
+                      {"skip_bad_lines", choice.bad_lines == data::BadLines::skip},
+                      {"vectors_sha256", vectors_sha256(vectors)}};
   return task;
 }
 

@@ -1,21 +1,26 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/file_inputs.hpp"
+#include "cli/gp_files.hpp"
 #include "cli/gp_predictions_csv.hpp"
+#include "cli/gp_targets.hpp"
 #include "cli/model_inputs.hpp"
 #include "cli/model_scores.hpp"
+#include "cli/npy_inputs.hpp"
 #include "cli/output_folder.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/ranges.hpp"
+#include "cli/report/page.hpp"
 #include "cli/standard_output.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
@@ -27,8 +32,7 @@ namespace {
 
 struct PredictArguments {
   std::filesystem::path model;
-  InputFiles files;
-  std::filesystem::path table;
+  ModelFiles inputs;
   std::filesystem::path out;
   Index samples = 0;
   Index prior_samples = 0;
@@ -39,43 +43,95 @@ struct PredictArguments {
 };
 
 const std::vector<std::string>& prediction_file_names() {
-  static const std::vector<std::string> names{
-      "mean.npy",    "standard_deviation.npy", "class_probabilities.npy",
-      "samples.npy", "prior_samples.npy",      "predictions.csv"};
+  static const std::vector<std::string> names{"mean.npy",
+                                              "standard_deviation.npy",
+                                              "class_probabilities.npy",
+                                              "samples.npy",
+                                              "prior_samples.npy",
+                                              "predictions.csv",
+                                              "results.json",
+                                              "report.html"};
   return names;
 }
 
-/// One row an input: its number and name, if it has one, class and its probability, deviation, means.
-std::string predictions_csv(const gp::Model& model, const gp::ModelPrediction& prediction,
-                            const std::vector<std::string>& names) {
-  const bool classes = !model.class_names().empty();
-  const std::vector<int> chosen = classes ? gp::classes_of(prediction.mean) : std::vector<int>{};
-  std::string text = names.empty() ? "index" : "index,id";
-  text += classes ? ",class,probability,standard_deviation" : "";
-  if (!classes && prediction.mean.cols() == 1) text += ",standard_deviation";
-  if (!classes && prediction.mean.cols() > 1)
-    for (Index k = 0; k < prediction.mean.cols(); ++k) text += fmt::format(",standard_deviation_{}", k);
-  for (Index k = 0; k < prediction.mean.cols(); ++k)
-    text += classes && prediction.mean.cols() > 1
-                ? fmt::format(",{}", csv_field("mean_" + model.class_names()[static_cast<std::size_t>(k)]))
-                : fmt::format(",mean_{}", k);
-  text += '\n';
-  const auto out = std::back_inserter(text);
-  for (Index i = 0; i < prediction.mean.rows(); ++i) {
-    fmt::format_to(out, "{}", i);
-    if (!names.empty()) fmt::format_to(out, ",{}", csv_field(names[static_cast<std::size_t>(i)]));
-    if (classes) {
-      const int c = chosen[static_cast<std::size_t>(i)];
-      fmt::format_to(out, ",{},{:.17g}", csv_field(model.class_names()[static_cast<std::size_t>(c)]),
-                     prediction.class_probabilities(i, c));
+/// As gp has them.
+GpPrediction as_kernel_prediction(const gp::Model& model, gp::ModelPrediction found,
+                                  const std::optional<Matrix<double>>& truth, double seconds) {
+  GpPrediction prediction{};
+  const bool bayesian = model.kind() == gp::ModelKind::bayesian;
+  prediction.name = bayesian ? "nngp" : "ntk";
+  if (!bayesian) prediction.time = model.time();
+  prediction.regulariser =
+      Vector<double>::Constant(model.outputs(), std::numeric_limits<double>::quiet_NaN());
+  prediction.amplitude = model.amplitude();
+  prediction.noise_variance = found.noise_variance;
+  if (bayesian) prediction.log_marginal_likelihood = model.log_marginal_likelihood();
+  if (truth)
+    prediction.scores =
+        gp::prediction_scores(found.mean, found.observation_variance(), found.class_probabilities, *truth);
+  prediction.mean = std::move(found.mean);
+  prediction.variance = std::move(found.variance);
+  prediction.probabilities = std::move(found.class_probabilities);
+  prediction.probability_scale = model.probability_scale();
+  prediction.solve_seconds = seconds;
+  return prediction;
+}
+
+std::vector<std::string> names_of(const std::vector<std::string>& known, const std::filesystem::path& file,
+                                  Index count) {
+  return known.empty() ? names_of_rows(file, static_cast<std::size_t>(count)) : known;
+}
+
+/// The inputs of whichever kind was given, with their memory.
+class PredictInputs {
+ public:
+  PredictInputs(const ModelFiles& files, ModelInputs& prepared) {
+    if (!prepared.sequences.empty()) {
+      sequences_ = std::move(prepared.sequences);
+      return;
     }
-    // Classes share one deviation.
-    for (Index k = 0; k < (classes ? 1 : prediction.mean.cols()); ++k)
-      fmt::format_to(out, ",{:.17g}", std::sqrt(prediction.variance(i, k)));
-    for (Index k = 0; k < prediction.mean.cols(); ++k) fmt::format_to(out, ",{:.17g}", prediction.mean(i, k));
-    text += '\n';
+    InputFiles array = files.files;
+    if (!files.table.empty()) array.x = files.table;
+    files_.emplace(array, std::move(prepared.x));
   }
-  return text;
+
+  [[nodiscard]] Inputs<double> inputs() const {
+    return files_ ? files_->inputs() : Inputs<double>(sequences_);
+  }
+  [[nodiscard]] nlohmann::ordered_json shape() const {
+    if (files_) return files_->shape();
+    std::size_t longest = 0;
+    for (const auto& sequence : sequences_) longest = std::max(longest, sequence.shape(0));
+    return {sequences_.size(), longest, sequences_.front().shape(1)};
+  }
+
+ private:
+  std::vector<xt::xarray<double>> sequences_;
+  std::optional<FileInputs<double>> files_;
+};
+
+/// predictions.csv, results.json and report.html.
+void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction prediction,
+                   const ModelInputs& prepared, const std::filesystem::path& file, const RunContext& context,
+                   const nlohmann::ordered_json& shapes) {
+  const auto names = names_of(prepared.names, file, prediction.mean.rows());
+  const TargetKind kind = model.class_names().empty() ? TargetKind::numbers : TargetKind::classes;
+  const GpRunInfo info{.network = model.network(),
+                       .data = fmt::format("{}: {} inputs", file.string(), prediction.mean.rows()),
+                       .kind = kind,
+                       .precision = model.is_float() ? Precision::float32 : Precision::float64,
+                       .names = names,
+                       .class_names = model.class_names(),
+                       .preprocessing = model.preprocessing()};
+  GpResult result{.gram_seconds = 0, .predictions = {}};
+  result.predictions.push_back(std::move(prediction));
+  folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
+  folder.write("results.json", results_json(info, result));
+  const GpFaces faces{.pictures = {}, .texts = prepared.texts};
+  ReportPage page({context.command_line, info.data, prepared.notes, shapes, "that of the model"},
+                  ReportTest{prepared.targets, faces});
+  page.add(model.network().name(), info, result, std::nullopt);
+  folder.write("report.html", page.html());
 }
 
 /// [count, n, outputs]
@@ -88,44 +144,59 @@ void write_samples(OutputFolder& folder, const std::string& name,
                      {static_cast<Index>(samples.size()), samples.front().rows(), samples.front().cols()});
 }
 
+void check_truth(const ModelInputs& prepared, const ModelFiles& files, Index inputs) {
+  if (prepared.targets && prepared.targets->rows() != inputs)
+    fail_in(files.truth.empty() ? files.files.graphs / "labels.npy" : files.truth,
+            "expected {} rows, one for each input, got {}", inputs, prepared.targets->rows());
+}
+
 void run_predict(const PredictArguments& arguments, const RunContext& context) {
   GramOptions run;
   run.threads = arguments.threads;
   run.stop = context.interrupt.token();
   const gp::Model model = gp::Model::load(arguments.model, run);
-  ModelInputs prepared = read_model_inputs(model, arguments.files, arguments.table);
-  InputFiles files = arguments.files;
-  if (!arguments.table.empty()) files.x = arguments.table;
-  const FileInputs<double> inputs(files, std::move(prepared.x));
-  const Inputs<double>& x = inputs.inputs();
+  ModelInputs prepared = read_model_inputs(model, arguments.inputs);
+  const PredictInputs inputs(arguments.inputs, prepared);
+  const Inputs<double> x = inputs.inputs();
+  check_truth(prepared, arguments.inputs, x.size());
   OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
-  folder.check_inputs(arguments.files.named());
-  folder.check_inputs({{"--csv", arguments.table}});
+  folder.check_inputs(arguments.inputs.named());
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
-  const std::filesystem::path& file = files.x.empty() ? files.graphs : files.x;
+  const std::filesystem::path& file = arguments.inputs.inputs();
   if (const std::string warning = model.range_warning(x); !warning.empty())
     fmt::print(stderr, "widelimit: warning: {}: {}\n", file.string(), warning);
-  ProgressBar bar("predict");
-  run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
-  const gp::ModelPrediction prediction = naming_errors(file.string(), [&] { return model.predict(x, run); });
+  const auto start = std::chrono::steady_clock::now();
+  gp::ModelPrediction prediction = [&] {
+    ProgressBar bar("predict");
+    run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
+    return naming_errors(file.string(), [&] { return model.predict(x, run); });
+  }();
+  run.progress = nullptr;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   folder.write("mean.npy", prediction.mean);
   folder.write("standard_deviation.npy", prediction.standard_deviation());
   if (prediction.class_probabilities.size() > 0)
     folder.write("class_probabilities.npy", prediction.class_probabilities);
-  folder.write("predictions.csv", predictions_csv(model, prediction, prepared.names));
+  RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())), {}};
+  record.shapes["x"] = inputs.shape();
+  const GpPrediction of_kernel =
+      as_kernel_prediction(model, std::move(prediction), prepared.targets, seconds);
+  write_results(folder, model, of_kernel, prepared, file, context, record.shapes);
   if (arguments.samples > 0)
     write_samples(folder, "samples.npy", model.samples(x, arguments.samples, arguments.seed, sampling, run));
   if (arguments.prior_samples > 0)
     write_samples(folder, "prior_samples.npy",
                   model.prior_samples(x, arguments.prior_samples, arguments.seed, run));
-  RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())), {}};
-  record.shapes["x"] = inputs.shape();
   folder.commit(record);
-  fmt::print("{}{} predictions in {}\n", model_text(model), x.size(), arguments.out.string());
+  fmt::print("{}", model_text(model));
+  for (const std::string& note : prepared.notes) fmt::print("{}\n", note);
+  if (of_kernel.scores) fmt::print("{}", scores_table({{"new inputs", x.size(), *of_kernel.scores}}));
+  fmt::print("{} predictions in {}\n", x.size(), arguments.out.string());
   flush_standard_output();
 }
 
-void add_input_options(CLI::App& command, InputFiles& files, std::filesystem::path& table) {
+void add_input_options(CLI::App& command, ModelFiles& inputs) {
+  InputFiles& files = inputs.files;
   CLI::Option* x =
       command
           .add_option("--x", files.x,
@@ -135,7 +206,7 @@ void add_input_options(CLI::App& command, InputFiles& files, std::filesystem::pa
           ->type_name("FILE");
   CLI::Option* csv =
       command
-          .add_option("--csv", table,
+          .add_option("--csv", inputs.table,
                       "In place of --x: rows of a table with the columns of the training table, for models "
                       "of fit --data csv; the column of the targets may be missing")
           ->type_name("FILE")
@@ -154,6 +225,27 @@ void add_input_options(CLI::App& command, InputFiles& files, std::filesystem::pa
       ->type_name("DIR")
       ->excludes(x)
       ->excludes(csv);
+  CLI::Option* texts =
+      command
+          .add_option(
+              "--texts", inputs.texts,
+              "In place of --x, for models of texts: a folder of .txt files, or a file with a text a line")
+          ->type_name("PATH")
+          ->excludes(x)
+          ->excludes(csv);
+  command
+      .add_option("--vectors", inputs.vectors,
+                  "The word vectors that the model was fitted with, which is checked; for --texts")
+      ->type_name("FILE")
+      ->needs(texts);
+  command
+      .add_option(
+          "--y", inputs.truth,
+          "The truth, to be compared with: labels [n] or targets [n, M] of the inputs of --x or --graphs; "
+          ".npy. Of tables and graphs the column of targets and labels.npy are, where they are there")
+      ->type_name("FILE")
+      ->excludes(csv)
+      ->excludes(texts);
 }
 
 }  // namespace
@@ -164,7 +256,7 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
   command->add_option("--model", arguments->model, "Folder that widelimit fit wrote")
       ->required()
       ->type_name("DIR");
-  add_input_options(*command, arguments->files, arguments->table);
+  add_input_options(*command, arguments->inputs);
   const auto count = [&](const char* name, Index& target, const char* description) {
     command->add_option(name, target, description)->check(whole_number<Index>(0, 1'000'000))->type_name("N");
   };
@@ -190,8 +282,8 @@ void add_predict_command(CLI::App& program, const RunContext& context) {
       "  widelimit predict --model model --x new.npy --samples 10 --out predictions\n"
       "  widelimit predict --model model --csv new.csv --out predictions");
   command->callback([arguments, &context] {
-    if (!arguments->files.given() && arguments->table.empty())
-      throw CLI::RequiredError("--x FILE, --csv FILE or --graphs DIR");
+    if (arguments->inputs.inputs().empty())
+      throw CLI::RequiredError("--x FILE, --csv FILE, --texts PATH or --graphs DIR");
     run_predict(*arguments, context);
   });
 }

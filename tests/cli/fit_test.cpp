@@ -1,5 +1,6 @@
 // widelimit fit and predict: a model goes through a folder, a search through its table.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -100,7 +101,8 @@ TEST_CASE("fit and predict: what the library predicts with the same data, of eit
     CHECK(data::read_npy<double>(folder / "out/prior_samples.npy").shape(0) == 2);
     const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
     REQUIRE(rows.size() == 8);
-    CHECK(rows[0] == "index,standard_deviation,mean_0");
+    CHECK(rows[0] == fmt::format("index,id,{0}_standard_deviation,{0}_observation_deviation,{0}_mean_0",
+                                 trained ? "ntk" : "nngp"));
     CHECK(std::stod(rows[3].substr(rows[3].rfind(',') + 1)) == expected.mean(2, 0));
   }
 }
@@ -134,7 +136,9 @@ TEST_CASE("fit and predict: classes have names and probabilities") {
   CHECK(probabilities.cols() == 10);
   CHECK((probabilities.rowwise().sum().array() - 1).abs().maxCoeff() < 1e-9);
   const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
-  CHECK(rows[0].starts_with("index,class,probability,standard_deviation,mean_"));
+  CHECK(
+      rows[0].starts_with("index,id,nngp_class,nngp_probability,nngp_standard_deviation,nngp_observation_"
+                          "deviation,nngp_probability_"));
   // Preprocessing would read what is masked.
   data::write_npy(folder / "mask.npy", xt::xarray<std::uint8_t>(xt::ones<std::uint8_t>({3, 4, 4})));
   const auto masked = run_program("predict --model " + (folder / "model").string() + " --x " +
@@ -210,7 +214,8 @@ TEST_CASE("fit and predict: graphs and masks go through the folder") {
   REQUIRE(predict(" --graphs " + (folder / "test").string()).errors == "");
   const Inputs<double> x(Inputs<double>(graphs.features), graphs.graphs);
   CHECK(matrix_in(folder / "out/mean.npy") == gp::Model::load(folder / "model").mean(x));
-  CHECK(predict("").errors.find("--x FILE, --csv FILE or --graphs DIR is required") != std::string::npos);
+  CHECK(predict("").errors.find("--x FILE, --csv FILE, --texts PATH or --graphs DIR is required") !=
+        std::string::npos);
 
   xt::xarray<double> sequences = xt::xarray<double>::from_shape({10, 4, 2});
   for (std::size_t i = 0; i < sequences.size(); ++i) sequences.flat(i) = std::sin(static_cast<double>(i * i));

@@ -57,9 +57,9 @@ TEST_CASE("gp: a table is split, its numbers standardised, its texts one-hot; cl
   CHECK(results["results"][0]["accuracy"].get<double>() > 0.8);
   const auto rows = lines_of(file_text(folder / "out/predictions.csv"));
   REQUIRE(rows.size() == 25);
-  CHECK(rows[0].find(
-            "index,id,class,nngp_class,nngp_probability,nngp_standard_deviation,\"nngp_probability_big, "
-            "round\",nngp_probability_small,") == 0);
+  CHECK(rows[0].find("index,id,class,nngp_class,nngp_probability,nngp_standard_deviation,nngp_observation_"
+                     "deviation,\"nngp_probability_big, "
+                     "round\",nngp_probability_small,") == 0);
   // Every test row leads back to a row of the table, and to its class.
   std::set<std::string> seen;
   for (std::size_t i = 1; i < rows.size(); ++i) {

@@ -149,7 +149,8 @@ TEST_CASE("gp: arrays of real targets, against the library's own regression") {
   CHECK(results_in(folder / "out")["results"][0]["accuracy"].is_null());
   CHECK_FALSE(std::filesystem::exists(folder / "out/confusion_nngp.png"));
   CHECK(file_text(folder / "out/predictions.csv")
-            .find("index,id,target_0,nngp_standard_deviation,nngp_mean_0,ntk_") == 0);
+            .find("index,id,target_0,nngp_standard_deviation,nngp_observation_deviation,nngp_mean_0,ntk_") ==
+        0);
 }
 
 TEST_CASE("gp: the amplitude is fitted unless it is given; it scales variances, not means") {

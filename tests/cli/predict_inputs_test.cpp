@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
@@ -79,10 +80,10 @@ TEST_CASE("predict --csv: rows become the numbers that the training rows became,
   CHECK(from_table == predicted_mean(model, "--x " + (folder / "new.npy").string(), folder / "from_array"));
   const auto rows = lines_of(file_text(folder / "from_table/predictions.csv"));
   REQUIRE(rows.size() == 6);
-  CHECK(rows[0].starts_with("index,id,class,probability,standard_deviation,mean_"));
+  CHECK(rows[0].starts_with("index,id,"));
   CHECK(rows[2].starts_with("1,\"row, 51\","));
   const auto plain_rows = lines_of(file_text(folder / "from_array/predictions.csv"));
-  CHECK(plain_rows[0].starts_with("index,class,probability,"));
+  CHECK(plain_rows[0].starts_with("index,id,nngp_class,"));
 }
 
 TEST_CASE("predict --csv: what does not fit the training table is an error with file, line and column") {
@@ -134,6 +135,92 @@ TEST_CASE("predict: images are reduced as those of the training were, bytes divi
   write_table(folder / "t.csv", "a\n1\n");
   CHECK(prediction_error(model, "--csv " + (folder / "t.csv").string(), folder)
             .find("t.csv: a table, but the model was not fitted to one") != std::string::npos);
+}
+
+TEST_CASE("predict: the truth is compared with, of tables and of labels beside arrays") {
+  const TemporaryFolder folder;
+  xt::xarray<double> x = xt::xarray<double>::from_shape({40, 2});
+  xt::xarray<std::int64_t> y = xt::xarray<std::int64_t>::from_shape({40});
+  std::string table = "a,b,kind\n";
+  for (std::size_t i = 0; i < 40; ++i) {
+    x(i, 0) = std::sin(1.7 * static_cast<double>(i));
+    x(i, 1) = std::cos(2.9 * static_cast<double>(i));
+    y(i) = x(i, 0) > 0 ? 8 : 3;
+    table += fmt::format("{},{},{}\n", x(i, 0), x(i, 1), y(i) == 8 ? "up" : "down");
+  }
+  std::filesystem::create_directory(folder / "arrays");
+  data::write_npy(folder / "arrays/x_train.npy", x);
+  data::write_npy(folder / "arrays/y_train.npy", y);
+  write_table(folder / "table.csv", table);
+  const auto fit = [&](const std::string& data, const char* model) {
+    const auto result =
+        run_program("fit --network fcn --data " + data + " --model " + (folder / model).string());
+    REQUIRE(result.errors == "");
+  };
+  fit("npy --path " + (folder / "arrays").string(), "of_arrays");
+  fit("csv --target kind --path " + (folder / "table.csv").string(), "of_table");
+  const auto predict = [&](const char* model, const std::string& inputs, const char* out) {
+    const auto result = run_program("predict --model " + (folder / model).string() + " " + inputs +
+                                    " --out " + (folder / out).string());
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    CHECK(result.output.find("new inputs") != std::string::npos);
+    return nlohmann::json::parse(file_text(folder / out / "results.json"))["results"][0];
+  };
+  const auto of_arrays = predict(
+      "of_arrays",
+      "--x " + (folder / "arrays/x_train.npy").string() + " --y " + (folder / "arrays/y_train.npy").string(),
+      "arrays_out");
+  CHECK(of_arrays["accuracy"].get<double>() > 0.9);
+  CHECK(
+      predict("of_table", "--csv " + (folder / "table.csv").string(), "table_out")["accuracy"].get<double>() >
+      0.9);
+  const auto rows = lines_of(file_text(folder / "arrays_out/predictions.csv"));
+  CHECK(
+      rows[0].starts_with("index,id,class,nngp_class,nngp_probability,nngp_standard_deviation,"
+                          "nngp_observation_deviation,nngp_probability_3,nngp_probability_8,"));
+  CHECK(file_text(folder / "table_out/report.html").find("Confusion") != std::string::npos);
+  data::write_npy(folder / "other.npy", xt::xarray<std::int64_t>{3, 5});
+  CHECK(prediction_error(
+            (folder / "of_arrays").string(),
+            "--x " + (folder / "arrays/x_train.npy").string() + " --y " + (folder / "other.npy").string(),
+            folder)
+            .find("other.npy: the label '5' is none of the model's classes: 3, 8") != std::string::npos);
+}
+
+TEST_CASE("predict --texts: new texts with the word vectors of the training") {
+  const TemporaryFolder folder;
+  write_table(folder / "vectors.txt", "good 1 0 0\nbad -1 0 0\nfilm 0 1 0\nplot 0 0 1\n");
+  for (const char* part : {"train", "test"})
+    for (const bool is_good : {true, false}) {
+      const auto place = folder / "reviews" / part / (is_good ? "pos" : "neg");
+      std::filesystem::create_directories(place);
+      for (int i = 0; i < 8; ++i)
+        write_table(place / fmt::format("{}_{}.txt", i, is_good ? 9 : 2),
+                    fmt::format("{} film {}", is_good ? "good" : "bad", i % 2 == 0 ? "plot" : "film"));
+    }
+  const auto fitted =
+      run_program("fit --network imdb-gap --data imdb --path " + (folder / "reviews").string() +
+                  " --vectors " + (folder / "vectors.txt").string() +
+                  " --train 12 --validation 2 --test 4 --model " + (folder / "model").string());
+  CAPTURE(fitted.errors);
+  REQUIRE(fitted.code == 0);
+  write_table(folder / "new.txt", "a good plot\na bad, bad film\n");
+  const std::string model = (folder / "model").string(), texts = " --texts " + (folder / "new.txt").string(),
+                    vectors = " --vectors " + (folder / "vectors.txt").string();
+  const auto mean = predicted_mean(model, texts + vectors, folder / "out");
+  REQUIRE(mean.size() == 2);
+  CHECK(mean.flat(0) > 0);
+  CHECK(mean.flat(1) < 0);
+  CHECK(lines_of(file_text(folder / "out/predictions.csv"))[2].starts_with("1,new.txt:2,neg,"));
+  CHECK(prediction_error(model, texts, folder).find("give --vectors FILE") != std::string::npos);
+  write_table(folder / "others.txt", "good 1 0 1\nbad -1 0 0\n");
+  CHECK(prediction_error(model, texts + " --vectors " + (folder / "others.txt").string(), folder)
+            .find("others.txt: expected the word vectors that the model was fitted with") !=
+        std::string::npos);
+  write_table(folder / "new.txt", "a good plot\nnothing known\n");
+  CHECK(prediction_error(model, texts + vectors, folder).find("new.txt:2: none of its words has a vector") !=
+        std::string::npos);
 }
 
 }  // namespace widelimit::testing

@@ -205,7 +205,8 @@ class Model {
   [[nodiscard]] Index train_size() const;
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;
-  [[nodiscard]] bool flips() const;  ///< ModelOptions::flip
+  [[nodiscard]] bool is_float() const;  ///< Whether its kernel is computed in float.
+  [[nodiscard]] bool flips() const;     ///< ModelOptions::flip
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   [[nodiscard]] const Preprocessing& preprocessing() const;
   [[nodiscard]] const nlohmann::json& preparation() const;

@@ -57,7 +57,8 @@ std::string row(const std::string& label, const GpPrediction& prediction, double
       "<tr><td>{}</td><td "
       "class='word'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}"
       "</td><td>{:.2f}</td><td>{:.2f}</td></tr>\n",
-      html_escaped(label), kernel_title(prediction), range_text(prediction.regulariser, "{:.2e}"),
+      html_escaped(label), kernel_title(prediction),
+      prediction.regulariser.allFinite() ? range_text(prediction.regulariser, "{:.2e}") : "–",
       range_text(prediction.amplitude, "{:.3g}"), accuracy,
       scores ? fmt::format("{:.5f}", scores->mean_squared_error) : "–",
       scores ? fmt::format("{:.4f}", scores->negative_log_predictive_density) : "–",
@@ -120,7 +121,7 @@ std::string prior_caption(const GpRunInfo& info, const GpPrior& prior) {
 }
 
 std::string network_section(const std::string& label, const GpRunInfo& info, const GpResult& result,
-                            const GpPrior& prior) {
+                            const std::optional<GpPrior>& prior) {
   const auto network = nlohmann::ordered_json::parse(to_json(info.network));
   std::string text = fmt::format(
       "<h2>{}</h2>\n<figure>{}<figcaption>The network: σ² are variances of weights + "
@@ -130,7 +131,7 @@ std::string network_section(const std::string& label, const GpRunInfo& info, con
   if (!choice.empty())
     text += figure(choice, fmt::format("Choice of the regulariser by {}; the chosen ones are marked.",
                                        criterion_title(result.predictions.front().criterion)));
-  text += figure(prior_picture(prior), prior_caption(info, prior));
+  if (prior) text += figure(prior_picture(*prior), prior_caption(info, *prior));
   return text + "</div>\n";
 }
 
@@ -236,7 +237,7 @@ void ReportPage::lead_by(const std::string& name, const GpPrediction& prediction
 }
 
 void ReportPage::add(const std::string& label, const GpRunInfo& info, const GpResult& result,
-                     const GpPrior& prior) {
+                     const std::optional<GpPrior>& prior) {
   add_rows(label, info, result);
   sections_ += network_section(label, info, result, prior);
   if (!test_.targets) {

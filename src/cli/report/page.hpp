@@ -41,8 +41,9 @@ class ReportPage {
  public:
   ReportPage(ReportHead head, const ReportTest& test) : head_{std::move(head)}, test_{test} {}
 
-  /// `label`: the network as the user wrote it.
-  void add(const std::string& label, const GpRunInfo& info, const GpResult& result, const GpPrior& prior);
+  /// `label`: the network as the user wrote it. Without `prior` there is no picture of it.
+  void add(const std::string& label, const GpRunInfo& info, const GpResult& result,
+           const std::optional<GpPrior>& prior);
 
   [[nodiscard]] std::string html() const;
 

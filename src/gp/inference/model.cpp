@@ -383,6 +383,8 @@ const Network& Model::network() const {
   return std::visit([](const auto& kernel) -> const Network& { return kernel.network(); }, state_->kernel);
 }
 
+bool Model::is_float() const { return std::holds_alternative<ModelKernel<float>>(state_->kernel); }
+
 bool Model::flips() const {
   return std::visit([](const auto& kernel) { return kernel.flips(); }, state_->kernel);
 }
