@@ -43,6 +43,8 @@ Json candidates_json(const gp::Selection& selection, bool trained) {
          {"log_marginal_likelihood",
           trained ? Json(nullptr) : finite_or_null(candidate.log_marginal_likelihood)},
          {"leave_one_out", finite_or_null(candidate.leave_one_out)}});
+  for (std::size_t i = 0; i < selection.scores.size(); ++i)
+    if (!selection.scores[i].unsolved.empty()) json[i]["unsolved"] = selection.scores[i].unsolved;
   return json;
 }
 

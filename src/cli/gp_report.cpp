@@ -23,6 +23,19 @@ std::string range_text(const Vector<double>& numbers) {
   return least == most ? fmt::format("{:.2e}", least) : fmt::format("{:.0e}-{:.0e}", least, most);
 }
 
+/// Candidates that conjugate gradients could not solve for.
+std::string unsolved_text(const std::string& name, const std::vector<gp::RegulariserScore>& scores) {
+  std::string values;
+  for (const gp::RegulariserScore& score : scores)
+    if (!score.unsolved.empty())
+      values += fmt::format("{}{:.3g}", values.empty() ? "" : ", ", score.relative_regulariser);
+  if (values.empty()) return "";
+  return fmt::format(
+      "{}: the candidates {} are left out: their relative residuals stall above the one asked for (give "
+      "--candidates without them, or a larger --residual)\n",
+      name, values);
+}
+
 }  // namespace
 
 std::string gp_table(const GpResult& result) {
@@ -51,6 +64,7 @@ std::string edge_notes(const GpResult& result) {
       const std::string name = prediction.selections.size() == 1
                                    ? prediction.name
                                    : fmt::format("{}, output {}", prediction.name, c);
+      text += unsolved_text(name, selection.scores);
       text += edge_text(name, selection.best.value(), selection.scores, "--candidates");
     }
   }

@@ -11,7 +11,9 @@ GridEdge edge_of(double chosen, const std::vector<gp::RegulariserScore>& candida
   if (candidates.size() < 2) return GridEdge::none;
   if (lies([&](const auto& other) { return other.relative_regulariser > chosen; })) return GridEdge::largest;
   if (lies([&](const auto& other) { return other.relative_regulariser < chosen; })) return GridEdge::smallest;
-  if (lies([&](const auto& other) { return other.above_noise && other.relative_regulariser < chosen; }))
+  if (lies([&](const auto& other) {
+        return other.above_noise && other.unsolved.empty() && other.relative_regulariser < chosen;
+      }))
     return GridEdge::smallest_reliable;
   return GridEdge::none;
 }

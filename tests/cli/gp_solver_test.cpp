@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "widelimit/data/npy.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 
 using namespace widelimit;
@@ -144,4 +146,42 @@ TEST_CASE("gp solver: ranks solve large matrices together, if they can") {
   CHECK(choose_solver({}, needs, 24e9).solver == Solver::cholesky);
   needs.in_store = false;
   CHECK(choose_solver({}, needs, 24e9).solver == Solver::distributed);
+}
+
+TEST_CASE("gp --solver cg: candidates that stall are left out and said, and another one is chosen") {
+  const TemporaryFolder folder;
+  xt::xarray<double> x = xt::xarray<double>::from_shape({300, 3}),
+                     held = xt::xarray<double>::from_shape({30, 3});
+  xt::xarray<double> y = xt::xarray<double>::from_shape({300, 1}),
+                     held_y = xt::xarray<double>::from_shape({30, 1});
+  const auto number = [](std::size_t i, std::size_t k) {
+    return std::sin(1.0 + 7.1 * static_cast<double>(i * 3 + k));
+  };
+  for (std::size_t i = 0; i < 300; ++i) {
+    for (std::size_t k = 0; k < 3; ++k) x(i, k) = number(i / 2, k);  // each input twice
+    y(i, 0) = x(i, 0) * x(i, 1) + 0.1 * number(i, 2);
+  }
+  for (std::size_t i = 0; i < 30; ++i) {
+    for (std::size_t k = 0; k < 3; ++k) held(i, k) = number(1000 + i, k);
+    held_y(i, 0) = held(i, 0) * held(i, 1);
+  }
+  data::write_npy(folder / "x_train.npy", x);
+  data::write_npy(folder / "y_train.npy", y);
+  for (const char* part : {"validation", "test"}) {
+    data::write_npy(folder / ("x_" + std::string(part) + ".npy"), held);
+    data::write_npy(folder / ("y_" + std::string(part) + ".npy"), held_y);
+  }
+  const auto result = run_program(
+      "gp --network fcn:depth=3,axes=0 --data npy --precision double --kernel nngp --amplitude 1 --solver cg "
+      "--path " +
+      folder.string() + " --out " + (folder / "out").string());
+  CAPTURE(result.errors);
+  REQUIRE(result.code == 0);
+  CHECK(result.output.find(
+            "are left out: their relative residuals stall above the one asked for (give --candidates "
+            "without them, or a larger --residual)") != std::string::npos);
+  const auto found = nlohmann::json::parse(file_text(folder / "out/results.json"))["results"][0];
+  CHECK(found["regulariser"].get<double>() > 1e-7);
+  CHECK(found["candidates"][0]["unsolved"].get<std::string>().find(
+            "the relative regulariser 1e-07 (lambda = ") != std::string::npos);
 }

@@ -17,6 +17,9 @@ struct ConjugateGradientOptions {
   int most_passes = 2000;  ///< Over K, at least 1.
   /// Columns of K that the preconditioner knows, at most n / 10; absent: n / 10, at most 2,000.
   std::optional<Index> preconditioner_columns = {};
+  /// What becomes of a lambda that cannot be solved for: an error, or, while others can, a reason in
+  /// ShiftedSolutions::unsolved.
+  bool leave_out_unsolved = false;
   int threads = 0;            ///< 0: all of the machine's.
   std::stop_token stop = {};  ///< Throws Cancelled between passes.
   /// Hears of every pass: how many there were, and the largest relative residual as the recurrences have it.
@@ -37,6 +40,8 @@ struct ShiftedSolutions {
   std::vector<Matrix<double>> solutions;   ///< (K + lambda I)^-1 b for every lambda, each [n, columns].
   std::vector<double> relative_residuals;  ///< Largest of the columns of each.
   int passes;  ///< Over K, those for the preconditioner and the residuals included.
+  /// Why a lambda is not solved for; empty where it is. For ConjugateGradientOptions::leave_out_unsolved.
+  std::vector<std::string> unsolved = {};
 };
 
 /// Solves (K + lambda I) x = b for all lambdas and all columns of b together: one pass over K serves an iteration of all.

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "widelimit/gp/double_matrix.hpp"
@@ -36,6 +37,8 @@ struct RegulariserScore {
   double log_marginal_likelihood;  ///< With the amplitude that Regression takes; not of trained networks.
   double
       leave_one_out;  ///< LeaveOneOut::negative_log_predictive_density(); for the criterion of that name only.
+  /// Why a solver could not be had for it; empty as a rule. The scores are NaN then and the value is never chosen.
+  std::string unsolved = {};
 };
 
 /// All NaN.

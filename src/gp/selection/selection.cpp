@@ -34,7 +34,10 @@ void require_grid(const std::vector<double>& grid) {
 }
 
 bool is_better(const RegulariserScore& candidate, const RegulariserScore& best, Criterion criterion) {
-  if (!candidate.above_noise || !best.above_noise) return candidate.above_noise;
+  const auto is_sound = [](const RegulariserScore& score) {
+    return score.above_noise && score.unsolved.empty();
+  };
+  if (!is_sound(candidate) || !is_sound(best)) return is_sound(candidate) && !is_sound(best);
   switch (criterion) {
     case Criterion::accuracy:
       if (candidate.accuracy != best.accuracy) return candidate.accuracy > best.accuracy;
@@ -384,14 +387,19 @@ std::vector<IterativeSelection> IterativeRegression::select_all(
   std::vector<double> solved;
   const auto selections = select_by_scores(k, grid, criterion, [&](const std::vector<double>& lambdas) {
     solved = lambdas;
-    path = solve_shifted(k, *base.preconditioner_, targets, lambdas, options);
+    ConjugateGradientOptions lenient = options;
+    lenient.leave_out_unsolved = true;
+    path = solve_shifted(k, *base.preconditioner_, targets, lambdas, lenient);
     const Matrix<double> means = validation_cross.multiply(all_columns(path.solutions));
     std::vector<std::vector<RegulariserScore>> scores(apart ? static_cast<std::size_t>(targets.cols()) : 1);
     for (std::size_t i = 0; i < lambdas.size(); ++i) {
       const auto of_value =
           validation_scores(means.middleCols(static_cast<Index>(i) * targets.cols(), targets.cols()),
                             validation_targets, apart);
-      for (std::size_t c = 0; c < scores.size(); ++c) scores[c].push_back(of_value[c]);
+      for (std::size_t c = 0; c < scores.size(); ++c) {
+        scores[c].push_back(path.unsolved[i].empty() ? of_value[c] : no_scores());
+        scores[c].back().unsolved = path.unsolved[i];
+      }
     }
     return scores;
   });

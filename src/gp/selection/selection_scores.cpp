@@ -158,7 +158,7 @@ FlowOthers flow_others(const BandCholesky& factor, double lambda, const Matrix<d
 
 RegulariserScore no_scores() {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  return {nan, false, nan, nan, nan, nan, nan};
+  return {nan, false, nan, nan, nan, nan, nan, {}};
 }
 
 OutputScores regression_scores(BandForm form, const Matrix<double>& targets,

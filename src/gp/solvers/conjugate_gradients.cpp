@@ -81,13 +81,17 @@ class ShiftedSolver {
     result_.passes = 0;
     result_.solutions.assign(lambdas.size(), Matrix<double>::Zero(b.rows(), b.cols()));
     result_.relative_residuals.assign(lambdas.size(), norms_.isZero(0) ? 0 : 1);
+    result_.unsolved.assign(lambdas.size(), "");
   }
 
   ShiftedSolutions run() {
     std::vector<Matrix<double>> residuals(lambdas_.size(), b_);
-    while (*std::max_element(result_.relative_residuals.begin(), result_.relative_residuals.end()) >
-           options_.relative_residual)
-      improve(residuals);
+    const auto some_open = [this] {
+      for (std::size_t i = 0; i < lambdas_.size(); ++i)
+        if (is_open(i)) return true;
+      return false;
+    };
+    while (some_open()) improve(residuals);
     return std::move(result_);
   }
 
@@ -98,7 +102,15 @@ class ShiftedSolver {
   };
 
   [[nodiscard]] bool is_open(std::size_t i) const {
-    return result_.relative_residuals[i] > options_.relative_residual;
+    return result_.unsolved[i].empty() && result_.relative_residuals[i] > options_.relative_residual;
+  }
+
+  /// Leaves a lambda out where that is wanted and others can still be solved for; else throws its error.
+  template <typename Failure>
+  void give_up(std::size_t i, const Failure& failure) {
+    result_.unsolved[i] = failure.what();
+    const bool all_failed = std::ranges::none_of(result_.unsolved, &std::string::empty);
+    if (!options_.leave_out_unsolved || all_failed) throw failure;
   }
 
   /// Conjugate gradients for what is left of b, and the residuals as they are.
@@ -127,7 +139,8 @@ class ShiftedSolver {
       const Matrix<double> products = multiplied(searches);
       for (std::size_t k = 0; k < systems.size(); ++k)
         if (!systems[k].iteration.advance(block(products, columns, k)))
-          report_negative(systems[k].iteration.lambda());
+          give_up(systems[k].number, negative_error(systems[k].iteration.lambda()));
+      std::erase_if(systems, [&](const System& system) { return !result_.unsolved[system.number].empty(); });
       report_progress(systems);
       std::erase_if(systems, [&](const System& system) { return finish(system); });
     }
@@ -146,15 +159,19 @@ class ShiftedSolver {
     constexpr double margin = 0.5;  // The recurrences drift.
     const double residual = largest_ratio(system.iteration.residual_norms(), norms_);
     if (residual > margin * options_.relative_residual && result_.passes < options_.most_passes) return false;
-    if (residual > options_.relative_residual)
-      throw NotConverged(
-          fmt::format(
-              "{}: after {} passes over the {} x {} Gram matrix the relative residual for lambda = {:.6g} is "
-              "{:.3g}, expected {:.3g}; {}",
-              cg_place, result_.passes, b_.rows(), b_.rows(), system.iteration.lambda(), residual,
-              options_.relative_residual,
-              advice(system.iteration.lambda(), "allow more passes, ask for less, or regularise more")),
-          residual);
+    if (residual > options_.relative_residual) {
+      give_up(
+          system.number,
+          NotConverged(
+              fmt::format(
+                  "{}: after {} passes over the {} x {} Gram matrix the relative residual "
+                  "for {} is {:.3g}, expected {:.3g}; {}",
+                  cg_place, result_.passes, b_.rows(), b_.rows(), regulariser_text(system.iteration.lambda()),
+                  residual, options_.relative_residual,
+                  advice(system.iteration.lambda(), "allow more passes, ask for less, or regularise more")),
+              residual));
+      return true;
+    }
     result_.solutions[system.number] += system.iteration.solution();
     return true;
   }
@@ -165,22 +182,27 @@ class ShiftedSolver {
     return gram_.multiply(x);
   }
 
-  void report_stall(std::size_t i) const {
-    const double residual = result_.relative_residuals[i];
-    throw NotConverged(
-        fmt::format(
-            "{}: for lambda = {:.6g} the relative residual stalls at {:.3g}, expected {:.3g}: the condition "
-            "number of K + lambda I leaves no more digits in double; {}",
-            cg_place, lambdas_[i], residual, options_.relative_residual,
-            advice(lambdas_[i], "ask for less, or regularise more")),
-        residual);
+  /// As users give it, and as it is added to the diagonal.
+  [[nodiscard]] std::string regulariser_text(double lambda) const {
+    return fmt::format("the relative regulariser {:.3g} (lambda = {:.6g})", lambda / gram_.diagonal().mean(),
+                       lambda);
   }
 
-  [[noreturn]] void report_negative(double lambda) const {
+  void report_stall(std::size_t i) {
+    const double residual = result_.relative_residuals[i];
+    give_up(i, NotConverged(
+                   fmt::format("{}: for {} the relative residual stalls at {:.3g}, expected {:.3g}: the "
+                               "condition number of K + lambda I leaves no more digits in double; {}",
+                               cg_place, regulariser_text(lambdas_[i]), residual, options_.relative_residual,
+                               advice(lambdas_[i], "ask for less, or regularise more")),
+                   residual));
+  }
+
+  [[nodiscard]] NotPositiveDefinite negative_error(double lambda) const {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const double enough = lambda_above_rounding();
     const bool is_rounding = lambda < enough;
-    throw NotPositiveDefinite(
+    return NotPositiveDefinite(
         fmt::format("{}: the Gram matrix plus lambda = {:.6g} is not positive definite; {}", cg_place, lambda,
                     advice(lambda,
                            "it has negative eigenvalues beyond its rounding errors: look for the "
