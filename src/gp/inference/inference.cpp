@@ -174,8 +174,8 @@ TargetScale scale_of(const Matrix<double>& targets, TargetKind kind, bool as_the
 void require_criterion(Criterion criterion, TargetKind kind) {
   if (criterion == Criterion::accuracy && kind == TargetKind::numbers)
     throw ArgumentError(
-        "the criterion accuracy counts classes that are right, and the targets are numbers: choose by "
-        "leave_one_out, evidence, mean_squared_error or negative_log_predictive_density");
+        "the criterion accuracy counts classes that are right, and the targets are numbers: choose by loo "
+        "(leave-one-out), evidence, mse or nlpd");
 }
 
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,

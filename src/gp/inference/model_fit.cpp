@@ -169,9 +169,6 @@ class ModelFit {
 
   [[nodiscard]] std::vector<OutputPosterior> fitted_posteriors(const std::vector<Selection>& selections,
                                                                const TargetScale& scale) {
-    if (!options_.amplitude && !in_units_of_targets())
-      require_varying_targets(targets_, is_classes() ? TargetKind::classes : TargetKind::numbers,
-                              options_.targets_as_they_are, "give one");
     const SolverTargets standardised{scale.standardised(targets_), {}, apart()};
     const auto groups = output_groups(selections, 0, targets_.cols());
     std::vector<OutputPosterior> posteriors;
@@ -252,9 +249,11 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     throw ArgumentError(fmt::format("{}: refit takes validation data", fit_place));
   }
   require_options(options, train.y.cols());
-  if (!options.noise)
-    require_criterion(options.criterion,
-                      options.class_names.empty() ? TargetKind::numbers : TargetKind::classes);
+  const TargetKind kind = options.class_names.empty() ? TargetKind::numbers : TargetKind::classes;
+  const bool in_units = options.noise && std::holds_alternative<AbsoluteNoise>(*options.noise);
+  if (!options.amplitude && !in_units)
+    require_varying_targets(train.y, kind, options.targets_as_they_are, "give one");
+  if (!options.noise) require_criterion(options.criterion, kind);
   if (!options.noise && needs_validation(options.criterion) && validation == nullptr)
     throw ArgumentError(
         fmt::format("{}: the criterion takes validation data; give them, or choose evidence or leave_one_out",
