@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 #include "layers/checks.hpp"
@@ -86,11 +88,57 @@ struct Covariance {
   }
 };
 
-void require_semidefinite(const std::string& what, const Matrix<double>& covariance) {
+/// By a Cholesky factorisation: no eigenvalue is below -1e-10 times the largest variance.
+bool is_semidefinite(const Matrix<double>& covariance) {
   const double scale = covariance.diagonal().maxCoeff();
+  if (scale <= 0) return covariance.isZero(0);
   const Matrix<double> shifted =
       covariance + 1e-10 * scale * Matrix<double>::Identity(covariance.rows(), covariance.rows());
-  if (scale <= 0 ? !covariance.isZero(0) : Eigen::LLT<Matrix<double>>(shifted).info() != Eigen::Success)
+  return Eigen::LLT<Matrix<double>>(shifted).info() == Eigen::Success;
+}
+
+/// Decays that were found positive semidefinite between inputs of some shapes. Every Gram matrix asks again, several
+/// times, and the factorisation of 1,024 positions takes longer than all the rest of a pair.
+class KnownDecays {
+ public:
+  struct Decay {
+    Index power;
+    double rho;
+    std::vector<double> values;
+    Shape left;
+    Shape right;
+    friend bool operator==(const Decay&, const Decay&) = default;
+  };
+
+  /// Whether the decay is known, or holds the check, which then is remembered.
+  template <typename Check>
+  bool is_fine(Decay decay, const Check& check) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (std::find(known_.begin(), known_.end(), decay) != known_.end()) return true;
+    }
+    if (!check()) return false;
+    const std::scoped_lock lock(mutex_);
+    known_.push_front(std::move(decay));
+    if (known_.size() > most) known_.pop_back();
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t most = 64;
+
+  std::mutex mutex_;
+  std::deque<Decay> known_;  ///< The last one first.
+};
+
+/// Throws ArgumentError unless the covariance that make() returns, of positions of two inputs together or of one, is
+/// positive semidefinite.
+template <typename Make>
+void require_semidefinite(const std::string& what, const DecayPositions& positions, const Shape& left,
+                          const Shape& right, const Make& make) {
+  static KnownDecays known;
+  if (!known.is_fine({positions.power, positions.rho, positions.values, left, right},
+                     [&] { return is_semidefinite(make()); }))
     throw ArgumentError(fmt::format("expected {} with a positive semidefinite covariance", what));
 }
 
@@ -120,7 +168,9 @@ struct FitCheck {
     if (!(static_cast<double>(positions.values.size()) > largest))
       throw ArgumentError(fmt::format("expected {:.0f} values of positions' decay for inputs of {}, got {}",
                                       largest + 1, to_string(input), positions.values.size()));
-    require_semidefinite("positions' decay", Covariance{input, input}(positions));
+    require_semidefinite("positions' decay", positions, input, input, [&] {
+      return Covariance{input, input}(positions);
+    });
   }
 };
 
@@ -171,7 +221,7 @@ struct PairCheck {
                       largest + 1, to_string(left), to_string(right), positions.values.size()));
     require_semidefinite(
         fmt::format("positions' decay between inputs of {} and {}", to_string(left), to_string(right)),
-        joint_covariance(positions, left, right));
+        positions, left, right, [&] { return joint_covariance(positions, left, right); });
   }
 };
 
@@ -207,6 +257,8 @@ struct RangeCheck {
               "attention: the positions' matrix must be symmetric, got {} at [{}][{}] and {} at [{}][{}]",
               covariance(i, j), i, j, covariance(j, i), j, i));
       }
+    // Eigenvalues take ten times as long as the factorisation: only where it leaves a doubt.
+    if (is_semidefinite(covariance)) return;
     const auto eigenvalues =
         Eigen::SelfAdjointEigenSolver<Matrix<double>>(covariance, Eigen::EigenvaluesOnly).eigenvalues();
     if (eigenvalues[0] < -1e-10 * eigenvalues[covariance.rows() - 1])

@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <ctime>
 #include <string>
 
+#include "layers/attention_positions.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
@@ -226,6 +228,29 @@ TEST_CASE("decaying positions must reach as far as inputs, and be positive semid
   CHECK(error({{1, 1, 0, 0}, 1}) ==
         "layers[0] (attention): expected positions' decay with a positive semidefinite covariance");
   CHECK(error({{0, 0, 0, 0}, 1}) == "no error");
+}
+
+TEST_CASE("a decay is factorised once a shape, and what was found for another one does not count") {
+  const auto error = [](const DecayPositions& positions, const Shape& shape) {
+    return error_message<ArgumentError>(
+        [&] { check_positions_fit(PositionalEncodings::added(positions), shape); });
+  };
+  const std::string refused = "expected positions' decay with a positive semidefinite covariance";
+  const DecayPositions near{{1, 0.9, 0, 0}, 1}, nothing{{1, 0.9, 0, 0}, 1, 0};
+  for (int again = 0; again < 2; ++again) {
+    CHECK(error(nothing, {4}) == "no error");
+    CHECK(error(near, {2}) == "no error");
+    CHECK(error(near, {3}) == refused);
+    CHECK(error(near, {4}) == refused);
+  }
+  const DecayPositions smooth = DecayPositions::of([](double r) { return std::exp(-r / 500); }, 2 * 23 * 23);
+  const auto seconds = [&](int times) {
+    const std::clock_t start = std::clock();
+    for (int i = 0; i < times; ++i) check_positions_fit(PositionalEncodings::added(smooth), {24, 24});
+    return static_cast<double>(std::clock() - start);
+  };
+  const double first = seconds(1);
+  CHECK(seconds(50) < 10 * first);
 }
 
 }  // namespace
